@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from coopt.instance.phases import PriceFactors
 from coopt.instance.schema import Instance
@@ -121,14 +122,22 @@ def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
 
 def _grown_uplinks(last: Family, down: int, ratio: float) -> tuple[int, ...]:
     """The uplinks that a leaf may have with so many ports in use, whole cages of them."""
-    cage = math.lcm(*last.per_module[:2])
+    per_module = last.per_module
+    cage = math.lcm(*per_module[:2])
     most = min(-(-down // cage) * cage, last.uplink_choices[-1])
     bundled = last.pods is not None and last.pods.each > 1
-    settled = bundled or max(last.per_module[1:], default=1) > 1
     least = math.ceil(down / ratio)
-    choices = last.uplink_choices if settled else range(least, most + 1)
-    fits = (u for u in choices if least <= u <= most and u % cage == 0)
-    return tuple(u for u in fits if next_even(u, last.bundle) == u)
+    if bundled or max(per_module[1:], default=1) > 1:
+        return tuple(
+            u for u in last.uplink_choices if least <= u <= most and u in _even_uplinks(u, u, cage, last.bundle)
+        )
+    return _even_uplinks(least, most, cage, last.bundle)
+
+
+@lru_cache(maxsize=1 << 14)
+def _even_uplinks(least: int, most: int, cage: int, bundle: int) -> tuple[int, ...]:
+    """Numbers in a range that are whole cages and make even bundles."""
+    return tuple(u for u in range(least, most + 1) if u % cage == 0 and next_even(u, bundle) == u)
 
 
 def _single(last: Family, gpus: int) -> Family:

@@ -41,9 +41,8 @@ def in_days(table: dict[str, Any], bound_s: float) -> dict[str, Any]:
 
 def promised(instance: Instance, family: Family, uplinks: int, workload: Workload) -> float:
     """The share of its days that a workload can count on, as the verifier counts it."""
-    gear = NetworkGear(
-        family.fabric, family.nic, family.nics_per_gpu, family.switch, family.discipline, family.nic_planes
-    )
+    nics = family.nic_planes, family.gpus_per_nic
+    gear = NetworkGear(family.fabric, family.nic, family.nics_per_gpu, family.switch, family.discipline, *nics)
     there = DesignFamily(family.gpus, family.hb, family.active, gear if family.tiers else None, 0, family.spare_domains)
     counted = [SwitchLevel(level.switches, level.links) for level in levels(family, uplinks)]
     assert instance.availability is not None

@@ -165,3 +165,40 @@ def test_limits_that_nothing_keeps_are_named_where_regret_is_minimised() -> None
 
 def test_hopeless_limits_have_no_plan() -> None:
     assert math.isinf(agrees_with_enumeration(two(robust={"survive": ["plane"]}, limits={"racks": 1.0})))
+
+
+def test_a_site_of_little_power_takes_the_dearer_part_that_draws_less() -> None:
+    """Without power in the objective too."""
+    nics = [
+        {"name": name, "gbit_s": 400, "usd": usd, "w": w} for name, usd, w in (("hot", 1000, 500), ("cool", 2000, 20))
+    ]
+    shape = {"network__nics": nics, "network__fabrics": "rail-only", "sharing": {"mode": "partition"}}
+    shape["objective"] = {"minimize": "capex", "include": ["gpu", "hb", "nic", "switch", "optics"]}
+
+    def at(power_mw: float) -> tuple[str, float]:
+        instance = ask(**shape, workload__0__gpus=64, site=[{"name": "here", "power_mw": power_mw, "pue": 1.0}])
+        plan = coopt.solve(instance)
+        assert coopt.verify(instance, plan).accepted
+        (part,) = plan.parts
+        assert part.design is not None
+        assert part.design.fabric.nic is not None
+        return part.design.fabric.nic.name, part.cost.power_w
+
+    name, power_w = at(1.0)
+    assert name == "hot"
+    assert at(power_w * 0.999e-6)[0] == "cool"
+
+
+def test_a_network_that_serves_all_phases_alike_never_changes() -> None:
+    """It is bought in the cheap phase before it is needed, and takes no labour."""
+    phases = [
+        {"year": 0, "gpus": 24, "workloads": ["large"], "price": {"gpu": 0.5, "nic": 0.5}},
+        {"year": 2, "gpus": 32, "retrofit_usd_per_link": 5000.0},
+    ]
+    instance = two(phase=phases)
+    plan = coopt.solve(instance)
+    large = [part.design for part in plan.parts if part.name.startswith("large")]
+    assert len(large) == 2
+    assert large[0] == large[1]
+    assert agrees_with_enumeration(instance) == plan.objective.value
+    assert coopt.verify(instance, plan).accepted

@@ -25,9 +25,9 @@ from coopt.solving.days import with_uptime
 from coopt.solving.effort import Counted
 from coopt.solving.fleet.arrays import Grid, Placed, Slot, fleet_data, outlook_at, slots_of
 from coopt.solving.fleet.bill import core_counts, fleet_bill
-from coopt.solving.fleet.paths import list_paths, phase_questions, workloads_in
+from coopt.solving.fleet.paths import phase_questions, workloads_in
 from coopt.solving.fleet.reasons import no_island, over_limits
-from coopt.solving.fleet.standing import list_standing
+from coopt.solving.fleet.standing import list_islands
 from coopt.solving.highs import Outcome
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.partition.search import Partition, search_partition
@@ -129,12 +129,7 @@ def _placed(run: Run, billed: Instance, robust: Robust) -> tuple[Placed, ...]:
     for number, slot in enumerate(slots_of(billed)):
         run.tell("columns", f"islands of {', '.join(slot.workloads)}")
         measures = measures_of(run.instance)
-        if billed.phase:
-            listing = list_paths(billed, slot.workloads, robust, measures, run.check_clock)
-        else:
-            (question,) = phase_questions(billed)
-            asked = question.model_copy(update={"workload": workloads_in(question, slot.workloads)})
-            listing = list_standing(asked, robust, measures, run.check_clock)
+        listing = list_islands(billed, slot.workloads, robust, measures, run.check_clock)
         run.log.families += listing.families
         gated.update(listing.gated)
         found += [Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites]

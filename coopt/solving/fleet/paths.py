@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -32,6 +32,8 @@ from coopt.solving.days import in_days
 from coopt.solving.robust.survival import from_least, surviving
 
 Check = Callable[[], None]
+Stages = dict[int, Family]
+"""What a network of the last phase can have been before, and itself, by GPUs."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,20 +100,38 @@ def list_paths(
     check
         Called now and then; may raise.
     """
-    found = Listing()
-    questions = [_of_workloads(question, names) for question in phase_questions(instance)]
-    asked = {t: question for t, question in enumerate(questions) if question is not None}
+    asked = asked_in(instance, names)
     sizes = {t: sizes_of(question) for t, question in asked.items()}
     *earlier, final = asked
     links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
     before = sorted({gpus for t in earlier for gpus in sizes[t]})
-    lines = [
-        _stages(last, before, instance.network.largest_ratio, links)
-        for last in families(_sized(asked[final], sizes[final]), measures)
-        if last.core_links >= links[last.gpus]
-    ]
-    found.families = len(lines)
-    trained = {t: [_trained(stages, sizes[t], last=t == final) for stages in lines] for t in asked}
+    lines = []
+    for last in families(_sized(asked[final], sizes[final]), measures):
+        check()
+        if last.core_links >= links[last.gpus]:
+            lines.append(stages_of(last, before, instance.network.largest_ratio, links))
+    trained = {t: [trained_on(stages, sizes[t], last=t == final) for stages in lines] for t in asked}
+    return paths_on(instance, asked, lines, trained, robust, check)
+
+
+def paths_on(
+    instance: Instance,
+    asked: Mapping[int, Instance],
+    lines: Sequence[Stages],
+    trained: Mapping[int, Sequence[Collection[int]]],
+    robust: Robust | None,
+    check: Check,
+) -> Listing:
+    """The islands on some lines that meet the bounds of all phases, as `list_paths` has them.
+
+    Parameters
+    ----------
+    asked
+        The question of each phase that trains.
+    trained
+        For each of these phases the numbers of GPUs that may train on each line.
+    """
+    found = Listing(families=len(lines))
     served: dict[int, list[list[Family]]] = {}
     interrupted = instance.availability is not None
     for alike in _alike(asked):
@@ -125,8 +145,15 @@ def list_paths(
     for n in range(len(lines)):
         for chosen in _growing({t: served[t][n] for t in asked}, every=labour or interrupted):
             check()
-            found.paths += _paths(_standing_by(chosen), len(questions), every=labour, from_least=not interrupted)
+            phases = max(len(instance.phase), 1)
+            found.paths += _paths(_standing_by(chosen), phases, every=labour, from_least=not interrupted)
     return found
+
+
+def asked_in(instance: Instance, names: Collection[str]) -> dict[int, Instance]:
+    """The question of some workloads in each phase in which they train."""
+    questions = (_of_workloads(question, names) for question in phase_questions(instance))
+    return {t: question for t, question in enumerate(questions) if question is not None}
 
 
 def _of_workloads(question: Instance, names: Collection[str]) -> Instance | None:
@@ -148,11 +175,7 @@ def _sized(question: Instance, sizes: tuple[int, ...]) -> Instance:
     return question.model_copy(update={"cluster": question.cluster.model_copy(update={"gpus": sizes})})
 
 
-Stages = dict[int, Family]
-"""What a network of the last phase can have been before, and itself, by GPUs."""
-
-
-def _stages(last: Family, before: Collection[int], ratio: float, links: Mapping[int, int]) -> Stages:
+def stages_of(last: Family, before: Collection[int], ratio: float, links: Mapping[int, int]) -> Stages:
     """A network of the last phase with every smaller number of GPUs that has the links it needs into a core."""
     smaller = [
         gpus for gpus in before if gpus < last.gpus and gpus % last.active == 0 and grows(last, (gpus, last.gpus))
@@ -161,7 +184,7 @@ def _stages(last: Family, before: Collection[int], ratio: float, links: Mapping[
     return {one.gpus: one for one in every if one.uplink_choices and links[one.gpus] <= one.core_links}
 
 
-def _trained(stages: Stages, sizes: Collection[int], *, last: bool) -> list[int]:
+def trained_on(stages: Stages, sizes: Collection[int], *, last: bool) -> list[int]:
     """The numbers of GPUs that train in a phase; those of the network itself in its last one."""
     return [max(stages)] if last else [gpus for gpus in sizes if gpus in stages]
 
@@ -254,7 +277,7 @@ def _paths(chosen: dict[int, Family], phases: int, *, every: bool, from_least: b
     most = max(family.uplink_choices[0] for family in chosen.values()) if from_least else math.inf
     menus = [tuple(u for u in family.uplink_choices if u <= most) for family in chosen.values()]
     for uplinks in _rising(menus, every=every):
-        yield _stretched(dict(zip(chosen, uplinks, strict=True)), chosen, phases)
+        yield stretched(dict(zip(chosen, uplinks, strict=True)), chosen, phases)
 
 
 def _rising(menus: list[tuple[int, ...]], *, every: bool) -> Iterator[tuple[int, ...]]:
@@ -272,7 +295,7 @@ def _rising(menus: list[tuple[int, ...]], *, every: bool) -> Iterator[tuple[int,
     yield from from_phase(0, 0)
 
 
-def _stretched(uplinks: dict[int, int], chosen: dict[int, Family], phases: int) -> IslandPath:
+def stretched(uplinks: dict[int, int], chosen: dict[int, Family], phases: int) -> IslandPath:
     """A path over all phases: as before where the workload does not train, nothing before its first."""
     networks: list[Family | None] = []
     links: list[int] = []

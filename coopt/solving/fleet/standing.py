@@ -1,13 +1,17 @@
-"""Islands of a fleet that does not grow, from the smallest on: what cannot win any more is neither wired nor timed.
+"""Islands that need not grow, from the smallest on: what cannot win any more is neither wired nor timed.
 
 An island that serves dominates whatever takes no less than it does (`coopt.columns.option_dominance`). What networks of
 a site and a gear take at least is known before they are wired, and what a network takes before it is timed. So both are
 left out where an island that is kept dominates that least already, whatever slows, interrupts or breaks them.
+
+A workload that asks the same in all its phases is served in all of them by a network that serves in the first. That
+stays as it is, takes no labour, and nothing that grows ever takes less than it began with. So an island that dominates
+what another one takes in its first phase dominates it in all: lines are looked at only from where none does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -28,41 +32,93 @@ from coopt.instance.variants import at_prices
 from coopt.network.family import Family
 from coopt.network.island_bills import links_to_core
 from coopt.network.parts import racks
+from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Ints
 from coopt.solving.fleet.arrays import Grid
-from coopt.solving.fleet.paths import Check, IslandPath, Listing, served_on, sizes_of
+from coopt.solving.fleet.paths import (
+    Check,
+    Listing,
+    Stages,
+    asked_in,
+    list_paths,
+    paths_on,
+    served_on,
+    sizes_of,
+    stages_of,
+    stretched,
+    trained_on,
+)
 
 Choice = tuple[Family, int]
 """A network with the uplinks of a leaf."""
 
 
-def list_standing(
-    question: Instance, robust: Robust | None, measures: tuple[ObjectiveKind, ...], check: Check
+def list_islands(
+    instance: Instance,
+    names: Collection[str],
+    robust: Robust | None,
+    measures: tuple[ObjectiveKind, ...],
+    check: Check,
 ) -> Listing:
-    """Every island that may be needed, of those that meet the bounds of all workloads of a question.
+    """Every island that may be needed, of those that meet the bounds of some workloads in all phases.
 
     Parameters
     ----------
-    question
-        The question without intervals, at the least efficiency, of the workloads of one island.
-    robust, measures, check
+    instance, names, robust, measures, check
         As in `coopt.solving.fleet.paths.list_paths`.
     """
-    regret = robust is not None and robust.aim == "regret"
-    outlooks = tuple(at_prices(question, factors) for factors in corners(robust.prices)) if robust and regret else ()
-    coupling = Coupling(market=Market(instance=question, measures=measures), outlooks=outlooks)
-    search = _Search(question=question, coupling=coupling, check=check)
-    closed = np.zeros(len(question.network.hb_domains), dtype=np.bool_)
-    for some in windows(np.array(sizes_of(question), dtype=np.int64)):
-        closed |= coupling.closed(int(some[0]), search.taken)
-        if closed.all():
-            break
-        sites = search.in_time(search.unbeaten_sites(some, closed))
-        for n in range(len(sites)):
-            search.look_at(sites.take(np.array([n])), robust)
-    paths = [IslandPath(families=(family,), uplinks=(uplinks,)) for family, uplinks in search.kept]
-    search.found.paths += paths
-    return search.found
+    asked = asked_in(instance, names)
+    first, *later = asked.values()
+    if later and (instance.sharing.mode == "time" or any(one.workload != first.workload for one in later)):
+        return list_paths(instance, names, robust, measures, check)
+    start = min(asked)
+    factors = corners(robust.prices) if robust and robust.aim == "regret" else []
+    paid = [phase.price.model_dump(exclude={"energy"}) for phase in instance.phase[: start + 1]]
+    if paid:
+        factors = [{kind: by * one.get(kind, 1.0) for kind, by in of.items()} for of in paid for one in factors or [{}]]
+    outlooks = tuple(at_prices(first, one) for one in factors)
+    compared = first.model_copy(update={"site": instance.site})  # sites limit power, whatever is minimized
+    coupling = Coupling(market=Market(instance=compared, measures=measures), outlooks=outlooks)
+    search = _Search(question=first, coupling=coupling, check=check)
+    search.list_all(robust)
+    listing, phases = search.found, max(len(instance.phase), 1)
+    listing.paths = [stretched({start: uplinks}, {start: family}, phases) for family, uplinks in search.kept]
+    if later:
+        begun = list(_begun(search, instance, asked))
+        sizes = {t: sizes_of(question) for t, question in asked.items()}
+        trained = {
+            t: [
+                starts if t == start else trained_on(stages, sizes[t], last=t == max(asked)) for stages, starts in begun
+            ]
+            for t in asked
+        }
+        grown = paths_on(instance, asked, [stages for stages, _ in begun], trained, robust, check)
+        listing.paths += grown.paths
+        listing.families += grown.families
+        listing.gated += grown.gated
+    return listing
+
+
+def _begun(
+    search: _Search, instance: Instance, asked: Mapping[int, Instance]
+) -> Iterator[tuple[Stages, tuple[int, ...]]]:
+    """Networks of the last phase that began smaller, and the GPUs they may have begun with: no island that stays takes
+    as little of everything."""
+    first, *_, final = asked.values()
+    between = {gpus for question in list(asked.values())[1:-1] for gpus in sizes_of(question)}
+    open_gears = search.open_gears(np.array(sizes_of(first), dtype=np.int64))
+    space, ratio = Space(instance=final, measures=search.coupling.market.measures), instance.network.largest_ratio
+    links = {gpus: links_to_core(instance, gpus) for question in asked.values() for gpus in sizes_of(question)}
+    for gpus in sizes_of(final):
+        for hb, active in space.sites(gpus):
+            for number, starts in open_gears.get((hb.name, active), {}).items():
+                search.check()
+                smaller = [one for one in starts if one < gpus]
+                lasts = space.families(gpus, hb, active, [space.gears[number]]) if smaller else ()
+                lines = [stages_of(last, smaller, ratio, links) for last in lasts if last.core_links >= links[gpus]]
+                for stages, left in zip(lines, search.unbeaten_starts(lines), strict=True):
+                    if left:
+                        yield stages_of(stages[gpus], between.union(left), ratio, links), left
 
 
 @dataclass(kw_only=True)
@@ -77,6 +133,39 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.taken = self._taken([])
+
+    def list_all(self, robust: Robust | None) -> None:
+        """Keep every island that may be needed."""
+        closed = np.zeros(len(self.question.network.hb_domains), dtype=np.bool_)
+        for some in windows(np.array(sizes_of(self.question), dtype=np.int64)):
+            closed |= self.coupling.closed(int(some[0]), self.taken)
+            if closed.all():
+                break
+            sites = self.in_time(self.unbeaten_sites(some, closed))
+            for n in range(len(sites)):
+                self.look_at(sites.take(np.array([n])), robust)
+
+    def open_gears(self, sizes: Ints) -> dict[tuple[str, int], dict[int, list[int]]]:
+        """By HB domain and GPUs of it that train: for each gear the sizes at which no island that is kept dominates
+        what it takes at least."""
+        sites = self.in_time(
+            self.unbeaten_sites(sizes, np.zeros(len(self.question.network.hb_domains), dtype=np.bool_))
+        )
+        found: dict[tuple[str, int], dict[int, list[int]]] = {}
+        for gear, n in np.argwhere(~self.coupling.beaten(sites, self.taken)).tolist():
+            key = self.question.network.hb_domains[sites.hb[n]].name, int(sites.active[n])
+            found.setdefault(key, {}).setdefault(gear, []).append(int(sites.gpus[n]))
+        return found
+
+    def unbeaten_starts(self, lines: Sequence[Stages]) -> list[tuple[int, ...]]:
+        """For each line the smaller sizes at which it takes less of something than every island that is kept."""
+        begun = [(n, family) for n, stages in enumerate(lines) for gpus, family in stages.items() if gpus < max(stages)]
+        taken = self._taken([(family, family.uplink_choices[0]) for _, family in begun])
+        left: list[tuple[int, ...]] = [()] * len(lines)
+        for k in np.flatnonzero(~beaten_options(self.taken, taken, self.coupling.slopes)).tolist():
+            n, family = begun[k]
+            left[n] = (*left[n], family.gpus)
+        return left
 
     def unbeaten_sites(self, sizes: Ints, closed: Bools) -> Sites:
         """Sites of some sizes on which an island that is not dominated may stand."""
