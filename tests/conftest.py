@@ -24,9 +24,12 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(COLLECTED_AT, 20, 20)
 
 
-def example_count(campaign: int) -> int:
-    """How many random questions a test asks: as many as given in a campaign, a third but eight at least otherwise."""
-    return max(min(campaign, 8), campaign // 3) if settings().derandomize else campaign
+def example_count(campaign: int, usual: int | None = None) -> int:
+    """How many random questions a test asks: as many as given in a campaign, else `usual`, or a third but eight at
+    least."""
+    if not settings().derandomize:
+        return campaign
+    return max(min(campaign, 8), campaign // 3) if usual is None else usual
 
 
 SHIPPED = sorted((Path(__file__).parents[1] / "instances").glob("*.toml"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from coopt.cli.arguments import a_file, instance_argument
-from coopt.cli.terminal import TIME_LIMIT, answer
+from coopt.cli.terminal import TIME_LIMIT, answer, note
 
 EXIT_CODES = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
 
@@ -23,16 +23,19 @@ def command(ctx: click.Context, instance: str, plan: str | None, time_limit_s: f
     best plan with every other HB domain, fabric, NIC and switch and why it loses, the range of each price within which
     the plan stays optimal, and the runner-up. Where nothing meets the bounds: the limits that conflict, and the least
     that lets a plan in, one limit at a time and jointly, each confirmed by solving again. Questions of more than one
-    network are solved again for each of these, within the time limit for all together; what is left is named.
+    network are solved again for each of these, within the time limit for all together (300 s where neither --time-limit
+    nor the instance gives one); what is left is named.
 
     Exit codes: 0 explained, 4 stopped before proof.
     """
     from coopt.instance.files import load
     from coopt.plan.store import read_plan
     from coopt.report.explanation import explanation_report
-    from coopt.report.terminal import rendered
+    from coopt.report.terminal import progress_shown, rendered
     from coopt.solving.reasons.why import explain
 
-    found = explain(load(instance), None if plan is None else read_plan(plan), time_limit_s=time_limit_s)
+    question, given = load(instance), None if plan is None else read_plan(plan)
+    with progress_shown(note) as on_progress:
+        found = explain(question, given, time_limit_s=time_limit_s, on_progress=on_progress)
     answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(explanation_report(found)))
     ctx.exit(EXIT_CODES[found.status])

@@ -60,7 +60,7 @@ def command(
     try:
         if output is not None:
             write_text(output, plan_json(plan) + "\n")
-            note(f"plan written to {output}")
+            note(f"{'plan' if plan.parts else 'answer, which holds no plan,'} written to {output}")
     finally:
         shown = plan_report if full else plan_screen
         text = (

@@ -13,9 +13,9 @@ from coopt.plan.parts import Record
 class Progress:
     """One step of a run.
 
-    `stage` is one of "columns", "build", "solve", "routes", "done"; `best` and `bound` are in the objective's unit and
-    `nodes` counts those of the search tree, each None while unknown. `done` is how many of how many steps of this stage
-    are over, where they can be counted.
+    `stage` is one of "columns", "build", "solve", "explain", "routes", "done"; `best` and `bound` are in the
+    objective's unit and `nodes` counts those of the search tree, each None while unknown. `done` is how many of how
+    many steps of this stage are over, where they can be counted.
     """
 
     stage: str

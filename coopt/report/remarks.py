@@ -199,6 +199,30 @@ def study_notes(instance: Instance, designs: Iterable[Design | DirectLinks]) -> 
             yield f"This is a study: nobody sells {domain.name}, whose size and price are assumed."
 
 
+def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
+    """That GPUs and servers which the objective leaves out take more than the limit on power, where they do."""
+    limit_mw, gpu, include = instance.limits.power_mw, instance.cluster.gpu, instance.objective.include
+    left_out = [text for kind, text in (("gpu", "GPUs"), ("host", "servers")) if kind not in include]
+    if limit_mw is None or plan.cost is None or not left_out:
+        return
+    domains = {domain.name: domain for domain in instance.network.hb_domains}
+    drawn_w: dict[float | None, float] = {}
+    for part in plan.parts:
+        if (network := part.design or part.links) is not None:
+            domain = domains[network.hb_domain.name]
+            gpus_w = network.gpus * gpu.w if "gpu" not in include else 0.0
+            host_w = domain.host_w_per_gpu or 0.0 if "host" not in include else 0.0
+            own_w = gpus_w + network.hb_domain.count * domain.size * host_w
+            drawn_w[part.phase] = drawn_w.get(part.phase, 0.0) + own_w
+    together_mw = (plan.cost.power_w + max(drawn_w.values(), default=0.0)) / 1e6
+    if together_mw > limit_mw:
+        kinds = " and ".join(f'"{kind}"' for kind in ("gpu", "host") if kind not in include)
+        yield (
+            f"With its {' and '.join(left_out)} this plan draws {words.with_unit(together_mw, 'MW')}, more than "
+            f"limits.power_mw = {limit_mw:g}, which holds for what objective.include lists: add {kinds} there."
+        )
+
+
 def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
     """Which workloads train for more than a year, of those whose tokens are given."""
     for workload in instance.workload:
@@ -234,6 +258,7 @@ def networks_of(plan: Plan) -> list[Design | DirectLinks]:
 def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
     """What stands above everything else of a plan: that it is a study, that training takes years, and why it is so."""
     yield from study_notes(instance, networks_of(plan))
+    yield from _power_left_out(instance, plan)
     yield from _long_runs(instance, plan)
     yield from _by_law(instance)
     for known in dict.fromkeys(known for workload in instance.workload for known in workload.options.evidence):

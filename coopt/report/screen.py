@@ -12,6 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.network.part_networks import network_of
 from coopt.plan.couplings import Part
 from coopt.plan.direct_links import DirectLinks
+from coopt.plan.evaluation import LimitCheck
 from coopt.plan.margins import plan_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
@@ -194,11 +195,20 @@ def _margins(instance: Instance, plan: Plan) -> FactTable:
             (
                 check.name,
                 f"{words.with_unit(check.value, check.unit)} of {words.with_unit(check.limit, check.unit)}, "
-                f"{words.percent(1 - check.value / check.limit)} {'left' if check.ok else 'TOO MUCH'}",
+                f"{words.percent(1 - check.value / check.limit)} {'left' if check.ok else 'TOO MUCH'}"
+                f"{_cooled(instance, check)}",
             )
             for check in nearest[:MOST_BOUNDS]
         ],
     )
+
+
+def _cooled(instance: Instance, check: LimitCheck) -> str:
+    """What a hall has to feed for a limit on power, which holds for IT."""
+    pue = instance.objective.pue
+    if not check.name.startswith("power"):
+        return ""
+    return f"; with cooling {words.with_unit(check.value * pue, check.unit)} (PUE {pue:g})"
 
 
 def _proof_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:

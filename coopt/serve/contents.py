@@ -10,6 +10,7 @@ from rich.text import Text
 
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
+from coopt.network.plan_networks import any_to_any
 from coopt.plan.evaluation import MappingRanking
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
@@ -35,7 +36,7 @@ from coopt.report.fronts.text import (
     value_scale,
 )
 from coopt.report.page.evidence import plane_caption, time_bar
-from coopt.report.parts import BILL, bill_table
+from coopt.report.parts import BILL, bill_table, degrees
 from coopt.report.plan import plan_sections, ranking_report
 from coopt.report.proof import checks_table, search_rows, verdict_headline
 from coopt.report.remarks import accuracy, first_sentences, margins_table
@@ -73,7 +74,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "accuracy": list(accuracy(instance, plan.runs)),
             "runs": [_run(part, run, len(plan.parts) > 1) for part in plan.parts for run in part.workloads],
             "drawings": list(_drawings(instance, plan)),
-            "sections": list(_sections(plan_sections(instance, plan, cost))),
+            "sections": list(_sections(plan_sections(instance, plan, cost, any_to_any(instance, plan)))),
         }
     return document
 
@@ -88,7 +89,7 @@ def _figures(plan: Plan) -> Iterator[Document]:
     if plan.runs:
         run = min(plan.runs, key=lambda run: run.slack)
         owner = f" of {run.name}" if len(plan.runs) > 1 else ""
-        note = f"{words.percent(run.slack)} under the bound of {words.seconds(run.bound_s)}"
+        note = f"{words.percent(run.slack)} under the bound of {words.seconds(run.bound_s)}; {degrees(run.mapping)}"
         yield _figure(f"Iteration{owner}", words.seconds(run.iteration_time_s), note, run.iteration_time_s, "s")
     designs = [part.design for part in plan.parts if part.design is not None]
     if len(plan.parts) == 1 and designs:

@@ -196,3 +196,10 @@ def test_where_no_mapping_fits_the_ranking_says_so(coopt, written):
     done = coopt("evaluate", file, "--mappings", 1, "--set", "network.fabrics=clos")
     assert done.exit_code == 0
     assert "fits into memory." in done.stdout
+
+
+def test_gpus_that_no_mapping_divides_are_refused_with_those_that_one_does(coopt, planned):
+    done = coopt("evaluate", planned[0], "--mappings", 3, "--set", "cluster.gpus=88", "--set", "network.fabrics=clos")
+    assert done.exit_code == 1
+    assert "no TP x PP x DP split of 88 GPUs divides" in done.stderr
+    assert "GPU count (such as" in done.stderr

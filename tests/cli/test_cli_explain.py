@@ -12,6 +12,7 @@ import coopt as package
 from coopt.plan.difference import Difference
 from coopt.plan.explanation import Explanation
 from coopt.plan.store import read_plan
+from tests.cli.conftest import INSTANCES
 
 
 def test_a_plan_is_explained_in_sentences_and_tables(coopt, written):
@@ -155,3 +156,13 @@ def test_a_plan_that_builds_nothing_is_said_to(coopt, planned, written, tmp_path
     assert coopt("solve", late, "-o", none).exit_code == 3
     done = coopt("diff", planned[1], none)
     assert done.stdout.startswith("The first plan is optimal, the second infeasible; one of them builds nothing.")
+
+
+def test_what_is_solved_again_is_said_on_the_way(coopt):
+    asked = []
+    package.explain(package.load(INSTANCES / "questions" / "two-teams.toml"), on_progress=asked.append)
+    assert {step.stage for step in asked} == {"explain"}
+    said = [step.message for step in asked]
+    assert said[0] == "the plan itself"
+    assert {"workload[0].max_iteration_time_s", "network.switches", "the price of cx7-400g"} <= set(said)
+    assert "coopt: explain: the plan itself" in coopt("explain", INSTANCES / "questions" / "two-teams.toml").stderr

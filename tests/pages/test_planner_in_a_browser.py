@@ -186,6 +186,19 @@ def test_a_file_and_a_new_question_take_the_place_of_the_old(planner):
     until(browser, "return document.querySelector('h1').innerText === 'my-cluster'")
 
 
+def test_what_is_not_known_of_another_question_says_why_and_nothing_of_the_old_one_stays(planner, tmp_path):
+    browser = planner()
+    assert browser.execute_script("return document.getElementById('chart') !== null")
+    other = tmp_path / "fastest.toml"
+    other.write_text(TINY.replace('minimize = "capex"', "") + '\n[objective]\nminimize = "time"\n', "utf-8")
+    browser.execute_script("document.getElementById('file').hidden = false")
+    browser.find_element("id", "file").send_keys(str(other))
+    until(browser, "return document.getElementById('front').innerText.includes('compares bills')")
+    settled(browser)
+    assert "compares bills" in text_of(browser, "#why")
+    assert browser.execute_script("return document.getElementById('chart') === null")
+
+
 def test_a_table_sorts_by_a_column(planner):
     browser = planner()
     rows = "[...document.querySelectorAll('#evidence [data-name=bill] tbody tr')]"

@@ -12,7 +12,7 @@ from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import any_to_any
 from coopt.report.comparison import network_sentence
 from coopt.report.plan import plan_report
-from coopt.report.remarks import notes, study_notes
+from coopt.report.remarks import first_sentences, notes, study_notes
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
 from tests.conftest import ask, switch
@@ -179,3 +179,17 @@ def test_a_workload_that_leaves_the_choice_is_told_what_collectives_run_by() -> 
         instance = ask(**asked, workload__0__options={"collectives": how}, workload__0__max_iteration_time_s=5.0)
         named[how] = dict(workload_rows(coopt.solve(instance).workloads[0], instance.workload[0])).get("Collectives")
     assert named == {"levels": None, "fastest": "DP: ring through all ranks"}
+
+
+def test_a_limit_on_power_that_leaves_out_what_draws_most_says_so_first() -> None:
+    whole = {"include": ["gpu", "host", "hb", "nic", "switch", "optics"]}
+    drawn_mw = coopt.solve(ask(objective=whole, network__hb_domains="hgx-h100-8")).cost.power_w / 1e6
+    for limit_mw, warned in ((drawn_mw * 0.99, True), (drawn_mw * 1.01, False)):
+        instance = ask(limits={"power_mw": limit_mw}, network__hb_domains="hgx-h100-8")
+        said = list(first_sentences(instance, coopt.solve(instance)))
+        assert len(said) == warned
+        if warned:
+            assert f"With its GPUs and servers this plan draws {drawn_mw:.4g} MW, more than limits.power_mw" in said[0]
+            assert 'add "gpu" and "host" there' in said[0]
+    instance = ask(limits={"power_mw": drawn_mw}, objective=whole, network__hb_domains="hgx-h100-8")
+    assert list(first_sentences(instance, coopt.solve(instance))) == []

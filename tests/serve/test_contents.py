@@ -59,3 +59,9 @@ def test_points_of_a_front_fall_in_cost_and_rise_in_time():
     assert times == sorted(times)
     assert values == sorted(values, reverse=True)
     assert len(points) >= 2
+
+
+def test_a_plan_is_set_against_full_bandwidth_as_in_the_terminal():
+    instance = load(INSTANCES / "questions" / "fixed-network.toml")
+    shown = json.dumps(plan_contents(instance, solve(instance))["sections"])
+    assert "Against the cheapest any-to-any network of full bandwidth, this plan saves" in shown

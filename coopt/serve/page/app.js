@@ -171,16 +171,17 @@ async function extra(name) {
   extras.controls.set(name, control);
   mark();
   const take = (found) => {
-    answer[name === "front" ? "front" : "reasons"] = { ...found, of: text, bounds: boundsOf(answer.table) };
+    answer[name === "front" ? "front" : "reasons"] = { bounds: boundsOf(answer.table), ...found, of: text };
     if (name === "front") showFront();
     else showWhy();
   };
+  const refuse = (text) => take({ refused: text, bounds: [] });
   const told = name === "front" ? "Tracing cost against time" : "Looking for what the answer hangs on";
   const hear = {
     [name]: take,
     progress: (step) => busy(`${told}: ${step.line}`),
-    refused: ({ complaints }) => offerNote(complaints.map((one) => one.sentence).join(" ")),
-    failed: ({ sentence }) => trouble(sentence),
+    refused: ({ complaints }) => refuse(complaints.map((one) => one.sentence).join(" ")),
+    failed: ({ sentence }) => { refuse(sentence); trouble(sentence); },
   };
   try {
     if (control.signal.aborted) return;
@@ -206,15 +207,18 @@ function showAnswer() {
 }
 
 function showFront() {
-  chart.update(answer.front);
+  const { refused } = answer.front;
+  chart.update(refused ? null : answer.front);
+  if (refused) show(byId("front"), h("p", { class: "help" }, `Cost against time: ${refused}`));
   chart.place(paceOf());
   markExtras();
 }
 
 function showWhy() {
-  const infeasible = answer.reasons?.status === "infeasible", apply = (changes) => change(changes.map((one) => [pathOf(one.limit), valueOf(one.to)]));
+  const { refused, status } = answer.reasons, infeasible = status === "infeasible", apply = (changes) => change(changes.map((one) => [pathOf(one.limit), valueOf(one.to)]));
   showReasons(byId("reasons"), infeasible ? answer.reasons : null, apply);
-  showReasons(byId("why"), infeasible ? null : answer.reasons, apply);
+  showReasons(byId("why"), infeasible || refused ? null : answer.reasons, apply);
+  if (refused) show(byId("why"), h("p", { class: "help" }, `What the answer hangs on: ${refused}`));
   markExtras();
 }
 
@@ -232,8 +236,6 @@ function showOffers(offered) {
     h("button", { type: "button", id: "ask-front", click: ask("front") }, "Cost against time"),
     h("button", { type: "button", id: "ask-explanation", click: ask("explanation") }, "What it hangs on")));
 }
-
-const offerNote = (text) => byId("offers")?.append(h("span", { class: "help" }, text));
 
 // Bounds: a slider moves one; the front moves all, from where they were when it was traced.
 

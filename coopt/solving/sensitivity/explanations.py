@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 from coopt.instance.schema import Instance
+from coopt.plan.effort import OnProgress, Progress
 from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.reasons.again import UnprovenError
@@ -27,18 +29,27 @@ STEP = 0.01
 
 @dataclass(kw_only=True)
 class _Study:
-    """One explanation: who solves, and the keys of what was left when time ran out."""
+    """One explanation: who solves, who hears of it, and the keys of what was left when time ran out."""
 
     instance: Instance
     resolver: Resolver
+    on_progress: OnProgress | None = None
+    begun: float = field(default_factory=time.perf_counter)
     untried: list[str] = field(default_factory=list)
 
     def tried(self, key: str, ask: Callable[[], Found]) -> Iterable[Found]:
         """The answer to a question about a key; nothing where it was not proven in time."""
+        self.tell(key)
         try:
             yield ask()
         except UnprovenError:
             self.untried.append(key)
+
+    def tell(self, message: str) -> None:
+        """Say what is solved next."""
+        if self.on_progress is not None:
+            spent_s = time.perf_counter() - self.begun
+            self.on_progress(Progress(stage="explain", message=message, elapsed_s=spent_s))
 
     def explanation(self, status: str, said: Iterable[str], **parts: Any) -> Explanation:
         """The explanation, with what is missing in it."""
@@ -56,15 +67,18 @@ class _Study:
         )
 
 
-def explained(instance: Instance, plan: Plan | None) -> Explanation:
+def explained(instance: Instance, plan: Plan | None, on_progress: OnProgress | None = None) -> Explanation:
     """What binds a plan and what its rivals cost, or what lets a plan in; within the time limit of the instance.
 
     Parameters
     ----------
     plan
         A plan of this instance; the cheapest where there is none, or where it builds nothing.
+    on_progress
+        Called with what is solved next.
     """
-    study = _Study(instance=instance, resolver=Resolver(instance))
+    study = _Study(instance=instance, resolver=Resolver(instance), on_progress=on_progress)
+    study.tell("the plan itself")
     try:
         best = study.resolver.plan(instance)
     except UnprovenError as stop:

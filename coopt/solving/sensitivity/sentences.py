@@ -74,7 +74,7 @@ def of_prices(ranges: tuple[PriceRange, ...]) -> str:
     """The price that has to move least to change the plan."""
     ends = [(one, end) for one in ranges for end in _ends(one)]
     if not ends:
-        return "No price, moved alone as far as it was tried, changes the plan."
+        return f"Other prices that were tried of {', '.join(one.item for one in ranges)}, one at a time, keep the plan."
     one, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
     way = "above" if end >= one.now else "below"
     return (
