@@ -1,4 +1,4 @@
-* planes-131k (2d8c63f29d1c8df5ccac15b37b12b0cfec0b0a4005288625c250f26a641f18fd), formulation 'uplinks'
+* planes-131k (44f347b423064494d5955d8b7f00cc71b7d9037de827fc27dcba0649f11b095c), formulation 'uplinks'
 * minimizes tco in USD; the plan: optimal, value 1567855345.664
 * y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
 * y_0: 16384 x hgx-b300-8 (8 active), 3-tier rail-optimized of 51t, 1 x cx8-800g; 64 to 64 uplinks

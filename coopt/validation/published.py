@@ -23,6 +23,8 @@ USUAL = "model-fullattn"
 COUNTS = ("hw-4/3-fullattn", USUAL, "model-fullattn-GQA-ignored", "model-causalattn")
 SHORTEST, LONGEST = 1e-6, 1e9  # s
 NOTED = re.compile(r"flop_conv=([\w./-]+)")
+# a year and a month after `v`, `NeMo` or a hyphen, as in NeMo 25.11 or v25.05.05
+RELEASE = re.compile(r"(?:\bv|\bNeMo |-)(2\d\.(?:0[1-9]|1[0-2])(?:\.\d+)?)\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +70,12 @@ class Measurement:
     def group(self) -> str:
         """The source it belongs to: its id up to the first hyphen."""
         return self.id.split("-")[0]
+
+    @property
+    def release(self) -> str:
+        """The release that its id, address or notes name, such as 25.05.05; empty where none is named."""
+        named = RELEASE.search(self.text)
+        return named[1] if named else ""
 
     @property
     def text(self) -> str:

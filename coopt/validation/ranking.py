@@ -79,10 +79,10 @@ def _groups(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_
 
 
 def _all_but_mapping(row: Measurement, run: MeasuredRun) -> object:
-    """Source, model, GPUs, network, batch, sequence, precision and software of a row."""
+    """Source, model, GPUs, network, batch, sequence, precision, software and its release of a row."""
     model = (row.model, *(getattr(row, name) for name in ("layers", "hidden", "heads", "ffn", "vocab", "seq")))
     hardware = (row.gpu, run.gpus, run.hb_size, run.nic_gbit_s)
-    return row.group, model, hardware, row.global_batch, row.precision, run.software
+    return row.group, model, hardware, row.global_batch, row.precision, run.software.name, row.release
 
 
 def _regret(group: _Group) -> float:

@@ -55,6 +55,21 @@ def test_runs_that_differ_in_more_than_their_mapping_are_not_compared(row):
     assert (found.groups, found.in_order, found.spearman, found.regret_max) == (0, None, None, None)
 
 
+@pytest.mark.parametrize(("first", "second", "groups"), [("25.11", "25.11", 1), ("25.11", "26.02.01", 0), ("", "", 1)])
+def test_runs_of_other_releases_are_not_compared(row, first, second, groups):
+    notes = [f"NeMo {name} container" if name else "synthetic data" for name in (first, second)]
+    rows = [row(notes=notes[0]), row(notes=notes[1], tp=8, dp=2, iter_time_s=40.0)]
+    assert ranking_of(rows, [run_of(one) for one in rows], np.array([1.0, 2.0])).groups == groups
+
+
+def test_flags_that_come_with_a_mapping_leave_runs_comparable(row):
+    address = {"source_url": "https://github.com/yanring/Megatron-MoE-ModelZoo"}
+    rows = [row(**address), row(**address, notes="FSDP", zero=3, tp=8, pp=1, dp=8, iter_time_s=40.0)]
+    runs = [run_of(one) for one in rows]
+    assert [run.software.gradient_bytes for run in runs] == [4, 2]
+    assert ranking_of(rows, runs, np.array([1.0, 2.0])).groups == 1
+
+
 def test_a_mapping_run_more_than_once_counts_once_with_its_median(row):
     rows = [row(iter_time_s=s) for s in (20.0, 30.0, 90.0)] + [row(tp=8, dp=2, iter_time_s=40.0)]
     found = ranking_of(rows, [run_of(one) for one in rows], np.array([5.0, 5.0, 5.0, 6.0]))

@@ -71,6 +71,14 @@ def test_recomputation_of_a_known_recipe_is_taken_where_the_row_is_silent(run):
     assert "recomputation norm+act, as its recipe has it" in made.assumptions
 
 
+def test_latent_attention_has_no_fused_kernel_on_blackwell_before_its_release(run):
+    early = run(id="dgxc-dsv3-2505-GB200-bf16-128", model="deepseek-v3", gpu="GB200", recompute="", interleave=None)
+    assert early.workload.options.attention == "unfused"
+    assert RECOMPUTE[early.split.recompute] == "selective"
+    hopper = run(id="dgxc-dsv3-2505-H100-bf16-1024", model="deepseek-v3", recompute="", interleave=None)
+    assert hopper.workload.options.attention == "flash"
+
+
 def test_a_kind_of_recomputation_that_a_framework_calls_otherwise_is_read_as_it_means_it(run):
     made = run(id="torchtitan-8b", recompute="selective")
     assert RECOMPUTE[made.split.recompute] == "norm+ffn"
