@@ -65,32 +65,45 @@ class Crossings:
 
     def carried(self, uplinks: Any, kept: float = 1.0) -> Floats:
         """What the busiest link carries of each kind, over the rate that it gives; as `slowdowns`."""
+        return self._shared((self.leaf, self.pod, self._paths, np.ones_like(self.leaf)), uplinks, kept)
+
+    def carried_by_ways(self, uplinks: Any, kept: float = 1.0) -> Floats:
+        """The same of every round of the ways that are no rings; shape (rounds, n), or (rounds, k, n).
+
+        Whatever goes at random is sure over all rounds of a way.
+        """
+        ways = self.ways
+        assert ways is not None
+        return self._shared((ways.leaf, ways.pod, ways.paths, ways.rounds), uplinks, kept)
+
+    def _shared(self, table: tuple[Floats, Floats, Any, Any], uplinks: Any, kept: float) -> Floats:
+        """The load of flows, out of leaves and pods, with the paths of a NIC rate, and rounds; (m, n) or (m, k, n)."""
         up = self.layout.pod_up * kept
         extra = (1,) * (np.ndim(uplinks) - 1)
-        leaf, pod = (part.reshape(len(part), *extra, part.shape[1]) for part in (self.leaf, self.pod))
+        leaf, pod, rate, rounds = (part.reshape(len(part), *extra, part.shape[1]) for part in table)
         routing = self.discipline.routing
         if routing not in ("pinned", "ecmp"):
             return np.asarray(np.maximum(leaf, pod / up) * self._stretch / uplinks)
-        rate = self._paths.reshape(leaf.shape[0], *extra, leaf.shape[-1])
         if routing == "pinned":
             busy = np.maximum(_whole(leaf * rate, uplinks), _whole(pod * rate, uplinks * up))
         else:
-            switches = self.layout.planes * self.layout.leaves, self.layout.planes * self.layout.pods
-            busy = np.maximum(
-                _at_random(leaf * rate, uplinks, switches[0]), _at_random(pod * rate, uplinks * up, switches[1])
-            )
+            every = self.layout.planes * rounds
+            leaves, pods = every * self.layout.leaves, every * self.layout.pods
+            busy = np.maximum(_at_random(leaf * rate, uplinks, leaves), _at_random(pod * rate, uplinks * up, pods))
         return np.asarray(busy / rate)
 
     @property
     def identity(self) -> Floats:
         """All that slowdowns depend on but uplinks; shape (columns, n)."""
         up, n = np.broadcast_to(self.layout.pod_up, self.peers.shape), len(self.peers)
-        if self.discipline.routing == "pinned":
-            return np.vstack([self.leaf, self.pod, up])
-        others = [] if self.ways is None else [self.ways.leaf, self.ways.pod / up, self.ways.shares]
+        counts: tuple[Any, ...] = ()
+        others = [] if self.ways is None else [self.ways.leaf, self.ways.pod, self.ways.shares]
         if self.discipline.routing == "ecmp":
             counts = (self.layout.planes, self.layout.leaves, self.layout.pods)
-            return np.vstack([self.leaf, self.pod, up, *(np.broadcast_to(count, (n,)) for count in counts)])
+        if self.discipline.routing in ("pinned", "ecmp"):
+            return np.vstack([self.leaf, self.pod, up, *(np.broadcast_to(one, (n,)) for one in counts), *others])
+        if self.ways is not None:
+            others = [np.maximum(self.ways.leaf, self.ways.pod / up), self.ways.shares]
         return np.vstack([np.maximum(self.leaf, self.pod / up), *others])
 
     def enough_uplinks(self) -> Ints:
@@ -98,10 +111,12 @@ class Crossings:
         routing = self.discipline.routing
         if routing == "ecmp":
             return np.full(self.leaf.shape[1], MOST_UPLINKS)
-        alone = self._paths if routing == "pinned" else 1
-        most = (np.maximum(self.leaf, self.pod / self.layout.pod_up) * alone).max(axis=0, initial=1.0)
+        whole, up = routing == "pinned", self.layout.pod_up
+        alone = self._paths if whole else 1
+        most = (np.maximum(self.leaf, self.pod / up) * alone).max(axis=0, initial=1.0)
         if self.ways is not None:
-            most = np.maximum(most, self.ways.most(self.layout.pod_up))
+            busy = np.maximum(self.ways.leaf, self.ways.pod / up) * (self.ways.paths if whole else 1)
+            most = np.maximum(most, np.where(np.isfinite(busy), busy, 0.0).max(axis=0, initial=0.0))
         return np.asarray(np.ceil(most * self._stretch * (1 + 1e-12)), dtype=np.int64)
 
     @property
@@ -118,9 +133,9 @@ class Crossings:
     def reciprocals(self, byte_s: Any, uplinks: Any, kept: float = 1.0) -> Reciprocals:
         """Seconds per byte that each kind sees at u uplinks of a leaf; `kept` as in `slowdowns`."""
         slow = self.slowdowns(uplinks, kept) / byte_s
-        ways = None
+        ways: dict[tuple[str, str], Any] | None = None
         if self.ways is not None:
-            found = self.ways.slowdowns(uplinks, self._stretch, self.layout.pod_up * kept)
+            found = self.ways.means(np.maximum(1.0, self.carried_by_ways(uplinks, kept)))
             ways = {way: factor / byte_s for way, factor in found.items()}
         return Reciprocals(**dict(zip(KINDS, slow, strict=True)), ways=ways)
 
@@ -137,7 +152,6 @@ def crossings(
     """What the kinds of traffic of groups put on the links of layouts, of as many rows or of one for all.
 
     Other kinds than those named are left at 0, and so are pods of parts where leaves are fuller, but if `exact`.
-    The `ways` of messages are closed where every flow takes one path, which is laid for rings.
     """
     n = len(groups.tp)
     rows = NicLayout(**{f.name: np.broadcast_to(getattr(layout, f.name), (n,)) for f in fields(NicLayout)})
@@ -147,8 +161,7 @@ def crossings(
         _by_ratio(rows, groups, leaf)
     else:
         _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
-        spread = discipline.routing not in ("pinned", "ecmp")
-        others = loads_by_ways(rows, groups, ways, spread=spread) if ways else None
+        others = loads_by_ways(rows, groups, ways) if ways else None
     return Crossings(leaf=leaf, pod=pod, peers=groups.experts - 1, layout=layout, discipline=discipline, ways=others)
 
 
@@ -281,11 +294,12 @@ def _whole(count: Floats, links: Any) -> Floats:
 
 def _at_random(count: Floats, links: Any, switches: Any) -> Floats:
     """Flows on the busiest link, with probability `SURE` no more, where each takes a path at random."""
-    several = np.broadcast_arrays(count, links, switches)
+    several = np.broadcast_arrays(np.where(np.isfinite(count), count, 0), links, switches)
     table = np.stack([part.ravel() for part in several], axis=1)
     distinct, position = np.unique(table, axis=0, return_inverse=True)
     found = np.array([crowd(round(n), float(u), int(m)) for n, u, m in distinct.tolist()])
-    return np.asarray(found[position.ravel()].reshape(several[0].shape), dtype=np.float64)
+    most = np.asarray(found[position.ravel()].reshape(several[0].shape), dtype=np.float64)
+    return np.where(np.isfinite(count), most, np.inf)
 
 
 @cache

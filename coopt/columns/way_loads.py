@@ -9,7 +9,7 @@ import numpy as np
 
 from coopt.columns.flows import Groups, busiest
 from coopt.columns.layouts import NicLayout, PodParts, most_senders, pod_parts
-from coopt.columns.way_flows import WayPattern, way_patterns
+from coopt.columns.way_flows import TREE_EDGE, WayPattern, way_patterns
 from coopt.perf.affine import Flows
 from coopt.perf.mapping import Bools, Floats, Ints
 
@@ -19,7 +19,7 @@ class WayLoads:
     """Flows out of the busiest leaf and pod, round by round; arrays of shape (rounds, n).
 
     `ways` name kind and way of each round, which has the share `shares` of the bytes. Infinite where a way is closed:
-    trees where leaves hold parts of domains, and all where a domain is lost or every flow takes one path.
+    trees where leaves hold parts of domains, and all where a domain is lost.
     """
 
     ways: tuple[tuple[str, Flows], ...]
@@ -32,22 +32,27 @@ class WayLoads:
         leaf, pod, shares = (table[:, rows] for table in (self.leaf, self.pod, self.shares))
         return WayLoads(ways=self.ways, leaf=leaf, pod=pod, shares=shares)
 
-    def most(self, pod_up: Any) -> Floats:
-        """The most flows of any round of an open way, in rates of a NIC for each uplink of a leaf; shape (n,)."""
-        busy = np.maximum(self.leaf, self.pod / pod_up)
-        return np.asarray(np.where(np.isfinite(busy), busy, 0.0).max(axis=0, initial=0.0))
+    @property
+    def paths(self) -> Floats:
+        """Flows that a NIC rate is divided among, each with a path of its own; shape (rounds, n)."""
+        each = np.array([1 / TREE_EDGE if flows == "trees" else 1.0 for _, flows in self.ways])
+        return np.broadcast_to(each[:, None], self.shares.shape)
 
-    def slowdowns(self, uplinks: Any, stretch: float, pod_up: Any) -> dict[tuple[str, str], Any]:
-        """How far each way is slowed, the mean over its bytes; (n,), or (k, n) for u in shape (k, 1)."""
-        found: dict[tuple[str, str], Any] = {}
-        for way, leaf, pod, share in zip(self.ways, self.leaf, self.pod, self.shares, strict=True):
-            busy = np.maximum(1.0, np.maximum(leaf, pod / pod_up) * stretch / uplinks)
+    @property
+    def rounds(self) -> Floats:
+        """How many rounds the way of each round has; shape (rounds, n)."""
+        return np.stack([self.shares[[way == one for way in self.ways]].astype(bool).sum(axis=0) for one in self.ways])
+
+    def means(self, slowdowns: Floats) -> dict[tuple[str, Flows], Any]:
+        """The mean over the bytes of each way, of slowdowns of each round in shape (rounds, ...)."""
+        found: dict[tuple[str, Flows], Any] = {}
+        for way, busy, share in zip(self.ways, slowdowns, self.shares, strict=True):
             found[way] = found.get(way, 0.0) + np.where(share > 0, busy, 0.0) * share
         return found
 
 
-def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows], ...], *, spread: bool) -> WayLoads:
-    """The loads of some kinds of traffic by some ways, closed unless `spread`; layouts and groups of as many rows."""
+def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> WayLoads:
+    """The loads of some kinds of traffic by some ways; layouts and groups of as many rows."""
     patterns = list(way_patterns(groups, ways))
     leaf, pod = (np.zeros((len(patterns), len(groups.tp))) for _ in range(2))
     lost = rows.room >= 0
@@ -64,7 +69,7 @@ def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows]
         leaf[k, cut] = np.inf if one.flows == "trees" else every
         if parts is not None:
             pod[k, mixed] = _of_mixed_pods(parts, one, rows.nics[mixed], mixed)
-    leaf[:, (lost | (not spread)) & ((rows.span < rows.domains + lost) | (rows.pods > 0))] = np.inf
+    leaf[:, lost & ((rows.span < rows.domains + lost) | (rows.pods > 0))] = np.inf
     shares = np.array([one.share for one in patterns]).reshape(leaf.shape)
     leaf[shares == 0], pod[shares == 0] = 0.0, 0.0
     return WayLoads(ways=tuple((one.kind, one.flows) for one in patterns), leaf=leaf, pod=pod, shares=shares)

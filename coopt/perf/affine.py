@@ -128,6 +128,15 @@ class Ways:
         least = {kind: [one.left(r.by(kind, one.flows)) for one in ways] for kind, ways in named.items()}
         return replace(r, **{kind: reduce(np.minimum, each) for kind, each in least.items()})
 
+    def taken(self, names: Mapping[str, str]) -> Ways:
+        """Of each kind the way of that name; the first one, rings or exchanges, where it has none of the name."""
+        return Ways(
+            **{
+                kind: next(((one,) for one in ways if one.name == names.get(kind)), ways[:1])
+                for kind, ways in self.named.items()
+            }
+        )
+
     @property
     def named(self) -> dict[str, tuple[Way, ...]]:
         """The ways that there are, by kinds."""

@@ -303,12 +303,13 @@ def _ways(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Ways
     if options.collectives == "levels":
         return Ways()
     within, across, *copies = expert_ranks(m, inside, expert_tp=options.expert_tp)
-    ranks, domains, mixed = inside.dp * inside.cp, m.dp * m.cp // (inside.dp * inside.cp), bool(workload.model.experts)
-    summed = m.zero == 0
+    ranks, domains = inside.dp * inside.cp, inside.dp_across(m) * (m.cp // inside.cp)
+    mixed, summed, held = bool(workload.model.experts), m.zero == 0, inside.fewest_dp(m) / inside.dp
 
     def gradients(x: Ints, y: Ints, sent: tuple[AffineSeconds, AffineSeconds], kind: str) -> tuple[Way, ...]:
         share = switched_share(y, summed) if links.rail_reduces else 1.0
-        return sized_ways(links, x, y, starts_per_byte(replicas.exchanges, sent[0] + sent[1], kind), share, summed)
+        starts = starts_per_byte(replicas.exchanges, sent[0] + sent[1], kind)
+        return sized_ways(links, x, y, starts, share, summed, held)
 
     over_tp = inside.tp, m.tp // inside.tp
     gathered = starts_per_byte(1.0, traffic.tp_gather, "tp")

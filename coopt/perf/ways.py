@@ -31,7 +31,7 @@ EXCHANGE_AT_ONCE = "exchange on both levels at once"
 FEW = 3  # domains, of which none has a parent in both trees and two children
 
 
-def ring_ways(links: LinkRates, x: Ints, y: Ints, share: Any = 1.0) -> tuple[Way, ...]:
+def ring_ways(links: LinkRates, x: Ints, y: Ints, share: Any = 1.0, held: Any = 1.0) -> tuple[Way, ...]:
     r"""Level by level, or one ring through all n = x·y ranks where that is faster; both start alike.
 
     Every rank passes on (n-1)/n of the data, through its domain and through the NICs of its domain's members at once,
@@ -44,18 +44,20 @@ def ring_ways(links: LinkRates, x: Ints, y: Ints, share: Any = 1.0) -> tuple[Way
     ----------
     share
         What is sent between domains over what a ring sends, as `switched_share` says.
+    held
+        Ranks in the domain that holds fewest over x: its NICs send as much more.
     """
     both = (x > 1) & (y > 1)
     if not np.any(both):
         return ()
-    even, apart = links.rail / links.hb_byte_s, np.maximum(y - 1, 1) * share
+    even, apart = held * links.rail / links.hb_byte_s, np.maximum(y - 1, 1) * share
     start, floor = np.where(both, 0.0, np.inf), np.broadcast_to(even / share, both.shape)
     one = Way(ONE_RING, "ring", floor, (y - 1 / x) / apart, (x - 1) * y / apart * even, start)
     return Way.plain(RINGS, np.zeros(len(start))), one
 
 
 def sized_ways(
-    links: LinkRates, x: Ints, y: Ints, starts: Floats, share: Any = 1.0, trees: Bools | None = None
+    links: LinkRates, x: Ints, y: Ints, starts: Floats, share: Any = 1.0, trees: Bools | None = None, held: Any = 1.0
 ) -> tuple[Way, ...]:
     """All ways of messages whose size is known.
 
@@ -63,8 +65,8 @@ def sized_ways(
     ----------
     starts
         Collectives for each byte that `gather` sends between domains.
-    share
-        As in `ring_ways`; where it is not 1, the switches of the network add up what rings would.
+    share, held
+        As in `ring_ways`; where the share is not 1, the switches of the network add up what rings would.
     trees
         Which rows add up what others gather and scatter, as trees do.
     """
@@ -78,11 +80,11 @@ def sized_ways(
     nothing = np.zeros(y.shape)
     rounds = np.where(share == 1, y - 1, tree_levels(y))
     found = [Way.plain(RINGS, later(tree_levels(x) + rounds, np.ones_like(alone)))]
-    around = ring_ways(links, x, y, share)[1:]
+    around = ring_ways(links, x, y, share, held)[1:]
     found += [replace(one, start=later(x * y - 1, np.isfinite(one.start))) for one in around]
     found.append(Way(HALVING, "halving", nothing, 1 / share, nothing, later(fewest, y > 2)))
     if trees is not None and np.any(trees & (y > FEW)):
-        more, even = y / np.maximum(y - 1, 1) / share, links.rail / links.hb_byte_s
+        more, even = y / np.maximum(y - 1, 1) / share, held * links.rail / links.hb_byte_s
         floor = np.where(x > 1, even * more, 0.0)
         start = later(x - 1 + tree_levels(y), trees & (y > FEW))
         found.append(Way(TREES, "trees", floor, more, (x - 1) * even * more, start))

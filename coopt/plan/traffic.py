@@ -48,6 +48,9 @@ class WorkloadTraffic(Record):
     all_reduce: Annotated[
         Literal["ring", "tree", "halving"], Field(description="how replicas add gradients across domains under ZeRO 0")
     ]
+    collectives: Annotated[
+        dict[str, str], Field(default_factory=dict, description="what each kind of traffic runs by, as the plan says")
+    ]
     talking_pairs: Annotated[int, Field(description="ordered pairs of GPUs of which one sends to the other")]
     silent_share: Annotated[float, Field(description="share of all ordered pairs that exchange nothing")]
     whole_bytes: float
@@ -64,7 +67,7 @@ class TrafficReport(Record):
 
 
 class CollectiveRoutes(Record):
-    """The routes of one collective of one workload, over all planes; its flows run at the same time.
+    """The routes of one collective of one workload, or of a round of it, over all planes; its flows run together.
 
     `alpha` counts flows on a link of the worst bundle and `bound` what no routing undercuts; `per_nic` flows share a
     NIC. So traffic takes `stretch` = alpha / per_nic times as long as at the rate of a NIC, over their efficiency where
@@ -75,6 +78,9 @@ class CollectiveRoutes(Record):
     workload: str
     kind: str
     collective: str
+    way: Annotated[str, Field(description="how it goes between domains, in the words of a plan")] = "rings"
+    round: Annotated[int, Field(description="round of halving and doubling, from 1; 0 for what has none")] = 0
+    share: Annotated[float, Field(description="share of its bytes between domains that this round carries")] = 1.0
     flows: Annotated[int, Field(description="flows that leave their leaf, over all planes")]
     per_nic: int
     alpha: float
@@ -102,6 +108,7 @@ class LinkLoad(Record):
     links: int
     up: int | float
     down: int | float
+    round: Annotated[int, Field(description="round of halving and doubling, from 1; 0 for what has none")] = 0
 
 
 class RoutedWorkload(Record):

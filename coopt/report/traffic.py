@@ -71,6 +71,8 @@ def routing_headline(routing: Routing) -> str:
 
 def _collective(collective: CollectiveRoutes, several: bool) -> tuple[Cell, ...]:
     name = COLLECTIVES[collective.kind] + (", experts" if collective.collective == "copies" else "")
+    name += f", {collective.way}" if collective.way != "rings" else ""
+    name += f", round {collective.round}" if collective.round else ""
     ratios = (f"{value:.4g}" for value in (collective.stretch, collective.charged, collective.routing))
     return (
         f"{collective.workload}: {name}" if several else name,
@@ -100,6 +102,10 @@ def traffic_report(report: TrafficReport) -> Iterator[RenderableType]:
             yield "Gradients are added along two binary trees across domains, each for half of the data."
         if workload.all_reduce == "halving":
             yield "Gradients are added by halving and doubling across domains, half of the bytes with the neighbour."
+        if workload.collectives:
+            kinds = COLLECTIVES | {"edp": "gradients of experts"}
+            named = (f"{kinds[kind]} by {way}" for kind, way in workload.collectives.items())
+            yield f"Collectives, as the plan names them: {', '.join(named)}."
     yield COUNTING
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Part, Plan
+from coopt.plan.traffic import CollectiveRoutes
 from coopt.solving.outcome import claim_of, identity, unknown, within_gap
 from coopt.solving.plan_routes import CHARGED_AS, route_plan
 from coopt.solving.runs import Run
@@ -49,16 +50,26 @@ def _routed(asked: Instance, plan: Plan, run: Run) -> tuple[Plan, list[Part]]:
             continue
         run.tell("routes", f"paths of the flows of {part.name}")
         found = route_plan(asked, plan, part=part.name, with_links=False)
-        slow: dict[str, dict[str, float]] = {one.name: {} for one in part.workloads}
-        for one in found.collectives:
-            kinds, kind = slow[one.workload], CHARGED_AS.get(one.collective, one.collective)
-            kinds[kind] = max(kinds.get(kind, 1.0), one.stretch, one.charged)
-        runs = tuple(one.model_copy(update={"routes": slow[one.name]}) for one in part.workloads)
+        slow = slowed_by(found.collectives)
+        runs = tuple(one.model_copy(update={"routes": slow.get(one.name, {})}) for one in part.workloads)
         parts.append(part.model_copy(update={"workloads": runs}))
         if not all(one.within_bound for one in found.workloads):
             missed.append(part)
     top = parts[0].workloads if plan.workloads else ()
     return plan.model_copy(update={"parts": tuple(parts), "workloads": top}), missed
+
+
+def slowed_by(found: Iterable[CollectiveRoutes]) -> dict[str, dict[str, float]]:
+    """How far routes slow each kind of traffic of each workload: the slowest collective, over all of its rounds."""
+    means: dict[tuple[str, str, str], float] = {}
+    for one in found:
+        name = one.workload, one.kind, CHARGED_AS.get(one.collective, one.collective)
+        means[name] = means.get(name, 0.0) + one.share * max(1.0, one.stretch, one.charged)
+    slow: dict[str, dict[str, float]] = {}
+    for (workload, _, kind), mean in means.items():
+        kinds = slow.setdefault(workload, {})
+        kinds[kind] = max(kinds.get(kind, 1.0), mean)
+    return slow
 
 
 def _with_more_uplinks(asked: Instance, missed: Iterable[Part]) -> Instance | None:

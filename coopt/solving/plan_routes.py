@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import crossings
 from coopt.columns.waits import delayed
+from coopt.columns.way_flows import way_patterns
 from coopt.instance.errors import InstanceError
 from coopt.instance.question import Discipline, Network
 from coopt.instance.schema import Instance
@@ -19,8 +20,10 @@ from coopt.instance.workload import Workload
 from coopt.network.part_networks import PartNetwork
 from coopt.network.routing.loads import efficiency, flow_rates, group_rates
 from coopt.network.routing.tiers import PlaneRoutes
-from coopt.perf.affine import KINDS, Reciprocals
+from coopt.perf.affine import KINDS, Reciprocals, Ways
+from coopt.perf.affine import Flows as WayFlows
 from coopt.perf.iterations import iteration
+from coopt.perf.ways import HALVING, RINGS, TREES
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
@@ -28,9 +31,11 @@ from coopt.solving.days import allowed_s
 from coopt.solving.flow_routes import NAMES, SPRAY, Choice, routed_flows
 from coopt.solving.trusted import CLOSE, trusted_part
 from coopt.traffic.flows import demand
-from coopt.traffic.of_plan import LeafFlows
+from coopt.traffic.of_plan import CHECK, LeafFlows
 from coopt.traffic.ranks import RankGrid, split_of
 
+WAYS: dict[WayFlows, str] = {"ring": RINGS, "halving": HALVING, "trees": TREES}
+FLOWS = {name: flows for flows, name in WAYS.items()}
 CHARGED_AS = {"copies": "edp", "hop": "pp", "pair": "tied"}  # other groups have the name of their kind of traffic
 
 
@@ -85,7 +90,7 @@ def route_plan(
     times = []
     for workload, chosen in network.runs:
         split = split_of(workload, chosen)
-        charged = _charged(network, split, stretched)
+        charged = _charged(network, split, chosen, stretched)
         flown = _flown(network, workload, chosen, choice)
         own = [
             _collective(workload.name, of_planes, charged, stretched, family.nic_planes, whole=whole)
@@ -94,7 +99,7 @@ def route_plan(
         found += own
         if with_links:
             links += [load for pairs in flown for pair in pairs for load in _links(workload.name, network, *pair)]
-        times.append(_routed(network, workload, chosen, _routed_time_s(network, split, charged, own)))
+        times.append(_routed(network, workload, chosen, _routed_time_s(network, split, chosen, charged, own)))
     return Routing(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         algorithm=algorithm,
@@ -111,12 +116,12 @@ def route_plan(
 def _flown(
     network: PartNetwork, workload: Workload, chosen: WorkloadPlan, choice: Choice
 ) -> list[list[tuple[LeafFlows, PlaneRoutes]]]:
-    """The routed flows of each collective of a workload, plane by plane; none where leaves are all there is."""
-    collectives: dict[tuple[str, str], list[tuple[LeafFlows, PlaneRoutes]]] = defaultdict(list)
+    """The routed flows of each round of each collective, plane by plane; none where leaves are all there is."""
+    rounds: dict[tuple[str, str, str, int], list[tuple[LeafFlows, PlaneRoutes]]] = defaultdict(list)
     if network.family.tiers > 1:
         for flows, routed in routed_flows(network.family, network.uplinks, demand(workload, chosen), choice):
-            collectives[flows.kind, flows.collective].append((flows, routed))
-    return list(collectives.values())
+            rounds[flows.kind, flows.collective, flows.flows, flows.turn].append((flows, routed))
+    return list(rounds.values())
 
 
 def _routed(network: PartNetwork, workload: Workload, chosen: WorkloadPlan, routed_s: float) -> RoutedWorkload:
@@ -146,47 +151,80 @@ def _named(network: Network, algorithm: str | None) -> tuple[str, float]:
     return sprayed if routing == "spray" else ("ecmp" if routing == "ecmp" else "best", 1.0)
 
 
+RoundOf = tuple[str, str, int]
+"""A kind of traffic, who sends to whom, and the round."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class KindLoad:
     """What links carry of a kind of traffic in NIC rates, spread over all of them, and stretched as they are used.
 
-    `charged` is the slowdown that the plan is charged, at least 1.
+    `charged` is the slowdown that the plan is charged, at least 1; `share` is that of the bytes, where rounds follow
+    each other.
     """
 
     even: float
     stretched: float
     charged: float
+    share: float = 1.0
 
 
-def _charged(network: PartNetwork, split: RankGrid, stretched: float) -> dict[str, KindLoad]:
-    """The loads of every kind of traffic."""
+def _charged(network: PartNetwork, split: RankGrid, chosen: WorkloadPlan, stretched: float) -> dict[RoundOf, KindLoad]:
+    """The loads of every kind of traffic round rings, and of every round of other ways that the plan names."""
     family, uplinks = network.family, max(network.uplinks, 1)
     groups = groups_of(split.workload, split.mapping, split.placement)
     evenly = Discipline(family.discipline.charge, 1.0, 1.0)
-    layout = context_of(family).layout
-    even = crossings(layout, evenly, groups, exact=True).carried(uplinks)[:, 0].tolist()
-    charged = crossings(layout, family.discipline, groups, exact=True).slowdowns(uplinks)[:, 0].tolist()
-    loads = zip(KINDS, even, charged, strict=True)
-    return {kind: KindLoad(even=load, stretched=load * stretched, charged=slow) for kind, load, slow in loads}
+    layout, ways = context_of(family).layout, _named_ways(network, split, chosen).flows
+    even, charged = (
+        crossings(layout, discipline, groups, ways=ways, exact=True) for discipline in (evenly, family.discipline)
+    )
+    carried = [one.carried(uplinks)[:, 0].tolist() for one in (even, charged)]
+    rings = {kind: (load, max(1.0, slow)) for kind, load, slow in zip(KINDS, *carried, strict=True)}
+    loads = {(kind, "ring", 0): (*figures, 1.0) for kind, figures in rings.items()}
+    by_ways = [one.carried_by_ways(uplinks)[:, 0].tolist() if one.ways else [] for one in (even, charged)]
+    turns: Counter[tuple[str, str]] = Counter()
+    for n, one in enumerate(way_patterns(groups, ways)):
+        way = one.kind, one.flows
+        figures = (by_ways[0][n], max(1.0, by_ways[1][n])) if even.ways else rings[one.kind]
+        loads[*way, turns[way]] = (*figures, float(one.share[0]))
+        turns[way] += 1
+    return {
+        one: KindLoad(even=load, stretched=load * stretched, charged=slow, share=share)
+        for one, (load, slow, share) in loads.items()
+    }
+
+
+def _named_ways(network: PartNetwork, split: RankGrid, chosen: WorkloadPlan) -> Ways:
+    """The ways that collectives of a plan take."""
+    gpu, hb = network.question.cluster.gpu, network.family.hb
+    whole = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
+    return whole.ways.taken(chosen.collectives)
 
 
 def _collective(
     workload: str,
     of_planes: list[tuple[LeafFlows, PlaneRoutes]],
-    charged: dict[str, KindLoad],
+    charged: dict[RoundOf, KindLoad],
     stretched: float,
     ports: int,
     *,
     whole: bool,
 ) -> CollectiveRoutes:
-    """What a collective comes to; each port of a NIC carries its share of every flow, over planes that are alike.
+    """What a collective, or a round of one, comes to, over planes that are alike.
 
-    Flows that are pinned keep `whole` to one link of a bundle, so that its busiest link has the next whole number.
+    Each port of a NIC carries its share of every flow. Flows that are pinned keep `whole` to one link of a bundle, so
+    that its busiest link has the next whole number.
     """
     first = of_planes[0][0]
     alpha = max(routed.alpha for _, routed in of_planes)
     bound = max(routed.bound for _, routed in of_planes)
-    load = charged[CHARGED_AS.get(first.collective, first.collective)]
+    kind = CHARGED_AS.get(first.collective, first.collective)
+    load = charged.get((kind, first.flows, first.turn), charged[kind, "ring", 0])  # two exchange as in a ring
+    if math.isinf(load.charged):
+        raise InstanceError(
+            f"workload {workload!r}: collectives.{kind} = {WAYS[first.flows]!r}, and leaves hold parts of HB domains, "
+            f"{CHECK}"
+        )
     rates = np.concatenate([group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes])
     weights = np.concatenate([np.full(len(np.unique(flows.group)), len(flows.planes)) for flows, _ in of_planes])
     stretch = (math.ceil(alpha * (1 - CLOSE)) if whole else alpha) / first.per_nic * stretched
@@ -194,6 +232,9 @@ def _collective(
         workload=workload,
         kind=first.kind,
         collective=first.collective,
+        way=WAYS[first.flows],
+        round=first.round,
+        share=first.share,
         flows=ports * sum(len(flows.planes) * int((flows.src != flows.dst).sum()) for flows, _ in of_planes),
         per_nic=first.per_nic,
         alpha=alpha,
@@ -213,6 +254,7 @@ def _links(workload: str, network: PartNetwork, flows: LeafFlows, routed: PlaneR
             yield LinkLoad(
                 workload=workload,
                 collective=flows.collective,
+                round=flows.round,
                 planes=network.family.nic_planes * len(flows.planes),
                 plane=flows.planes[0],
                 level=level,
@@ -225,22 +267,30 @@ def _links(workload: str, network: PartNetwork, flows: LeafFlows, routed: PlaneR
 
 
 def _routed_time_s(
-    network: PartNetwork, split: RankGrid, charged: dict[str, KindLoad], own: list[CollectiveRoutes]
+    network: PartNetwork,
+    split: RankGrid,
+    chosen: WorkloadPlan,
+    charged: dict[RoundOf, KindLoad],
+    own: list[CollectiveRoutes],
 ) -> float:
-    """Iteration time where each kind of traffic waits for the worst of its collectives.
+    """Iteration time where each kind of traffic waits for the worst of its collectives, in each of its rounds.
 
-    Routes are those of rings and hops; messages that go other ways are charged as in the plan.
+    Collectives go the ways that the plan names, whatever they take.
     """
-    slow = {kind: max(1.0, load.stretched) for kind, load in charged.items()}
-    for one in own:
-        kind = CHARGED_AS.get(one.collective, one.collective)
-        slow[kind] = max(slow[kind], one.stretch)
-    family, uplinks = network.family, max(network.uplinks, 1)
-    rates = {kind: factor / family.byte_s for kind, factor in slow.items()}
+    slow = {one: max(1.0, load.stretched) for one, load in charged.items()}
+    for found in own:
+        kind, flows = CHARGED_AS.get(found.collective, found.collective), FLOWS[found.way]
+        at = kind, flows, max(found.round - 1, 0)
+        at = at if at in slow else (kind, "ring", 0)
+        slow[at] = max(slow[at], found.stretch)
+    rates = {kind: slow[kind, "ring", 0] / network.family.byte_s for kind in KINDS}
+    ways: dict[tuple[str, str], float] = defaultdict(float)
+    for one, factor in slow.items():
+        if one[1] != "ring":
+            ways[one[:2]] += factor * charged[one].share / network.family.byte_s
     gpu, hb = network.question.cluster.gpu, network.family.hb
     whole = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
-    whole = delayed(whole, network.waits_s.get(split.workload.name, 0.0))
-    groups = groups_of(split.workload, split.mapping, split.placement)
-    loads = crossings(context_of(family).layout, family.discipline, groups, ways=whole.ways.flows, exact=True)
-    seen = loads.reciprocals(family.byte_s, uplinks)
-    return float(whole.time_s(Reciprocals(**rates, ways=seen.ways))[0])
+    whole = delayed(
+        replace(whole, ways=whole.ways.taken(chosen.collectives)), network.waits_s.get(split.workload.name, 0.0)
+    )
+    return float(whole.time_s(Reciprocals(**rates, ways=ways or None))[0])

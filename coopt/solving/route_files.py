@@ -21,7 +21,7 @@ from coopt.traffic.of_plan import LeafFlows, leaf_flows
 
 COLUMNS = (
     "workload", "kind", "collective", "bytes", "source_gpu", "source_nic", "source_leaf", "source_aggregation", "top",
-    "destination_aggregation", "destination_leaf", "destination_nic", "destination_gpu",
+    "destination_aggregation", "destination_leaf", "destination_nic", "destination_gpu", "round",
 )  # fmt: skip
 
 CHOICE = Choice(algorithm="best", seed=0, failed_cores=0, time_limit_s=60.0)  # as `coopt route` without options
@@ -74,7 +74,7 @@ def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes |
             first, last = (gpu - gpu % family.gpus_per_nic for gpu in (g, h))  # a NIC is named for its first GPU
             source = (f"gpu/{d}/{g}", f"nic/{d}/{first}/{nic}", here, up)
             destination = (down, there, f"nic/{e}/{last}/{nic}", f"gpu/{e}/{h}")
-            yield flows.kind, flows.collective, repr(size_bytes), *source, top, *destination
+            yield flows.kind, flows.collective, repr(size_bytes), *source, top, *destination, str(flows.round)
 
 
 def _above(

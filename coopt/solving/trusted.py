@@ -16,6 +16,7 @@ from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import PartNetwork, part_named, part_network, question_of
 from coopt.perf.affine import Reciprocals
+from coopt.perf.ways import HALVING, ONE_RING, RINGS, TREES
 from coopt.plan.schema import Part, Plan, WorkloadPlan
 from coopt.solving.evaluate import pinned
 from coopt.solving.workloads import placement_of
@@ -89,6 +90,13 @@ def _check_runs(
                 f"{question.name}: what the plan says of workload {workload.name!r} is not what this instance gives, "
                 f"{NEEDED}"
             )
+        for kind, ways in pool.iteration.ways.take(np.array([row])).named.items():
+            there, name = [one.name for one in ways], chosen.collectives.get(kind, RINGS)
+            if name not in there and name in (ONE_RING, HALVING, TREES):
+                raise InstanceError(
+                    f"{question.name}: workload {workload.name!r}: collectives.{kind} = {name!r}, needs one of "
+                    f"{', '.join(map(repr, there))}, {NEEDED}"
+                )
 
 
 def _row_of(pool: Pool, chosen: WorkloadPlan) -> int | None:

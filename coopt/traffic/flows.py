@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from coopt.instance.workload import Workload
 from coopt.network.schedules.textbook import two_trees
+from coopt.perf.affine import Flows
 from coopt.perf.kernels import BYTES
 from coopt.perf.mapping import Bools, Floats, Ints, micro_batches, stage_layers
 from coopt.perf.parameters import vocab_share
-from coopt.perf.ways import HALVING, TREES
+from coopt.perf.ways import HALVING, ONE_RING, RINGS, SWITCHES, TREES
 from coopt.plan.schema import WorkloadPlan
 from coopt.traffic.ranks import Group, RankGrid, groups, split_of, stages
 from coopt.traffic.volumes import Phase, Share, TrafficClass, Volume, collective_volumes
 
 AllReduce = Literal["ring", "tree", "halving"]
-FLOWS_OF_WAYS: dict[str, AllReduce] = {HALVING: "halving", TREES: "tree"}
-"""What a plan calls the ways whose flows are no rings."""
+ADDED_BY: dict[str, AllReduce] = {HALVING: "halving", TREES: "tree"}
+"""How replicas add up gradients by the ways whose flows are no rings."""
 SIZED_GROUPS: dict[str, Group] = {"tp": "tp", "dp": "dp", "edp": "copies"}
 """Kinds of traffic that may take them, and the groups that do."""
 
@@ -29,7 +30,9 @@ SIZED_GROUPS: dict[str, Group] = {"tp": "tp", "dp": "dp", "edp": "copies"}
 class Stream:
     """Flows of one collective in one phase: rank `src[i]` sends `size_bytes[i]` to `dst[i]` in an iteration.
 
-    `group[i]` numbers the ring, all-to-all or pipeline a flow belongs to. Arrays of shape (flows,).
+    `group[i]` numbers the ring, tree, all-to-all or pipeline a flow belongs to. Arrays of shape (flows,). Rounds of
+    halving and doubling follow each other: number `turn` reaches to the distance 2^turn, with the part `share` of what
+    crosses domains.
     """
 
     kind: TrafficClass
@@ -39,6 +42,9 @@ class Stream:
     dst: Ints
     group: Ints
     size_bytes: Floats
+    flows: Flows = "ring"
+    turn: int = 0
+    share: float = 1.0
 
     def take(self, rows: Bools) -> Stream:
         """The chosen flows."""
@@ -51,7 +57,8 @@ class Stream:
 class TrafficDemand:
     """The streams of one workload on `ranks` GPUs, `active` in each HB domain; rank = domain · active + rank in it.
 
-    `all_reduce` says how replicas add up gradients across domains where they do so by all-reduces.
+    `all_reduce` says how replicas add up gradients across domains where they do so by all-reduces, `collectives` what
+    the plan names for each kind of traffic, if anything.
     """
 
     workload: str
@@ -59,6 +66,7 @@ class TrafficDemand:
     active: int
     streams: tuple[Stream, ...]
     all_reduce: AllReduce = "ring"
+    collectives: Mapping[str, str] = field(default_factory=dict)
 
 
 def tree_edges(ranks: int) -> tuple[Ints, Ints]:
@@ -68,32 +76,29 @@ def tree_edges(ranks: int) -> tuple[Ints, Ints]:
     return child, parent
 
 
-def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False, as_named: bool = False) -> TrafficDemand:
+def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> TrafficDemand:
     """What one workload of a plan sends in an iteration.
 
-    Collectives take rings, or `as_named` what the plan names: halving and doubling, or trees. With `trees`, all-reduces
-    of data parallelism (ZeRO 0) take two binary trees across domains, whatever is named.
+    Collectives take the ways that the plan names, else rings. With `trees`, all-reduces of data parallelism (ZeRO 0)
+    take two binary trees across domains, whatever is named.
 
     Ranks on a rail that pass a collective on send to the next one of a ring; a pair that shares neither rail nor domain
     goes by the GPU of its own domain that is on the rail of the other.
     """
     split = split_of(workload, chosen)
     volumes = tuple(collective_volumes(split))
-    named = {
-        SIZED_GROUPS[name]: FLOWS_OF_WAYS.get(way, "ring")
-        for name, way in chosen.collectives.items()
-        if name in SIZED_GROUPS
-    }
-    ways = (named if as_named else {}) | (dict.fromkeys(("dp", "copies"), "tree") if trees else {})
+    ways = {SIZED_GROUPS[kind]: way for kind, way in chosen.collectives.items() if kind in SIZED_GROUPS}
+    ways |= dict.fromkeys(("dp", "copies"), TREES) if trees else {}
     streams = _streams(split, volumes, ways)
     legs = tuple(leg for stream in streams for leg in forwarding_legs(stream, split.active) if len(leg.src))
-    added: list[AllReduce] = [ways.get(one.group, "ring") for one in volumes if one.all_reduce and one.across_bytes]
+    added = [ADDED_BY.get(ways.get(one.group, RINGS), "ring") for one in volumes if one.all_reduce and one.across_bytes]
     return TrafficDemand(
         workload=workload.name,
         ranks=split.ranks,
         active=split.active,
         streams=legs,
         all_reduce=added[0] if added else "ring",
+        collectives=chosen.collectives,
     )
 
 
@@ -104,7 +109,7 @@ def unaligned_classes(workload: Workload, chosen: WorkloadPlan) -> tuple[Traffic
     return tuple(dict.fromkeys(stream.kind for stream in streams if _oblique(stream, split.active).any()))
 
 
-def _streams(split: RankGrid, volumes: tuple[Volume, ...], ways: Mapping[Group, AllReduce]) -> Iterator[Stream]:
+def _streams(split: RankGrid, volumes: tuple[Volume, ...], ways: Mapping[Group, str]) -> Iterator[Stream]:
     yield from _collectives(split, volumes, ways)
     yield from _hops(split)
     yield from _embedding(split)
@@ -126,16 +131,17 @@ def forwarding_legs(stream: Stream, active: int) -> tuple[Stream, ...]:
     return stream.take(~oblique), replace(bent, dst=via), replace(bent, src=via)
 
 
-def _collectives(split: RankGrid, volumes: Sequence[Volume], ways: Mapping[Group, AllReduce]) -> Iterator[Stream]:
+def _collectives(split: RankGrid, volumes: Sequence[Volume], ways: Mapping[Group, str]) -> Iterator[Stream]:
     shares = _shares(split)
     for volume in volumes:
-        table, way = groups(split, volume.group), ways.get(volume.group, "ring")
-        if way == "tree" and table.shape[1] > 1 and (volume.all_reduce or volume.kind != "dp"):
+        table, way = groups(split, volume.group), ways.get(volume.group, RINGS)
+        if way == TREES and table.shape[1] > 1 and (volume.all_reduce or volume.kind != "dp"):
             yield from (_weighed(tree_stream(half, table), shares[volume.share]) for half in _halves(volume))
             volume = replace(volume, across_bytes=0.0)
-        elif way == "halving" and not volume.exchange:
+        elif way == HALVING and not volume.exchange:
             yield from (_weighed(one, shares[volume.share]) for one in halving_streams(volume, table))
-            volume = replace(volume, across_bytes=0.0)
+            volume = replace(volume, inside_bytes=0.0, across_bytes=0.0)
+        volume = _sent_round(volume, way, table)
         for axis, size_bytes in ((1, volume.across_bytes), (2, volume.inside_bytes)):
             for step, part in _steps(volume, table.shape[axis]):
                 src = table.ravel()
@@ -157,19 +163,22 @@ def tree_stream(volume: Volume, table: Ints) -> Stream:
     """One half of an all-reduce across domains on two trees, each for half of the data.
 
     `table` has shape (groups, domains, ranks in a domain); ranks of one column are on one rail and share their trees.
+    Each tree is a group of flows.
     """
     child, parent = tree_edges(table.shape[1])
     src, dst = (child, parent) if volume.all_reduce == "up" else (parent, child)
     data = volume.across_bytes * table.shape[1] / (table.shape[1] - 1)
     flows = table[:, src].ravel()
+    second = np.repeat(np.arange(len(child)) >= len(child) // 2, table.shape[2])
     return Stream(
         kind=volume.kind,
         collective=volume.group,
         phase=volume.phase,
         src=flows,
         dst=table[:, dst].ravel(),
-        group=np.arange(len(flows)) // (len(flows) // len(table)),
+        group=2 * (np.arange(len(flows)) // (len(flows) // len(table))) + np.tile(second, len(table)),
         size_bytes=np.full(len(flows), data / 2),
+        flows="trees",
     )
 
 
@@ -182,26 +191,49 @@ def _halves(volume: Volume) -> tuple[Volume, ...]:
 
 
 def halving_streams(volume: Volume, table: Ints) -> Iterator[Stream]:
-    """What crosses domains by halving and doubling, a stream for each round.
+    """Halving and doubling between domains and inside them, a stream for each round.
 
-    In round j, y domains exchange floor((floor((y - 1)/2^j) + 1)/2) of y parts at the distance 2^j, each with a
-    partner where y is a power of two. A scatter begins with the neighbour and the most, a gather ends with them.
+    In round j, y domains, or ranks of one, exchange floor((floor((y - 1)/2^j) + 1)/2) of y parts at the distance 2^j,
+    each with a partner where y is a power of two. A scatter begins with the neighbour and the most, a gather ends with
+    them.
     """
-    size = table.shape[1]
-    order, count = np.arange(size), (size - 1).bit_length()
     scatters = volume.phase == "gradients" and volume.all_reduce != "down"
-    for apart in (2**j for j in (range(count) if scatters else reversed(range(count)))):
-        peers = (order + apart) % size if size & (size - 1) else order ^ apart
-        share = ((size - 1) // apart + 1) // 2 / (size - 1)
-        yield Stream(
-            kind=volume.kind,
-            collective=volume.group,
-            phase=volume.phase,
-            src=table.ravel(),
-            dst=table[:, peers].ravel(),
-            group=np.arange(table.size) // (table.size // len(table)),
-            size_bytes=np.full(table.size, volume.across_bytes * share),
-        )
+    for axis, size_bytes in ((1, volume.across_bytes), (2, volume.inside_bytes)):
+        size = table.shape[axis]
+        order, rounds = np.arange(size), range((size - 1).bit_length() if size_bytes else 0)
+        for turn in rounds if scatters else reversed(rounds):
+            peers = (order + 2**turn) % size if size & (size - 1) else order ^ 2**turn
+            share = ((size - 1) // 2**turn + 1) // 2 / (size - 1)
+            yield Stream(
+                kind=volume.kind,
+                collective=volume.group,
+                phase=volume.phase,
+                src=table.ravel(),
+                dst=table.take(peers, axis=axis).ravel(),
+                group=np.arange(table.size) // (table.size // len(table)),
+                size_bytes=np.full(table.size, size_bytes * share),
+                flows="halving",
+                turn=turn,
+                share=share,
+            )
+
+
+def _sent_round(volume: Volume, way: str, table: Ints) -> Volume:
+    """The volume with the bytes of a way round rings: through all n = x y ranks, or with switches that add them up.
+
+    A ring through all ranks passes on (n - 1)/n of the data, (x - 1)/x of that inside domains. Switches of the network
+    get all of it once for both halves of a sum.
+    """
+    y, x = table.shape[1:]
+    if y == 1 or volume.exchange:
+        return volume
+    if way == ONE_RING:
+        whole = 1 - 1 / (x * y)
+        across_bytes = volume.across_bytes * whole * y / (y - 1)
+        return replace(volume, inside_bytes=volume.inside_bytes * whole, across_bytes=across_bytes)
+    if way == SWITCHES:
+        return replace(volume, across_bytes=volume.across_bytes * y / (y - 1) / 2)
+    return volume
 
 
 def _weighed(stream: Stream, shares: Floats) -> Stream:

@@ -12,9 +12,10 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.part_networks import network_of, part_named, part_network, question_of
 from coopt.network.plane_wires import leaf_numbers, rails_of
+from coopt.perf.affine import Flows as WayFlows
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import Plan, WorkloadPlan
-from coopt.traffic.flows import TrafficDemand, demand
+from coopt.traffic.flows import Stream, TrafficDemand, demand
 from coopt.traffic.ranks import RankGrid, split_of
 from coopt.traffic.volumes import TrafficClass
 
@@ -25,13 +26,17 @@ CHECK = "needs a plan that `coopt verify` accepts"
 class LeafFlows:
     """Flows of one collective that run at the same time on each of `planes`, from leaf `src[i]` to leaf `dst[i]`.
 
-    `group[i]` numbers the ring or all-to-all; `per_nic` flows at most share a NIC in one direction. Arrays of shape
-    (flows,); planes with the same flows stand together. What tells these planes apart has shape (planes, flows): GPU
-    `src_gpu` sends `size_bytes` in an iteration to `dst_gpu`, both by their NIC number `adapter`.
+    `group[i]` numbers the ring, tree or all-to-all; `per_nic` flows at most share a NIC in one direction. `flows`,
+    `turn` and `share` are those of their streams. Arrays of shape (flows,); planes with the same flows stand together.
+    What tells these planes apart has shape (planes, flows): GPU `src_gpu` sends `size_bytes` in an iteration to
+    `dst_gpu`, both by their NIC number `adapter`.
     """
 
     kind: TrafficClass
     collective: str
+    flows: WayFlows
+    turn: int
+    share: float
     planes: tuple[int, ...]
     src: Ints
     dst: Ints
@@ -42,41 +47,49 @@ class LeafFlows:
     adapter: Ints
     size_bytes: Floats
 
+    @property
+    def round(self) -> int:
+        """Number of the round of halving and doubling, from 1; 0 for what has none."""
+        return self.turn + 1 if self.flows == "halving" else 0
+
 
 def leaf_flows(family: Family, demand: TrafficDemand) -> Iterator[LeafFlows]:
-    """Everything that crosses domains, collective by collective and plane by plane.
+    """Everything that crosses domains, collective by collective, round by round and plane by plane.
 
-    All phases of a collective have the same flows, so that each pair counts once.
+    All phases of a collective have the same flows, so that each pair of a group counts once.
     """
-    for kind, collective in dict.fromkeys((s.kind, s.collective) for s in demand.streams):
-        table, size_bytes = _pairs(demand, kind, collective)
+    together: dict[tuple[str, str, str, int], list[Stream]] = {}
+    for stream in demand.streams:
+        together.setdefault((stream.kind, stream.collective, stream.flows, stream.turn), []).append(stream)
+    for streams in together.values():
+        table, size_bytes = _pairs(streams, demand.active)
         if len(table) and family.tiers:
-            yield from _on_planes(family, demand, kind, collective, table, size_bytes)
+            yield from _on_planes(family, demand.active, streams, table, size_bytes)
 
 
-def _pairs(demand: TrafficDemand, kind: TrafficClass, collective: str) -> tuple[Ints, Floats]:
+def _pairs(streams: Sequence[Stream], active: int) -> tuple[Ints, Floats]:
     """Source, destination and group of the pairs in different domains, shape (pairs, 3), and bytes of an iteration."""
     rows, sizes = [], []
-    for stream in demand.streams:
-        if (stream.kind, stream.collective) == (kind, collective):
-            across = stream.src // demand.active != stream.dst // demand.active
-            rows.append(np.stack([stream.src, stream.dst, stream.group], axis=1)[across])
-            sizes.append(stream.size_bytes[across])
+    for stream in streams:
+        across = stream.src // active != stream.dst // active
+        rows.append(np.stack([stream.src, stream.dst, stream.group], axis=1)[across])
+        sizes.append(stream.size_bytes[across])
     pairs, place = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
     totals = np.bincount(place.ravel(), np.concatenate(sizes), len(pairs))
     return np.asarray(pairs, dtype=np.int64), np.asarray(totals, dtype=np.float64)
 
 
 def _on_planes(
-    family: Family, demand: TrafficDemand, kind: TrafficClass, collective: str, table: Ints, size_bytes: Floats
+    family: Family, active: int, streams: Sequence[Stream], table: Ints, size_bytes: Floats
 ) -> Iterator[LeafFlows]:
+    first, *_ = (one for one in streams if (one.src // active != one.dst // active).any())
     per_gpu, leaves = family.nics_per_gpu, leaf_numbers(family)
     rows = rails_of(family) // family.planes
     src, dst, group = (np.repeat(column, per_gpu) for column in table.T)
     adapter, sizes = np.tile(np.arange(per_gpu), len(table)), np.repeat(size_bytes / per_gpu, per_gpu)
-    rail = (src % demand.active * per_gpu + adapter) // family.gpus_per_nic
+    rail = (src % active * per_gpu + adapter) // family.gpus_per_nic
     plane, row = rail // rows, rail % rows
-    ends = np.stack([leaves[row, src // demand.active], leaves[row, dst // demand.active], group], axis=1)
+    ends = np.stack([leaves[row, src // active], leaves[row, dst // active], group], axis=1)
     per_nic = max(
         int(np.unique(gpu // family.gpus_per_nic, return_counts=True)[1].max()) for gpu in (table[:, 0], table[:, 1])
     )
@@ -93,8 +106,11 @@ def _on_planes(
     for key, planes in alike.items():
         (a, b, g), flows = kept[key].T, np.stack([own for _, own in planes])
         yield LeafFlows(
-            kind=kind,
-            collective=collective,
+            kind=first.kind,
+            collective=first.collective,
+            flows=first.flows,
+            turn=first.turn,
+            share=first.share,
             planes=tuple(number for number, _ in planes),
             src=a,
             dst=b,
@@ -132,7 +148,7 @@ def demands(
         As `workload_splits` does.
     """
     family, found = workload_splits(instance, plan, workload=workload, part=part)
-    return family, tuple(demand(split.workload, chosen, trees=trees, as_named=True) for split, chosen in found)
+    return family, tuple(demand(split.workload, chosen, trees=trees) for split, chosen in found)
 
 
 def workload_splits(

@@ -94,6 +94,7 @@ def _workload(family: Family | None, demand: TrafficDemand) -> WorkloadTraffic:
         name=demand.workload,
         gpus=demand.ranks,
         all_reduce=demand.all_reduce,
+        collectives=dict(demand.collectives),
         talking_pairs=pairs,
         silent_share=1.0 - pairs / possible if possible else 1.0,
         whole_bytes=float(sent.sum()),

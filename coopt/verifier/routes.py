@@ -13,12 +13,14 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_count, planes_on_switch
-from coopt.verifier.parts.link_loads import DomainFlow, domain_flows
+from coopt.verifier.parts.link_loads import DomainFlow, domain_flows, ring_groups, way_flows
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import reach_of, slowdowns_of
+from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.wiring import Node, WiredGraph, numbering_of
+from coopt.verifier.parts.workload_checks import charged_slowdowns, flows_named
 from coopt.verifier.simulation.networks import FabricNetwork, network_of
 from coopt.verifier.simulation.plans import PlacedRun, placed_runs
+from coopt.verifier.training.gathers import halving_shares
 
 KINDS = {"copies": "edp", "hop": "pp", "pair": "tied"}
 """Kinds of traffic that a table calls otherwise; the rest has the name of its collective."""
@@ -36,6 +38,14 @@ class RailFlow(NamedTuple):
     receiver: int
     rail: int
     port: int = 0
+
+
+class Round(NamedTuple):
+    """Flows of a kind of traffic that are under way together, with the share of its bytes; "0" where all are."""
+
+    kind: str
+    number: str = "0"
+    share: float = 1.0
 
 
 class RoutedFlow(NamedTuple):
@@ -87,36 +97,58 @@ def _rows(table: str) -> list[tuple[int, dict[str, str]]]:
 
 def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: list[tuple[int, dict[str, str]]]) -> None:
     family, who = network.family, f"workload {run.workload.name!r}"
-    paths = _Paths(family, network.ports, network.wiring)
-    routed: defaultdict[str, list[RoutedFlow]] = defaultdict(list)
+    looped, named = run.split.interleave > 1, flows_named(run.claim, run.place)
+    sent = _rounds(run, looped=looped)
+    paths, rounds = _Paths(family, network.ports, network.wiring), {one[:2]: one for one in sent}
+    routed: defaultdict[Round, list[RoutedFlow]] = defaultdict(list)
     faults = []
     for line, row in rows:
         found = paths.of(row)
         if found is None:
             faults.append(line)
         else:
-            routed[KINDS.get(row["collective"], row["collective"])].append(found)
-    named = ", ".join(map(str, faults[:FIRST_FAULTS]))
-    why = f"{len(faults)} routes of {who} are no paths of the network, on lines {named}."
+            key = KINDS.get(row["collective"], row["collective"]), row.get("round") or "0"
+            routed[rounds.get(key, Round(*key))].append(found)
+    first = ", ".join(map(str, faults[:FIRST_FAULTS]))
+    why = f"{len(faults)} routes of {who} are no paths of the network, on lines {first}."
     ledger.same("route-paths", 0, len(faults), why)
-    looped, expert_tp = run.split.interleave > 1, run.workload.options.expert_tp
-    sent = domain_flows(run.place, looped=looped, expert_tp=expert_tp)
-    if not run.workload.model.tied_embeddings:
-        del sent["tied"]
-    wanted = {kind: set(_on_rails(network, run, flows)) for kind, flows in sent.items()}
-    given = {kind: {one.flow for one in found} for kind, found in routed.items()}
-    unlike = sum(len(given.get(kind, set()) ^ wanted.get(kind, set())) for kind in {*wanted, *given})
+    wanted = {one: list(_on_rails(network, run, flows)) for one, flows in sent.items()}
+    shared = family.gear.gpus_per_nic if family.gear else 1
+    unlike = 0
+    for one in {*wanted, *routed}:
+        given = [route.flow for route in routed.get(one, ())]
+        if named.get(one.kind) == "trees":  # an edge may be one of both trees
+            counts = Counter(given), Counter(wanted.get(one, []) * shared)
+            unlike += sum(((counts[0] - counts[1]) + (counts[1] - counts[0])).values())
+        else:
+            unlike += len(set(given) ^ set(wanted.get(one, ())))
     why = f"{unlike} flows of {who} have no route, or are none that it sends."
     ledger.same("route-flows", 0, unlike, why)
-    reach = reach_of(family, network.ports)
-    charged = slowdowns_of(reach, family.active, run.place, looped=looped)._asdict()
-    shared = family.gear.gpus_per_nic if family.gear else 1
-    loads = {kind: _slowest(found, kind, run, network.wiring, shared) for kind, found in routed.items()}
-    charged |= run.claim.routes
-    texts = [tuple(f"{kind} {found[kind]:.6g}" for kind in loads if kind in found) for found in (charged, loads)]
+    charged = charged_slowdowns(reach_of(family, network.ports), run.claim, run.place, looped=looped) | run.claim.routes
+    loads: defaultdict[str, float] = defaultdict(float)
+    for one, routes in routed.items():
+        loads[one.kind] += one.share * _slowest(routes, one.kind, run, network.wiring, shared)
+    texts = [tuple(f"{kind} {slow[kind]:.6g}" for kind in loads if kind in slow) for slow in (charged, loads)]
     late = any(loads[kind] > charged.get(kind, 0.0) * (1 + TOLERANCE) for kind in loads)
     why = f"Routes of {who} slow traffic by {', '.join(texts[1])}; it is charged {', '.join(texts[0])}."
     ledger.holds("route-loads", not late, texts[0], texts[1], why, TOLERANCE)
+
+
+def _rounds(run: PlacedRun, *, looped: bool) -> dict[Round, list[DomainFlow]]:
+    """Who sends to whom at the same time, by the ways that the plan names."""
+    expert_tp = run.workload.options.expert_tp
+    sent = domain_flows(run.place, looped=looped, expert_tp=expert_tp)
+    if not run.workload.model.tied_embeddings:
+        del sent["tied"]
+    groups = ring_groups(run.place, expert_tp=expert_tp)
+    for kind, way in flows_named(run.claim, run.place).items():
+        sent[kind] = way_flows(groups[kind], "trees") if way == "trees" else []
+    found = {Round(kind): flows for kind, flows in sent.items() if flows}
+    for kind, way in flows_named(run.claim, run.place).items():
+        shares = halving_shares(len(groups[kind][0])) if way == "halving" else []
+        for turn, share in enumerate(shares):
+            found[Round(kind, str(turn + 1), share)] = way_flows(groups[kind], "halving", turn)
+    return found
 
 
 def _on_rails(network: FabricNetwork, run: PlacedRun, flows: list[DomainFlow]) -> Iterator[RailFlow]:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import coopt
+from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.perf.ways import HALVING, RINGS, TREES
+from coopt.plan.schema import Plan
+from coopt.solving.route_files import routes_csv
+from tests.conftest import ask, switch
 from tests.solving.oracle import enumerated, instances
 
 SLOW_STEP_S = 2e-4
@@ -46,3 +53,77 @@ def test_the_cheapest_network_is_found_with_ways_that_are_chosen() -> None:
     compare()
     assert named["halving and doubling"] > 3, named
     assert named["rings"] > 3, named
+
+
+def renamed(plan: Plan, way: str) -> Plan:
+    """The plan with another name for what adds up gradients where there is a choice."""
+    part = plan.parts[0]
+    runs = tuple(
+        one.model_copy(update={"collectives": {**one.collectives, **dict.fromkeys(("dp", "edp"), way)}})
+        for one in part.workloads
+    )
+    return plan.model_copy(update={"parts": (part.model_copy(update={"workloads": runs}),), "workloads": runs})
+
+
+@st.composite
+def networks(draw: st.DrawFn, routing: str) -> Instance:
+    """Networks of small switches, with a mapping whose replicas lie in several domains or more."""
+    size = draw(st.sampled_from([4, 8]))
+    hb = {"name": f"hb{size}", "size": size, "gbyte_s": 450, "usd_per_gpu": 1000, "w_per_gpu": 100}
+    return choosing(
+        ask(
+            cluster__gpus=size * draw(st.sampled_from([6, 8, 12, 16])),
+            network__hb_domains=hb,
+            network__fabrics=draw(st.sampled_from(["rail-only", "rail-optimized", "clos"])),
+            network__switches=switch(draw(st.sampled_from([8, 12, 16])), 5000),
+            network__oversubscription=draw(st.sampled_from([1.0, 3.0, 7.0])),
+            network__charge="loads",
+            network__routing=routing,
+            workload__0__global_batch=192,
+            workload__0__max_iteration_time_s=200.0,
+            workload__0__mapping={
+                "tp": draw(st.sampled_from([1, 4])),
+                "pp": draw(st.sampled_from([1, 2])),
+                "zero": draw(st.integers(0, 1)),
+            },
+        )
+    )
+
+
+@pytest.mark.parametrize("routing", ["spray", "pinned", "ecmp"])
+def test_routes_go_the_ways_that_plans_name_and_load_links_as_they_are_charged(routing: str) -> None:
+    """By what is chosen and by all other ways there are; pinned routes hold on the verifier's graph, flow by flow."""
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=60, deadline=None)
+    @given(networks(routing))
+    def compare(instance: Instance) -> None:
+        plan = coopt.solve(instance)
+        if plan.design is None:
+            return
+        found = coopt.route(instance, plan)
+        (run,), (one,) = plan.workloads, found.workloads
+        if routing == "spray":
+            assert one.routed_time_s == pytest.approx(run.iteration_time_s, rel=1e-9)
+        assert one.routed_time_s <= run.iteration_time_s * (1 + 1e-9) or run.routes
+        if routing == "pinned":
+            assert coopt.verify(instance, plan, routes=routes_csv(instance, plan)).accepted
+        for way in (*run.collectives.values(), RINGS, HALVING, TREES):
+            named = renamed(plan, way)
+            with suppress(InstanceError):  # of ways that this group has not
+                found = coopt.route(instance, named)
+            for each in found.collectives:
+                load = max(1.0, each.stretch)
+                if routing == "spray":
+                    assert load == pytest.approx(each.charged, rel=1e-9)
+                elif routing == "pinned":
+                    assert load >= each.charged * (1 - 1e-9)
+                else:
+                    assert load <= each.charged * (1 + 1e-9)
+                seen[each.way] += each.charged > 1
+                seen["equal"] += load == pytest.approx(each.charged, rel=1e-9)
+                seen["all"] += 1
+
+    compare()
+    assert min(seen[way] for way in ("rings", HALVING, TREES)) > 3, seen
+    assert routing == "ecmp" or seen["equal"] > 0.9 * seen["all"]

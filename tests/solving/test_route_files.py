@@ -73,7 +73,7 @@ def solved(name: str) -> tuple[Instance, Plan, tuple[dict[str, str], ...]]:
 
 def hops(row: dict[str, str]) -> list[str]:
     """What a flow crosses, end to end."""
-    path = [row[name] for name in COLUMNS[4:] if row[name]]
+    path = [row[name] for name in COLUMNS[4:-1] if row[name]]
     return [here for here, after in pairwise([*path, ""]) if here != after]
 
 

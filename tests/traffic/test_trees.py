@@ -141,7 +141,7 @@ def test_traffic_takes_the_ways_that_a_plan_names(way: str, split: dict[str, obj
     """As many bytes as rings send go, and each rank sends as many, but to others."""
     _, workload, plan = chosen(split, **model)
     named = plan.model_copy(update={"collectives": {"dp": way, "tp": way, "edp": way}})
-    ring, taken = demand(workload, named), demand(workload, named, as_named=True)
+    ring, taken = demand(workload, plan), demand(workload, named)
     assert taken.all_reduce == {"halving and doubling": "halving", "double binary tree": "tree"}[way]
     assert bytes_by_kind(taken) == pytest.approx(bytes_by_kind(ring))
     across = [

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from coopt.verifier.parts.loads import tree_edges
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.wiring import Graph, Node, WiredGraph
+from coopt.verifier.training.gathers import Flows
 from coopt.verifier.training.placing import Placement
 
 
@@ -26,38 +28,66 @@ class DomainFlow(NamedTuple):
 def domain_flows(place: Placement, *, looped: bool, expert_tp: bool) -> dict[str, list[DomainFlow]]:
     """Who sends to whom, by kind of traffic; `looped` says whether hops lead from the last stage to the first."""
     t, c, d, p = place.tp_across, place.cp_across, place.dp_across, place.pp_across
-    flows: dict[str, list[DomainFlow]] = {kind: [] for kind in ("tp", "cp", "dp", "ep", "edp", "pp", "tied")}
-
-    def domain(stage: int, replica: int, context: int, tensor: int) -> int:
-        slot = replica * c + context
-        return (slot * p + stage if place.outermost == "dp" else stage * d * c + slot) * t + tensor
-
-    for stage in range(p):
-        for replica, context in product(range(d), range(c)):
-            flows["tp"] += _ring([domain(stage, replica, context, i) for i in range(t)])
-        for replica, tensor in product(range(d), range(t)):
-            flows["cp"] += _ring([domain(stage, replica, i, tensor) for i in range(c)])
-        slices = [
-            [domain(stage, replica, context, i) for replica, context in product(range(d), range(c))] for i in range(t)
-        ]
-        for members in slices:
-            flows["dp"] += _ring(members)
-        held = slices if expert_tp else [[domain(stage, *where) for where in product(range(d), range(c), range(t))]]
-        for members in held:
-            experts, exchanges = place.ep_across, range(0, len(members), place.ep_across)
-            for first in exchanges:
-                group = members[first : first + experts]
-                flows["ep"] += [DomainFlow(a, b) for a, b in product(group, group) if a != b]
-            for member in range(experts if experts * place.copies_across == len(members) else 0):
-                flows["edp"] += _ring([members[first + member] for first in exchanges])
+    flows: dict[str, list[DomainFlow]] = {kind: [] for kind in ("ep", "pp", "tied")}
+    for kind, groups in ring_groups(place, expert_tp=expert_tp).items():
+        flows[kind] = [flow for members in groups for flow in _ring(members)]
+    for members in _holders(place, expert_tp=expert_tp):
+        for first in range(0, len(members), place.ep_across):
+            group = members[first : first + place.ep_across]
+            flows["ep"] += [DomainFlow(a, b) for a, b in product(group, group) if a != b]
     last = p * place.pp_in - 1
     for where in product(range(d), range(c), range(t)):
-        own = [domain(e, *where) for e in range(p)]
+        own = [_domain(place, e, *where) for e in range(p)]
         for stage in range(last + looped if p > 1 else 0):
             flows["pp"] += _both_ways(stage, (stage + 1) % (last + 1), place, own.__getitem__)
         if p > 1:
             flows["tied"] += _both_ways(0, last, place, own.__getitem__)
     return flows
+
+
+def _domain(place: Placement, stage: int, replica: int, context: int, tensor: int) -> int:
+    """The domain of a rank by its numbers across domains."""
+    slot = replica * place.cp_across + context
+    if place.outermost == "dp":
+        return (slot * place.pp_across + stage) * place.tp_across + tensor
+    return (stage * place.dp_across * place.cp_across + slot) * place.tp_across + tensor
+
+
+def _holders(place: Placement, *, expert_tp: bool) -> Iterator[list[int]]:
+    """The domains that divide the experts of a stage, those of each TP rank apart where TP splits experts, too."""
+    several = range(place.dp_across), range(place.cp_across), range(place.tp_across)
+    for stage in range(place.pp_across):
+        every = [_domain(place, stage, *where) for where in product(*several)]
+        yield from [every[i :: place.tp_across] for i in several[2]] if expert_tp else [every]
+
+
+def ring_groups(place: Placement, *, expert_tp: bool) -> dict[str, list[list[int]]]:
+    """The domains of each group that gathers and scatters, by kind of traffic, in the order of their ring."""
+    several = range(place.dp_across), range(place.cp_across), range(place.tp_across)
+    replicas, contexts, tensors = several
+    found: dict[str, list[list[int]]] = {kind: [] for kind in ("tp", "cp", "dp", "edp")}
+    for stage in range(place.pp_across):
+        found["tp"] += [[_domain(place, stage, *where, i) for i in tensors] for where in product(replicas, contexts)]
+        found["cp"] += [[_domain(place, stage, d, i, t) for i in contexts] for d, t in product(replicas, tensors)]
+        found["dp"] += [[_domain(place, stage, *where, t) for where in product(replicas, contexts)] for t in tensors]
+    for members in _holders(place, expert_tp=expert_tp):
+        if place.ep_across * place.copies_across == len(members):
+            found["edp"] += [members[i :: place.ep_across] for i in range(place.ep_across)]
+    return found
+
+
+def way_flows(groups: Iterable[Sequence[int]], flows: Flows, turn: int = 0) -> list[DomainFlow]:
+    """Who sends to whom in a round of halving and doubling, or along two trees, by which edges may be doubled."""
+    found = []
+    for members in groups:
+        y, far = len(members), 2**turn
+        if flows == "trees":
+            edges = [(members[a], members[b]) for a, b in tree_edges(y)]
+            found += [DomainFlow(*ends) for edge in edges for ends in (edge, edge[::-1])]
+        else:
+            to = [(i + far) % y if y & (y - 1) else i ^ far for i in range(y)]
+            found += [DomainFlow(members[i], members[j]) for i, j in enumerate(to)]
+    return found
 
 
 def _both_ways(a: int, b: int, place: Placement, domain: Callable[[int], int]) -> Iterator[DomainFlow]:

@@ -11,9 +11,10 @@ from coopt.instance.workload import Workload
 from coopt.plan.schema import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import Reach, slowdowns_of, speeds_of
+from coopt.verifier.parts.spans import Reach, other_ways, slowdowns_of, speeds_of
 from coopt.verifier.training.algorithms import algorithm_names
-from coopt.verifier.training.communication import Speeds
+from coopt.verifier.training.communication import OtherWays, Speeds
+from coopt.verifier.training.gathers import Flows
 from coopt.verifier.training.iteration import (
     breakdown,
     hardware_flop_per_token,
@@ -105,19 +106,41 @@ def _routes(
 ) -> None:
     """Check that flows keep to paths, no faster than any paths let them be, and meet the bound on those found."""
     claimed, who = run.claim.routes, f"workload {run.workload.name!r}"
-    charged = slowdowns_of(reach, run.place.filled, run.place, looped=run.looped)._asdict()
+    charged = charged_slowdowns(reach, run.claim, run.place, looped=run.looped)
     pinned = reach.layout is not None and reach.discipline.routing == "pinned"
     wrong = [kind for kind in claimed if not pinned or claimed[kind] < charged.get(kind, math.inf) * (1 - TOLERANCE)]
     texts = [tuple(f"{kind} {found[kind]:.6g}" for kind in claimed if kind in found) for found in (claimed, charged)]
     why = f"No paths slow traffic of {who} as little as the plan says: {', '.join(wrong)}."
     if not ledger.holds("routes", not wrong, texts[0], texts[1], why, TOLERANCE):
         return
-    slowdowns = ({**charged, **claimed}[kind] for kind in charged)
-    speed = Speeds(family.hb.gbyte_s * 1e9, *(slow / family.nic_byte_s for slow in slowdowns))
+    slowdowns, named = {**charged, **claimed}, flows_named(run.claim, run.place)
+    rings = (math.inf if kind in named else slow / family.nic_byte_s for kind, slow in slowdowns.items())
+
+    def others(kind: str) -> OtherWays:
+        """The way that has routes, which no other replaces."""
+        ways = ("halving", "trees")
+        return OtherWays(*(slowdowns[kind] / family.nic_byte_s if named.get(kind) == way else math.inf for way in ways))
+
+    speed = Speeds._make([family.hb.gbyte_s * 1e9, *rings, others])
     work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s)
     time_s, bound = iteration_s(work, run.place, speed), run.workload.bound_s * goodput
     why = f"An iteration of {who} takes {time_s:.9g} s with its routes, more than the {bound:.9g} s allowed."
     ledger.holds("routes-deadline", time_s <= bound * (1 + TOLERANCE), bound, time_s, why, TOLERANCE)
+
+
+def flows_named(claim: WorkloadPlan, place: Placement) -> dict[str, Flows]:
+    """Kinds of traffic for which a plan names a way between domains that is no ring, and who sends to whom by it."""
+    across = {"tp": place.tp_across, "dp": place.dp_across * place.cp_across, "edp": place.copies_across}
+    ways: dict[str, Flows] = {"halving and doubling": "halving", "double binary tree": "trees"}
+    named = {kind: ways[name] for kind, name in claim.collectives.items() if name in ways}
+    return {kind: flows for kind, flows in named.items() if across.get(kind, 1) > 1}
+
+
+def charged_slowdowns(reach: Reach, claim: WorkloadPlan, place: Placement, *, looped: bool) -> dict[str, float]:
+    """How far each kind of traffic is slowed that goes the way that a plan names."""
+    charged = slowdowns_of(reach, place.filled, place, looped=looped)._asdict()
+    named = flows_named(claim, place)
+    return charged | {kind: getattr(other_ways(reach, place.filled, place, kind), named[kind]) for kind in named}
 
 
 def check_run_at_speed(

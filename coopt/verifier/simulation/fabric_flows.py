@@ -271,11 +271,17 @@ def _whole_paths(router: WholePaths, found: list[Message], ends: list[LeafPair])
     kinds: defaultdict[str, list[int]] = defaultdict(list)
     for number, (one, (_, source, target)) in enumerate(zip(found, ends, strict=True)):
         if source != target:
-            kinds[one.phase.split()[0]].append(number)
+            kinds[_together(one.phase)].append(number)
     for numbers in kinds.values():
         for number, path in zip(numbers, router.of_kind([ends[number] for number in numbers]), strict=True):
             paths[number] = path
     return paths
+
+
+def _together(phase: str) -> str:
+    """What is under way together in all stages: a kind of traffic, or a round or the trees of it."""
+    words = phase.split()
+    return " ".join(words[: words.index("of") + 2 if "of" in words else 1])
 
 
 def _nics(message: Message) -> dict[Resource, float]:

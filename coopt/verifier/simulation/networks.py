@@ -60,11 +60,9 @@ class FabricNetwork(NamedTuple):
         return Carrier(inside_byte_s, self.family.nic_byte_s, rates)
 
     def _ways(self) -> tuple[Flows, ...]:
-        """What messages may take but rings: nothing where each flow has one path, no trees in parts of domains."""
+        """What messages may take but rings: no trees where leaves hold parts of domains."""
         if self.wiring is None or leaf_span(self.family, self.ports.down) >= self.family.domains:
             return "halving", "trees"
-        if self.sharing.routing != "spray":
-            return ()
         return ("halving", "trees") if leaf_span(self.family, self.ports.down) else ("halving",)
 
     def _lanes(self, place: Placement) -> list[list[Lane]]:

@@ -69,19 +69,19 @@ def gather_ways(size_bytes: float, group: Group, links: LinkShares, summed: Summ
     steps, round_steps = collective_steps(inside, across), collective_steps(inside, across)
     if others is not None:
         steps, round_steps = near + (far if switched else across - 1), n - 1
-    ring_bytes = sent * size_bytes / (fewest or inside)
-    found = [GatherWay("rings", "ring", within_s, ring_bytes, False, steps, s_byte)]
+    divided = size_bytes / (fewest or inside)  # among the NICs of the domain that has fewest
+    found = [GatherWay("rings", "ring", within_s, sent * divided, False, steps, s_byte)]
     if links.overlap and inside > 1 and across > 1:
         passed_bytes, name = (1 - 1 / n) * size_bytes, "ring through all ranks"
         passed_s = passed_bytes / (links.hb * byte_s)
-        found.append(GatherWay(name, "ring", passed_s, passed_bytes / inside, True, round_steps, s_byte))
+        found.append(GatherWay(name, "ring", passed_s, (1 - 1 / n) * divided, True, round_steps, s_byte))
     if others is not None and across > 2:
-        halved_bytes, name = (across - 1) / across * size_bytes / inside, "halving and doubling"
+        halved_bytes, name = (across - 1) / across * divided, "halving and doubling"
         found.append(GatherWay(name, "halving", within_s, halved_bytes, False, near + far, others.halving))
         if summed == "gradients" and across > 3:  # of fewer none has a parent in both trees and two children
             chain_s, name = (size_bytes / (links.hb * byte_s) if inside > 1 else 0.0), "double binary tree"
             steps = inside - 1 + far
-            found.append(GatherWay(name, "trees", chain_s, size_bytes / inside, True, steps, others.trees))
+            found.append(GatherWay(name, "trees", chain_s, divided, True, steps, others.trees))
     return found
 
 
