@@ -105,6 +105,10 @@ class Gpu(Entry):
         """Bytes of memory that a plan may fill."""
         return self.hbm_gb * 1e9 * (1.0 - self._memory_margin)
 
+    def whole_gb(self, used_bytes: float) -> float:
+        """The memory (10^9 bytes) of which these bytes are what a plan may fill."""
+        return used_bytes / 1e9 / (1.0 - self._memory_margin)
+
     @property
     def idle_name(self) -> str:
         """What GPUs that do not train are called in a bill."""

@@ -66,18 +66,6 @@ def require_billed(instance: Instance, asked: str, of_plan: ObjectiveKind | None
             )
 
 
-def require_no_margin(instance: Instance, asked: str) -> None:
-    """Refuse a question with margins where what would have to give is asked for as written.
-
-    Raises
-    ------
-    InstanceError
-        When the instance has them; `asked` is what was to be done.
-    """
-    if instance.margin is not None:
-        raise InstanceError(f"{instance.name}: {asked} does not count margins, needs an instance without [margin]")
-
-
 def require_one_network(instance: Instance, asked: str) -> None:
     """Refuse a question of another kind than one network that workloads use in turn.
 

@@ -66,15 +66,16 @@ def _bound(designs: Designs, chosen: int, limit: Limit) -> Bound:
 
 def _memory(designs: Designs, chosen: int, used_bytes: float) -> Bound:
     instance, value = designs.instance, float(designs.value[chosen])
-    cap = instance.cluster.gpu.hbm_gb
+    gpu = instance.cluster.gpu
+    cap, used_gb = gpu.hbm_gb, gpu.whole_gb(used_bytes)
 
     def moved(hbm_gb: float) -> NextPlan | None:
         plan = solved(with_gpu(instance, hbm_gb))
         found = plan.objective.value
         if found is None or plan.design is None:
             return None
-        held = max(run.memory_gib for run in plan.workloads) * GIB / 1e9
-        return NextPlan(bound=held, value=found, extra=found - value, design=plan.design)
+        held_gb = gpu.whole_gb(max(run.memory_gib for run in plan.workloads) * GIB)
+        return NextPlan(bound=held_gb, value=found, extra=found - value, design=plan.design)
 
     times = tuple(key for key in designs.uses if key.startswith("workload"))
     more = least_memory_bytes(designs, designs.met(*times) & cheaper(designs, chosen))
@@ -82,11 +83,11 @@ def _memory(designs: Designs, chosen: int, used_bytes: float) -> Bound:
         limit="cluster.gpu.hbm_gb",
         unit="GB",
         bound=cap,
-        used=used_bytes / 1e9,
-        slack=1.0 - used_bytes / 1e9 / cap,
+        used=used_gb,
+        slack=1.0 - used_gb / cap,
         binds=more is not None,
-        tighter=moved(math.nextafter(used_bytes / 1e9 * (1 - ROUNDING), 0)),
-        looser=None if more is None else moved(more / 1e9 * (1 + ROUNDING)),
+        tighter=moved(math.nextafter(used_gb * (1 - ROUNDING), 0)),
+        looser=None if more is None else moved(gpu.whole_gb(more) * (1 + ROUNDING)),
     )
 
 

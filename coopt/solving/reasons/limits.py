@@ -88,7 +88,8 @@ def _time_limit(instance: Instance, w: int) -> Limit:
 
 
 def own_time(workload: Workload, time_s: float) -> float:
-    """An iteration time in the unit of the workload's bound: seconds, tokens per second or days."""
+    """A predicted iteration time, with its margin, in the unit of the workload's bound: seconds, tokens/s or days."""
+    time_s *= 1.0 + workload.time_margin
     if workload.min_tokens_per_s is not None:
         return workload.tokens_per_iteration / time_s
     if workload.train_tokens is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
+from coopt.instance.hardware import Switch
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.plan.contents import entries_used
@@ -114,12 +115,19 @@ def _from_catalog(instance: Instance, key: str) -> tuple[Entry, ...]:
     names, gpu = {entry.name for entry in now}, instance.cluster.gpu.name
     others = [
         entry
-        for entry in entries(CATALOGS[key]).values()
+        for entry in map(partial(_with_free_ports, instance), entries(CATALOGS[key]).values())
         if entry.name not in names
         and gpu in (getattr(entry, "gpus", ()) or (gpu,))
         and not list(disagreements(with_part(instance, "network", {key: (*now, entry)})))
     ]
     return (*now, *others)
+
+
+def _with_free_ports(instance: Instance, entry: Entry) -> Entry:
+    """A switch with as many ports kept free as those of the instance have; anything else as it is."""
+    if instance.margin is None or not isinstance(entry, Switch):
+        return entry
+    return entry.with_port_margin(instance.margin.ports)
 
 
 def _parts_used(key: str, plan: Plan) -> tuple[str | int, ...]:

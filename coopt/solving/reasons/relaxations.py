@@ -89,10 +89,10 @@ def _memory(designs: Designs) -> Iterator[Changed]:
 def _with_memory(designs: Designs, among: Bools) -> Iterator[Changed]:
     least = least_memory_bytes(designs, among)
     if least is not None:
-        now, to = designs.instance.cluster.gpu.hbm_gb, typed(least / 1e9)
-        change = Change(
-            limit="cluster.gpu.hbm_gb", now=text_of(now), to=text_of(to), least=least / 1e9, share=least / 1e9 / now - 1
-        )
+        gpu = designs.instance.cluster.gpu
+        now, least_gb = gpu.hbm_gb, gpu.whole_gb(least)
+        to, share = typed(least_gb), least_gb / now - 1
+        change = Change(limit="cluster.gpu.hbm_gb", now=text_of(now), to=text_of(to), least=least_gb, share=share)
         yield (change,), with_gpu(designs.instance, to)
 
 

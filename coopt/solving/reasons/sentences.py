@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coopt.instance.schema import ObjectiveKind
+from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.explanation import Bound, PriceRange, Relaxation, Rival, RunnerUp
 from coopt.plan.schema import Design
 from coopt.solving.reasons.labels import amount, changes_of, dearer_by, label, limit_name, number, sentence
 
 SAME = "the same network"
 SAME_WITH = f"{SAME} with "
+
+
+def of_margins(instance: Instance) -> Iterator[str]:
+    """That what is kept free counts as taken."""
+    shares = {one.name: one.time_margin for one in instance.workload if one.time_margin}
+    if shares:
+        alone = len(instance.workload) == 1
+        named = [f"{share:.1%}" + ("" if alone else f" for {name}") for name, share in shares.items()]
+        yield f"Iteration times count with their margin on top: {', '.join(named)}."
+    if instance.cluster.gpu.memory_margin:
+        yield f"Memory counts with the {instance.cluster.gpu.memory_margin:.1%} of a GPU's that stays free."
 
 
 def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> Iterator[str]:

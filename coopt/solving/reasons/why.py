@@ -7,7 +7,7 @@ from typing import Any
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import require_billed, require_decided, require_no_margin
+from coopt.instance.kinds import require_billed, require_decided
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.effort import OnProgress
@@ -75,7 +75,12 @@ def explain(
     if plan is not None:
         instance, plan = decided(instance, plan)
     require_decided(instance, "explain")
-    require_no_margin(instance, "explain")
+    found = _explained(instance, plan, on_progress)
+    first, *others = found.sentences
+    return found.model_copy(update={"sentences": (first, *say.of_margins(instance), *others)})
+
+
+def _explained(instance: Instance, plan: Plan | None, on_progress: OnProgress | None) -> Explanation:
     if instance.problem != "shared" or instance.availability is not None:
         if plan is not None:
             check_same_question(instance, plan)

@@ -281,7 +281,9 @@ def _memory(instance: Instance) -> NumericLimit:
         now=instance.cluster.gpu.hbm_gb,
         loosest=NO_MEMORY_LIMIT_GB,
         changed=with_gpu,
-        used=lambda plan: max(one.run.memory_gib for one in contents.running(plan)) * GIB / 1e9,
+        used=lambda plan: instance.cluster.gpu.whole_gb(
+            max(one.run.memory_gib for one in contents.running(plan)) * GIB
+        ),
     )
 
 

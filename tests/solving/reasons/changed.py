@@ -30,6 +30,12 @@ def memory(instance: Instance, hbm_gb: float) -> Instance:
     return instance.model_copy(update={"cluster": instance.cluster.model_copy(update={"gpu": gpu})})
 
 
+def kept_free(instance: Instance, time: float, memory: float) -> Instance:
+    """The instance with shares of time and memory kept free."""
+    table = instance.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return Instance.model_validate(table | {"margin": {"time": time, "memory": memory}})
+
+
 def moved(instance: Instance, limit: str, number: float) -> Instance:
     """Another number for a limit by its key."""
     if limit.startswith("workload["):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import families_of_design
@@ -13,7 +14,7 @@ from coopt.plan.explanation import Bound, Explanation
 from coopt.solving.answer import solve
 from coopt.solving.reasons.why import explain
 from tests.solving.oracle import instances
-from tests.solving.reasons.changed import at_price, moved, only
+from tests.solving.reasons.changed import at_price, kept_free, moved, only
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 HAIR, STEP = 1e-7, 1e-3
@@ -46,8 +47,9 @@ def test_the_plan_explained_is_the_optimum_and_rivals_those_without_the_other_ch
 
 
 @settings(slow, max_examples=5)
-@given(instances())
-def test_bounds_move_to_the_plans_named(instance: Instance) -> None:
+@given(instances(), st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.2, 0.1), (0.0, 0.3)]))
+def test_bounds_move_to_the_plans_named(instance: Instance, margins: tuple[float, float]) -> None:
+    instance = kept_free(instance, *margins)
     found = explained(instance)
     for bound in found.bounds:
         if bound.used:

@@ -17,7 +17,7 @@ from coopt.solving.reasons.conflict import conflict_of, dropped, drops
 from coopt.solving.reasons.why import explain
 from tests.conftest import ask, example_count, small_model
 from tests.solving.oracle import instances
-from tests.solving.reasons.changed import bounded, limits, memory, moved, network
+from tests.solving.reasons.changed import bounded, kept_free, limits, memory, moved, network
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 HAIR = 1e-9
@@ -35,6 +35,7 @@ def hopeless(draw: st.DrawFn) -> Instance:
         instance = limits(instance, **cap)
     if draw(st.integers(0, 3)) == 0:
         instance = memory(instance, draw(st.sampled_from([2.0, 6.0, 12.0])))
+    instance = kept_free(instance, *draw(st.sampled_from([(0.0, 0.0), (0.0, 0.0), (0.1, 0.0), (0.0, 0.2)])))
     assume(solve(instance).status == "infeasible")
     return instance
 
