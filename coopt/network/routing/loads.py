@@ -55,7 +55,10 @@ PAIRS = 1 << 16  # pairs of leaves that are spread at once, so that tables stay 
 
 
 def spread_loads(clos: TwoLayer, src: Ints, dst: Ints, flows: Floats) -> Loads:
-    """Flows on every bundle when each is spread over the links of its leaf to cores that reach the other leaf.
+    """Flows on every bundle when each is spread over the cores by the smaller of their bundles at both leaves.
+
+    So nothing is sent up that has no link down: the weights of WCMP (Zhou et al., EuroSys 2014). Even bundles are
+    shared evenly.
 
     Parameters
     ----------
@@ -65,7 +68,7 @@ def spread_loads(clos: TwoLayer, src: Ints, dst: Ints, flows: Floats) -> Loads:
     up, down = (np.zeros(clos.links.shape) for _ in range(2))
     for first in range(0, len(src), PAIRS):
         low, high = src[first : first + PAIRS], dst[first : first + PAIRS]
-        share = np.where(clos.links[high] > 0, clos.links[low], 0).astype(np.float64)
+        share = np.minimum(clos.links[low], clos.links[high]).astype(np.float64)
         share *= (flows[first : first + PAIRS] / share.sum(axis=1))[:, None]
         np.add.at(up, low, share)
         np.add.at(down, high, share)

@@ -313,7 +313,10 @@ def link_shares(
 
 
 class _Spread:
-    """Flows spread over all shortest paths: every switch divides what it holds evenly over its links towards the end.
+    """Flows spread over all shortest paths: every switch divides what it holds over its links towards the end.
+
+    On the way up a switch above gets as much as its links on towards the end can take: of two links to it that are
+    followed by one, one counts.
 
     On three tiers the links of a leaf to each aggregation switch lead into a slice of its own, and all slices are the
     same network: the first one is walked for all of them.
@@ -346,7 +349,9 @@ class _Spread:
             assert below[-1], "all leaves of a plane are joined"
         held = {source: 1.0 / self._slices}
         for height in range(1, len(below)):
-            held = self._passed(shares, held, [self._towards(node, below, height) for node in held])
+            ups = [self._towards(node, below, height) for node in held]
+            onward = {upper: self._onward(upper, below, height + 1) for ways in ups for upper in ways}
+            held = self._passed(shares, held, ups, onward)
         for nodes in reversed(below[:-1]):
             down = [{node: self.above(node)[upper] for node in nodes if upper in self.above(node)} for upper in held]
             held = self._passed(shares, held, down)
@@ -363,15 +368,25 @@ class _Spread:
         rest = len(below) - 1 - height
         return {upper: n for upper, n in self.above(node).items() if self._reached(upper, rest) & below[-1]}
 
+    def _onward(self, node: Node, below: list[set[Node]], height: int) -> int:
+        """Links of a switch on the way up that lead on towards the end."""
+        if height < len(below):
+            return sum(self._towards(node, below, height).values())
+        return sum(self.above(lower).get(node, 0) for lower in below[-2])
+
     @staticmethod
     def _passed(
-        shares: dict[tuple[Node, Node], float], held: Mapping[Node, float], links: list[dict[Node, int]]
+        shares: dict[tuple[Node, Node], float],
+        held: Mapping[Node, float],
+        links: list[dict[Node, int]],
+        onward: Mapping[Node, int] | None = None,
     ) -> dict[Node, float]:
-        """Hand on what each switch holds, evenly over its links."""
+        """Hand on what each switch holds over its links, of which no more count than lead on."""
         arrived: defaultdict[Node, float] = defaultdict(float)
         for (node, amount), ways in zip(held.items(), links, strict=True):
-            total = sum(ways.values())
+            weights = {other: min(count, (onward or ways)[other]) for other, count in ways.items()}
+            total = sum(weights.values())
             for other, count in ways.items():
-                shares[node, other] = amount / total
-                arrived[other] += amount * count / total
+                shares[node, other] = amount * weights[other] / total / count
+                arrived[other] += amount * weights[other] / total
         return dict(arrived)

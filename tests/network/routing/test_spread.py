@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from coopt.network.family import Pods
@@ -29,6 +29,22 @@ def test_even_bundles_carry_the_mean_of_their_leaf(leaves: int, uplinks: int, co
     np.testing.assert_allclose(loads.up, np.broadcast_to(sent[:, None] / uplinks, loads.up.shape))
     assert found.alpha == pytest.approx(max(sent.max(), received.max()) / uplinks)
     assert found.bound == pytest.approx(found.alpha)
+
+
+@given(st.integers(2, 8), st.integers(1, 9), st.integers(1, 6), st.integers(1, 40), st.integers(0, 99))
+def test_uneven_bundles_carry_no_more_than_the_links_that_two_leaves_have_in_common_give(
+    leaves: int, uplinks: int, spines: int, count: int, seed: int
+) -> None:
+    """Bundles have q or q + 1 links, r of them the more: of the larger ones at two leaves 2r - s at least meet."""
+    whole, rest = divmod(uplinks, spines)
+    common = whole * spines + max(0, 2 * rest - spines)
+    assume(common > 0)
+    flows = random_flows(leaves, count, seed)
+    found = spread_tiers(Plane(leaves=leaves, uplinks=uplinks, radix=64, spines=spines), flows)
+    out = flows.src != flows.dst
+    most = max(np.bincount(ends[out], minlength=leaves).max() for ends in (flows.src, flows.dst))
+    assert most / uplinks <= found.alpha * (1 + 1e-12)
+    assert found.alpha <= most / common * (1 + 1e-12)
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 40), st.integers(0, 99))
