@@ -15,6 +15,10 @@ from coopt.instance.schema import Instance
 from coopt.perf.ways import HALVING, RINGS, TREES
 from coopt.plan.schema import Plan
 from coopt.solving.route_files import routes_csv
+from coopt.verifier.simulation.iteration import IterationSimulation
+from coopt.verifier.simulation.networks import network_of
+from coopt.verifier.simulation.plans import placed_runs
+from coopt.verifier.training.work import Clock
 from tests.conftest import ask, switch
 from tests.solving.oracle import enumerated, instances
 
@@ -65,6 +69,18 @@ def renamed(plan: Plan, way: str) -> Plan:
     return plan.model_copy(update={"parts": (part.model_copy(update={"workloads": runs}),), "workloads": runs})
 
 
+def simulated_in_rounds(instance: Instance, plan: Plan) -> bool:
+    """Whether gradients go by halving and doubling between domains when the plan is simulated."""
+    (part,) = plan.parts
+    assert part.design is not None
+    (run,), network = placed_runs(instance, part), network_of(instance, part.name, part.design)
+    tied, work = run.workload.model.tied_embeddings, Clock(run.workload, instance.cluster.gpu).work(run.split)
+    carrier = network.carrier(run.place, run.split, is_tied=tied, chosen=True)
+    gradients = IterationSimulation(run.workload, instance.cluster.gpu, work, run.place, carrier).gradients
+    phases = [one.phase for stage in gradients for one in stage if one.phase and one.name == "dp"]
+    return all(phase.startswith("round") for phase in phases)
+
+
 @st.composite
 def networks(draw: st.DrawFn, routing: str) -> Instance:
     """Networks of small switches, with a mapping whose replicas lie in several domains or more."""
@@ -104,6 +120,7 @@ def test_routes_go_the_ways_that_plans_name_and_load_links_as_they_are_charged(r
         found = coopt.route(instance, plan)
         (run,), (one,) = plan.workloads, found.workloads
         if routing == "spray":
+            assert simulated_in_rounds(instance, plan) == (run.collectives["dp"] == HALVING)
             assert one.routed_time_s == pytest.approx(run.iteration_time_s, rel=1e-9)
         assert one.routed_time_s <= run.iteration_time_s * (1 + 1e-9) or run.routes
         if routing == "pinned":

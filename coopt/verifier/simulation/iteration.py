@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from coopt.instance.hardware import Gpu
@@ -43,22 +43,23 @@ class Carrier(NamedTuple):
         """Whether anything crosses domains in a phase."""
         return self.rates is not None and phase in self.rates.number
 
-    def s_byte(self, phase: str) -> float:
-        """Seconds a byte takes while a phase is under way alone; 0 where nothing crosses."""
-        if self.rates is None or phase not in self.rates.number:
+    def s_byte(self, *phases: str) -> float:
+        """Seconds a byte takes while some phases are under way and nothing else is; 0 where nothing crosses."""
+        crossing = [phase for phase in phases if self.has(phase)]
+        if self.rates is None or not crossing:
             return 0.0
-        return 1 / (self.rates.pace(phase) * self.pace_byte_s)
+        return 1 / (self.rates.pace(*crossing) * self.pace_byte_s)
 
-    def other_ways(self, phase: str, members: int) -> OtherWays:
+    def other_ways(self, phases: Sequence[str], members: int) -> OtherWays:
         """Seconds a byte of so many domains takes by halving and doubling, and by trees; infinite where closed."""
         if members == 1:
             return OtherWays(0.0, 0.0)
-        if not self.has(halving(phase, 0)):
+        if not self.has(halving(phases[0], 0)):
             return OtherWays(math.inf, math.inf)
         rounds = enumerate(halving_shares(members))
-        halved = sum(share * self.s_byte(halving(phase, number)) for number, share in rounds)
-        trees = along_trees(phase)
-        return OtherWays(halved, self.s_byte(trees) if self.has(trees) else math.inf)
+        halved = sum(share * self.s_byte(*(halving(one, number) for one in phases)) for number, share in rounds)
+        trees = [along_trees(phase) for phase in phases]
+        return OtherWays(halved, self.s_byte(*trees) if self.has(trees[0]) else math.inf)
 
 
 class IterationRecord(Observer, Protocol):
@@ -98,7 +99,7 @@ class IterationSimulation:
         split = work.split
         self.shape = PipelineShape(split.pp, split.interleave, work.micro_batches)
         tp, cp, ep = (carrier.s_byte(name) for name in ("tp", "cp", "ep"))
-        speed = LayerSpeeds(carrier.inside_byte_s, tp, cp, ep, carrier.other_ways("tp", place.tp_across))
+        speed = LayerSpeeds(carrier.inside_byte_s, tp, cp, ep, carrier.other_ways(["tp"], place.tp_across))
         self._times = PassTimes(workload, gpu, work, place, speed)
         self._crossing = [kind for kind in ("tp", "cp", "ep") if carrier.has(kind)]
         self._known: dict[tuple[int, int, bool], PassParts] = {}
@@ -134,13 +135,15 @@ class IterationSimulation:
         phases, carrier = {"dp": replicas(stage), "edp": expert_copies(stage)}, self.carrier
         place = self.place
         members = {"dp": place.dp_across * place.cp_across, "edp": place.copies_across}
-        s_byte = {kind: carrier.s_byte(phase) for kind, phase in phases.items()}
+        every = range(self.shape.stages)  # ways are chosen for all stages, which share links
+        together = {"dp": [replicas(one) for one in every], "edp": [expert_copies(one) for one in every]}
+        s_byte = {kind: carrier.s_byte(*several) for kind, several in together.items()}
         groups = replica_groups(
             self.work,
             place,
             carrier.inside_byte_s,
             s_byte,
-            lambda kind: carrier.other_ways(phases[kind], members[kind]),
+            lambda kind: carrier.other_ways(together[kind], members[kind]),
         )
         return gradient_segments(self.work, groups, phases)
 
