@@ -281,10 +281,15 @@ def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = No
 
 def _comments(instance: Instance, split: RankGrid, mapping: MappingChoice, ranks: RankTable) -> Iterator[str]:
     name = " ".join(f"{instance.name}, workload {split.workload.name}".split())
-    yield f"# {name}: Megatron-LM on {split.ranks} GPUs, {split.active} in each HB domain, DP {mapping.dp}."
+    yield f"# {name}: Megatron-LM on {split.ranks} GPUs, {_in_domains(split)}, DP {mapping.dp}."
     yield "# Call it in a checkout of Megatron-LM, with data, tokenizer, learning rate and iterations as arguments."
     for remark in remarks(split, mapping, ranks):
         yield f"# Not said by the arguments: {remark}."
+
+
+def _in_domains(split: RankGrid) -> str:
+    """How many GPUs of an HB domain train."""
+    return f"{'' if split.ranks == split.places else 'at most '}{split.active} in each HB domain"
 
 
 def _environment(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:

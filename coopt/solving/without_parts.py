@@ -13,7 +13,6 @@ from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.waits import delayed
 from coopt.instance.schema import Instance
-from coopt.instance.workload import Workload
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family
 from coopt.network.part_networks import PartNetwork
@@ -77,20 +76,22 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     """
     network = trusted_part(instance, plan, "faults", part)
     family, uplinks = network.family, network.uplinks
-    running = [_running(network, workload, split_of(workload, chosen)) for workload, chosen in network.runs]
-    idle = family.hb.size - family.active
+    splits = [split_of(workload, chosen) for workload, chosen in network.runs]
+    running = [_running(network, split) for split in splits]
+    filled = max((split.active for split in splits), default=family.active)
+    idle = family.hb.size - filled
     apart = [Unaligned(workload=w.name, traffic=unaligned_classes(w, chosen)) for w, chosen in network.runs]
     return Faults(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         faults=(
-            _gpu(family, running),
+            _gpu(family, running, idle=idle),
             *(_fault(family, loss, running) for loss in losses(family, uplinks)),
             _stopped("HB domain", family.domains, running, _instead(family)),
         ),
         spares=Spares(
             idle_gpus_per_domain=idle,
             survives_gpu=idle > 0,
-            same_rank_gpus=0 if idle else family.active,
+            same_rank_gpus=0 if idle else filled,
             domains_standing_by=family.spare_domains,
             spare_domain_usd=_domain_usd(network.question, family),
         ),
@@ -114,7 +115,8 @@ def _interrupted(network: PartNetwork) -> Iterator[Interrupted]:
             yield Interrupted(workload=workload.name, uptime=uptime, replicas_alone=alone, replicas_with_spares=spared)
 
 
-def _running(network: PartNetwork, workload: Workload, split: RankGrid) -> RunningJob:
+def _running(network: PartNetwork, split: RankGrid) -> RunningJob:
+    workload = split.workload
     context, groups = context_of(network.family), groups_of(workload, split.mapping, split.placement)
     gpu, hb = network.question.cluster.gpu, network.family.hb
     whole = iteration(workload, gpu, hb.gbyte_s, split.mapping, split.placement)
@@ -163,8 +165,8 @@ def _remedy(family: Family, loss: Loss, effect: str) -> str:
     return "spread over the links that are left"
 
 
-def _gpu(family: Family, running: list[RunningJob]) -> Fault:
-    if family.hb.size == family.active:
+def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
+    if not idle:
         remedy = f"needs a spare of its rank or a spare domain of {family.hb.size}"
         if family.spare_domains:
             remedy = "restarted with a domain that stands by in place of its own"

@@ -55,7 +55,8 @@ def _traces(sent: TrafficDemand) -> list[bytearray]:
     for tag, stream in enumerate(sent.streams):
         starts = list(count)
         sizes = np.ceil(stream.size_bytes).astype(np.int64)
-        for src, dst, size in zip(stream.src.tolist(), stream.dst.tolist(), sizes.tolist(), strict=True):
+        ends = (sent.rank_of(gpus).tolist() for gpus in (stream.src, stream.dst))
+        for src, dst, size in zip(*ends, sizes.tolist(), strict=True):
             for rank, kind in ((src, SEND), (dst, RECEIVE)) if size else ():
                 count[rank] += 1
                 name = f"{stream.collective} {stream.phase} {'to' if kind == SEND else 'from'} {src + dst - rank}"

@@ -55,18 +55,28 @@ class Stream:
 
 @dataclass(frozen=True, kw_only=True)
 class TrafficDemand:
-    """The streams of one workload on `ranks` GPUs, `active` in each HB domain; rank = domain · active + rank in it.
+    """The streams of one workload between GPUs by their number, domain · `active` + GPU in it; `gpus` are in training.
 
     `all_reduce` says how replicas add up gradients across domains where they do so by all-reduces, `collectives` what
     the plan names for each kind of traffic, if anything.
     """
 
     workload: str
-    ranks: int
+    gpus: Ints
     active: int
+    domains: int
     streams: tuple[Stream, ...]
     all_reduce: AllReduce = "ring"
     collectives: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ranks(self) -> int:
+        """GPUs that train."""
+        return len(self.gpus)
+
+    def rank_of(self, gpus: Ints) -> Ints:
+        """How many GPUs that train have lower numbers."""
+        return np.searchsorted(self.gpus, gpus)
 
 
 def tree_edges(ranks: int) -> tuple[Ints, Ints]:
@@ -94,8 +104,9 @@ def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> 
     added = [ADDED_BY.get(ways.get(one.group, RINGS), "ring") for one in volumes if one.all_reduce and one.across_bytes]
     return TrafficDemand(
         workload=workload.name,
-        ranks=split.ranks,
+        gpus=np.flatnonzero(split.present),
         active=split.active,
+        domains=split.domains,
         streams=legs,
         all_reduce=added[0] if added else "ring",
         collectives=chosen.collectives,
@@ -142,11 +153,11 @@ def _collectives(split: RankGrid, volumes: Sequence[Volume], ways: Mapping[Group
             yield from (_weighed(one, shares[volume.share]) for one in halving_streams(volume, table))
             volume = replace(volume, inside_bytes=0.0, across_bytes=0.0)
         volume = _sent_round(volume, way, table)
-        for axis, size_bytes in ((1, volume.across_bytes), (2, volume.inside_bytes)):
-            for step, part in _steps(volume, table.shape[axis]):
-                src = table.ravel()
+        for axis, size_bytes, some in _parts(split, volume, table):
+            for step, part in _steps(volume, some.shape[axis]):
+                src = some.ravel()
                 sent = size_bytes * part * shares[volume.share][src]
-                dst = np.roll(table, -step, axis=axis).ravel()
+                dst = np.roll(some, -step, axis=axis).ravel()
                 if sent.any():
                     yield Stream(
                         kind=volume.kind,
@@ -154,9 +165,25 @@ def _collectives(split: RankGrid, volumes: Sequence[Volume], ways: Mapping[Group
                         phase=volume.phase,
                         src=src,
                         dst=dst,
-                        group=np.arange(len(src)) // (len(src) // len(table)),
+                        group=np.arange(len(src)) // (len(src) // len(some)),
                         size_bytes=sent,
                     )
+
+
+def _parts(split: RankGrid, volume: Volume, table: Ints) -> Iterator[tuple[int, float, Ints]]:
+    """The axis along which ranks pass data on, the bytes of each, and the groups: across domains, then inside.
+
+    Where domains hold more replicas than others, those that every domain has pass all of it on between domains.
+    """
+    if split.placement.dp_domains is None or volume.group not in ("dp", "copies"):
+        yield from ((1, volume.across_bytes, table), (2, volume.inside_bytes, table))
+        return
+    everywhere = table[:, :, : table.shape[2] * split.fewest // split.extent("dh")]
+    full = split.present[table].all(axis=2)
+    yield 1, volume.across_bytes, everywhere
+    for some in (table[full], everywhere[~full]):
+        if some.size:
+            yield 2, volume.inside_bytes, some[:, None]
 
 
 def tree_stream(volume: Volume, table: Ints) -> Stream:
@@ -251,9 +278,9 @@ def _steps(volume: Volume, size: int) -> list[tuple[int, float]]:
 
 
 def _shares(split: RankGrid) -> dict[Share, Floats]:
-    """What multiplies a volume on every rank; arrays of shape (ranks,)."""
+    """What multiplies a volume on every rank; arrays of shape (places,)."""
     order, p, v = stages(split), int(split.mapping.pp[0]), int(split.mapping.interleave[0])
-    stage = np.empty(split.ranks, dtype=np.int64)
+    stage = np.zeros(split.places, dtype=np.int64)
     stage[order] = np.arange(p)[:, None]
     fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
     layers = np.full(p, float(fullest))

@@ -169,14 +169,14 @@ def workload_splits(
     names = [one.name for one in question.workload]
     if workload is not None and workload not in names:
         raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {' or '.join(names)}")
-    found, active = [], network.hb_domain.active
+    found, domains = [], network.hb_domain.count
     for asked, chosen in zip(question.workload, chosen_part.workloads, strict=True):
         if workload in (None, asked.name):
             split = split_of(asked, chosen)
-            if (split.ranks, split.active) != (network.gpus, active):
+            if (split.ranks, split.domains) != (network.gpus, domains):
                 raise InstanceError(
-                    f"{instance.name}: workload {asked.name!r} is split over {split.ranks} GPUs, {split.active} in "
-                    f"a domain, and the plan has {network.gpus} and {active}, {CHECK}"
+                    f"{instance.name}: workload {asked.name!r} is split over {split.ranks} GPUs in {split.domains} "
+                    f"domains, and the plan has {network.gpus} in {domains}, {CHECK}"
                 )
             found.append((split, chosen))
     return family, tuple(found)

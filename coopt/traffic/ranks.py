@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from coopt.instance.errors import InstanceError
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import Ints, Mappings, Placements, expert_ranks
+from coopt.perf.mapping import Bools, Ints, Mappings, Placements, expert_ranks
 from coopt.plan.schema import WorkloadPlan
 
 GRID = ("pl", "dl", "cl", "tl", "ph", "dh", "ch", "th")  # slowest first: rank = domain · K + rank in the domain
@@ -25,7 +25,12 @@ Group = Literal["tp", "cp", "dp", "ep", "copies"]
 
 @dataclass(frozen=True, kw_only=True)
 class RankGrid:
-    """A workload, its mapping and placement as one row each, and the extents of the grid of ranks, slowest first."""
+    """A workload, its mapping and placement as one row each, and the extents of the grid of places, slowest first.
+
+    Every place has a rank where HB domains are filled alike. Where they are not, the grid is that of the fullest: of
+    the domains that hold the replicas of a stage the first ones have `dh` of them, the others `fewest`, and the last
+    places of those are empty.
+    """
 
     workload: Workload
     mapping: Mappings
@@ -34,14 +39,37 @@ class RankGrid:
     extents: tuple[int, ...]
 
     @property
-    def ranks(self) -> int:
-        """N: GPUs that train."""
+    def places(self) -> int:
+        """Places of the grid, in which GPUs are numbered."""
         return int(np.prod(self.extents))
 
     @property
+    def ranks(self) -> int:
+        """N: GPUs that train."""
+        return int(self.present.sum())
+
+    @property
     def active(self) -> int:
-        """K: ranks of an HB domain."""
+        """K: places of an HB domain."""
         return int(np.prod(self.extents[4:]))
+
+    @property
+    def domains(self) -> int:
+        """HB domains."""
+        return int(np.prod(self.extents[:4]))
+
+    @property
+    def fewest(self) -> int:
+        """Replicas of a stage in the domains that hold fewest."""
+        return int(self.placement.fewest_dp(self.mapping)[0])
+
+    @cached_property
+    def present(self) -> Bools:
+        """Which places have a rank; shape (places,)."""
+        at = dict(zip(self.names, np.indices(self.extents, sparse=True), strict=True))
+        full = int(self.mapping.dp[0]) - self.fewest * self.extent("dl") if self.fewest < self.extent("dh") else 0
+        here = np.broadcast_to((at["dh"] < self.fewest) | (at["dl"] < full), self.extents)
+        return np.asarray(here.ravel(), dtype=np.bool_)
 
     def extent(self, name: str) -> int:
         """Extent of one dimension, such as `tl`: TP across domains."""
@@ -49,20 +77,9 @@ class RankGrid:
 
 
 def split_of(workload: Workload, chosen: WorkloadPlan) -> RankGrid:
-    """What a plan says of one workload.
-
-    Raises
-    ------
-    InstanceError
-        When its domains are not filled alike, so that ranks make no grid.
-    """
+    """What a plan says of one workload."""
     per_domain, count = chosen.placement["dp"]
-    if per_domain * count > chosen.mapping.dp:
-        raise InstanceError(
-            f"workload {workload.name!r}: {count} domains hold {chosen.mapping.dp} replicas of a stage, not all as "
-            "many, and ranks, routes and losses are worked out for domains that are filled alike, needs a plan with "
-            "network.domain_fill = 'even'"
-        )
+    alike = per_domain * count <= chosen.mapping.dp
     inside = {name: parts[0] for name, parts in chosen.placement.items()}
     across = {name: parts[1] for name, parts in chosen.placement.items()}
     names = TURNED if chosen.mapping.outermost == "dp" else GRID
@@ -71,7 +88,11 @@ def split_of(workload: Workload, chosen: WorkloadPlan) -> RankGrid:
         workload=workload,
         mapping=Mappings.of_choice(chosen.mapping.model_dump()),
         placement=Placements(
-            tp=_row(inside["tp"]), cp=_row(inside["cp"]), pp=_row(inside["pp"]), dp=_row(inside["dp"])
+            tp=_row(inside["tp"]),
+            cp=_row(inside["cp"]),
+            pp=_row(inside["pp"]),
+            dp=_row(inside["dp"]),
+            dp_domains=None if alike else _row(count),
         ),
         names=names,
         extents=extents,
@@ -83,13 +104,13 @@ def _row(value: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
 
 
 def groups(split: RankGrid, group: Group) -> Ints:
-    """The ranks of every group of a kind; shape (groups, domains a group spans, its ranks in a domain).
+    """The places of every group of a kind; shape (groups, domains a group spans, its places in a domain).
 
-    `dp` holds the replicas of a stage with their context ranks, `ep` the ranks that share experts, `copies` those that
-    hold the same ones.
+    Replicas that every domain has come first in a domain. Groups without a rank are left out. `dp` holds the replicas
+    of a stage with their context ranks, `ep` the ranks that share experts, `copies` those that hold the same ones.
     """
     if group in ("tp", "cp"):
-        return _table(split, [f"{group[0]}l"], [f"{group[0]}h"])
+        return _with_ranks(split, _table(split, [f"{group[0]}l"], [f"{group[0]}h"]))
     if group == "dp":
         return _table(split, ["dl", "cl"], ["dh", "ch"])
     tensor = not split.workload.options.expert_tp
@@ -99,15 +120,20 @@ def groups(split: RankGrid, group: Group) -> Ints:
     )
     whole = _table(split, across, inside).reshape(-1, copies_across, x_l, copies_inside, x_h)
     if group == "ep":
-        return whole.transpose(0, 1, 3, 2, 4).reshape(-1, x_l, x_h)
+        return _with_ranks(split, whole.transpose(0, 1, 3, 2, 4).reshape(-1, x_l, x_h))
     return whole.transpose(0, 2, 4, 1, 3).reshape(-1, copies_across, copies_inside)
+
+
+def _with_ranks(split: RankGrid, table: Ints) -> Ints:
+    """The groups that have ranks: where domains differ, a group lies in one and has all its ranks or none."""
+    return table[split.present[table[:, 0, 0]]]
 
 
 def _table(split: RankGrid, across: Sequence[str], inside: Sequence[str]) -> Ints:
     named = [*across, *inside]
     others = [name for name in split.names if name not in named]
     order = [split.names.index(name) for name in (*others, *named)]
-    ranks = np.arange(split.ranks, dtype=np.int64).reshape(split.extents).transpose(order)
+    ranks = np.arange(split.places, dtype=np.int64).reshape(split.extents).transpose(order)
     return ranks.reshape(-1, _product(split, across), _product(split, inside))
 
 
@@ -118,10 +144,11 @@ def _product(split: RankGrid, names: Sequence[str]) -> int:
 def stages(split: RankGrid) -> Ints:
     """The ranks of every pipeline, stage by stage; shape (p, pipelines)."""
     order = [split.names.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
-    ranks = np.arange(split.ranks, dtype=np.int64).reshape(split.extents).transpose(order)
+    ranks = np.arange(split.places, dtype=np.int64).reshape(split.extents).transpose(order)
     snake = ranks.reshape(split.extent("pl"), split.extent("ph"), -1).copy()
     snake[1::2] = snake[1::2, ::-1]
-    return snake.reshape(int(split.mapping.pp[0]), -1)
+    found = snake.reshape(int(split.mapping.pp[0]), -1)
+    return found[:, split.present[found[0]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +158,7 @@ class RankTable:
     Attributes
     ----------
     gpu
-        Number of the GPU: domain · K + GPU in the domain.
+        Number of the GPU: domain · K + GPU in the domain, of which not all train where domains are not filled alike.
     tp, cp, dp, pp, ep
         Place in the groups of each dimension.
     expert_group
@@ -174,17 +201,19 @@ def _may_end_with_dp(split: RankGrid) -> bool:
 def _rank_table(split: RankGrid, *, pp_last: bool) -> RankTable:
     place = dict(zip(split.names, np.indices(split.extents).reshape(len(GRID), -1), strict=True))
     at = {d: place[f"{d}l"] * split.extent(f"{d}h") + place[f"{d}h"] for d in ("t", "c", "d")}
-    t, c, p, d = (int(getattr(split.mapping, name)[0]) for name in ("tp", "cp", "pp", "dp"))
-    stage, order = np.empty(split.ranks, dtype=np.int64), stages(split)
+    t, c, p = (int(getattr(split.mapping, name)[0]) for name in ("tp", "cp", "pp"))
+    stage, order, d = np.zeros(split.places, dtype=np.int64), stages(split), split.extent("dl") * split.extent("dh")
     stage[order] = np.arange(p)[:, None]
     upper = stage * d + at["d"] if pp_last else at["d"] * p + stage
-    gpu = np.argsort((upper * c + at["c"]) * t + at["t"])
+    here = np.flatnonzero(split.present)
+    gpu = here[np.argsort(((upper * c + at["c"]) * t + at["t"])[here])]
+    replica = np.unique(at["d"][gpu], return_inverse=True)[1]
     group, member = _expert_places(split)
     return RankTable(
         gpu=gpu,
         tp=at["t"][gpu],
         cp=at["c"][gpu],
-        dp=at["d"][gpu],
+        dp=replica,
         pp=stage[gpu],
         ep=member[gpu],
         expert_group=group[gpu],
@@ -195,9 +224,9 @@ def _rank_table(split: RankGrid, *, pp_last: bool) -> RankTable:
 def _expert_places(split: RankGrid) -> tuple[Ints, Ints]:
     """Expert group of every GPU and its place in it; a GPU for itself without experts."""
     if not split.workload.model.experts:
-        return np.arange(split.ranks, dtype=np.int64), np.zeros(split.ranks, dtype=np.int64)
+        return np.arange(split.places, dtype=np.int64), np.zeros(split.places, dtype=np.int64)
     table = groups(split, "ep").reshape(-1, int(split.mapping.ep[0]))
-    group, member = np.empty(split.ranks, dtype=np.int64), np.empty(split.ranks, dtype=np.int64)
+    group, member = np.zeros((2, split.places), dtype=np.int64)
     group[table] = np.arange(len(table))[:, None]
     member[table] = np.arange(table.shape[1])
     return group, member

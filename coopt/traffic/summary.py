@@ -29,28 +29,30 @@ MOST_PAIRS = 5_000_000  # lines of a CSV of about 100 MB
 
 def talking_pairs(demand: TrafficDemand) -> int:
     """Ordered pairs of GPUs of which one sends to the other."""
-    keys = [(s.src * demand.ranks + s.dst)[s.size_bytes > 0] for s in demand.streams]
+    keys = [(s.src * demand.active * demand.domains + s.dst)[s.size_bytes > 0] for s in demand.streams]
     return len(np.unique(np.concatenate(keys))) if keys else 0
 
 
 def sparse_matrix(demand: TrafficDemand) -> tuple[Ints, Ints, Floats]:
-    """The demand as a sparse matrix: source, destination and bytes of every pair that talks, sorted; shape (pairs,)."""
+    """The demand as a sparse matrix: source, destination and bytes of every pair that talks, sorted; shape (pairs,).
+
+    GPUs that train are numbered from 0 through the first HB domain, then through the next.
+    """
     if not demand.streams:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
-    keys = np.concatenate([s.src * demand.ranks + s.dst for s in demand.streams])
+    keys = np.concatenate([demand.rank_of(s.src) * demand.ranks + demand.rank_of(s.dst) for s in demand.streams])
     sizes = np.concatenate([s.size_bytes for s in demand.streams])
     pairs, place = np.unique(keys[sizes > 0], return_inverse=True)
     totals = np.bincount(place, weights=sizes[sizes > 0], minlength=len(pairs))
     return pairs // demand.ranks, pairs % demand.ranks, np.asarray(totals, dtype=np.float64)
 
 
-def tiers_crossed(family: Family, stream: Stream, leaves: Ints) -> Ints:
+def tiers_crossed(family: Family, active: int, stream: Stream, leaves: Ints) -> Ints:
     """How far up every flow goes: 0 inside a domain, 1 on its leaf, 2 or 3 above; shape (flows,).
 
-    `leaves` are the `leaf_numbers` of the family, which all streams share. A flow leaves by the first NIC of its GPU;
-    the other NICs, each on its own rail, do likewise.
+    `leaves` are the `leaf_numbers` of the family, which all streams share; GPUs have `active` numbers a domain. A flow
+    leaves by the first NIC of its GPU; the other NICs, each on its own rail, do likewise.
     """
-    active = family.active
     src_domain, dst_domain = stream.src // active, stream.dst // active
     if family.tiers == 0:
         return np.zeros(len(stream.src), dtype=np.int64)
@@ -75,18 +77,19 @@ def traffic_figures(instance: Instance, family: Family | None, found: Iterable[T
 def _places(family: Family | None, demand: TrafficDemand, stream: Stream, leaves: Ints) -> Ints:
     if family is None:
         return np.where(stream.src // demand.active == stream.dst // demand.active, 0, ABOVE)
-    return np.minimum(tiers_crossed(family, stream, leaves), ABOVE)
+    return np.minimum(tiers_crossed(family, demand.active, stream, leaves), ABOVE)
 
 
 def _workload(family: Family | None, demand: TrafficDemand) -> WorkloadTraffic:
     by_class: dict[tuple[TrafficClass, Phase], Floats] = defaultdict(lambda: np.zeros(len(PLACES)))
-    sent, received = np.zeros((2, len(PLACES), demand.ranks))
+    numbers = demand.active * demand.domains
+    sent, received = np.zeros((2, len(PLACES), numbers))
     leaves = leaf_numbers(family) if family is not None and family.tiers else np.zeros((0, 0), dtype=np.int64)
     for stream in demand.streams:
         place = _places(family, demand, stream, leaves)
         by_class[stream.kind, stream.phase] += np.bincount(place, stream.size_bytes, len(PLACES))
         for ends, totals in ((stream.src, sent), (stream.dst, received)):
-            sums = np.bincount(place * demand.ranks + ends, stream.size_bytes, totals.size)
+            sums = np.bincount(place * numbers + ends, stream.size_bytes, totals.size)
             totals += sums.reshape(totals.shape)
     pairs = talking_pairs(demand)
     possible = demand.ranks * (demand.ranks - 1)
@@ -99,7 +102,7 @@ def _workload(family: Family | None, demand: TrafficDemand) -> WorkloadTraffic:
         silent_share=1.0 - pairs / possible if possible else 1.0,
         whole_bytes=float(sent.sum()),
         classes=tuple(_class(*names, sums) for names, sums in by_class.items() if sums.any()),
-        per_gpu=tuple(_gpus(*row) for row in zip(PLACES, sent, received, strict=True)),
+        per_gpu=tuple(_gpus(*row) for row in zip(PLACES, sent[:, demand.gpus], received[:, demand.gpus], strict=True)),
     )
 
 
@@ -143,13 +146,14 @@ class Cells:
 def cells_of(demand: TrafficDemand, *, most_gpus: int = MOST_GPUS, most_cells: int = MOST_CELLS) -> Cells:
     """GPUs by GPUs where they are few, else domains by domains, as many to a cell as it takes."""
     small = demand.ranks <= most_gpus
-    ends = demand.ranks if small else demand.ranks // demand.active
+    ends = demand.ranks if small else demand.domains
     per_cell = 1 if small else -(-ends // most_cells)
     cells, width = -(-ends // per_cell), per_cell * (1 if small else demand.active)
     kinds = tuple(dict.fromkeys(stream.kind for stream in demand.streams))
     sizes = np.zeros((len(kinds), cells, cells))
     for stream in demand.streams:
-        place = stream.src // width * cells + stream.dst // width
+        src, dst = (demand.rank_of(gpus) if small else gpus for gpus in (stream.src, stream.dst))
+        place = src // width * cells + dst // width
         sizes[kinds.index(stream.kind)] += np.bincount(place, stream.size_bytes, cells * cells).reshape(cells, cells)
     return Cells(kinds=kinds, size_bytes=sizes, end="GPU" if small else "HB domain", ends=ends, per_cell=per_cell)
 

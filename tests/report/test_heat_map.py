@@ -23,7 +23,7 @@ def ring(ranks: int, active: int, size_bytes: float) -> TrafficDemand:
         kind="dp", collective="dp", phase="gradients", src=src, dst=(src + active) % ranks, group=src % active,
         size_bytes=np.full(ranks, size_bytes),
     )  # fmt: skip
-    return TrafficDemand(workload="w", ranks=ranks, active=active, streams=(stream,))
+    return TrafficDemand(workload="w", gpus=np.arange(ranks), active=active, domains=ranks // active, streams=(stream,))
 
 
 def test_32768_gpus_in_4096_domains_become_256_cells_a_side(tmp_path, monkeypatch):
@@ -47,10 +47,9 @@ def test_equal_bytes_everywhere_have_a_scale_too(tmp_path):
 
 
 def test_silence_makes_no_picture(tmp_path):
+    alone = TrafficDemand(workload="w", gpus=np.arange(1), active=1, domains=1, streams=())
     with pytest.raises(InstanceError, match="--heat-map: nothing is sent"):
-        draw_heat_map(
-            cells_of(TrafficDemand(workload="w", ranks=1, active=1, streams=())), "", str(tmp_path / "map.png")
-        )
+        draw_heat_map(cells_of(alone), "", str(tmp_path / "map.png"))
     nothing = WorkloadTraffic(
         name="w", gpus=1, all_reduce="ring", talking_pairs=0, silent_share=1.0, whole_bytes=0.0, classes=(), per_gpu=()
     )

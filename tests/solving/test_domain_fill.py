@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, Limits
+from coopt.instance.workload import Workload
 from coopt.network.space import active_choices, families
-from coopt.plan.schema import Design, Plan
+from coopt.plan.schema import Design, Plan, WorkloadPlan
+from coopt.report.csv_files import ranks_csv
+from coopt.traffic.flows import demand
+from coopt.traffic.ranks import RankGrid, groups, rank_table, split_of
 from tests.conftest import DISCIPLINES, ask, example_count, question, switch
 from tests.solving.oracle import enumerated, instances
 
@@ -152,15 +157,65 @@ def test_what_does_not_go_together_is_refused(changes: dict[str, Any], words: st
         Instance.model_validate(question(network__domain_fill="any", **changes))
 
 
-def test_what_follows_single_ranks_is_refused_in_a_sentence() -> None:
-    changes = {"cluster__gpus": 1000, "workload__0__global_batch": 1000, "network__hb_domains": [RACKS]}
-    instance = ask(**changes, network__domain_fill="any", workload__0__max_iteration_time_s=100.0)
-    plan, _ = solved(instance)
-    for study in (coopt.route, coopt.faults, coopt.traffic):
-        with pytest.raises(InstanceError, match="filled alike"):
-            study(instance, plan)
-    assert coopt.bom(plan).usd == pytest.approx(plan.objective.value)
-    assert coopt.explain(instance, plan).status == "optimal"
+@settings(max_examples=example_count(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(racked())
+def test_ranks_traffic_routes_and_losses_are_those_of_the_domains(instance: Instance) -> None:
+    asked = filled(instance, "any")
+    plan = coopt.solve(asked)
+    assume(plan.design is not None)
+    assert plan.design is not None
+    for workload, run in zip(asked.workload, plan.workloads, strict=True):
+        split = split_of(workload, run)
+        _check_ranks(split, run, plan.design.hb_domain.count, plan.design.hb_domain.size)
+        _check_gradients(workload, run)
+    routed = coopt.route(asked, plan)
+    assert routed.algorithm == "ecmp" or all(one.within_bound for one in routed.workloads)
+    (part, *_) = coopt.faults(asked, plan).faults
+    assert (part.part, part.count) == ("GPU", asked.cluster.gpus[0])
+    for traffic in coopt.traffic(asked, plan).workloads:
+        assert traffic.gpus == asked.cluster.gpus[0]
+        assert sum(one.mean_sent_bytes for one in traffic.per_gpu) * traffic.gpus == pytest.approx(traffic.whole_bytes)
+    assert ranks_csv(asked, plan).count("\n") == 1 + sum(run.gpus for run in plan.workloads)
+
+
+def _check_ranks(split: RankGrid, run: WorkloadPlan, domains: int, size: int) -> None:
+    """Every rank has a GPU of its own, groups that lie inside a domain do so, and replicas are as even as they go."""
+    table, degrees = rank_table(split), run.mapping
+    assert len(set(table.gpu.tolist())) == run.gpus
+    places = np.stack([table.tp, table.cp, table.dp, table.pp], axis=1)
+    assert len(np.unique(places, axis=0)) == run.gpus
+    assert (places.max(0) + 1).tolist() == [degrees.tp, degrees.cp, degrees.dp, degrees.pp]
+    domain = table.gpu // split.active
+    held = np.bincount(domain, minlength=domains)
+    assert len(held) == domains
+    assert held.max() <= size
+    inside = run.placement["dp"][0] * run.placement["dp"][1] > degrees.dp
+    for stage in range(degrees.pp):
+        replicas = np.unique(np.stack([domain, table.dp], axis=1)[table.pp == stage], axis=0)[:, 0]
+        counts = np.unique(replicas, return_counts=True)[1]
+        assert counts.max() - counts.min() <= inside
+    for kind in ("tp", "cp", "ep") if inside else ():
+        members = groups(split, kind).reshape(-1, getattr(degrees, kind))  # type: ignore[arg-type]
+        assert all(len(set(one // split.active)) == 1 for one in members)
+
+
+def _check_gradients(workload: Workload, run: WorkloadPlan) -> None:
+    """A domain sends to others of its stages what it would if all domains held as many replicas as the emptiest."""
+    _, count = run.placement["dp"]
+    fewest = run.mapping.dp // count
+    mapping = run.mapping.model_copy(update={"dp": fewest * count})
+    even = run.model_copy(update={"mapping": mapping, "placement": {**run.placement, "dp": (fewest, count)}})
+    sent = []
+    for one in (run, even):
+        found = demand(workload, one)
+        across: Counter[tuple[str, int]] = Counter()
+        for stream in found.streams:
+            if stream.kind == "dp":
+                leaves = stream.src // found.active != stream.dst // found.active
+                for domain, size in zip((stream.src // found.active)[leaves], stream.size_bytes[leaves], strict=True):
+                    across[stream.phase, int(domain)] += float(size)
+        sent.append(across)
+    assert sent[0] == pytest.approx(sent[1], rel=1e-9)
 
 
 def test_plans_are_simulated_as_they_are_charged() -> None:

@@ -22,7 +22,7 @@ def bytes_by_tier(family: Family, demand: TrafficDemand) -> dict[int, float]:
     """Bytes of an iteration by the highest tier they cross, 0 for those that stay in a domain."""
     found: dict[int, float] = defaultdict(float)
     for stream in demand.streams:
-        tiers = tiers_crossed(family, stream, leaf_numbers(family))
+        tiers = tiers_crossed(family, demand.active, stream, leaf_numbers(family))
         for tier, size_bytes in zip(tiers.tolist(), stream.size_bytes.tolist(), strict=True):
             found[tier] += size_bytes
     return dict(found)

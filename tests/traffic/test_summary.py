@@ -42,7 +42,7 @@ def scattered(draw: st.DrawFn) -> TrafficDemand:
         )
         for part, kind in enumerate(kinds)
     )  # fmt: skip
-    return TrafficDemand(workload="w", ranks=ranks, active=active, streams=streams)
+    return TrafficDemand(workload="w", gpus=np.arange(ranks), active=active, domains=ranks // active, streams=streams)
 
 
 @pytest.mark.parametrize("trees", [False, True])
@@ -103,7 +103,7 @@ def test_a_plan_for_other_workloads_or_of_another_split_is_refused(solved: tuple
         demands(instance, renamed)
     halved = dict.fromkeys(workload.placement, (1, 1))
     bent = with_part(plan, workloads=(workload.model_copy(update={"placement": halved}),))
-    with pytest.raises(InstanceError, match=r"is split over 1 GPUs, 1 in a domain, and the plan has 64 and \d+, needs"):
+    with pytest.raises(InstanceError, match=r"is split over 1 GPUs in 1 domains, and the plan has 64 in \d+, needs"):
         demands(instance, bent)
     assert family_of_plan(instance, plan)
 
@@ -114,7 +114,7 @@ def test_one_hb_domain_keeps_everything_and_one_gpu_sends_nothing() -> None:
     (found,) = traffic_figures(instance, family, sent).workloads
     assert found.whole_bytes > 0
     assert found.whole_bytes == pytest.approx(sum(one.domain_bytes for one in found.classes))
-    alone = TrafficDemand(workload="w", ranks=1, active=1, streams=())
+    alone = TrafficDemand(workload="w", gpus=np.arange(1), active=1, domains=1, streams=())
     (found,) = traffic_figures(instance, family, (alone,)).workloads
     assert (found.whole_bytes, found.silent_share, found.classes) == (0.0, 1.0, ())
     assert matrix_csv(alone) == "src_gpu,dst_gpu,bytes\n"

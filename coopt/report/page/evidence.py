@@ -158,10 +158,7 @@ class TrafficMap:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Empty where one HB domain needs no network; no `baseline` where the catalog has none.
-
-    There are no `maps` where HB domains are not filled alike, as ranks make no grid then.
-    """
+    """Empty where one HB domain needs no network; no `baseline` where the catalog has none."""
 
     baseline: tuple[Design, Cost] | None
     pictures: tuple[Picture, ...]
@@ -174,7 +171,7 @@ def evidence_of(instance: Instance, plan: Plan) -> Evidence:
     return Evidence(
         baseline=any_to_any(instance, plan),
         pictures=tuple(_pictures(instance, family, uplinks)) if family.tiers else (),
-        maps=tuple(_maps(instance, plan)) if family.alike else (),
+        maps=tuple(_maps(instance, plan)),
     )
 
 
