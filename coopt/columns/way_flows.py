@@ -9,6 +9,7 @@ data up and down, every edge takes a quarter of a NIC each way (Sanders, Speck a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,17 @@ class WayPattern(NamedTuple):
     def block(self) -> Ints:
         """Domains of a group from the first to the last, with those of others between them."""
         return self.columns[0] * self.columns[1]
+
+    @property
+    def most_at_an_end(self) -> Floats:
+        """What a part of a block sends outside over one of its ends, wherever that lies, in rates of a NIC."""
+        if self.flows == "trees":
+            stride, members = self.columns
+            several, position = np.unique(members, return_inverse=True)
+            cut = np.array([TREE_EDGE * _widest_cut(one) for one in several.tolist()])
+            return np.asarray(stride * cut[position])
+        stride, _, far = self.columns
+        return np.asarray(stride * far, dtype=np.float64)
 
 
 def way_patterns(groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> Iterator[WayPattern]:
@@ -73,6 +85,13 @@ def trees(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
     zero = np.zeros_like(first)
     whole = cut(first, np.where(together, last, block)) + np.where(together, 0, cut(zero, last))
     return np.asarray(TREE_EDGE * whole)
+
+
+@cache
+def _widest_cut(members: int) -> int:
+    """Edges of both trees between the first of some members and the others, for the number of these with most."""
+    first = np.arange(members)
+    return int(_cut(np.zeros_like(first), first, np.full_like(first, members)).max(initial=0))
 
 
 def _cut(low: Ints, high: Ints, members: Ints) -> Ints:

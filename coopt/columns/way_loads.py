@@ -19,7 +19,7 @@ class WayLoads:
     """Flows out of the busiest leaf and pod, round by round; arrays of shape (rounds, n).
 
     `ways` name kind and way of each round, which has the share `shares` of the bytes. Infinite where a way is closed:
-    trees where leaves hold parts of domains, and all where a domain is lost.
+    trees where leaves hold parts of domains.
     """
 
     ways: tuple[tuple[str, Flows], ...]
@@ -56,8 +56,9 @@ def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows]
     patterns = list(way_patterns(groups, ways))
     leaf, pod = (np.zeros((len(patterns), len(groups.tp))) for _ in range(2))
     lost = rows.room >= 0
-    leaves = (rows.span > 0) & (rows.span < rows.domains)
-    podded = (rows.pods > 1) & (rows.pod_span < rows.domains)
+    most = rows.domains + lost
+    leaves = (rows.span > 0) & (rows.span < most)
+    podded = (rows.pods > 1) & (rows.pod_span < most)
     rails = np.where(rows.ends > 1, rows.nics, 1)
     mixed = np.flatnonzero(podded & (rows.pod_span == 0) & ~lost)
     parts, cut = pod_parts(rows.take(mixed)) if len(mixed) else None, np.flatnonzero(rows.span == 0)
@@ -66,10 +67,14 @@ def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows]
     for k, one in enumerate(patterns):
         for table, span, there in ((leaf, rows.span, leaves), (pod, rows.pod_span, podded & (rows.pod_span > 0))):
             _fill(table[k], one, rows.domains, span, rails, there & ~lost)
+            if lost.any():
+                anywhere = _of_windows(rows, groups, one, span, rails)
+                table[k] = np.where(there & lost, anywhere, table[k])
         leaf[k, cut] = np.inf if one.flows == "trees" else every
         if parts is not None:
             pod[k, mixed] = _of_mixed_pods(parts, one, rows.nics[mixed], mixed)
-    leaf[:, lost & ((rows.span < rows.domains + lost) | (rows.pods > 0))] = np.inf
+    unlike = podded & (rows.pod_span == 0) & lost
+    pod[:, unlike] = leaf[:, unlike] * rows.pod_leaves[unlike]
     shares = np.array([one.share for one in patterns]).reshape(leaf.shape)
     leaf[shares == 0], pod[shares == 0] = 0.0, 0.0
     return WayLoads(ways=tuple((one.kind, one.flows) for one in patterns), leaf=leaf, pod=pod, shares=shares)
@@ -80,6 +85,17 @@ def _fill(table: Floats, one: WayPattern, domains: Ints, span: Ints, rails: Ints
     if len(at):
         columns = [column[at] for column in one.columns]
         table[at] = rails[at] * busiest(one.count, domains[at], span[at], one.block[at], *columns)
+
+
+def _of_windows(rows: NicLayout, groups: Groups, one: WayPattern, span: Ints, rails: Ints) -> Floats:
+    """After the loss of a domain, flows out of any `span` domains that follow each other, as rings are counted.
+
+    Blocks stay whole that an interval holds whole, if there is room to shift those that hold them.
+    """
+    shift = groups.tp if one.kind == "tp" else groups.stage * groups.step
+    holds = (span >= rows.domains) | (span % one.block == 0)
+    still = (span > rows.domains) | ((shift <= rows.room) & holds) | (one.columns[1] == 1)
+    return np.where(still, 0.0, rails * np.minimum(span, 2 * one.most_at_an_end))
 
 
 def _of_mixed_pods(parts: tuple[PodParts, Ints], one: WayPattern, nics: Ints, at: Ints) -> Floats:

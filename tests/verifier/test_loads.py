@@ -168,12 +168,13 @@ def most_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window
 
     Pipelines fill all domains of a job, or are `repeated` as other groups are.
     """
-    repeats = repeated or pattern.shape in ("ring", "exchange")
+    alike = pattern.shape in ("ring", "exchange", "trees")
+    repeats = repeated or alike
     nics = senders.active * layout.per_gpu
     most = 0
     for first in range(pattern.block if repeats else pattern.block - window + 1):
         sent = outgoing(pattern, first, first + window)
-        if senders.inner == 1 or pattern.shape in ("ring", "exchange"):
+        if senders.inner == 1 or alike:
             ways = [sent.every * (nics if layout.kind == "clos" else 1)]
         else:
             some = nics // senders.inner
@@ -183,15 +184,15 @@ def most_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window
     return most
 
 
-@pytest.mark.parametrize("shape", ["ring", "exchange", "hops", "pair"])
+@pytest.mark.parametrize("shape", ["ring", "exchange", "hops", "pair", "trees", "far ring"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_window_sends_more_than_is_charged_after_a_loss(shape: str, kind: FabricKind) -> None:
-    reached = 0
+    reached, (*far, shape) = 0, shape.split()
     cases = product((2, 3, 4, 5, 6), (1, 2, 3), (1, 2), (False, True), (False, True))
     for members, stride, inner, looped, repeated in cases:
         if repeated and inner > 1:  # a domain then holds one stage
             continue
-        pattern = Pattern(shape, members, stride, looped)  # type: ignore[arg-type]
+        pattern = Pattern(shape, members, stride, looped, members // 2 if far else 1)  # type: ignore[arg-type]
         senders, layout = Senders(4, inner), LeafLayout(kind, 100, 4, 1, 8)  # type: ignore[arg-type]
         for window in range(1, pattern.block + 1):
             counted = most_anywhere(pattern, senders, layout, window, repeated=repeated)

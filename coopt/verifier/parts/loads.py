@@ -232,6 +232,12 @@ def tree_edges(members: int) -> tuple[tuple[int, int], ...]:
     return tuple(found + [(members - 1 - a, members - 1 - b) for a, b in found])
 
 
+@lru_cache(maxsize=256)
+def _widest_cut(members: int) -> int:
+    """Edges between the first of some members and the others, for the number of these with most."""
+    return max(sum((a < first) != (b < first) for a, b in tree_edges(members)) for first in range(1, members))
+
+
 class Held(NamedTuple):
     """Domains of one interval that a leaf or pod holds of `rails` NICs that send.
 
@@ -325,11 +331,15 @@ def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, 
     nics = layout.nics(senders.active) if layout.kind == "clos" else 1
     if members == 1:
         return 0
+    if pattern.shape == "trees":
+        return nics * min(4 * window, 2 * stride * _widest_cut(members))
+    if pattern.shape == "ring":
+        return nics * min(window, 2 * stride * pattern.far)
     if pattern.shape == "exchange":
         return nics * min(window * (members - 1), 2 * stride * (members // 2) * (members - members // 2))
     if pattern.shape == "hops" and repeated:
         return nics * min(window, 2 * stride * (1 + pattern.looped))
-    if pattern.shape == "ring" or inner == 1 or layout.kind != "clos":
+    if inner == 1 or layout.kind != "clos":
         return nics * min(window, 2 * stride)
     if pattern.shape == "hops":
         return nics // inner * 2 * min(window, stride)

@@ -247,27 +247,30 @@ def halving_rounds(ring: Pattern) -> list[Pattern]:
 def other_ways(reach: Reach, active: int, place: Placement, kind: Literal["tp", "dp", "edp"]) -> OtherWays:
     """How much slower than a NIC a kind of traffic is by ways that are no ring; at least 1.
 
-    After a loss nobody knows who is next to whom: these ways are closed then. Trees are, too, where a leaf holds a part
-    of a domain. Whatever goes at random finds no fuller link than is charged in any of the rounds.
+    After a loss groups may begin anywhere, as for rings. Trees are closed where a leaf holds a part of a domain.
+    Whatever goes at random finds no fuller link than is charged in any of the rounds.
     """
     lost = reach.spare is not None
     if reach.layout is None or reach.leaf_span >= reach.domains + lost:
         return OtherWays(*[getattr(slowdowns_of(reach, active, place, looped=False), kind)] * 2)
-    if lost:
-        return OtherWays(math.inf, math.inf)
-    ring: Pattern = getattr(patterns_of(place, looped=False), kind)
+    of_kinds = patterns_of(place, looped=False)
+    ring: Pattern = getattr(of_kinds, kind)
+    whole = getattr(OfKinds(*_wholes(of_kinds)), kind)
     patterns = halving_rounds(ring)
     rounds = zip(halving_shares(ring.members), patterns, strict=True)
-    halving = sum(share * _slowdown(reach, active, place, one, len(patterns)) for share, one in rounds)
-    trees = _slowdown(reach, active, place, ring._replace(shape="trees")) if reach.leaf_span else math.inf
+    halving = sum(share * _slowdown(reach, active, place, one, whole, len(patterns)) for share, one in rounds)
+    trees = _slowdown(reach, active, place, ring._replace(shape="trees"), whole) if reach.leaf_span else math.inf
     return OtherWays(halving, trees)
 
 
-def _slowdown(reach: Reach, active: int, place: Placement, pattern: Pattern, rounds: int = 1) -> float:
+def _slowdown(reach: Reach, active: int, place: Placement, pattern: Pattern, whole: int, rounds: int = 1) -> float:
     """How much slower than a NIC some flows are, in one of as many rounds."""
     layout, senders, links = reach.layout, Senders(active, place.pp_in), reach.links
     assert layout is not None
-    leaf, pod = (most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down))
+    if reach.spare is None:
+        leaf, pod = (most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down))
+    else:
+        _, leaf, pod = _after_a_loss(reach, layout, senders, pattern, whole)
     return max(
         1.0,
         link_load(reach.discipline, pattern.rate, leaf, links.leaf, links.leaves * rounds),

@@ -19,12 +19,18 @@ from coopt.columns.loads import crossings
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
+from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.perf.affine import KINDS
 from coopt.plan.couplings import Survived
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered
+from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.couplings.losses import job_family, reach_of_job
+from coopt.verifier.parts.design_checks import check_design, check_ports
+from coopt.verifier.parts.spans import other_ways
+from coopt.verifier.training.placing import Placement
 from tests.conftest import ask, switch
 from tests.solving.oracle import instances
 from tests.solving.robust_oracle import wishes
@@ -237,3 +243,43 @@ def arranged(family: Family, domains: int, groups: tuple[int, ...], levels: tupl
                 ):
                     return True
     return False
+
+
+@pytest.mark.parametrize("fabric", ["rail-only", "rail-optimized", "clos"])
+@pytest.mark.parametrize("routing", ["spray", "pinned", "ecmp"])
+def test_ways_of_a_job_without_a_domain_are_charged_as_the_verifier_counts_them(fabric: str, routing: str) -> None:
+    """Replicas on all domains but some, by halving and doubling and by trees, on two tiers and three."""
+    asked = ask(
+        cluster__gpus=96,
+        network__fabrics=fabric,
+        network__switches=[switch(8, 5000), switch(16, 11000)],
+        network__hb_domains={"name": "hb4", "size": 4, "gbyte_s": 450, "usd_per_gpu": 9, "w_per_gpu": 7},
+        network__charge="loads",
+        network__routing=routing,
+        network__domain_fill="even",
+    )
+    compared = 0
+    for family in [one for one in families(asked) if one.tiers > 1 and one.active == 4]:
+        uplinks = family.uplink_choices[0]
+        design, ledger = design_of(family, uplinks), Ledger()
+        checked = check_design(ledger, asked, design)
+        ports = None if checked is None else check_ports(ledger, asked, checked, design.fabric, "capex")
+        if checked is None or ports is None:
+            continue
+        for domains in (23, 20, 16, 12, 7):
+            site = DomainSet(gpus=domains * 4, hb=family.hb.name, active=4)
+            sizes = {"tp": 1, "cp": 1, "stage": domains, "stages": 1, "inner": 1, "closed": 0, "experts": 1, "apart": 1}
+            sizes |= {"copies": domains, "filled": 1, "step": 1}
+            groups = Groups(**{name: np.array([size]) for name, size in sizes.items()})
+            context = context_left(family, site)
+            ways = (("dp", "halving"), ("dp", "trees"))
+            r = crossings(context.layout, context.discipline, groups, ways=ways).reciprocals(1.0, uplinks)
+            job = job_family(checked, domains * 4, 4)
+            place = Placement(tp_in=4, tp_across=1, pp_in=1, pp_across=1, dp_in=1, dp_across=domains)
+            counted = other_ways(reach_of_job(checked, ports, job), 4, place, "dp")
+            assert r.ways is not None
+            for flows in ("halving", "trees"):
+                again = getattr(counted, flows)
+                assert float(r.ways["dp", flows][0]) == pytest.approx(again, rel=1e-9), (domains, ports)
+                compared += 1 < again < math.inf
+    assert compared >= 5
