@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -32,6 +33,8 @@ NEEDS: dict[str, str] = {
     "dict_type": "needs a table",
     "tuple_type": "needs a list",
 }
+GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
+WITHOUT_COMMAS = " without commas, or a list with a space behind each comma"
 LIKE = ', or extends = "NAME" beside it to begin with an entry of the catalog'
 CATALOGED = frozenset(model.__name__ for model in KINDS.values())
 
@@ -85,7 +88,8 @@ def _need(item: Mapping[str, Any]) -> str:
     if kind == "model_type" and context["class_name"] in CATALOGED:
         return "needs a catalog name or a table"
     need = NEEDS.get(kind)
-    return need.format(**context) if need else str(item["msg"])
+    plain = kind in ("int_type", "float_type") and GROUPED.fullmatch(str(item["input"]))
+    return need.format(**context) + WITHOUT_COMMAS * bool(plain) if need else str(item["msg"])
 
 
 def key_path(loc: tuple[int | str, ...]) -> str:

@@ -113,3 +113,13 @@ def test_a_number_may_be_a_list_or_a_range(planner, typed, written):
     until(browser, f"return sessionStorage.getItem('coopt-question').includes('{written}')")
     until(browser, f"return document.querySelector('{field}').value === '{typed}'")
     assert text_of(browser, "#complaints") == ""
+
+
+def test_a_comma_that_may_group_digits_is_refused_at_the_field(planner):
+    """`1,024` is one number to some and a list of two to others."""
+    browser = planner()
+    field = "#at-cluster-gpus"
+    put(browser, field, "1,024")
+    until(browser, f"return document.querySelector('{field}-says').innerText.includes('without commas')")
+    put(browser, field, "96")
+    until(browser, f"return document.querySelector('{field}-says').innerText === ''")

@@ -141,12 +141,15 @@ export class QuestionForm {
   }
 }
 
+const GROUPED = /^\d{1,3}(,\d{3})+(\.\d+)?$/; // 16,384 is one number to some and two to others
+
 /** What was typed: null for nothing, numbers as such, a list where there are commas; other text stays for the server to refuse. */
 function read(field, text) {
   const trimmed = text.trim();
   if (trimmed === "") return null;
   if (field.kind === "text") return text;
   if (field.range && rangeOf(text)) return rangeOf(text);
+  if (GROUPED.test(trimmed)) return trimmed;
   const one = (part) => (part.trim() !== "" && Number.isFinite(Number(part)) ? Number(part) : part.trim());
   return field.many && trimmed.includes(",") ? trimmed.split(",").filter((part) => part.trim()).map(one) : one(trimmed);
 }
