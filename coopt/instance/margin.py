@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -58,6 +58,50 @@ def error_names(gpu: Gpu, workload: Workload) -> tuple[str, str]:
     """What the errors that bear on a workload are called: those of hardware and precision, and of a kind of model."""
     precision = workload.precision if workload.precision in ("fp8", "fp4") else "16-bit"
     return f"{gpu.generation} {precision}", "mixture of experts" if workload.model.experts else "dense"
+
+
+class KnownError(NamedTuple):
+    """The mean size of the error of predicted times, as a share, and the runs that tell it, in words."""
+
+    error: float
+    runs: str
+
+
+def known_error(gpu: Gpu, workload: Workload) -> KnownError | None:
+    """What runs tell of the error of a workload's times: published ones whose source no fit had seen, else one's own.
+
+    Of hardware and kind of model the larger error. None where nothing tells it: on hardware of one's own, by whatever
+    name, that states no error beside efficiencies of its own.
+    """
+    if not is_catalogued(gpu):
+        own = gpu.error(workload.precision)
+        fitted = all(gpu.efficiency != one.efficiency for one in entries("gpu").values() if isinstance(one, Gpu))
+        return None if own is None or not fitted else KnownError(own, f"the runs that {gpu.name} was fitted to")
+    hardware, kind = error_names(gpu, workload)
+    known: dict[str, Entry] = entries("model_error")
+    if hardware not in known:
+        return None
+    _, _, precision = hardware.rpartition(" ")
+    runs = {
+        hardware: f"published {precision} runs of {gpu.generation} GPUs",
+        kind: f"published runs of {'mixtures of experts' if workload.model.experts else 'dense models'}",
+    }
+    largest = max((one for one in (known[hardware], known[kind]) if isinstance(one, ModelError)), key=_left_out)
+    return KnownError(largest.left_out, f"{runs[largest.name]} that no fit had seen")
+
+
+def is_catalogued(gpu: Gpu) -> bool:
+    """Whether a GPU is one of the catalog's in all that times rest on."""
+    return any(isinstance(one, Gpu) and _timed_by(one) == _timed_by(gpu) for one in entries("gpu").values())
+
+
+def _timed_by(gpu: Gpu) -> tuple[object, ...]:
+    peaks = gpu.bf16_tflop_s, gpu.fp8_tflop_s, gpu.fp4_tflop_s
+    return gpu.generation, *peaks, gpu.hbm_gbyte_s, gpu.sm_count, gpu.efficiency
+
+
+def _left_out(one: ModelError) -> float:
+    return one.left_out
 
 
 def standard_error(gpu: Gpu, workload: Workload) -> float:

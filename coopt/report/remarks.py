@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import NormalDist
 
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.margin import Margin
+from coopt.instance.margin import KnownError, Margin, is_catalogued, known_error
 from coopt.instance.scaling_law import FLOP_PER_PARAMETER
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import of_phase
@@ -277,17 +277,16 @@ def _domains(instance: Instance, designs: Iterable[Design | DirectLinks]) -> Ite
 def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
     """How far the model is off where that is known, and which bounds are nearer than that."""
     gpu, runs = instance.cluster.gpu, {run.name: run for run in workloads}
-    slack: dict[tuple[str, float], list[tuple[str, float]]] = {}
+    slack: dict[KnownError, list[tuple[str, float]]] = {}
     for workload, plan in ((one, runs[one.name]) for one in instance.workload if one.name in runs):
-        error = gpu.error(workload.precision)
-        if error is not None:
-            kind: str = workload.precision if workload.precision in ("fp8", "fp4") else "16-bit"
-            slack.setdefault((kind, error), []).append((plan.name, plan.slack))
-    for (kind, error), margins in slack.items():
-        narrow_margins = [(name, share) for name, share in margins if 0.0 <= share < error]
+        known = known_error(gpu, workload)
+        if known is not None:
+            slack.setdefault(known, []).append((plan.name, plan.slack))
+    for known, margins in slack.items():
+        narrow_margins = [(name, share) for name, share in margins if 0.0 <= share < known.error]
         yield (
-            f"Times are estimates: on published {kind} runs of {gpu.generation or gpu.name} GPUs the model is off by "
-            f"{words.percent(error)} on average{_margins_text(narrow_margins, alone=len(runs) == 1)}."
+            f"Times are estimates: on {known.runs} the model is off by {words.percent(known.error)} on average"
+            f"{_margins_text(narrow_margins, alone=len(runs) == 1)}."
         )
     if not slack:
         yield from _origin(gpu)
@@ -352,8 +351,10 @@ def _margins_text(tight: Sequence[tuple[str, float]], *, alone: bool) -> str:
 def _origin(gpu: Gpu) -> Iterator[str]:
     """Where efficiencies without a known error come from."""
     shares = [source for source in gpu.sources if any(f.startswith("efficiency") for f in source.fields)]
-    if any("fitted" in source.source for source in shares):
+    if is_catalogued(gpu) and any("fitted" in source.source for source in shares):
         yield f"Times are estimates: efficiencies of {gpu.name} fitted to published runs of its generation."
+    elif not is_catalogued(gpu):
+        yield f"Times are estimates: no published runs tell how far they are off on {gpu.name}."
     elif any(source.tag in ("D", "M") for source in shares):
         yield f"Times are estimates: the efficiencies of {gpu.name} are not fitted to its own measurements."
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import coopt
+from coopt.instance.catalog import find
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import any_to_any
 from coopt.report.comparison import network_sentence
@@ -109,9 +110,19 @@ def test_taking_turns_is_said_for_several_workloads() -> None:
 
 def test_times_are_estimates_of_a_known_error() -> None:
     wide = text(workload__0__max_iteration_time_s=100.0)
-    assert "on published 16-bit runs of hopper GPUs the model is off by 6.0% on average." in wide
+    assert "on published runs of dense models that no fit had seen the model is off by 7.4% on average." in wide
     narrow = text(workload__0__max_iteration_time_s=100.0, workload__0__precision="fp8")
-    assert "on published fp8 runs of hopper GPUs the model is off by 7.2% on average." in narrow
+    assert "on published fp8 runs of hopper GPUs that no fit had seen the model is off by 8.4% on average." in narrow
+
+
+def test_no_error_is_claimed_for_hardware_that_nobody_measured() -> None:
+    changes = {"workload__0__max_iteration_time_s": 100.0}
+    cheap = text(**changes, cluster__gpu={"extends": "h100-sxm", "name": "ours", "usd": 20_000})
+    assert "dense models that no fit had seen" in cheap
+    faster = {"extends": "h100-sxm", "name": "ours", "bf16_tflop_s": 2000}
+    assert "no published runs tell how far they are off on ours" in text(**changes, cluster__gpu=faster)
+    own = faster | {"efficiency": find("gpu", "h100-sxm").efficiency.model_dump() | {"gemm": 0.5, "error": 0.03}}
+    assert "on the runs that ours was fitted to the model is off by 3.0%" in text(**changes, cluster__gpu=own)
 
 
 def test_a_bound_nearer_than_the_error_is_named() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.instance.margin import known_error
 from coopt.instance.schema import Instance
 from coopt.instance.workload import ROUND_UP
 from coopt.plan.contents import runs_at
@@ -198,11 +199,12 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
     if any(point.knee for point in front.points):
         longer = "longer training" if in_days(instance) else "a longer iteration"
         yield f"Knee: up to this point {longer} saves much, beyond it far less."
-    errors = {instance.cluster.gpu.error(workload.precision) for workload in instance.workload} - {None}
-    if errors:
-        error_text = words.percent(max(error for error in errors if error is not None))
+    errors = [known_error(instance.cluster.gpu, workload) for workload in instance.workload]
+    known = [one.error for one in errors if one is not None]
+    if known:
+        error_text = words.percent(max(known))
         closer = ": points that lie closer together may change places" if len(front.points) > 1 else ""
-        yield f"Times are estimates, off by {error_text} on average on published runs{closer}."
+        yield f"Times are estimates, off by {error_text} on average on runs that no fit had seen{closer}."
 
 
 def _found(front: Front) -> str:
