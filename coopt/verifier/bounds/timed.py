@@ -118,11 +118,17 @@ def timed_designs(
     for row in design_chains(instance, billed(kind)):
         for up in row.chain.uplinks:
             ports = row.chain.with_up(up)
-            least_s, counted = trainer.least_s(row.family, reach_of(row.family, ports), 0), levels(row.family, ports)
-            for spares in asked.spares if asked and math.isfinite(least_s) else (0,):
+            counted = levels(row.family, ports)
+            least_s = math.inf
+            for spares in asked.spares if asked else (0,):
                 family = row.family._replace(spares=spares)
                 sums = bill_total(bill(instance, family, counted, row.optics), instance.objective)
-                if math.isinf(least_s) or not within_limits(instance, family, sums, short):
+                if not within_limits(instance, family, sums, short):
+                    break
+                if math.isinf(least_s):  # first, where the bill is least: worth rises with it and with the time
+                    below_s = _below_s(worth(instance, kind, sums, 1.0), ceiling)
+                    least_s = trainer.least_s(row.family, reach_of(row.family, ports), 0, below_s)
+                if math.isinf(least_s):
                     break
                 mean_s = least_s
                 if asked and workload.calendar:
@@ -134,3 +140,8 @@ def timed_designs(
                         yield FoundDesign(value, family, ports, row.optics)
                 if asked and running_of(asked, family) >= SURELY:
                     break
+
+
+def _below_s(worth_of_a_second: float, ceiling: float) -> float:
+    """Iterations of this or more are worth no less than a ceiling, rounding in their favour (s)."""
+    return ceiling / worth_of_a_second * (1 + TOLERANCE) if worth_of_a_second > 0 else math.inf

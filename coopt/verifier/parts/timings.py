@@ -24,6 +24,8 @@ from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.shards import expert_copies
 from coopt.verifier.training.work import Clock, Work
 
+WIDENING = 1.25  # by which a list is made longer at least, so that limits that rise slowly do not list anew each time
+
 
 class TimingKey(NamedTuple):
     """Everything about a family that the time without slowdown depends on."""
@@ -74,12 +76,12 @@ class Timings:
 
     def __init__(self, workloads: tuple[Workload, ...], gpu: Gpu) -> None:
         self._gpu, self.clocks = gpu, [Clock(workload, gpu) for workload in workloads]
-        self._works: dict[tuple[int, int], list[Work]] = {}
+        self._works: dict[tuple[int, int], tuple[float, list[Work]]] = {}
         self._bytes: dict[tuple[int, ScalarMapping], float] = {}
-        self._candidates: dict[tuple[int, TimingKey], NearWorks] = {}
+        self._candidates: dict[tuple[int, TimingKey], tuple[float, NearWorks]] = {}
         self._after_waits: dict[tuple[int, TimingKey, float], NearWorks] = {}
         self._shorts: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
-        self._least_s: dict[tuple[TimingKey, Reach, int, float], float] = {}
+        self._least_s: dict[tuple[TimingKey, Reach, int, float], tuple[float, float]] = {}
 
     def bound_s(self, index: int, short: float) -> float:
         """The bound of one workload, taken short by a share (s)."""
@@ -100,15 +102,23 @@ class Timings:
     def fits(self, gpus: int, index: int, short: float) -> bool:
         """Whether a mapping of one workload on so many GPUs fits into memory, its compute alone in time."""
         bound_s = self.bound_s(index, short)
-        works = takewhile(lambda work: work.floor_s() <= bound_s, self._quick(gpus, index))
+        works = takewhile(
+            lambda work: work.floor_s() <= bound_s, self._quick(gpus, index, self.bound_s(index, LENIENT))
+        )
         return any(self.has_room(work.split, index, short) for work in works)
 
-    def near(self, family: DesignFamily, index: int, short: float) -> Iterator[tuple[float, PlacedWork]]:
-        """Mappings and placements in time if no switch slowed them down, the quickest compute first."""
-        key, bound_s = (index, _group(family)), self.bound_s(index, short)
-        if key not in self._candidates:
-            self._candidates[key] = NearWorks(self._timed(family, index))
-        for time_s, placed in self._candidates[key]:
+    def near(
+        self, family: DesignFamily, index: int, short: float, below_s: float = math.inf
+    ) -> Iterator[tuple[float, PlacedWork]]:
+        """Mappings and placements in time if no switch slowed them down, the quickest compute first; those that take
+        `below_s` or more may be left out."""
+        key, bound_s, widest_s = (index, _group(family)), self.bound_s(index, short), self.bound_s(index, LENIENT)
+        known_s, works = self._candidates.get(key, (0.0, None))
+        if works is None or known_s < min(below_s, widest_s):
+            known_s = min(max(below_s, WIDENING * known_s), widest_s)
+            works = NearWorks(self._timed(family, index, known_s))
+            self._candidates[key] = known_s, works
+        for time_s, placed in works:
             if short == LENIENT or (time_s <= bound_s and self.has_room(placed.work.split, index, short)):
                 yield time_s, placed
 
@@ -136,17 +146,20 @@ class Timings:
                 most = LENIENT
         return most
 
-    def least_s(self, family: DesignFamily, reach: Reach, index: int, short: float) -> float:
-        """The least time of an iteration of one workload; infinite where none is within its bound."""
+    def least_s(self, family: DesignFamily, reach: Reach, index: int, short: float, below_s: float = math.inf) -> float:
+        """The least time of an iteration of one workload below `below_s`; infinite where none is within its bound."""
         key = (_group(family), reach, index, short)
-        if key not in self._least_s:
-            least = math.inf
-            for undisturbed_s, (work, place) in self.near(family, index, short):
-                if undisturbed_s < least:
+        least, asked_s = self._least_s.get(key, (math.inf, 0.0))
+        if math.isinf(least) and asked_s < below_s:
+            for undisturbed_s, (work, place) in self.near(family, index, short, below_s):
+                if work.floor_s() >= min(least, below_s):
+                    break  # they come by this, the quickest first
+                if undisturbed_s < min(least, below_s):
                     speed = speeds_of(family, reach, place, looped=work.split.interleave > 1)
                     least = min(least, iteration_s(work, place, speed))
-            self._least_s[key] = least
-        return self._least_s[key]
+            least = least if least < below_s else math.inf
+            self._least_s[key] = least, below_s
+        return least if least < below_s else math.inf
 
     def _after_wait(self, family: DesignFamily, index: int, wait_s: float) -> Iterable[tuple[float, PlacedWork]]:
         """Those that are in time after a wait as well if no switch slowed them down, which spares counting loads of the
@@ -159,10 +172,10 @@ class Timings:
             self._after_waits[key] = NearWorks((time_s, one) for time_s, one in timed if time_s <= bound_s)
         return self._after_waits[key]
 
-    def _timed(self, family: DesignFamily, index: int) -> Iterator[tuple[float, PlacedWork]]:
-        workload, bound_s, speed = self.clocks[index].workload, self.bound_s(index, LENIENT), _undisturbed(family)
+    def _timed(self, family: DesignFamily, index: int, bound_s: float) -> Iterator[tuple[float, PlacedWork]]:
+        workload, speed = self.clocks[index].workload, _undisturbed(family)
         least, turned = LeastTimes(workload, family, speed), family.charges_loads
-        for work in self._quick(family.gpus, index):
+        for work in takewhile(lambda work: work.floor_s() <= bound_s, self._quick(family.gpus, index, bound_s)):
             floor_s = work.floor_s(least.gather_s(work), least.data_s(work))
             if floor_s <= bound_s and self._is_needed(work.split, index):
                 for place in placements(workload, work.split, family.active, family.rooms, turned=turned):
@@ -177,15 +190,17 @@ class Timings:
         fits = self.has_room(split, index, LENIENT)
         return fits and not any(self.has_room(other, index, STRICT) for other in others)
 
-    def _quick(self, gpus: int, index: int) -> list[Work]:
-        """Mappings whose compute alone is in time, the quickest first, whether they fit into memory or not."""
-        if (index, gpus) not in self._works:
-            clock, bound_s, found = self.clocks[index], self.bound_s(index, LENIENT), list[Work]()
+    def _quick(self, gpus: int, index: int, bound_s: float) -> list[Work]:
+        """Mappings whose compute alone takes no more than that, the quickest first, and perhaps slower ones after them,
+        whether they fit into memory or not."""
+        known_s, found = self._works.get((index, gpus), (-math.inf, list[Work]()))
+        if known_s < bound_s:
+            clock = self.clocks[index]
             if clock.least_gpu_s <= bound_s * gpus:
                 quick = (split for split in splits(clock.workload, gpus) if clock.layers_s(split) <= bound_s)
-                found = [work for work in map(clock.work, quick) if work.floor_s() <= bound_s]
-            self._works[index, gpus] = sorted(found, key=Work.floor_s)
-        return self._works[index, gpus]
+                found = sorted((work for work in map(clock.work, quick) if work.floor_s() <= bound_s), key=Work.floor_s)
+            self._works[index, gpus] = bound_s, found
+        return found
 
 
 @lru_cache(maxsize=4)
@@ -224,9 +239,9 @@ class Trainer:
         fits = self._timings.fits(family.gpus, index, self._short)
         return fits and self._timings.most_short_of(family, reach, index) >= self._short
 
-    def least_s(self, family: DesignFamily, reach: Reach, index: int) -> float:
-        """The least time of an iteration of one workload; infinite where none is within its bound."""
-        return self._timings.least_s(family, reach, index, self._short)
+    def least_s(self, family: DesignFamily, reach: Reach, index: int, below_s: float = math.inf) -> float:
+        """The least time of an iteration of one workload below `below_s`; infinite where none is within its bound."""
+        return self._timings.least_s(family, reach, index, self._short, below_s)
 
     def bound_s(self, index: int) -> float:
         """The bound of one workload, as short as bounds are taken (s)."""

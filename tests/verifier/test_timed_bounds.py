@@ -1,0 +1,37 @@
+"""Designs worth less than a bound by their time: those of the whole list, though slow mappings are not timed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from coopt.verifier.bounds.timed import timed_designs
+from coopt.verifier.checks.verdict import TOLERANCE
+from coopt.verifier.parts.timings import timings_of
+from tests.conftest import ask
+
+COSTS = {"include": ["gpu", "host", "hb", "nic", "switch", "optics"]}
+CARBON = {"minimize": "carbon", "kg_co2_per_kwh": 0.4}
+TRAINED: dict[str, Any] = {
+    "workload__0__train_tokens": 1e9,
+    "workload__0__train_days": 20.0,
+    "workload__0__max_iteration_time_s": None,
+}
+
+
+@pytest.mark.parametrize("failing", [False, True])
+@pytest.mark.parametrize("objective", [{"minimize": "time"}, {"minimize": "usd_per_token"}, CARBON])
+def test_a_bound_leaves_out_no_design_that_is_worth_less(objective: dict[str, Any], failing: bool) -> None:
+    given: dict[str, Any] = {"objective": COSTS | objective, "cluster__gpus": [16, 32], "network__nics_per_gpu": [1, 2]}
+    instance = ask(**given | TRAINED, **({"availability": {"rates": "llama-3"}} if failing else {}))
+    kind = instance.objective.minimize
+    timings_of.cache_clear()
+    every = list(timed_designs(instance, kind, math.inf))
+    values = sorted({one.value for one in every})
+    assert len(values) > 2
+    timings_of.cache_clear()  # bounds rise from here on, so that lists are made longer on the way
+    for bound in (values[0], *values[:: len(values) // 4 + 1], values[-1] * 2):
+        less = [one for one in every if one.value < bound * (1 - TOLERANCE)]
+        assert list(timed_designs(instance, kind, bound)) == less
