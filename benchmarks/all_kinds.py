@@ -19,7 +19,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import highspy
 from rows import commit, csv_text
 
 import coopt
@@ -29,7 +28,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
 from coopt.network.space import families
 from coopt.solving.arrays import SharedProblem, assemble, viable
-from coopt.solving.highs import PROBING, linear_program, options, solve, version
+from coopt.solving.highs import PROBING, QuietHighs, linear_program, options, solve, version
 from formulations.shared import FORMULATIONS, build, cheapest_design
 
 HERE = Path(__file__).parent
@@ -108,8 +107,7 @@ def _by_scip(case: Case, instance: Instance, problem: SharedProblem, name: str, 
     from pyscipopt import Model
 
     lp, _ = linear_program(model)
-    highs, scip = highspy.Highs(), Model()
-    highs.setOptionValue("output_flag", False)
+    highs, scip = QuietHighs(), Model()
     highs.passModel(lp)
     with tempfile.TemporaryDirectory() as folder:
         place = str(Path(folder) / "model.mps")

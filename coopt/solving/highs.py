@@ -40,6 +40,15 @@ COARSE = LARGEST / NEAR**2
 """Models in which the best choice is worth less than this are built again in its units."""
 
 
+class QuietHighs(highspy.Highs):
+    """HiGHS without a word on the terminal: 1.16 prints its version while it is made, before an option can be set."""
+
+    def enableCallbacks(self) -> Any:  # noqa: N802 - the name of the method that it overrides
+        """Enable callbacks, which is what prints."""
+        self.setOptionValue("output_flag", False)
+        return super().enableCallbacks()
+
+
 @dataclass(frozen=True, kw_only=True)
 class SolverAnswer:
     """What a solver reports; `value` is None without a solution, `bound` is -inf without a proof."""
@@ -97,7 +106,7 @@ def solve(
     started = time.perf_counter()
     cancel = cancel or threading.Event()
     lp, columns = linear_program(model)
-    h = highspy.Highs()
+    h = QuietHighs()
     for name, value in settings.items():
         _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
     _checked(h.passModel(lp), "model")
@@ -131,7 +140,7 @@ def solve(
 def multipliers_of(model: pyo.ConcreteModel) -> pyo.ComponentMap:
     """The multiplier of every row of a linear model that has a solution, without whole variables."""
     lp, _ = linear_program(model)
-    h = highspy.Highs()
+    h = QuietHighs()
     for name, value in (options(gap=0.0, threads=1) | {"presolve": "on"}).items():
         _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
     _checked(h.passModel(lp), "model")
@@ -141,9 +150,19 @@ def multipliers_of(model: pyo.ConcreteModel) -> pyo.ComponentMap:
     return pyo.ComponentMap(zip(rows, h.getSolution().row_dual, strict=True))
 
 
+def solved(lp: highspy.HighsLp) -> Any:
+    """HiGHS after it solved a linear program as it stands."""
+    h: Any = QuietHighs()
+    for name, value in (("threads", 1), ("presolve", "off")):
+        h.setOptionValue(name, value)
+    h.passModel(lp)
+    h.run()
+    return h
+
+
 def version() -> str:
     """The version of HiGHS."""
-    return str(highspy.Highs().version())
+    return str(QuietHighs().version())
 
 
 def _checked(status: Any, what: str) -> None:

@@ -24,7 +24,7 @@ from coopt.plan.store import check_same_question
 from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.backend import backend_of
 from coopt.solving.driver import drive
-from coopt.solving.highs import linear_program
+from coopt.solving.highs import QuietHighs, linear_program
 from coopt.solving.loop import subproblem
 from coopt.solving.programs import Program, formulations_of, programs_of
 from formulations.shared import UPLINKS, build
@@ -168,8 +168,7 @@ def _text(program: Program, ending: str) -> str:
     lp.offset_ = lp.offset_ * program.unit + program.base
     lp.col_names_ = [_plain(variable.name) for variable in variables]
     lp.row_names_ = [_plain(row.name) for row in program.model.component_data_objects(pyo.Constraint, active=True)]
-    h = highspy.Highs()
-    h.setOptionValue("output_flag", False)
+    h = QuietHighs()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"model.{ending}"
         for status in (h.passModel(lp), h.writeModel(str(file))):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from coopt.solving.highs import PROBING, options, solve
+from coopt.solving.highs import PROBING, options, solve, version
 from formulations.shared import UPLINKS, SharedData, add_uplinks_demanded, build
 
 SETTINGS = options(gap=0.0, threads=1)
@@ -108,7 +107,7 @@ def test_the_optimum_that_presolve_loses_is_found() -> None:
     assert solve(lost_by_presolve(), time_limit_s=10, settings=SETTINGS).value == 0
 
 
-@pytest.mark.skipif(highspy.Highs().version() != "1.15.1", reason="documents a fault of one version of HiGHS")
+@pytest.mark.skipif(version() != "1.15.1", reason="documents a fault of one version of HiGHS")
 @pytest.mark.parametrize("rules_off", [0, PROBING])
 def test_presolve_still_loses_it_with_and_without_probing(rules_off: int) -> None:
     asked = {**SETTINGS, "presolve": "on", "presolve_rule_off": rules_off}

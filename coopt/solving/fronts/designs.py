@@ -18,7 +18,7 @@ from coopt.network.parts import cost_of, price, resources, within_limits
 from coopt.perf.mapping import Floats, Ints
 from coopt.solving.arrays import SharedProblem
 from coopt.solving.days import interrupted_paces
-from coopt.solving.highs import linear_program, options
+from coopt.solving.highs import QuietHighs, linear_program, options
 from formulations.shared import FRONT, build, spines_at
 
 ROUNDING = 1e-9
@@ -139,7 +139,7 @@ class Certifier:
         self._uplink_rows = [rows[id(model.least_uplinks[f])] for f in model.F]
         self._spine_rows = {f: rows[id(row)] for f, row in model.least_spines.items()}
         self._least = problem.data.least.copy()
-        self._highs = highspy.Highs()
+        self._highs = QuietHighs()
         for name, value in options(gap=0.0, threads=1).items():
             self._highs.setOptionValue(name, value)
         self._highs.passModel(lp)

@@ -20,6 +20,7 @@ from typing import Any
 import highspy
 import numpy as np
 
+from coopt.solving.highs import solved
 from formulations.partition_data import Floats, LimitedUse, PartitionData, Product
 
 SAFETY = 1e-9  # of the bound, given up to rounding
@@ -100,11 +101,7 @@ def _multipliers(data: PartitionData, cost: Floats, uses: Floats) -> tuple[Float
     rows = np.broadcast_to(np.arange(workloads, workloads + limits), (count, limits))
     lp.a_matrix_.index_ = np.column_stack([data.workload, rows]).astype(np.int32).ravel()
     lp.a_matrix_.value_ = np.column_stack([np.ones(count), uses]).ravel()
-    h: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
-        h.setOptionValue(name, value)
-    h.passModel(lp)
-    h.run()
+    h = solved(lp)
     status, none = h.getModelStatus(), np.zeros(limits)
     if status == highspy.HighsModelStatus.kInfeasible:
         _, there, ray = h.getDualRay()

@@ -15,6 +15,7 @@ from typing import Any
 import highspy
 import numpy as np
 
+from coopt.solving.highs import solved
 from formulations.partition_data import Bools, Floats, PartitionData, Product
 
 MISSES = (1e4, 1e6, 1e8)
@@ -349,11 +350,7 @@ def _solved(cost: Floats, rows: Floats, lower: Floats, upper: Floats) -> tuple[F
     lp.a_matrix_.start_ = np.searchsorted(column, np.arange(len(cost) + 1)).astype(np.int32)
     lp.a_matrix_.index_ = row.astype(np.int32)
     lp.a_matrix_.value_ = rows.T[column, row]
-    h: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
-        h.setOptionValue(name, value)
-    h.passModel(lp)
-    h.run()
+    h = solved(lp)
     if h.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
         return None
     solution = h.getSolution()  # multipliers prove something whether the solver is content with them or not
