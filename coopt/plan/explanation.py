@@ -117,8 +117,8 @@ class Relaxation(Record):
 class Explanation(Record):
     """What binds a plan and what would change it; without a plan, what has to give.
 
-    `conflict` is a set of limits that no design keeps together, even without all others; without any one of them some
-    design does.
+    Each of `conflicts` is a set of limits that no design keeps together, even without all others; without any one of
+    them some design does. `conflict` is the first.
     `status` is "unknown" where time ran out. `untried` are the questions that were left when it did, by their keys.
     """
 
@@ -135,6 +135,7 @@ class Explanation(Record):
     runner_up: RunnerUp | None = None
     relaxations: tuple[Relaxation, ...] = ()
     conflict: tuple[str, ...] = ()
+    conflicts: tuple[tuple[str, ...], ...] = ()
     untried: tuple[str, ...] = ()
 
     def __repr__(self) -> str:

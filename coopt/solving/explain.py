@@ -18,12 +18,13 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import resources
-from coopt.network.space import active_choices
+from coopt.network.space import Space, active_choices, families
 from coopt.perf.memory import GIB
 from coopt.solving.days import demands, family_domain_lost
 from coopt.solving.reasons.lists import text_of
 from coopt.solving.rounding import nearby_counts, typed
 
+LINK_ENDS = ("from NIC to leaf", "from leaf to the next tier", "to the core")  # of network.link_reach_m
 PROMISING = 100
 NEAR = 128  # batches, or domains, on either side that are tried as others to ask for
 
@@ -39,21 +40,48 @@ def no_family(instance: Instance) -> tuple[str, ...]:
             f"{_listed(counts)} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "
             f"needs another GPU count (such as {_listed(near)}) or another HB domain",
         )
-    return (
+    short = _out_of_reach(instance)
+    return short or (
         f"no network of at most {network.max_tiers} tiers joins {_listed(instance.cluster.gpus)} GPUs "
         f"in HB domains {sizes}: needs switches of more ports, optics that reach further, a larger oversubscription, "
         "or more tiers",
     )
 
 
-def no_design(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
+def _out_of_reach(instance: Instance) -> tuple[str, ...]:
+    """That optics end before links do, where some network would join the GPUs if they did not; empty otherwise."""
+    network = instance.network
+    for level, (length_m, ends) in enumerate(zip(network.link_reach_m, LINK_ENDS, strict=True)):
+        lengths_m = (*(0.0 for _ in network.link_reach_m[: level + 1]), *network.link_reach_m[level + 1 :])
+        shorter = instance.model_copy(update={"network": network.model_copy(update={"link_reach_m": lengths_m})})
+        if next(families(shorter), None) is not None:
+            rates = {gear.nic.gbit_s / gear.nic_planes for gear in Space(instance=instance).gears}
+            fitting = [optic for optic in network.optics if any(map(optic.links_of, rates))]
+            farthest = max(fitting, key=lambda optic: optic.reach_m)
+            return (
+                f"no optic of network.optics that fits reaches the {length_m:g} m {ends} (network.link_reach_m): "
+                f"{farthest.name} reaches {farthest.reach_m:g} m; needs optics that reach further, shorter links, or "
+                "switches of more ports, with which fewer tiers do",
+            )
+    return ()
+
+
+def no_design(instance: Instance, every: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
     """No family meets every time bound."""
-    alone = [text for w in range(len(instance.workload)) for text in _workload(instance, families, table, w)]
+    alone = [text for w in range(len(instance.workload)) for text in _workload(instance, every, table, w)]
     assert alone or len(instance.workload) > 1, "a workload that can meet its bound has a column"
     return tuple(alone) or (
         "every bound can be met on some network, but no single network meets them all: "
         "needs a looser bound on one workload",
     )
+
+
+def beyond_limits(instance: Instance, every: Iterable[Family]) -> Iterator[str]:
+    """Limits that every family exceeds, however long an iteration may take."""
+    for name, least in _least_uses(instance, ((family, family.uplink_choices[0]) for family in every)).items():
+        cap = float(getattr(instance.limits, name))
+        if least > cap:
+            yield f"{_too_small(name, cap, least)}, whatever the bounds on time"
 
 
 def interrupted(instance: Instance, viable: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
@@ -83,15 +111,11 @@ def interrupted(instance: Instance, viable: tuple[Family, ...], table: Columns) 
 def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
     """Every family that meets the time bounds exceeds a limit."""
     need = needs(table.columns, len(instance.workload))
-    least: dict[str, float] = {}
-    for family in viable:
-        uplinks = max(need[table.numbers[context_of(family)]], family.uplink_choices[0])
-        for name, use in resources(instance, family).items():
-            least[name] = min(least.get(name, math.inf), use.at(family, uplinks))
+    in_time = ((family, max(need[table.numbers[context_of(family)]], family.uplink_choices[0])) for family in viable)
+    least = _least_uses(instance, in_time)
     caps = {name: float(getattr(instance.limits, name)) for name in least}
     single = tuple(
-        f"limits.{name} = {caps[name]:,.10g}: needs at least {rounded_up(value)} "
-        f"({value / caps[name] - 1 if caps[name] else math.inf:+.2%}), with which every time bound can be met"
+        f"{_too_small(name, caps[name], value)}, with which every time bound can be met"
         for name, value in least.items()
         if value > caps[name]
     )
@@ -101,9 +125,24 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     return (f"no design keeps all limits at once: {parts}; needs one of them looser",)
 
 
-def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> Iterator[str]:
+def _least_uses(instance: Instance, networks: Iterable[tuple[Family, int]]) -> dict[str, float]:
+    """The least that families with so many uplinks take of each limit that is set, by its name."""
+    least: dict[str, float] = {}
+    for family, uplinks in networks:
+        for name, use in resources(instance, family).items():
+            least[name] = min(least.get(name, math.inf), float(use.at(family, uplinks)))
+    return least
+
+
+def _too_small(name: str, cap: float, least: float) -> str:
+    """`limits.racks = 2: needs at least 3 (+50.00%)`."""
+    share = least / cap - 1 if cap else math.inf
+    return f"limits.{name} = {cap:,.10g}: needs at least {rounded_up(least)} ({share:+.2%})"
+
+
+def _workload(instance: Instance, every: tuple[Family, ...], table: Columns, w: int) -> Iterator[str]:
     workload, gpu = instance.workload[w], instance.cluster.gpu
-    sources = [table.fittings[w, gpus] for gpus in dict.fromkeys(family.gpus for family in families)]
+    sources = [table.fittings[w, gpus] for gpus in dict.fromkeys(family.gpus for family in every)]
     place_of = f"workload {workload.name!r}"
     if not any(len(source.fit) + len(source.too_large) for source in sources):
         yield no_split(instance, workload)
@@ -115,7 +154,7 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
             f"{_defaults(instance, workload, ('cp', 'recompute'))}"
         )
     else:
-        fastest, hb = _fastest(instance, families, table, w)
+        fastest, hb = _fastest(instance, every, table, w)
         if fastest > workload.bound_s:
             needed = fastest * (1.0 + workload.time_margin)
             own = f", that is {workload.in_own_units(needed)}" if workload.max_iteration_time_s is None else ""
@@ -205,14 +244,14 @@ def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> 
     return f"; {listed} {are}, and wider lists were not searched"
 
 
-def _fastest(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> tuple[float, str]:
+def _fastest(instance: Instance, every: tuple[Family, ...], table: Columns, w: int) -> tuple[float, str]:
     """The least iteration time of a workload on any network, and the HB domain it takes.
 
     The few mappings with the lowest bound on their time go first; of the others only those are placed whose bound is
     no higher than the least time so far.
     """
     best = math.inf, "no network"
-    widest = {context_of(family): family for family in sorted(families, key=lambda f: f.uplink_choices[-1])}
+    widest = {context_of(family): family for family in sorted(every, key=lambda f: f.uplink_choices[-1])}
     sites = {context.site: family.hb for context, family in widest.items()}
     for site, hb in sites.items():
         source = table.fittings[w, site.gpus]

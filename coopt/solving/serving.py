@@ -91,7 +91,7 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tup
         f"{len(serving):,} families can serve every workload",
     )
     if not serving:
-        return explain.no_design(instance, every, table)
+        return (*explain.no_design(instance, every, table), *explain.beyond_limits(instance, every))
     standing = in_days(instance, serving, table, run.check_clock)
     if not standing:
         return explain.interrupted(instance, serving, table)

@@ -30,6 +30,7 @@ LIMITS = {
     "power_mw": "the limit on power",
     "capex_usd": "the limit on purchase",
     "racks": "the limit on racks",
+    "link_reach_m": "the length of links",
     "gpus": "the number of GPUs",
     "most": "the number of channels",
 }

@@ -23,14 +23,15 @@ PARTS = ("network.nics", "network.switches", "network.optics")
 Changed = tuple[tuple[Change, ...], Instance]
 
 
-def relaxations_of(instance: Instance, conflict: tuple[str, ...]) -> Iterator[Relaxation]:
+def relaxations_of(instance: Instance, conflicts: tuple[tuple[str, ...], ...]) -> Iterator[Relaxation]:
     """What lets a plan in.
 
     Parameters
     ----------
-    conflict
-        Limits that conflict: no single limit besides them helps.
+    conflicts
+        Sets of limits that conflict: no single limit helps besides those that are in all of them.
     """
+    conflict = set[str].intersection(*map(set, conflicts)) if conflicts else set[str]()
     designs = designs_of(instance)
     lists = {one.key: one for one in lists_of(instance)}
     numbers = [limit for limit in limits_of(instance) if limit.key in conflict]
@@ -40,12 +41,13 @@ def relaxations_of(instance: Instance, conflict: tuple[str, ...]) -> Iterator[Re
         memory,
         _ratio(instance) if "network.oversubscription" in conflict else (),
         _tiers(instance) if "network.max_tiers" in conflict else (),
+        _shorter_links(instance) if "network.link_reach_m" in conflict else (),
         *(_widened(instance, (one,)) for key, one in lists.items() if key in conflict),
     )
     found = [one for one in map(_verified, single) if one]
     yield from found
     together = tuple(lists[key] for key in PARTS if key in lists)
-    if len(together) > 1 and set(PARTS) & set(conflict) and not any(_keys(one) <= set(PARTS) for one in found):
+    if len(together) > 1 and set(PARTS) & conflict and not any(_keys(one) <= set(PARTS) for one in found):
         yield from filter(None, map(_verified, _widened(instance, together)))
     joint = _jointly(designs) or (() if found else _after_memory(designs))
     yield from filter(None, map(_verified, joint))
@@ -133,6 +135,16 @@ def _tiers(instance: Instance) -> Iterator[Changed]:
             change = Change(limit="network.max_tiers", now=str(now), to=str(tiers), least=tiers, share=tiers / now - 1)
             yield (change,), more
             return
+
+
+def _shorter_links(instance: Instance) -> Iterator[Changed]:
+    """Links no longer than some optic of the list reaches."""
+    now = instance.network.link_reach_m
+    reached_m = max(optic.reach_m for optic in instance.network.optics)
+    to = tuple(min(length_m, reached_m) for length_m in now)
+    if to != now:
+        change = Change(limit="network.link_reach_m", now=text_of(now), to=text_of(to), least=None, share=None)
+        yield (change,), with_part(instance, "network", {"link_reach_m": to})
 
 
 def _widened(instance: Instance, lists: tuple[Listed, ...]) -> Iterator[Changed]:

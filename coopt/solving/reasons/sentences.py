@@ -112,16 +112,23 @@ def of_prices(design: Design, ranges: tuple[PriceRange, ...]) -> str:
     )
 
 
-def of_conflict(conflict: tuple[str, ...]) -> str:
-    """Which limits cannot be met together."""
-    if not conflict:
-        return "No design exists even without any of these limits; the number of GPUs and the workloads have to change."
+def of_conflicts(conflicts: tuple[tuple[str, ...], ...]) -> Iterator[str]:
+    """Which limits cannot be met together; a sentence for each reason, as each keeps every design out."""
+    if not conflicts:
+        yield "No design exists even without any of these limits; the number of GPUs and the workloads have to change."
+    elif len(conflicts) == 1 and len(conflicts[0]) > 1:
+        yield (
+            "No design meets these limits together, even without the others; leaving out any one of them lets some "
+            f"design in: {', '.join(map(limit_name, conflicts[0]))}."
+        )
+    else:
+        yield from map(_of_one_conflict, conflicts)
+
+
+def _of_one_conflict(conflict: tuple[str, ...]) -> str:
     if len(conflict) == 1:
         return f"{sentence(limit_name(conflict[0]))} alone rules out every design, whatever the other limits are."
-    return (
-        "No design meets these limits together, even without the others; leaving out any one of them lets some design "
-        f"in: {', '.join(map(limit_name, conflict))}."
-    )
+    return f"No design meets these limits together, whatever the others are: {', '.join(map(limit_name, conflict))}."
 
 
 def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:

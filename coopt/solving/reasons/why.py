@@ -18,7 +18,7 @@ from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
 from coopt.solving.reasons.again import UnprovenError, solved
 from coopt.solving.reasons.bounds import bounds_of, cheaper
-from coopt.solving.reasons.conflict import conflict_of
+from coopt.solving.reasons.conflict import conflicts_of
 from coopt.solving.reasons.designs import Designs, designs_of
 from coopt.solving.reasons.labels import amount, changes_and_cost, dearer_by, label
 from coopt.solving.reasons.price_ranges import ranges_of
@@ -106,13 +106,19 @@ def _heading(instance: Instance) -> dict[str, Any]:
 
 def _infeasible(instance: Instance, plan: Plan) -> Explanation:
     kind = instance.objective.minimize
-    conflict = conflict_of(instance)
-    found = tuple(sorted(relaxations_of(instance, conflict), key=changes_and_cost))
-    said = ["No design meets the bounds.", say.of_conflict(conflict), *(say.of_relaxation(kind, one) for one in found)]
+    conflicts = conflicts_of(instance)
+    found = tuple(sorted(relaxations_of(instance, conflicts), key=changes_and_cost))
+    said = ["No design meets the bounds.", *say.of_conflicts(conflicts)]
+    said += (say.of_relaxation(kind, one) for one in found)
     if not found:
         said += plan.explanation
     return Explanation(
-        **_heading(instance), status="infeasible", sentences=tuple(said), relaxations=found, conflict=conflict
+        **_heading(instance),
+        status="infeasible",
+        sentences=tuple(said),
+        relaxations=found,
+        conflict=conflicts[0] if conflicts else (),
+        conflicts=conflicts,
     )
 
 

@@ -13,7 +13,8 @@ from coopt.instance.schema import Instance
 from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.reasons.again import feasible
-from coopt.solving.reasons.conflict import conflict_of, dropped, drops
+from coopt.solving.reasons.conflict import conflict_of, conflicts_of, dropped, drops
+from coopt.solving.reasons.lists import text_of
 from coopt.solving.reasons.why import explain
 from tests.conftest import ask, example_count, small_model
 from tests.solving.oracle import instances
@@ -100,6 +101,43 @@ def test_without_any_one_limit_of_a_conflict_some_design_meets_the_rest(instance
     assert not feasible(alone)
     for key in conflict:
         assert feasible(dropped(alone, [key])), (key, conflict)
+
+
+CAPS = ("limits.capex_usd", "limits.power_mw", "limits.racks")
+
+
+@settings(slow, max_examples=example_count(20))
+@given(hopeless())
+def test_solve_names_the_limits_that_explain_names(instance: Instance) -> None:
+    said, conflicts = " ".join(solve(instance).explanation), conflicts_of(instance)
+    named = {key for key in CAPS if key in said}
+    assert named <= set().union(*conflicts), (said, conflicts)
+    assert {keys[0] for keys in conflicts if len(keys) == 1 and keys[0] in CAPS} <= named, (said, conflicts)
+    for w, workload in enumerate(instance.workload):
+        if f"workload {workload.name!r}: the fastest design" in said:
+            assert f"workload[{w}].max_iteration_time_s" in set().union(*conflicts), (said, conflicts)
+
+
+def test_time_and_money_are_both_named_where_each_rules_out_every_design() -> None:
+    instance = ask(workload__0__max_iteration_time_s=0.01, limits={"capex_usd": 10.0})
+    found, said = explain(instance), solve(instance).explanation
+    assert found.conflicts == (("workload[0].max_iteration_time_s",), ("limits.capex_usd",))
+    assert "the fastest design takes" in said[0]
+    assert said[1].startswith("limits.capex_usd = 10: needs at least ")
+    assert said[1].endswith(", whatever the bounds on time")
+
+
+def test_optics_that_do_not_reach_are_named() -> None:
+    reach_m = (50.0, 700.0, 700.0)
+    instance = ask(cluster__gpus=128, network__link_reach_m=reach_m, network__fabrics="clos")
+    (said,) = solve(instance).explanation
+    longest = max(optic.reach_m for optic in instance.network.optics)
+    assert "reaches the 700 m from leaf to the next tier (network.link_reach_m)" in said
+    assert f"reaches {longest:g} m" in said
+    found = explain(instance)
+    assert {"network.link_reach_m", "network.optics"} <= set(found.conflict)
+    (closer,) = single(found)["network.link_reach_m"].changes
+    assert closer.to == text_of((50.0, longest, longest))
 
 
 def single(found: Explanation) -> dict[str, Relaxation]:
