@@ -111,12 +111,18 @@ WRONG = {
         "nic": "not TOML",
     },
     "quotes.csv": {
-        "name,usd\nx,1": "has no column kind, needs kind, name and figures",
+        "name,usd\nx,1": "has no column kind, needs the columns kind and name, and figures such as usd$",
+        "kind,nmae,usd\nnic,x,1": r"has no column name \(closest: nmae\), needs the columns kind and name, and figures",
+        "kind;name;usd\nnic;cx7-400g;1": "semicolons separate its columns, needs commas",
+        "kind\tname\tusd\nnic\tcx7-400g\t1": "tabs separate its columns, needs commas",
         "kind,name,usd\ncable,x,1": "line 2: kind = 'cable': needs one of",
         "kind,name,usd\nnic,cx7-400g,1,2": "line 2: has more cells than there are columns",
         "kind,name,usd\nnic,cx7-400g,cheap": "line 2: usd = 'cheap': needs a number",
-        "kind,name,price\nnic,cx7-400g,3": "line 2: price: unknown key",
-        "kind,name,usd\nnic,ours,3": "line 2: gbit_s: is missing",
+        "kind,name,usd\nnics,x,1": r"line 2: kind = 'nics': needs one of .* \(closest: nic\)",
+        "kind,name,price\nnic,cx7-400g,3": "column 'price': no figure of kind nic, needs one of kind, name, .*usd",
+        "kind,name,Usd\nnic,cx7-400g,3": r"column 'Usd': no figure of kind nic, needs one of .* \(closest: usd\)",
+        "kind,name,usd\nnic,cx7-400G,3": r"line 2: name = 'cx7-400G': the catalog has no nic .*\(closest: cx7-400g",
+        "kind,name,usd\nnic,ours,3": "line 2: name = 'ours': .* of one's own the columns gbit_s and w, or extends",
     },
 }
 
@@ -126,6 +132,20 @@ def test_a_file_that_is_wrong_names_file_entry_and_key(tmp_path: Path, file: str
     (tmp_path / file).write_text(text, "utf-8")
     with pytest.raises(InstanceError, match=rf"^{file}: {WRONG[file][text]}"):
         priced(catalog={"files": str(tmp_path / file)})
+
+
+def test_a_column_that_is_unknown_is_named_once_and_one_that_another_kind_has_may_stay_empty(tmp_path: Path) -> None:
+    file = tmp_path / "quotes.csv"
+    file.write_text("kind,name,price,reach_m\nnic,cx7-400g,3,\nnic,cx8-800g,3,\noptic,400g-199,,80\n", "utf-8")
+    with pytest.raises(InstanceError, match=r"^quotes.csv: column 'price'[^\n]*$"):
+        priced(catalog={"files": str(file)})
+
+
+def test_a_line_changes_the_price_of_a_product_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "quotes.toml").write_text(QUOTES, "utf-8")
+    (tmp_path / "prices.csv").write_text("kind,name,usd\nswitch,ours,27000\n", "utf-8")
+    files = [str(tmp_path / name) for name in ("quotes.toml", "prices.csv")]
+    assert priced(catalog={"files": files}, network__switches="ours").network.switches[0].usd == 27_000
 
 
 def test_a_file_that_is_not_there_is_refused() -> None:

@@ -1,0 +1,128 @@
+"""Quotes as CSV: a product a line, with the columns kind and name, and a column for each figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from coopt.instance.base import Entry
+from coopt.instance.catalog import KINDS, Book, entries
+from coopt.instance.complaints import model_in
+from coopt.instance.errors import InstanceError
+from coopt.instance.texts import read_text
+
+HEAD = ("kind", "name")
+APART = (*HEAD, "source")  # columns that are no figures
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+NEEDED = "needs the columns kind and name, and figures such as usd"
+
+
+def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Place, kind and table of each line.
+
+    A line changes the entry that its column `extends` names, or else the one of its own name.
+
+    Parameters
+    ----------
+    book
+        Entries of one's own; a line may change those that are there when it is read.
+
+    Raises
+    ------
+    InstanceError
+        When columns or kinds are not known, or commas do not separate columns.
+    """
+    text = read_text(file, "a CSV text file", "a table of quotes with the columns kind, name and figures such as usd")
+    text = text.removeprefix("\ufeff")
+    table = csv.DictReader(io.StringIO(text))
+    _check_head(file, text.partition("\n")[0], list(table.fieldnames or ()))
+    rows = [(table.line_num, row) for row in table]
+    for number, row in rows:
+        _check_kind(f"{file.name}: line {number}", row["kind"] or "")
+        if None in row:
+            raise InstanceError(
+                f"{file.name}: line {number}: has more cells than there are columns, needs as many, and numbers "
+                "without commas"
+            )
+    if complaints := [f"{file.name}: {text}" for text in dict.fromkeys(_unknown_columns(row for _, row in rows))]:
+        raise InstanceError(complaints)
+    for number, row in rows:
+        kind, name = row["kind"], row["name"]
+        figures = {key: _value(cell) for key, cell in row.items() if cell and key not in APART}
+        known = {"extends": name} if name in entries(kind) or name in book[kind] else {}
+        source = {"fields": [key for key in figures if key != "extends"], "tag": "S", "source": row.get("source") or ""}
+        sources = {"sources": [source]} if source["source"] else {}
+        yield f"line {number}", kind, {"name": name, **known, **figures, **sources}
+
+
+def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
+    """What a line lacks whose name no entry has: the closest names, and the columns of a product of one's own.
+
+    None where it changes an entry, or has every column that a product needs.
+    """
+    form = KINDS[kind].model_fields
+    lacking = [key for key, field in form.items() if field.is_required() and key not in row]
+    if "extends" in row or not lacking:
+        return None
+    near = _closest(str(row["name"]), (*book[kind], *entries(kind)))
+    columns = " and ".join(filter(None, (", ".join(lacking[:-1]), lacking[-1])))
+    return (
+        f"name = {row['name']!r}: the catalog has no {kind} of this name, needs one that it has{near}, or for a "
+        f"product of one's own the column{'s' if len(lacking) > 1 else ''} {columns}, or extends with the name of a "
+        "product like it"
+    )
+
+
+def _check_head(file: Path, head: str, columns: list[str]) -> None:
+    """Refuse a table without the columns kind and name, and say why where one can see it."""
+    lacking = [name for name in HEAD if name not in columns]
+    if not lacking:
+        return
+    for sign, signs in SEPARATORS.items():
+        if {cell.strip().lower() for cell in head.split(sign)} >= set(HEAD):
+            raise InstanceError(f"{file.name}: {signs} separate its columns, needs commas (1.5 for one and a half)")
+    near = " and ".join(f"{name}{_closest(name, columns)}" for name in lacking)
+    raise InstanceError(f"{file.name}: has no column {near}, {NEEDED}")
+
+
+def _check_kind(place: str, kind: str) -> None:
+    if kind not in KINDS:
+        raise InstanceError(f"{place}: kind = {kind!r}: needs one of {', '.join(KINDS)}{_closest(kind, KINDS)}")
+
+
+def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
+    """Columns with a cell in a line of a kind that has no such figure."""
+    for row in rows:
+        kind = row["kind"] or ""
+        known = [*HEAD, "extends", "source", *_figures(KINDS[kind])]
+        for key, cell in row.items():
+            if cell and key not in known:
+                listed = ", ".join(known)
+                yield f"column {key!r}: no figure of kind {kind}, needs one of {listed}{_closest(key, known)}"
+
+
+def _figures(form: type[Entry]) -> list[str]:
+    """The keys of an entry that fit into a cell, those that it needs first."""
+    keys = [key for key, field in form.model_fields.items() if key not in HEAD and model_in(field.annotation) is None]
+    return sorted(keys, key=lambda key: not form.model_fields[key].is_required())
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    """` (closest: usd)`, whatever the case of letters; empty where nothing is close."""
+    lower = {one.lower(): one for one in known}
+    close = get_close_matches(name.lower(), lower, n=3, cutoff=0.6)
+    return f" (closest: {', '.join(lower[one] for one in close)})" if close else ""
+
+
+def _value(cell: str) -> int | float | str:
+    """A cell as a number where it is one."""
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    return cell
