@@ -17,7 +17,8 @@ TINY = 1e-280  # of probabilities that are nothing, and would be divided by
 
 @dataclass(frozen=True, kw_only=True)
 class PartCounts:
-    """Parts whose failure ends a run: GPUs that train, their NICs, ends of links, switches, HB domains that train.
+    """Parts whose failure ends a run: GPUs that train, their NICs, HB domains that train; ends of links and switches
+    where NICs have one port.
 
     Numbers, or arrays of one shape: a network has other optics and switches with other uplinks.
     """

@@ -11,7 +11,7 @@ from coopt.columns.flows import Groups
 from coopt.columns.layouts import NicLayout
 from coopt.instance.question import Discipline
 from coopt.instance.workload import Workload
-from coopt.network.family import Family
+from coopt.network.family import Family, SlowTime
 from coopt.perf.mapping import STAGES_TOGETHER, Mappings, Placements, expert_ranks
 
 
@@ -43,7 +43,7 @@ class DomainSet:
 class Context:
     """Families that look the same to every mapping, but for their uplinks.
 
-    `bundle` is that of `Family`, 0 where it rules out no number of uplinks.
+    `bundle` is that of `Family`, 0 where it rules out no number of uplinks, and so are `slow_times`.
     """
 
     site: DomainSet
@@ -51,6 +51,7 @@ class Context:
     layout: NicLayout
     discipline: Discipline
     bundle: int = 0
+    slow_times: tuple[SlowTime, ...] = ()
 
 
 def context_of(family: Family) -> Context:
@@ -64,6 +65,7 @@ def context_of(family: Family) -> Context:
         layout=layout_of(family, site),
         discipline=family.discipline,
         bundle=family.bundle if family.tiers == 2 and 1 < family.bundle < family.down else 0,
+        slow_times=family.slow_times,
     )
 
 

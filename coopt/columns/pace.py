@@ -101,7 +101,7 @@ def of_family(family: Family, choices: Mapping[Context, Ints], values: Mapping[C
 def table_times_s(
     table: Columns, w: int, choices: Mapping[Context, Ints], check: Callable[[], None] = lambda: None
 ) -> dict[Context, Floats]:
-    """The time of the fastest mapping of one workload for every number of uplinks, in all contexts of a table."""
+    """The mean time of the fastest mapping of one workload for every number of uplinks, in all contexts of a table."""
     found: dict[Context, Floats] = {}
     for site, here in of_sites(choices).items():
         found |= least_times_s(table.pools[w, site], here, check)
@@ -158,6 +158,6 @@ def _fastest_s(pool: Pool, choices: Mapping[Context, Ints], check: Callable[[], 
     found = {}
     for context, uplinks in choices.items():
         check()
-        times = pool.time_s(context, uplinks.reshape(-1, 1))
+        times = pool.mean_s(context, uplinks.reshape(-1, 1))
         found[context] = np.asarray(times.min(axis=1, initial=np.inf), dtype=np.float64)
     return found

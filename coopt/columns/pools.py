@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -89,7 +90,25 @@ class Pool:
         Summed from the coefficients that rows are compared by, so that no row is late by rounding where one that it
         replaced was in time, nor with more bandwidth where it was in time with less.
         """
-        r = self.charged(self.reciprocals(context, uplinks))
+        return self._slower_s(context, uplinks, 1.0)
+
+    def mean_s(self, context: Context, uplinks: int | Ints) -> Floats:
+        """The same on average over the time, in some of which a port of a NIC is out.
+
+        What is done in a second is a mean of what is done with all ports and without. A bound on iterations themselves
+        is one with all ports.
+        """
+        whole_s = self.time_s(context, uplinks)
+        if not context.slow_times or not self.workload.calendar:
+            return whole_s
+        done = (1.0 - sum(share for share, _ in context.slow_times)) / whole_s
+        for share, slower in context.slow_times:
+            if math.isfinite(slower):
+                done = done + share / self._slower_s(context, uplinks, slower)
+        return np.asarray(1.0 / done)
+
+    def _slower_s(self, context: Context, uplinks: int | Ints, slower: float) -> Floats:
+        r = self.charged(self.reciprocals(context, uplinks, slower))
         shape = np.broadcast_shapes(np.shape(uplinks), (len(self),))
         times = [np.broadcast_to(piece.at(r), shape) for piece in self.pieces]
         return np.asarray(np.maximum.reduce(times), dtype=np.float64)
@@ -170,11 +189,12 @@ class Pool:
         """The seconds per byte that pieces are charged where the network gives rows r."""
         return self.iteration.ways.left(r)
 
-    def reciprocals(self, context: Context, uplinks: int | Ints) -> Reciprocals:
-        """Seconds per byte that the network gives every row."""
+    def reciprocals(self, context: Context, uplinks: int | Ints, slower: float = 1.0) -> Reciprocals:
+        """Seconds per byte that the network gives every row; so many times as long where NICs are slower."""
+        byte_s = context.byte_s / slower
         if context.layout.is_flat:
-            return Reciprocals.everywhere(np.full(len(self), 1.0 / context.byte_s))
-        return self.crossings(context).reciprocals(context.byte_s, uplinks)
+            return Reciprocals.everywhere(np.full(len(self), 1.0 / byte_s))
+        return self.crossings(context).reciprocals(byte_s, uplinks)
 
 
 def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:

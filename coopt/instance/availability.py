@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -14,8 +14,16 @@ from coopt.instance.failure_rates import FailureRates
 
 Spares = Annotated[int, Field(ge=0, le=1_000_000)]
 SpareCounts = Annotated[tuple[Spares, ...], one_or_many, Field(min_length=1)]
+YEAR_S = 365 * 86400.0
 MOST_SPARES = 4096
 """Spare domains that are tried where the instance lists none."""
+
+
+class PortOutages(NamedTuple):
+    """How much of one end of a link of a NIC, and of one leaf switch, is out at a time while a run goes on."""
+
+    end: float
+    leaf: float
 
 
 class Availability(Table):
@@ -41,8 +49,12 @@ class Availability(Table):
         Positive | None, Field(description="training between two checkpoints (s); the best one if left out")
     ] = None
     repair_hours: Annotated[
-        NonNegative, Field(description="mean time until a failed GPU, host or domain is back (hours)")
+        NonNegative,
+        Field(
+            description="mean time until a failed GPU, host, domain, or one of several ports of a NIC is back (hours)"
+        ),
     ] = 24.0
+    flap_s: Annotated[NonNegative, Field(description="mean time until a link that flaps is back (s)")] = 10.0
     spare_domains: Annotated[
         SpareCounts | None,
         Field(description="HB domains that stand by, to choose from; as few as it takes if left out"),
@@ -52,6 +64,17 @@ class Availability(Table):
         float | None,
         Field(ge=0.5, le=0.999, description="probability that days are kept; the mean has to keep them if left out"),
     ] = None
+
+    def outages(self, nic_planes: int) -> PortOutages:
+        """What is out at a time of one end of a link and of one leaf, where NICs have so many ports.
+
+        Links of NICs with one port end a run when they break, and only flap while it goes on.
+        """
+        rate = {name: each.at(self.at) / YEAR_S for name, each in self.rates.of_part.items()}
+        flapping, repair_s = self.rates.flap.at(self.at) / YEAR_S * self.flap_s, self.repair_hours * 3600.0
+        if nic_planes == 1:
+            return PortOutages(flapping, 0.0)
+        return PortOutages(flapping + rate["optic"] * repair_s, rate["switch"] * repair_s)
 
     @property
     def deviations(self) -> float:

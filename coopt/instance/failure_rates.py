@@ -47,10 +47,16 @@ class FailureRates(Entry):
     switch: Annotated[FailureRate, Field(description="a switch")] = NEVER
     domain: Annotated[FailureRate, Field(description="an HB domain: what its GPUs share")] = NEVER
     software: Annotated[FailureRate, Field(description="software, by GPUs that train")] = NEVER
+    flap: Annotated[
+        FailureRate,
+        Field(
+            description="one end of the link of a NIC goes down for `availability.flap_s` and comes back; ends no run"
+        ),
+    ] = NEVER
     gpus_per_host: Annotated[Count, Field(description="GPUs of a host")] = 8
 
     @property
     def of_part(self) -> dict[str, FailureRate]:
-        """The rate of every kind of part."""
+        """The rate of every kind of part whose failure may end a run."""
         names = ("gpu", "hbm", "host", "nic", "optic", "switch", "domain", "software")
         return {name: getattr(self, name) for name in names}

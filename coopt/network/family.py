@@ -6,15 +6,25 @@ count is affine in u and in the spines of a plane.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from coopt.instance.availability import PortOutages
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.question import Discipline
 from coopt.instance.schema import SwitchedKind
+
+
+class SlowTime(NamedTuple):
+    """A share of the time, and how many times as long traffic between domains takes in it: without end where NICs have
+    one port and it is out, so that training waits."""
+
+    share: float
+    slower: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +65,7 @@ class Family:
     A GPU has `nics_per_gpu` NICs, or `gpus_per_nic` GPUs share one.
     Into a core shared with others lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one
     domain holds everything. A switch of a single tier has room for `planes_together` planes.
-    `spare_domains` stand by without links of their own.
+    `spare_domains` stand by without links of their own. `outages` are those of links of NICs that end no run.
     """
 
     gpus: int
@@ -84,6 +94,7 @@ class Family:
     lone_links: int = 0
     planes_together: int = 1
     spare_domains: int = 0
+    outages: PortOutages | None = None
 
     @property
     def switches(self) -> tuple[Switch, ...]:
@@ -154,6 +165,25 @@ class Family:
     def byte_s(self) -> float:
         """Bandwidth of one GPU between domains (byte/s)."""
         return self.nics_per_gpu * self.nic.gbit_s * 1e9 / 8 / self.gpus_per_nic
+
+    @property
+    def slow_times(self) -> tuple[SlowTime, ...]:
+        """The times in which a leaf switch is out, and those in which a link of a NIC is; outages begin at random."""
+        if self.outages is None or self.tiers == 0:
+            return ()
+        ports = self.nic_count * self.nic_planes
+        leaf = -math.expm1(-self.chassis * self.outages.leaf)
+        link = -math.expm1(-2 * ports * self.outages.end) * (1.0 - leaf)
+        if self.nic_planes == 1:
+            return (SlowTime(link, math.inf),) if link else ()
+        of_gpu = self.nic_planes * (self.nics_per_gpu if self.gpus_per_nic == 1 else 1)
+        left = self.nics_of_domain * self.nic_planes - 1
+        forwarded = max(1.0, self.active_nics * self.nic_planes / left) + self.byte_s / (self.hb.gbyte_s * 1e9)
+        states = (
+            SlowTime(leaf, self.nic_planes / (self.nic_planes - 1)),
+            SlowTime(link, min(of_gpu / (of_gpu - 1), forwarded)),
+        )
+        return tuple(state for state in states if state.share)
 
     @property
     def joins_rails(self) -> bool:

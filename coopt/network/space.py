@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from coopt.instance.availability import Availability
 from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.question import DomainFill
@@ -64,6 +65,7 @@ class Parts:
     switch: Switch
     upper: tuple[Switch, ...] = ()
     links: int = 0
+    availability: Availability | None = None
 
     @property
     def switches(self) -> tuple[Switch, Switch, Switch]:
@@ -90,7 +92,8 @@ class Parts:
 
     def family(self, network: Network, wiring: Wiring, optics: tuple[Optic, ...]) -> Family:
         """The family of one wiring, with an optic for each of its tiers; those of further tiers are left out."""
-        own = {name: value for name, value in vars(self).items() if name not in ("links", "upper")}
+        own = {name: value for name, value in vars(self).items() if name not in ("links", "upper", "availability")}
+        outages = self.availability.outages(self.nic_planes) if self.availability else None
         upper = self.switches[1 : wiring.tiers]
         return Family(
             **own,
@@ -99,6 +102,7 @@ class Parts:
             optics=optics[: wiring.tiers],
             planes=self._ends.planes,
             discipline=network.discipline,
+            outages=outages,
             **vars(wiring) | {"chassis": wiring.chassis * self.nic_planes},
         )
 
@@ -182,7 +186,8 @@ class Space:
         network, links, listed = self.instance.network, links_to_core(self.instance, gpus), list(gears)
         for fabric, gear in product(network.switched, listed):
             for upper in _upper(network, gear.switch) if gear.fits(hb.size, active) else ():
-                parts = Parts(gpus=gpus, hb=hb, active=active, fabric=fabric, upper=upper, links=links, **vars(gear))
+                own = {"upper": upper, "links": links, "availability": self.instance.availability, **vars(gear)}
+                parts = Parts(gpus=gpus, hb=hb, active=active, fabric=fabric, **own)
                 levels = _by_module(self.optics(gear, upper), gear, parts.switches)
                 for per_module in product(*levels):
                     for wiring in parts.wirings(network, per_module):

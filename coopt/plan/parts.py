@@ -176,9 +176,11 @@ class MappingChoice(Record):
 class Uptime(Record):
     """What interrupts a workload, and what share of the time it trains (docs/days.md).
 
-    `failure_s` is the mean time between failures, `running` the share of the time in which domains enough are whole;
-    `goodput` is that times what checkpoints, lost work and restarts leave. `promised` is the share of the days that is
-    counted on: the goodput, or less where the days are to be kept with a probability.
+    `failure_s` is the mean time between failures, `running` the share of the time in which domains enough are whole,
+    `port_out` that in which a port of some NIC is out and training goes on, or waits for it. `pace` is an iteration
+    with all ports over what it takes on average; `goodput` is these times what checkpoints, lost work and restarts
+    leave. `promised` is the share of the days that is counted on: the goodput, or less where the days are to be kept
+    with a probability.
     """
 
     failure_s: float | None
@@ -188,6 +190,8 @@ class Uptime(Record):
     running: float
     goodput: float
     promised: float
+    port_out: float = 0.0
+    pace: float = 1.0
 
 
 class WorkloadPlan(Record):

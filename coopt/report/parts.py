@@ -258,9 +258,12 @@ def uptime_text(uptime: Uptime) -> str:
     """`97.2% of the time trains: a failure every 829 h, ...`."""
     said = "no failures" if uptime.failure_s is None else f"a failure every {_longer(uptime.failure_s)}"
     often = "" if uptime.interval_s is None else f" every {_longer(uptime.interval_s)}"
+    ports = f"; some NIC is without a port {words.percent(uptime.port_out)} of the time" if uptime.port_out else ""
+    pace = f", which leaves {words.percent(uptime.pace)} of the pace" if uptime.pace < 1.0 else ""
     return (
         f"{words.percent(uptime.goodput)} of the time trains: {said}, checkpoints of {_longer(uptime.checkpoint_s)}"
         f"{often}, restarts of {_longer(uptime.restart_s)}; domains enough {words.percent(uptime.running)} of the time"
+        f"{ports}{pace}"
     )
 
 

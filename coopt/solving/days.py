@@ -31,13 +31,16 @@ ROUNDED = 1.0 + 1e-12  # so much more has to run, so that products in another or
 
 
 def part_counts(family: Family, uplinks: Any) -> PartCounts:
-    """The parts of a network whose failure ends a run, at a number of uplinks or at each of an array."""
-    tiers = levels(family, uplinks)
+    """The parts of a network whose failure ends a run, at a number of uplinks or at each of an array.
+
+    Where NICs have ports on several planes, what a link or a switch carried goes over the others.
+    """
+    tiers, alone = levels(family, uplinks), family.nic_planes == 1
     return PartCounts(
         gpus=family.gpus,
         nics=family.gpus * family.nics_per_gpu // family.gpus_per_nic if tiers else 0,
-        optics=sum(2 * level.links for level in tiers) + 0 * uplinks,
-        switches=sum(level.switches for level in tiers) + 0 * uplinks,
+        optics=(sum(2 * level.links for level in tiers) if alone else 0) + 0 * uplinks,
+        switches=(sum(level.switches for level in tiers) if alone else 0) + 0 * uplinks,
         domains=family.domains,
     )
 
@@ -54,8 +57,14 @@ def running_share(asked: Availability, family: Family) -> float:
     return enough_domains(family_domain_lost(asked, family), family.domains, family.spare_domains)
 
 
-def uptime_of(instance: Instance, family: Family, uplinks: int, workload: Workload) -> Uptime | None:
-    """What interrupts a workload on a network; None where the instance has no word on failures."""
+def uptime_of(instance: Instance, family: Family, uplinks: int, workload: Workload, pace: float = 1.0) -> Uptime | None:
+    """What interrupts a workload on a network; None where the instance has no word on failures.
+
+    Parameters
+    ----------
+    pace
+        An iteration with all ports of NICs over what it takes on average.
+    """
     asked = instance.availability
     if asked is None:
         return None
@@ -68,8 +77,10 @@ def uptime_of(instance: Instance, family: Family, uplinks: int, workload: Worklo
         interval_s=interval_s if np.isfinite(interval_s) else None,
         restart_s=found.restart_s,
         running=running,
-        goodput=running * float(found.trained),
-        promised=float(promise(asked, workload, found, running, waits_s)),
+        goodput=running * float(found.trained) * pace,
+        promised=float(promise(asked, workload, found, running, waits_s)) * pace,
+        port_out=sum(share for share, _ in family.slow_times),
+        pace=pace,
     )
 
 
@@ -79,9 +90,15 @@ def waiting(asked: Availability, lost: float, domains: int, spares: int) -> floa
     return 0.0 if asked.confidence is None else waiting_variance_s(lost, domains, spares, repair_s)
 
 
-def allowed_s(instance: Instance, family: Family, uplinks: int, workload: Workload) -> float:
-    """What an iteration may take on a network: less than the bound where days are bound and training is interrupted."""
-    uptime = uptime_of(instance, family, uplinks, workload) if workload.calendar else None
+def allowed_s(
+    instance: Instance, family: Family, uplinks: int, workload: Workload, run: WorkloadPlan | None = None
+) -> float:
+    """What an iteration may take on a network: less than the bound where days are bound and training is interrupted.
+
+    On average; with all ports of NICs where a run is given that says how much longer it takes on average.
+    """
+    pace = run.uptime.pace if run and run.uptime else 1.0
+    uptime = uptime_of(instance, family, uplinks, workload, pace) if workload.calendar else None
     return workload.bound_s if uptime is None else workload.bound_s * uptime.promised
 
 
@@ -98,10 +115,10 @@ def taken_share(
 
 
 def with_uptime(
-    instance: Instance, family: Family, uplinks: int, run: WorkloadPlan, workload: Workload
+    instance: Instance, family: Family, uplinks: int, run: WorkloadPlan, workload: Workload, pace: float = 1.0
 ) -> WorkloadPlan:
-    """What a plan says of a workload, with its interruptions."""
-    uptime = uptime_of(instance, family, uplinks, workload)
+    """What a plan says of a workload, with its interruptions; `pace` is that of `uptime_of`."""
+    uptime = uptime_of(instance, family, uplinks, workload, pace)
     if uptime is None:
         return run
     bound_s = run.bound_s * uptime.promised if workload.calendar else run.bound_s

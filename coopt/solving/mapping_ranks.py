@@ -26,7 +26,7 @@ from coopt.plan.store import decided
 from coopt.solving.days import allowed_s, with_uptime
 from coopt.solving.evaluate import cheapest_design, open_design
 from coopt.solving.explain import no_split
-from coopt.solving.workloads import workload_plan
+from coopt.solving.workloads import pace_of, workload_plan
 
 
 def mappings(
@@ -92,7 +92,7 @@ def _ranked(
         raise InstanceError(f"{question.name}: {no_split(question, workload)}")
     fit = whole.take(memory_bytes(workload, whole) <= gpu.usable_bytes)
     pool = in_orders(place(workload, gpu, family.hb, context.site, fit), context.discipline)
-    times = pool.time_s(context, uplinks)
+    times = pool.mean_s(context, uplinks)
     shown: list[WorkloadPlan] = []
     known: set[tuple[int, ...]] = set()
     named = [field.name for field in fields(Mappings) if field.name != "outermost"]
@@ -101,7 +101,8 @@ def _ranked(
         if key not in known:
             known.add(key)
             run = workload_plan(pool, gpu, context, uplinks, int(row))
-            shown.append(with_uptime(question, family, uplinks, run, workload))
+            pace = pace_of(pool, context, uplinks, int(row))
+            shown.append(with_uptime(question, family, uplinks, run, workload, pace))
         if len(shown) == most:
             break
     return RankedMappings(

@@ -64,7 +64,7 @@ def _trained(
     direct = replace(whole, dp=AffineSeconds(whole.dp.at(NO_NETWORK) + across_s))
     return Trained(
         name=workload.name,
-        bound_s=allowed_s(question, family, network.uplinks, workload),
+        bound_s=allowed_s(question, family, network.uplinks, workload, chosen),
         planned_time_s=chosen.iteration_time_s,
         iteration_time_s=float(direct.time_s(NO_NETWORK)[0]),
         between_domains_s=across_s,

@@ -16,7 +16,7 @@ from coopt.solving.days import with_uptime
 from coopt.solving.effort import Effort
 from coopt.solving.highs import Outcome
 from coopt.solving.runs import Run
-from coopt.solving.workloads import workload_plan
+from coopt.solving.workloads import pace_of, workload_plan
 
 NOTHING_TIED = Couplings()
 
@@ -76,6 +76,7 @@ def written_out(instance: Instance, found: Candidate, bound: float, table: Colum
                 found.uplinks,
                 workload_plan(table.pools[w, context.site], instance.cluster.gpu, context, found.uplinks, row),
                 instance.workload[w],
+                pace_of(table.pools[w, context.site], context, found.uplinks, row),
             )
             for w, row in enumerate(found.rows)
         ),

@@ -126,7 +126,7 @@ def _flown(
 
 def _routed(network: PartNetwork, workload: Workload, chosen: WorkloadPlan, routed_s: float) -> RoutedWorkload:
     """The iteration time with routes beside the planned one and its bound."""
-    bound_s = allowed_s(network.question, network.family, network.uplinks, workload)
+    bound_s = allowed_s(network.question, network.family, network.uplinks, workload, chosen)
     return RoutedWorkload(
         name=workload.name,
         iteration_time_s=chosen.iteration_time_s,

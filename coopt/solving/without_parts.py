@@ -19,7 +19,7 @@ from coopt.network.part_networks import PartNetwork
 from coopt.perf.affine import KINDS, kinds_of
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import Bools
-from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Interrupted, Spares, Unaligned
 from coopt.solving.days import allowed_s, uptime_of
 from coopt.solving.trusted import CLOSE, trusted_part
@@ -77,7 +77,7 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     network = trusted_part(instance, plan, "faults", part)
     family, uplinks = network.family, network.uplinks
     splits = [split_of(workload, chosen) for workload, chosen in network.runs]
-    running = [_running(network, split) for split in splits]
+    running = [_running(network, split, chosen) for split, (_, chosen) in zip(splits, network.runs, strict=True)]
     filled = max((split.active for split in splits), default=family.active)
     idle = family.hb.size - filled
     apart = [Unaligned(workload=w.name, traffic=unaligned_classes(w, chosen)) for w, chosen in network.runs]
@@ -104,7 +104,8 @@ def _interrupted(network: PartNetwork) -> Iterator[Interrupted]:
     """What interrupts each workload; nothing where the instance has no word on failures."""
     family = network.family
     for workload, chosen in network.runs:
-        uptime = uptime_of(network.question, family, network.uplinks, workload)
+        pace = chosen.uptime.pace if chosen.uptime else 1.0
+        uptime = uptime_of(network.question, family, network.uplinks, workload, pace)
         if uptime is not None:
             whole = {"domains": family.domains, "size": family.hb.size, "active": family.active}
             of_replica = max(family.domains // chosen.placement["dp"][1], 1)
@@ -115,14 +116,14 @@ def _interrupted(network: PartNetwork) -> Iterator[Interrupted]:
             yield Interrupted(workload=workload.name, uptime=uptime, replicas_alone=alone, replicas_with_spares=spared)
 
 
-def _running(network: PartNetwork, split: RankGrid) -> RunningJob:
+def _running(network: PartNetwork, split: RankGrid, chosen: WorkloadPlan) -> RunningJob:
     workload = split.workload
     context, groups = context_of(network.family), groups_of(workload, split.mapping, split.placement)
     gpu, hb = network.question.cluster.gpu, network.family.hb
     whole = iteration(workload, gpu, hb.gbyte_s, split.mapping, split.placement)
     return RunningJob(
         name=workload.name,
-        bound_s=allowed_s(network.question, network.family, network.uplinks, workload),
+        bound_s=allowed_s(network.question, network.family, network.uplinks, workload, chosen),
         iteration=delayed(whole, network.waits_s.get(workload.name, 0.0)),
         loads=crossings(context.layout, context.discipline, groups, ways=whole.ways.flows, exact=True),
         uplinks=max(network.uplinks, 1),

@@ -17,8 +17,8 @@ from coopt.plan.schema import MappingChoice, WorkloadPlan
 
 
 def fastest_row(pool: Pool, context: Context, uplinks: int) -> tuple[int, float]:
-    """The mapping that runs fastest on a network, and its seconds; the earliest among equals."""
-    times = pool.time_s(context, uplinks)
+    """The mapping that runs fastest on a network, and its mean seconds; the earliest among equals."""
+    times = pool.mean_s(context, uplinks)
     row = int(np.argmin(times))
     return row, float(times[row])
 
@@ -26,6 +26,12 @@ def fastest_row(pool: Pool, context: Context, uplinks: int) -> tuple[int, float]
 def workload_plan(pool: Pool, gpu: Gpu, context: Context, uplinks: int, row: int) -> WorkloadPlan:
     """One row of a pool, written out for a network."""
     return run_of(pool, gpu, pool.reciprocals(context, uplinks), row)
+
+
+def pace_of(pool: Pool, context: Context, uplinks: int, row: int) -> float:
+    """An iteration of one row with all ports of NICs, over what it takes on average."""
+    one = pool.take(np.array([row]))
+    return float(one.time_s(context, uplinks)[0] / one.mean_s(context, uplinks)[0])
 
 
 def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:

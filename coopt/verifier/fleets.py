@@ -248,8 +248,9 @@ def _check_training(ledger: Ledger, fleet: Fleet, t: int, part: Part, stage: Gro
         ports, fabric = stage.with_up(uplinks), part.design.fabric
         check_network(ledger, stage.family, ports, fabric, runs, wiring, stage.optics)
     for run in runs:
-        goodput = check_interruptions(ledger, run, failures, stage.family, stage.levels(uplinks))
-        check_run(ledger, run, stage.family, stage.reach(uplinks), fleet.question.cluster.gpu, goodput=goodput)
+        gpu, reach = fleet.question.cluster.gpu, stage.reach(uplinks)
+        goodput = check_interruptions(ledger, run, failures, stage.family, reach, stage.levels(uplinks), gpu)
+        check_run(ledger, run, stage.family, reach, gpu, goodput=goodput)
 
 
 def _check_survival(ledger: Ledger, fleet: Fleet, robust: Robust, plan: Plan, islands: Sequence[FleetIsland]) -> None:

@@ -28,7 +28,7 @@ from coopt.perf.mapping import Floats, Ints
 from tests.solving.every_optic import choices as optic_choices
 from tests.solving.fleet_bills import Book, Way
 from tests.solving.growing import links_added
-from tests.solving.interrupted import promised
+from tests.solving.interrupted import least_mean_s, promised
 from tests.solving.oracle import every_mapping
 from tests.solving.partition_oracle import with_every_core_optic
 from tests.solving.robust_oracle import KINDS, at_efficiency, restarts, worst_loss
@@ -324,7 +324,10 @@ class Job:
         asked = self.question.availability
         if asked is None:
             return 0
-        times_s = self.pool(context_of(family).site).time_s(context_of(family), uplinks).min()
+        pool = self.pool(context_of(family).site)
+        times_s = pool.time_s(context_of(family), uplinks).min()
+        if self.workload.calendar:
+            times_s = least_mean_s(asked, pool, family, uplinks)
         few = list(asked.spares)[:40] + list(asked.spares)[-1:]
         for spares in (one for one in few if one >= least):
             share = promised(self.question, replace(family, spare_domains=spares), uplinks, self.workload)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
+from coopt.columns.context import context_of
+from coopt.columns.pools import Pool
+from coopt.instance.availability import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
 from coopt.verifier.parts.layouts import SwitchLevel
+from coopt.verifier.parts.outages import outages_of
 from coopt.verifier.parts.space import DesignFamily, NetworkGear
 from coopt.verifier.parts.uptime import uptime_of
 
@@ -22,8 +28,10 @@ def failures(draw: st.DrawFn) -> dict[str, Any]:
     rate = st.sampled_from([0.0, 0.0, 1.0, 10.0])
     rates = {part: {"per_year": draw(rate)} for part in ("gpu", "host", "nic", "domain", "software")}
     often = {part: {"per_year": draw(st.sampled_from([0.0, 1.0, 20.0, 200.0]))} for part in ("optic", "switch")}
+    flaps = {"flap": {"per_year": draw(st.sampled_from([0.0, 0.0, 100.0, 1000.0]))}}
     return {
-        "rates": {"name": "drawn", "gpus_per_host": draw(st.sampled_from([1, 4, 8])), **rates, **often},
+        "rates": {"name": "drawn", "gpus_per_host": draw(st.sampled_from([1, 4, 8])), **rates, **often, **flaps},
+        "flap_s": draw(st.sampled_from([0.0, 10.0, 3600.0])),
         "restart_s": draw(st.sampled_from([0.0, 300.0, 20_000.0])),
         "repair_hours": draw(st.sampled_from([0.0, 2.0, 24.0])),
         "spare_domains": draw(st.sampled_from([None, None, [0], [0, 1, 3], [2, 4]])),
@@ -40,10 +48,24 @@ def in_days(table: dict[str, Any], bound_s: float) -> dict[str, Any]:
 
 
 def promised(instance: Instance, family: Family, uplinks: int, workload: Workload) -> float:
-    """The share of its days that a workload can count on, as the verifier counts it."""
+    """The share of its days that a workload can count on if no port is out, as the verifier counts it."""
+    assert instance.availability is not None
+    return uptime_of(instance.availability, workload, *_counted(family, uplinks)).promised
+
+
+def least_mean_s(asked: Availability, pool: Pool, family: Family, uplinks: int) -> float:
+    """What an iteration of the fastest mapping takes on average, with ports out as often as the verifier counts."""
+    context, out = context_of(family), outages_of(asked, *_counted(family, uplinks))
+    done = (1 - out.share) / pool.time_s(context, uplinks)
+    for share, left in ((out.leaf, out.leaf_rate), (out.link, out.link_rate)):
+        if share and left:
+            done = done + share / pool.time_s(replace(context, byte_s=context.byte_s * left), uplinks)
+    return float((1 / done).min(initial=math.inf))
+
+
+def _counted(family: Family, uplinks: int) -> tuple[DesignFamily, list[SwitchLevel]]:
+    """A network as the verifier has it."""
     nics = family.nic_planes, family.gpus_per_nic
     gear = NetworkGear(family.fabric, family.nic, family.nics_per_gpu, family.switch, family.discipline, *nics)
     there = DesignFamily(family.gpus, family.hb, family.active, gear if family.tiers else None, 0, family.spare_domains)
-    counted = [SwitchLevel(level.switches, level.links) for level in levels(family, uplinks)]
-    assert instance.availability is not None
-    return uptime_of(instance.availability, workload, there, counted).promised
+    return there, [SwitchLevel(level.switches, level.links) for level in levels(family, uplinks)]

@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import coopt
+from coopt.columns.context import context_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
+from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
 from coopt.report.robust import faults_report
@@ -23,8 +25,9 @@ from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
 from tests.conftest import ask, example_count, question, switch
-from tests.solving.interrupted import ITERATIONS, failures, in_days, promised
-from tests.solving.oracle import every_design, fastest_s, instances
+from tests.solving.interrupted import ITERATIONS, failures, in_days, least_mean_s, promised
+from tests.solving.oracle import every_design, every_mapping, fastest_s, instances
+from tests.solving.plane_questions import planar
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -32,7 +35,7 @@ slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, Heal
 @st.composite
 def interrupted(draw: st.DrawFn) -> Instance:
     """Small clusters whose parts fail so often that it decides; some bounds on days, some on iterations."""
-    bare = draw(instances())
+    bare = draw(st.one_of(instances(), planar()))
     looser = draw(st.sampled_from([1.0, 1.02, 1.1, 1.5]))
     workloads = [
         in_days(one, one["max_iteration_time_s"] * looser) if draw(st.integers(0, 3)) else one
@@ -44,11 +47,17 @@ def interrupted(draw: st.DrawFn) -> Instance:
 
 def in_time(instance: Instance, family: Family, uplinks: int) -> bool:
     """Whether every workload is in time with its interruptions."""
-    return all(
-        fastest_s(work, instance.cluster.gpu, family, uplinks)
-        <= work.bound_s * (promised(instance, family, uplinks, work) if work.calendar else 1.0)
-        for work in instance.workload
-    )
+    return all(_in_time(instance, family, uplinks, work) for work in instance.workload)
+
+
+def _in_time(instance: Instance, family: Family, uplinks: int, work: Workload) -> bool:
+    gpu, context = instance.cluster.gpu, context_of(family)
+    if not work.calendar:
+        return fastest_s(work, gpu, family, uplinks) <= work.bound_s
+    assert instance.availability is not None
+    pool = every_mapping(work, gpu, family.hb, context.site, context.discipline)
+    mean_s = least_mean_s(instance.availability, pool, family, uplinks)
+    return mean_s <= work.bound_s * promised(instance, family, uplinks, work)
 
 
 def enumerated(instance: Instance) -> float:
@@ -93,7 +102,7 @@ def value(instance: Instance) -> float:
 
 
 @settings(slow, max_examples=example_count(10))
-@given(interrupted(), st.sampled_from(["optic", "switch", "gpu", "host"]), st.floats(1.0, 5.0))
+@given(interrupted(), st.sampled_from(["optic", "switch", "gpu", "host", "flap"]), st.floats(1.0, 5.0))
 def test_cost_never_falls_when_parts_fail_more_often(instance: Instance, part: str, factor: float) -> None:
     asked = instance.availability
     assert asked is not None
@@ -271,7 +280,7 @@ def test_what_a_plan_says_of_interruptions_is_doubted():
     assert plan.design is not None
     (run,), (part,) = plan.workloads, plan.parts
     assert run.uptime is not None
-    lies = [{key: 0.9 * number} for key, number in run.uptime.model_dump().items() if number is not None]
+    lies = [{key: 0.9 * number or 0.1} for key, number in run.uptime.model_dump().items() if number is not None]
     told = [run.model_copy(update={"uptime": run.uptime.model_copy(update=lie)}) for lie in lies]
     for other in (*told, run.model_copy(update={"uptime": None})):
         changed = {"workloads": (other,)}

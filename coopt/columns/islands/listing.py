@@ -221,6 +221,7 @@ class Market:
             nics_per_gpu=int(islands.nics_per_gpu[row]),
             switch=network.switch_ways[islands.switch[row]],
             links=links_to_core(self.instance, int(islands.gpus[row])),
+            availability=self.instance.availability,
         )
         wiring = tuple(parts.wirings(network))[islands.turn[row]]
         return parts.family(network, wiring, self.optics[nic][islands.optics[row]].levels)

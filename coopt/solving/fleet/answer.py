@@ -33,7 +33,7 @@ from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknow
 from coopt.solving.partition.search import Partition, search_partition
 from coopt.solving.robust.survival import survived
 from coopt.solving.runs import Run
-from coopt.solving.workloads import fastest_row, workload_plan
+from coopt.solving.workloads import fastest_row, pace_of, workload_plan
 from formulations.partition_data import Ints, PartitionData
 
 Outcomes = tuple[tuple[dict[str, float], Instance, float], ...]
@@ -276,7 +276,7 @@ def _running(instance: Instance, workload: Workload, family: Family, uplinks: in
     row, time_s = fastest_row(pool, context, uplinks)
     assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
     run = workload_plan(pool, gpu, context, uplinks, row)
-    return with_uptime(instance, family, uplinks, run, workload)
+    return with_uptime(instance, family, uplinks, run, workload, pace_of(pool, context, uplinks, row))
 
 
 def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:

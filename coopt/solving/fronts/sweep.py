@@ -284,8 +284,10 @@ def _point(
     best = written_out(moved, recomputed(moved, table, family, uplinks), prove(pace), table)
     assert best.objective.gap is not None, "a bound of at least 0 leaves a gap"
     assert best.objective.gap <= LARGEST_GAP, "the front and its certificate differ"
-    bounds = {workload.name: allowed_s(moved, family, uplinks, workload) for workload in moved.workload}
-    runs = tuple(run.model_copy(update={"bound_s": bounds[run.name]}) for run in best.workloads)
+    runs = tuple(
+        run.model_copy(update={"bound_s": allowed_s(moved, family, uplinks, workload, run)})
+        for run, workload in zip(best.workloads, moved.workload, strict=True)
+    )
     days = instance.workload[0].train_days if len(instance.workload) == 1 else None
     return FrontPoint(
         pace=pace,

@@ -61,8 +61,10 @@ def timed_plan(run: Run) -> Plan:
     family, uplinks = designs.families[designs.family[best]], int(designs.uplinks[best])
     found = written_out(billed, recomputed(billed, table, family, uplinks), float(designs.value[best]), table)
     (workload,) = instance.workload
-    bound_s = allowed_s(instance, family, uplinks, workload)
-    runs = tuple(one.model_copy(update={"bound_s": bound_s}) for one in found.workloads)
+    runs = tuple(
+        one.model_copy(update={"bound_s": allowed_s(instance, family, uplinks, workload, one)})
+        for one in found.workloads
+    )
     seconds = float(designs.pace[best]) * workload.bound_s
     counted = 1.0 if instance.objective.minimize == "time" else found.cost.of(instance.objective.billed)
     value = weight_of(instance) * seconds * counted

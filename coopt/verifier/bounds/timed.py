@@ -13,6 +13,7 @@ from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import BillTotal, bill, bill_total, within_limits
 from coopt.verifier.parts.enumeration import SURELY, FoundDesign, design_chains
 from coopt.verifier.parts.layouts import SwitchLevel, levels
+from coopt.verifier.parts.outages import ALL_PORTS, outages_of
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
@@ -63,7 +64,9 @@ def check_timed_value(ledger: Ledger, instance: Instance, plan: Plan, part: Coun
     """Check that the value is that of the recomputed bill and the time that the plan tells, which is checked itself."""
     kind, value = plan.objective.kind, plan.objective.value
     for run in part.runs:
-        calendar_s = on_calendar_s(instance, run.workload, part.family, part.levels, run.claim.iteration_time_s)
+        pace = run.claim.uptime.pace if run.claim.uptime else 1.0  # which is checked itself
+        mean_s = run.claim.iteration_time_s / pace
+        calendar_s = on_calendar_s(instance, run.workload, part.family, part.levels, mean_s)
         recomputed = worth(instance, kind, sums, calendar_s)
         why = f"The {kind} of the design is {recomputed:.9g}, the objective says {value}."
         ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, why, TOLERANCE)
@@ -72,7 +75,10 @@ def check_timed_value(ledger: Ledger, instance: Instance, plan: Plan, part: Coun
 def on_calendar_s(
     instance: Instance, workload: Workload, family: DesignFamily, counted: Sequence[SwitchLevel], iteration_s: float
 ) -> float:
-    """What an iteration takes with its share of interruptions, where days are bound (s): those in which it is done."""
+    """What an iteration takes with its share of interruptions, where days are bound (s): those in which it is done.
+
+    Without them it takes `iteration_s` on average.
+    """
     asked = instance.availability
     if asked is None or not workload.calendar:
         return iteration_s
@@ -127,7 +133,8 @@ def timed_designs(
                     break
                 if math.isinf(least_s):  # first, where the bill is least: worth rises with it and with the time
                     below_s = _below_s(worth(instance, kind, sums, 1.0), ceiling)
-                    least_s = trainer.least_s(row.family, reach_of(row.family, ports), 0, below_s)
+                    out = outages_of(asked, family, counted) if asked and workload.calendar else ALL_PORTS
+                    least_s = trainer.least_s(row.family, reach_of(row.family, ports), 0, below_s, out)
                 if math.isinf(least_s):
                     break
                 mean_s = least_s

@@ -18,6 +18,7 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.checks.verdict import STRICT, below
 from coopt.verifier.parts.bills import bill, bill_total, optics_choices, within_limits
 from coopt.verifier.parts.layouts import Chain, Ports, SwitchLevel, chains, levels
+from coopt.verifier.parts.outages import ALL_PORTS, outages_of
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.timings import Trainer
@@ -30,9 +31,10 @@ def fewest_spares(
     asked: Availability, trainer: Trainer, network: DesignFamily, reach: Reach, counted: Sequence[SwitchLevel]
 ) -> int | None:
     """The fewest spare domains with which all workloads are in time on a network; None where no number does."""
-    needed = 0.0
+    needed, outages = 0.0, outages_of(asked, network, counted)
     for index, workload in enumerate(trainer.workloads):
-        share = trainer.least_s(network, reach, index) / trainer.bound_s(index)
+        out = outages if workload.calendar else ALL_PORTS
+        share = trainer.least_s(network, reach, index, outages=out) / trainer.bound_s(index)
         if share > 1.0:
             return None
         if workload.calendar:
@@ -45,7 +47,7 @@ def fewest_spares(
         family = network._replace(spares=spares)
         running = running_share(lost, family.domains, spares)
         if asked.confidence is None or all(
-            trainer.least_s(family, reach, index)
+            trainer.least_s(family, reach, index, outages=outages)
             <= trainer.bound_s(index) * uptime_of(asked, workload, family, counted).promised
             for index, workload in enumerate(trainer.workloads)
             if workload.calendar

@@ -16,8 +16,9 @@ from coopt.verifier.parts.bills import BillTotal, bill, bill_total, optic_names,
 from coopt.verifier.parts.design_checks import check_ports
 from coopt.verifier.parts.layouts import Ports, SwitchLevel
 from coopt.verifier.parts.network_checks import check_network
+from coopt.verifier.parts.outages import outages_of, pace_of
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run
 
@@ -94,14 +95,24 @@ def check_part_runs(
     """
     for run in part.runs:
         wait_s = None if waits_s is None else waits_s[run.workload.name]
-        goodput = check_interruptions(ledger, run, asked, part.family, part.levels)
-        check_run(ledger, run, part.family, reach_of(part.family, part.ports), gpu, wait_s, goodput)
+        reach = reach_of(part.family, part.ports)
+        goodput = check_interruptions(ledger, run, asked, part.family, reach, part.levels, gpu)
+        check_run(ledger, run, part.family, reach, gpu, wait_s, goodput)
 
 
 def check_interruptions(
-    ledger: Ledger, run: ClaimedRun, asked: Availability | None, family: DesignFamily, levels: Sequence[SwitchLevel]
+    ledger: Ledger,
+    run: ClaimedRun,
+    asked: Availability | None,
+    family: DesignFamily,
+    reach: Reach,
+    levels: Sequence[SwitchLevel],
+    gpu: Gpu,
 ) -> float:
     """Check what a plan says of a workload's interruptions; the share of a bound on days that it can count on."""
-    uptime = uptime_of(asked, run.workload, family, levels) if asked else None
+    uptime = None
+    if asked is not None:
+        pace = pace_of(asked, run, family, reach, levels, gpu)
+        uptime = uptime_of(asked, run.workload, family, levels, pace, outages_of(asked, family, levels).share)
     check_uptime(ledger, run.workload, run.claim.uptime, uptime)
     return uptime.promised if uptime and run.workload.calendar else 1.0

@@ -13,6 +13,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import LENIENT, STRICT
+from coopt.verifier.parts.outages import ALL_PORTS, PortOutages, mean_iteration_s
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, speeds_of
 from coopt.verifier.training.communication import Speeds
@@ -81,7 +82,7 @@ class Timings:
         self._candidates: dict[tuple[int, TimingKey], tuple[float, NearWorks]] = {}
         self._after_waits: dict[tuple[int, TimingKey, float], NearWorks] = {}
         self._shorts: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
-        self._least_s: dict[tuple[TimingKey, Reach, int, float], tuple[float, float]] = {}
+        self._least_s: dict[tuple[TimingKey, Reach, int, float, PortOutages], tuple[float, float]] = {}
 
     def bound_s(self, index: int, short: float) -> float:
         """The bound of one workload, taken short by a share (s)."""
@@ -146,17 +147,25 @@ class Timings:
                 most = LENIENT
         return most
 
-    def least_s(self, family: DesignFamily, reach: Reach, index: int, short: float, below_s: float = math.inf) -> float:
-        """The least time of an iteration of one workload below `below_s`; infinite where none is within its bound."""
-        key = (_group(family), reach, index, short)
+    def least_s(
+        self,
+        family: DesignFamily,
+        reach: Reach,
+        index: int,
+        short: float,
+        below_s: float = math.inf,
+        outages: PortOutages = ALL_PORTS,
+    ) -> float:
+        """The least time of an iteration of one workload below `below_s`, on average where ports are out at times;
+        infinite where none is within its bound."""
+        key = (_group(family), reach, index, short, outages)
         least, asked_s = self._least_s.get(key, (math.inf, 0.0))
         if math.isinf(least) and asked_s < below_s:
             for undisturbed_s, (work, place) in self.near(family, index, short, below_s):
                 if work.floor_s() >= min(least, below_s):
                     break  # they come by this, the quickest first
                 if undisturbed_s < min(least, below_s):
-                    speed = speeds_of(family, reach, place, looped=work.split.interleave > 1)
-                    least = min(least, iteration_s(work, place, speed))
+                    least = min(least, mean_iteration_s(family, reach, work, place, outages))
             least = least if least < below_s else math.inf
             self._least_s[key] = least, below_s
         return least if least < below_s else math.inf
@@ -239,9 +248,17 @@ class Trainer:
         fits = self._timings.fits(family.gpus, index, self._short)
         return fits and self._timings.most_short_of(family, reach, index) >= self._short
 
-    def least_s(self, family: DesignFamily, reach: Reach, index: int, below_s: float = math.inf) -> float:
-        """The least time of an iteration of one workload below `below_s`; infinite where none is within its bound."""
-        return self._timings.least_s(family, reach, index, self._short, below_s)
+    def least_s(
+        self,
+        family: DesignFamily,
+        reach: Reach,
+        index: int,
+        below_s: float = math.inf,
+        outages: PortOutages = ALL_PORTS,
+    ) -> float:
+        """The least time of an iteration of one workload below `below_s`, on average where ports are out at times;
+        infinite where none is within its bound."""
+        return self._timings.least_s(family, reach, index, self._short, below_s, outages)
 
     def bound_s(self, index: int) -> float:
         """The bound of one workload, as short as bounds are taken (s)."""

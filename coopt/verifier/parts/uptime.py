@@ -39,7 +39,8 @@ class Stoppages(NamedTuple):
 
 
 def failure_rate(asked: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> float:
-    """Failures in a second of everything that trains and of the whole network."""
+    """Failures in a second of everything that trains and of the whole network, unless it is built once for each port of
+    a NIC: there other ports go on."""
     rates, gpus = asked.rates, family.gpus
     counts = {
         "gpu": gpus,
@@ -47,8 +48,8 @@ def failure_rate(asked: Availability, family: DesignFamily, levels: Sequence[Swi
         "software": gpus,
         "host": -(-gpus // rates.gpus_per_host),
         "nic": family.nics_of(gpus),
-        "optic": 2 * sum(level.links for level in levels),
-        "switch": sum(level.switches for level in levels),
+        "optic": 2 * sum(level.links for level in levels) if family.copies == 1 else 0,
+        "switch": sum(level.switches for level in levels) if family.copies == 1 else 0,
         "domain": family.domains,
     }
     return math.fsum(rates.of_part[part].at(asked.at) * count for part, count in counts.items()) / YEAR_S
@@ -239,8 +240,15 @@ def _waiting_spread_s(lost: float, domains: int, spares: int, repair_s: float) -
     return 2 * math.fsum(part**2 / (rate * (every - down) * chance[down]) for part, down in real)
 
 
-def uptime_of(asked: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]) -> Uptime:
-    """What a plan is to say of a workload's interruptions."""
+def uptime_of(
+    asked: Availability,
+    workload: Workload,
+    family: DesignFamily,
+    levels: Sequence[SwitchLevel],
+    pace: float = 1.0,
+    port_out: float = 0.0,
+) -> Uptime:
+    """What a plan is to say of a workload's interruptions, with what ports of NICs that are out make of its pace."""
     found, running = interrupted(asked, workload, family, levels), running_of(asked, family)
     return Uptime(
         failure_s=1 / found.per_s if found.per_s else None,
@@ -248,8 +256,10 @@ def uptime_of(asked: Availability, workload: Workload, family: DesignFamily, lev
         interval_s=found.interval_s if math.isfinite(found.interval_s) else None,
         restart_s=found.restart_s,
         running=running,
-        goodput=running * found.trained,
-        promised=promised_share(asked, workload, family, found, running),
+        goodput=running * found.trained * pace,
+        promised=promised_share(asked, workload, family, found, running) * pace,
+        port_out=port_out,
+        pace=pace,
     )
 
 

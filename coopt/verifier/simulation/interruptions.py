@@ -2,7 +2,8 @@
 
 It draws what closed forms add up, so that neither can be wrong alone. A failure at any moment, in a checkpoint or a
 restart as well, sets training back to the last checkpoint. A lost domain is replaced by one that stands by; where none
-does, training waits until one is repaired. While it waits, other domains may be lost and nothing else fails.
+does, training waits until one is repaired. While it waits, other domains may be lost and nothing else fails. Ports of
+NICs that are out slow each run by as much as on average.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ def check_promises(ledger: Ledger, asked: Availability, part: CountedPart) -> No
         if confidence is None or workload.train_days is None or workload.train_tokens is None:
             continue
         terms = terms_of(asked, workload, part.family, part.levels)
-        work_s = workload.iterations * run.claim.iteration_time_s
+        pace = run.claim.uptime.pace if run.claim.uptime else 1.0
+        work_s = workload.iterations * run.claim.iteration_time_s / pace
         span_s, draw = workload.train_days * 86400.0, random.Random(0)
         events = max(work_s * terms.per_s * 2, 1.0)
         count = min(max(int(MOST_EVENTS / events), FEWEST_RUNS), MOST_RUNS)

@@ -1,0 +1,93 @@
+"""Ports of NICs that are out while training goes on: how often, and what an iteration takes on average then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from coopt.instance.availability import Availability
+from coopt.instance.hardware import Gpu
+from coopt.verifier.parts.layouts import SwitchLevel
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.spans import Reach, speeds_of
+from coopt.verifier.parts.workload_checks import ClaimedRun
+from coopt.verifier.training.iteration import iteration_s
+from coopt.verifier.training.placing import Placement
+from coopt.verifier.training.work import Clock, Work
+
+YEAR_S, HOUR_S = 365 * 86400.0, 3600.0
+
+
+class PortOutages(NamedTuple):
+    """Shares of the time in which a leaf switch is out, and in which none is but a link of some NIC, and the share of
+    its rate that a NIC has left then: nothing where training waits."""
+
+    leaf: float
+    leaf_rate: float
+    link: float
+    link_rate: float
+
+    @property
+    def share(self) -> float:
+        """Share of the time in which a port of some NIC is out."""
+        return self.leaf + self.link
+
+
+ALL_PORTS = PortOutages(0.0, 1.0, 0.0, 1.0)
+
+
+def outages_of(asked: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> PortOutages:
+    """How often a port of some NIC of a design is out.
+
+    Outages begin at random and last on their own, so that the number of those under way follows Poisson's law.
+    """
+    if family.gear is None or not levels:
+        return ALL_PORTS
+    gear, ends, repair_s = family.gear, 2 * levels[0].links, asked.repair_hours * HOUR_S
+    per_s = {
+        part: rate.at(asked.at) / YEAR_S for part, rate in (*asked.rates.of_part.items(), ("flap", asked.rates.flap))
+    }
+    if gear.nic_planes == 1:
+        return PortOutages(0.0, 1.0, 1 - math.exp(-ends * per_s["flap"] * asked.flap_s), 0.0)
+    leaves_up = math.exp(-levels[0].switches * per_s["switch"] * repair_s)
+    links_up = math.exp(-ends * (per_s["optic"] * repair_s + per_s["flap"] * asked.flap_s))
+    ports = gear.nic_planes * max(gear.per_gpu // gear.gpus_per_nic, 1)
+    busy = max(1.0, family.active_nics * gear.nic_planes / (family.rails * gear.nic_planes - 1))
+    through_others = 1 / (busy + family.nic_byte_s / (family.hb.gbyte_s * 1e9))
+    link_rate = max((ports - 1) / ports, through_others)
+    return PortOutages(1 - leaves_up, 1 - 1 / gear.nic_planes, leaves_up * (1 - links_up), link_rate)
+
+
+def mean_iteration_s(family: DesignFamily, reach: Reach, work: Work, place: Placement, outages: PortOutages) -> float:
+    """What an iteration takes on average, with as many ports as GPUs have at a time (s)."""
+    whole_s = _iteration_s(family, reach, work, place)
+    if outages.share == 0.0:
+        return whole_s
+    per_s = (1 - outages.share) / whole_s
+    for share, left in ((outages.leaf, outages.leaf_rate), (outages.link, outages.link_rate)):
+        if share and left:
+            per_s += share / _iteration_s(_with_rate(family, left), reach, work, place)
+    return 1 / per_s
+
+
+def _with_rate(family: DesignFamily, left: float) -> DesignFamily:
+    """The same family with NICs that have a share of their rate left."""
+    assert family.gear is not None, "only NICs have ports"
+    nic = family.gear.nic
+    return family._replace(gear=family.gear._replace(nic=nic.model_copy(update={"gbit_s": nic.gbit_s * left})))
+
+
+def pace_of(
+    asked: Availability, run: ClaimedRun, family: DesignFamily, reach: Reach, levels: Sequence[SwitchLevel], gpu: Gpu
+) -> float:
+    """An iteration of a workload with days, with all ports of NICs, over what it takes on average."""
+    if not run.workload.calendar:
+        return 1.0
+    work, outages = Clock(run.workload, gpu).work(run.split), outages_of(asked, family, levels)
+    whole_s = _iteration_s(family, reach, work, run.place)
+    return whole_s / mean_iteration_s(family, reach, work, run.place, outages)
+
+
+def _iteration_s(family: DesignFamily, reach: Reach, work: Work, place: Placement) -> float:
+    return iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1))
