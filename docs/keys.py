@@ -15,6 +15,7 @@ SCHEMA = Path(__file__).parents[1] / "coopt" / "instance" / "instance.schema.jso
 PLACE = Path(__file__).parent / "reference" / "instance.md"
 UNITS = "10^9 bytes", "Gbit", "TFLOP", "USD", "tokens", "hours", "days", "years", "MW", "ms", "s", "m", "W"
 UNIT = re.compile(rf" \(((?:{'|'.join(map(re.escape, UNITS))})(?:/\w+)?)(, not \w+(?:/s)?)?\)")
+RANGE = "A range, wherever one may stand"
 EXTENDED = "A table with `extends`, wherever a name or table may stand"
 HEAD = """\
 # Keys of an instance
@@ -22,7 +23,9 @@ HEAD = """\
 An instance is a TOML file. These are its keys, as `coopt schema` has them; any other is refused by name.
 
 A list of one may stand without brackets. Where it says "name or table", the name of a catalog entry (`"h100-sxm"`) or a
-table of your own may stand; `coopt catalog list` has the names. Bold keys must be given. What has
+table of your own may stand; `coopt catalog list` has the names. Where it says "range",
+`{ least = 256, most = 1024, step = 256 }` may stand in place of the list `[256, 512, 768, 1024]`
+([leave sizes open](../howto/sizes.md)). Bold keys must be given. What has
 no unit is a count, a share or a word.
 """
 
@@ -54,7 +57,7 @@ def walk(schema: dict[str, Any], named: dict[str, Any]) -> Iterator[tuple[str, s
                 seen.add(name)
                 inner = f"{path}.{key}".strip(".")
                 waiting.append((inner, named[name]))
-                heading = EXTENDED if name == "Changed" else title(inner, part)
+                heading = {"Changed": EXTENDED, "Range": RANGE}.get(name) or title(inner, part)
                 yield inner.split(".")[0], heading, named[name]
 
 
@@ -101,7 +104,7 @@ def takes(part: dict[str, Any]) -> str:
 def words(one: dict[str, Any]) -> str:
     """One kind of value."""
     if "$ref" in one:
-        return "table"
+        return "range" if one["$ref"].endswith("/Range") else "table"
     if "anyOf" in one:
         return takes(one)
     if "enum" in one or "const" in one:

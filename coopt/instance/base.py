@@ -34,11 +34,11 @@ def _not_vanishing(value: float) -> float:
 
 
 class Range(Table):
-    """Numbers that are evenly apart, to choose from."""
+    """Whole numbers that are evenly apart, to choose from, in place of a list: `least`, `least + step`, and so on."""
 
     least: Annotated[int, Field(ge=1, le=MOST, description="the first of them")]
-    most: Annotated[int, Field(ge=1, le=MOST, description="none is above it")]
-    step: Annotated[int, Field(ge=1, le=MOST, description="from one to the next")]
+    most: Annotated[int, Field(ge=1, le=MOST, description="none is above it; the last where a step meets it")]
+    step: Annotated[int, Field(ge=1, le=MOST, description="from one to the next; at most 10,000 numbers")]
 
     @model_validator(mode="after")
     def _has_some(self) -> Range:

@@ -129,7 +129,10 @@ def _table_with(loc: tuple[int | str, ...], root: type[BaseModel]) -> type[BaseM
 
 def _table_at(table: type[BaseModel], key: str) -> type[BaseModel] | None:
     field = table.model_fields.get(key)
-    return model_in(field.annotation) if field else None
+    if field is None:
+        return None
+    written = (getattr(one, "json_schema_input_type", None) for one in field.metadata)  # such as a range for a list
+    return next(filter(None, map(model_in, (field.annotation, *written))), None)
 
 
 def model_in(annotation: Any) -> type[BaseModel] | None:

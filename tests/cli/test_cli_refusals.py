@@ -14,6 +14,11 @@ CHANGES = {
     "half-a-list": ('"400g-199"', "[1,", "tiny.toml: not TOML, line 20, column 13: Invalid value, in 'optics = [1,'"),
     "twice": ("gpus = 64", "gpus = 64\ngpus = 64", "not TOML"),
     "unknown-key": ("gpus = 64", "gpuz = 64", "cluster.gpuz: unknown key, needs a known one (closest: gpu, gpus)"),
+    "unknown-key-of-a-range": (
+        "gpus = 64",
+        "gpus = { least = 8, most = 64, steps = 8 }",
+        "cluster.gpus.steps: unknown key, needs a known one (closest: step)",
+    ),
     "unknown-table": ("[network]", "[netwrk]", "netwrk: unknown key, needs a known one (closest: network)"),
     "missing-key": ("gpus = 64", "", "cluster.gpus: is missing"),
     "missing-table": ("[cluster]", "[network.x]", "cluster: is missing"),

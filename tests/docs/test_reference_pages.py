@@ -12,7 +12,9 @@ from packaging.requirements import Requirement
 
 from coopt.cli.main import main
 from coopt.instance.catalog import entries
+from coopt.instance.schema import Instance
 from coopt.plan.json_schema import CATALOG_NAMES, instance_schema, schema_json
+from tests.conftest import question
 from tests.docs.shown import ROOT
 
 DOCS = ROOT / "docs"
@@ -48,6 +50,16 @@ def test_every_key_has_a_meaning(table: dict[str, Any]) -> None:
         )
         assert rows, key
         assert all(cell.strip() for row in rows for cell in row)
+
+
+def test_a_range_is_named_where_a_key_takes_one() -> None:
+    taking = {key for table in TABLES for key, part in table["properties"].items() if "$defs/Range" in str(part)}
+    assert {"gpus", "global_batch"} <= taking
+    assert set(re.findall(r"`(\w+)`(?:\*\*)? \| [^|]*\brange \|", KEYS)) == taking
+    shown, listed = re.findall(r"`(\{ least = [^`]*)` may stand in place of the list `(\[.*?\])`", KEYS)[0]
+    table = question()
+    table["cluster"]["gpus"] = tomllib.loads(f"x = {shown}")["x"]
+    assert Instance.model_validate(table).cluster.gpus == tuple(tomllib.loads(f"x = {listed}")["x"])
 
 
 def test_numbers_with_a_unit_in_their_name_have_one() -> None:
