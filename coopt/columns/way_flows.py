@@ -19,6 +19,7 @@ from coopt.perf.affine import Flows
 from coopt.perf.mapping import Floats, Ints
 
 TREE_EDGE = 0.25  # of a NIC's rate: one with a parent in both trees has two children in one of them
+ROWS = 1 << 11  # whose trees are cut at once, so that tables stay in the cache
 
 
 class WayPattern(NamedTuple):
@@ -69,22 +70,25 @@ def way_patterns(groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> Iterato
 
 
 def trees(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
-    """What [a, b) sends outside on two trees over each group, in rates of a NIC."""
+    """What [a, b) sends outside on two trees over each group, in rates of a NIC; some rows at a time."""
+    pieces = [slice(at, at + ROWS) for at in range(0, max(len(a), 1), ROWS)]
+    return np.concatenate([_cut_of_blocks(*(column[rows] for column in (a, b, stride, members))) for rows in pieces])
+
+
+def _cut_of_blocks(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
+    """What [a, b) sends outside: the part of the first block that it meets, and that of the last."""
     block = stride * members
-
-    def cut(low: Ints, high: Ints) -> Ints:
-        """Edges that leave a part of a block: of each of the strides, as its members begin one earlier or later."""
-        (first, past), (end, beyond) = np.divmod(low, stride), np.divmod(high, stride)
-        few, more = np.minimum(past, beyond), np.maximum(past, beyond)
-        early, late = _cut(first + 1, end + 1, members), _cut(first, end, members)
-        between = _cut(first + (past == more) * 1, end + (beyond == more) * 1, members)
-        return few * early + (more - few) * between + (stride - more) * late
-
     together = a // block == (b - 1) // block
     first, last = a % block, b - (b - 1) // block * block
-    zero = np.zeros_like(first)
-    whole = cut(first, np.where(together, last, block)) + np.where(together, 0, cut(zero, last))
-    return np.asarray(TREE_EDGE * whole)
+    low, high = np.stack([first, np.zeros_like(first)]), np.stack([np.where(together, last, block), last])
+    (begin, past), (end, beyond) = np.divmod(low, stride), np.divmod(high, stride)
+    few, more = np.minimum(past, beyond), np.maximum(past, beyond)
+    # each of the strides has its edges, as its members begin one earlier or later
+    lows, highs = (
+        np.stack([where + 1, where + (rest == more), where]) for where, rest in ((begin, past), (end, beyond))
+    )
+    one, other = (np.stack([few, more - few, stride - more]) * _cut(lows, highs, members)).sum(axis=0)
+    return np.asarray(TREE_EDGE * (one + np.where(together, 0, other)))
 
 
 @cache
@@ -99,13 +103,9 @@ def _cut(low: Ints, high: Ints, members: Ints) -> Ints:
     even, wraps = members % 2 == 0, low == 0
     start = np.where(even, members - high, np.where(wraps, high - 1, low - 1))
     stop = np.where(even, members - low, np.where(wraps, members - 1, high - 1))
-    other = np.where(high > low, _cut_of_one(start, stop, members), 0)
-    return np.asarray(np.where(high > low, _cut_of_one(low, high, members), 0) + other)
-
-
-def _cut_of_one(low: Ints, high: Ints, members: Ints) -> Ints:
-    """Edges of the first tree that leave [low, high): those over either end, without those over both."""
-    return _over(low, low, members) + _over(high, high, members) - 2 * _over(low, high, members)
+    lows, highs = np.stack([low, start]), np.stack([high, stop])
+    below, above, both = _over(np.stack([lows, highs, lows]), np.stack([lows, highs, highs]), members)
+    return np.asarray(np.where(high > low, (below + above - 2 * both).sum(axis=0), 0))
 
 
 def _over(low: Ints, high: Ints, members: Ints) -> Ints:
