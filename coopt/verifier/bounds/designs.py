@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
@@ -72,15 +73,25 @@ def check_no_design(
         note_undecided(ledger, plan, f"a design at {design_text(near)}")
 
 
+@lru_cache(maxsize=64)
 def _cheapest(
     instance: Instance, kind: ObjectiveKind, bound: float, stands: StandsWithin, short: float
 ) -> FoundDesign | None:
-    """The cheapest feasible design worth less than a bound, with interruptions where the instance has any."""
+    """The cheapest feasible design worth less than a bound, with interruptions where the instance has any.
+
+    It is kept for further plans of the instance with the same bound.
+    """
     if kind != billed(kind):
         return min(timed_designs(instance, kind, bound, short), key=lambda one: one.value, default=None)
     if instance.availability is not None:
         return cheapest_interrupted(instance, kind, bound, short)
     return cheapest_design_below(instance, kind, bound, stands(short), short)
+
+
+@lru_cache(maxsize=4)
+def _feasible_below(instance: Instance, kind: ObjectiveKind, bound: float, short: float) -> tuple[FoundDesign, ...]:
+    """As `_feasible`; kept for further plans of the instance with the same runners-up."""
+    return tuple(_feasible(instance, kind, bound, short))
 
 
 def _feasible(instance: Instance, kind: ObjectiveKind, bound: float, short: float = STRICT) -> Iterator[FoundDesign]:
@@ -185,9 +196,9 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequenc
         alternative.objective.bound for alternative in plan.alternatives if alternative.objective.bound is not None
     ]
     highest = max(proven, default=-math.inf)
-    near = list(_feasible(instance, kind, highest, LENIENT))
+    near = _feasible_below(instance, kind, highest, LENIENT)
     rivals = [_unlisted(near, bound, names[:rank]) for rank, bound in enumerate(proven, start=1)]
-    found = list(_feasible(instance, kind, highest, STRICT)) if any(rivals) else []  # all of them are near
+    found = _feasible_below(instance, kind, highest, STRICT) if any(rivals) else ()  # all of them are near
     for rank, (bound, undecided) in enumerate(zip(proven, rivals, strict=True), start=1):
         cheaper = _unlisted(found, bound, names[:rank])
         value = None if cheaper is None else cheaper.value
