@@ -9,7 +9,7 @@ from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
 from coopt.network.halls import NetworkHall, network_hall
 from coopt.network.part_networks import families_of_design
-from coopt.plan.schema import Design, Tier
+from coopt.plan.schema import Design, Fabric, Tier
 from coopt.report import words
 
 PlacedOptics = tuple[NetworkHall, tuple[Optic, ...]]
@@ -142,3 +142,28 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
             "No switch joins two rails: traffic between ranks of a domain passes through that domain, and storage "
             "needs a network of its own."
         )
+
+
+def rail_notes(designs: Sequence[Design]) -> Iterator[str]:
+    """What the loss of a rail means where no network joins rails, in one line of 80 columns."""
+    fabrics = [design.fabric for design in designs if design.fabric.tiers]
+    if fabrics and all(fabric.kind == "rail-only" for fabric in fabrics):
+        notes = list(dict.fromkeys(map(_rail_note, fabrics)))
+        several = "Rails are not joined: coopt faults says what each network does without one."
+        yield notes[0] if len(notes) == 1 else several
+
+
+def _rail_note(fabric: Fabric) -> str:
+    """What becomes of training without a leaf; a switch of a single tier may serve several rails."""
+    ports = fabric.nic.planes
+    rails, leaves = fabric.planes // ports, fabric.tier[0].switches // ports
+    taken = -(-rails // leaves) if fabric.tiers == 1 else 1
+    if ports > 1:
+        return "A lost leaf costs no restart: NICs keep their other ports (coopt faults)."
+    if rails == 1:
+        return "A single rail: a lost leaf stops training (coopt faults)."
+    if taken == rails:
+        return f"All {words.count(rails)} rails share one switch: its loss stops training (coopt faults)."
+    if taken > 1:
+        return f"A lost leaf takes {taken} rails: a restart, then the other {rails - taken} do (coopt faults)."
+    return f"A lost rail costs a restart; the other {words.count(rails - 1)} then do its work (coopt faults)."

@@ -37,7 +37,7 @@ COUNTED = {
     "host": "servers",
 }
 
-TURNS = "Each workload meets its bound while it has the whole cluster to itself; they take turns."
+TURNS = "Workloads take turns: each meets its bound with the whole cluster to itself."
 
 
 def margins_table(checks: Iterable[LimitCheck]) -> FigureTable:

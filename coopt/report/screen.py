@@ -16,7 +16,7 @@ from coopt.plan.evaluation import LimitCheck
 from coopt.plan.margins import plan_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
-from coopt.report.building import order_notes
+from coopt.report.building import order_notes, rail_notes
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_sentence
 from coopt.report.parts import degrees, schedule, split, tco_sentence, tiers_of, trained_text, uptime_text
 from coopt.report.proof import claim_text
@@ -49,6 +49,7 @@ def plan_screen(
         yield from tp_across(plan.runs)
         yield from margin_note(instance, plan, without_margin)
         designs = [network for network in map(network_of, plan.parts) if isinstance(network, Design)]
+        yield from rail_notes(designs)
         yield from dict.fromkeys(note for design in designs for note in order_notes(instance, design))
     yield ""
     yield facts("Proof", _proof_rows(instance, plan))

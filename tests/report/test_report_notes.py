@@ -104,7 +104,7 @@ def test_hardware_that_nobody_combines_or_sells_makes_a_study(changes: dict[str,
 
 def test_taking_turns_is_said_for_several_workloads() -> None:
     one = ask().workload[0].model_dump(mode="json")
-    assert "they take turns" in text(workload=[one, one | {"name": "other"}])
+    assert "Workloads take turns" in text(workload=[one, one | {"name": "other"}])
     assert "turns" not in text()
 
 

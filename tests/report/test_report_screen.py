@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import io
+import math
 import re
+from typing import Any
 
 import pytest
 from rich.text import Text
 
 from coopt.instance.schema import Instance
-from coopt.network.plan_networks import any_to_any
+from coopt.network.failures import losses, without_nics
+from coopt.network.plan_networks import any_to_any, design_of
+from coopt.network.plane_wires import rails_of
+from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.report import words
+from coopt.report.building import rail_notes
 from coopt.report.screen import MOST_LINES, plan_screen
 from coopt.report.sentence import headline
 from coopt.report.terminal import rendered
+from tests.conftest import ask, switch
 from tests.kinds import QUESTIONS, solved
 from tests.report.test_report_layout import Terminal
 
@@ -78,3 +85,45 @@ def test_without_a_plan_the_reason_stands_in_its_place(instance: Instance, plan:
     nothing = {"status": "infeasible", "design": None, "parts": (), "cost": None, "workloads": (), "objective": claim}
     text = rendered(plan_screen(instance, plan.model_copy(update={**nothing, "explanation": ("Why.",)})), io.StringIO())
     assert text.startswith("No design meets the bounds; proven infeasible.\nWhy.\n\nProof\n  Searched")
+
+
+LONE = {"name": "lone", "size": 1, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0}
+TWO_PORTS = {"name": "two ports", "gbit_s": 400, "ports": [1, 2], "usd": 1750, "w": 22.5}
+TWIN = {"name": "twin", "gbit_s": 400, "breakout": [2], "reach_m": 500, "usd": 150, "w": 5}
+RAIL_ONLY: dict[str, dict[str, Any]] = {
+    "a leaf a rail": {"network__switches": [switch(8, 5000)]},
+    "rails that share a leaf": {"network__switches": [switch(32, 5000)]},
+    "all rails on one": {"network__switches": "64x400g"},
+    "several tiers": {"network__switches": [switch(4, 2000)]},
+    "several ports": {
+        "network__nics": [TWO_PORTS],
+        "network__optics": [TWIN],
+        "network__nic_planes": [2],
+        "network__switches": [{**switch(16, 5000, 200), "cages": 8}],
+    },
+    "one rail": {"network__hb_domains": [LONE]},
+}
+
+
+@pytest.mark.parametrize("case", RAIL_ONLY)
+def test_what_a_lost_rail_does_is_a_line_that_agrees_with_faults(case: str) -> None:
+    family = next(families(ask(network__fabrics="rail-only", **RAIL_ONLY[case])))
+    (said,) = rail_notes([design_of(family, family.uplink_choices[0])])
+    assert len(said) <= 80
+    leaves = [loss for loss in losses(family, family.uplink_choices[0]) if loss.part == "leaf switch"]
+    assert ("stops training" in said) == any(math.isinf(loss.domain_slowdown) for loss in leaves)
+    assert ("a restart" in said) == all(loss.aborts and math.isfinite(loss.domain_slowdown) for loss in leaves)
+    if others := re.search(r"the other (\d+)", said):
+        taken = rails_of(family) - int(others[1])
+        assert max(loss.domain_slowdown for loss in leaves) == without_nics(family, taken)[0]
+
+
+def test_nothing_is_said_of_rails_where_some_network_joins_them() -> None:
+    family = next(families(ask(network__fabrics="rail-only")))
+    rails = design_of(family, family.uplink_choices[0])
+    joined = rails.model_copy(update={"fabric": rails.fabric.model_copy(update={"kind": "clos"})})
+    assert list(rail_notes([joined])) == list(rail_notes([rails, joined])) == list(rail_notes([])) == []
+    other = rails.model_copy(update={"fabric": rails.fabric.model_copy(update={"planes": rails.fabric.planes * 2})})
+    (several,) = rail_notes([rails, other])
+    assert several.startswith("Rails are not joined")
+    assert len(several) <= 80
