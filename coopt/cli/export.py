@@ -10,6 +10,7 @@ import click
 from coopt.cli.arguments import instance_argument, plan_argument
 from coopt.cli.terminal import answer, check_place, note
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import alternatives
 
 if TYPE_CHECKING:
     from coopt.plan.schema import Plan
@@ -55,7 +56,7 @@ def check_ending(path: str, name: str) -> None:
     """
     endings = FORMATS[name].endings
     if not (FORMATS[name].any_name or path.lower().endswith(endings)):
-        raise InstanceError(f"{path}: is not the name of a {name} file, needs one that ends in {' or '.join(endings)}")
+        raise InstanceError(f"{path}: is not the name of a {name} file, needs one that ends in {alternatives(endings)}")
 
 
 def _only_part(plan: Plan, workload: str) -> dict[str, str]:

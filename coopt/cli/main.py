@@ -13,6 +13,7 @@ import click
 from coopt._version import __version__
 from coopt.cli.terminal import note
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import alternatives
 
 COMMANDS = (
     "solve", "pareto", "explain", "diff", "verify", "prove", "certify", "evaluate", "simulate", "traffic", "route",
@@ -71,7 +72,7 @@ class LazyGroup(click.Group):
 def _unknown(kind: str, typed: str, known: Sequence[str]) -> str:
     """That there is no such name, and those that begin as typed, or else look like it."""
     close = [name for name in known if name.startswith(typed)] or get_close_matches(typed, known, n=2)
-    meant = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    meant = f" Did you mean {alternatives(map(repr, close))}?" if close else ""
     return f"No such {kind} {typed!r}.{meant}"
 
 

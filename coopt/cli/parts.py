@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from coopt.cli.terminal import answer
+from coopt.instance.listings import alternatives
 
 if TYPE_CHECKING:
     from coopt.instance.schema import Instance
@@ -49,7 +50,7 @@ def check_single(names: tuple[str, ...], option: str, given: object) -> None:
 
     if given is not None and len(names) > 1:
         raise InstanceError(
-            f"{option}: holds one part and the plan has {len(names)}, needs --part {' or '.join(map(repr, names))}"
+            f"{option}: holds one part and the plan has {len(names)}, needs --part {alternatives(map(repr, names))}"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from coopt.cli.terminal import TIME_LIMIT, answer, note
+from coopt.instance.listings import both
 
 
 @click.command()
@@ -33,7 +34,7 @@ def command(instance: str | None, port: int, host: str, workers: int | None, lim
     missing = [name for name in ("starlette", "tomlkit", "uvicorn", "jinja2") if find_spec(name) is None]
     if missing:
         are = "are" if len(missing) > 1 else "is"
-        raise InstanceError(f"serve: {' and '.join(missing)} {are} not installed, needs `pip install 'coopt[serve]'`")
+        raise InstanceError(f"serve: {both(missing)} {are} not installed, needs `pip install 'coopt[serve]'`")
     from coopt.serve.running import desk_of, serve
 
     def told(address: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from coopt.instance.catalog import KINDS
+from coopt.instance.listings import alternatives
 
 NEEDS: dict[str, str] = {
     "missing": "is missing, needs a value",
@@ -46,7 +47,7 @@ def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
     for sentence in (sentence for item in items for sentence in _sentences(item, root)):
         head, _, need = sentence.partition(": needs ")
         needs.setdefault(head, []).append(need)
-    return [f"{head}: needs {' or '.join(dict.fromkeys(need))}" if any(need) else head for head, need in needs.items()]
+    return [f"{head}: needs {alternatives(dict.fromkeys(need))}" if any(need) else head for head, need in needs.items()]
 
 
 def _nearest_branches(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

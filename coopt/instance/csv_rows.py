@@ -13,6 +13,7 @@ from coopt.instance.base import Entry
 from coopt.instance.catalog import KINDS, Book, entries
 from coopt.instance.complaints import model_in
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import both
 from coopt.instance.texts import read_text
 
 HEAD = ("kind", "name")
@@ -69,7 +70,7 @@ def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
     if "extends" in row or not lacking:
         return None
     near = _closest(str(row["name"]), (*book[kind], *entries(kind)))
-    columns = " and ".join(filter(None, (", ".join(lacking[:-1]), lacking[-1])))
+    columns = both(lacking)
     return (
         f"name = {row['name']!r}: the catalog has no {kind} of this name, needs one that it has{near}, or for a "
         f"product of one's own the column{'s' if len(lacking) > 1 else ''} {columns}, or extends with the name of a "
@@ -85,7 +86,7 @@ def _check_head(file: Path, head: str, columns: list[str]) -> None:
     for sign, signs in SEPARATORS.items():
         if {cell.strip().lower() for cell in head.split(sign)} >= set(HEAD):
             raise InstanceError(f"{file.name}: {signs} separate its columns, needs commas (1.5 for one and a half)")
-    near = " and ".join(f"{name}{_closest(name, columns)}" for name in lacking)
+    near = both(f"{name}{_closest(name, columns)}" for name in lacking)
     raise InstanceError(f"{file.name}: has no column {near}, {NEEDED}")
 
 

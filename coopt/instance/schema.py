@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import model_validator
 
 from coopt.instance.choices import choice_complaints
+from coopt.instance.listings import alternatives
 from coopt.instance.question import BillKind as BillKind
 from coopt.instance.question import Cluster as Cluster
 from coopt.instance.question import CostKind as CostKind
@@ -25,7 +26,7 @@ class Instance(Question):
     """A question coopt can answer; see docs/network.md for the designs it ranges over."""
 
     def __repr__(self) -> str:
-        gpus = " or ".join(f"{count:,}" for count in self.cluster.gpus)
+        gpus = alternatives(f"{count:,}" for count in self.cluster.gpus)
         named = ", ".join(workload.name for workload in self.workload)
         return f"Instance({self.name!r}, {gpus} x {self.cluster.gpu.name} for {named})"
 

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from coopt.instance.base import Count, Fraction, Name, Positive, Range, Table, first_of_list, of_range, one_or_many
 from coopt.instance.catalog import find, named
 from coopt.instance.hardware import Precision
+from coopt.instance.listings import both
 from coopt.instance.scaling_law import FLOP_PER_PARAMETER, ScalingLaw
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
@@ -304,7 +305,7 @@ class Workload(Table):
     def _one_bound(self) -> Workload:
         given = [key for key in BOUNDS if getattr(self, key) is not None]
         if len(given) != 1:
-            what = " and ".join(given) if given else "no bound"
+            what = both(given) if given else "no bound"
             raise ValueError(
                 f"{what} given, needs exactly one of max_iteration_time_s, min_tokens_per_s, "
                 "train_days (with train_tokens)"

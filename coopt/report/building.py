@@ -103,7 +103,7 @@ def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
         named = (tier.switch or fabric.switch.name, tier.optic)
         ends = [part for part in (below, *map(listed.get, named)) if part is not None]
         if not mate(*ends):
-            told = " and ".join(f"{end.name} ({_lanes(end)})" for end in ends)
+            told = words.both(f"{end.name} ({_lanes(end)})" for end in ends)
             yield (
                 f"Links below tier {tier.level} do not mate as they are listed: {told}. Order parts of one rate of "
                 "lanes and one protocol; network.tier_switches = 'any' plans with such alone."
@@ -132,7 +132,7 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     domain, fabric = design.hb_domain, design.fabric
     fewest = -(-design.gpus // domain.size)
     if instance.network.domain_fill == "even" and fewest < domain.count:
-        why = f", as {' and '.join(instance.even_for)} need them so" if instance.even_for else ""
+        why = f", as {words.both(instance.even_for)} need them so" if instance.even_for else ""
         less = f"{words.count(fewest)} to {words.count(domain.count)} of them"
         yield f"As many GPUs train in every {domain.name}{why}; " + (
             f"filled unevenly, {less} might do." if why else f"with network.domain_fill = 'any' {less} may do."

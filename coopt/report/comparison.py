@@ -226,7 +226,7 @@ def difference_headline(difference: Difference) -> str:
         if (change := changes.get(key)) and (text := _movement(change, verb, number))
     ]
     if parts:
-        return f"The second plan {' and '.join(parts)}."
+        return f"The second plan {words.both(parts)}."
     if "status" in changes:
         nothing = "; one of them builds nothing" if _one_builds_nothing(difference) else ""
         return f"The first plan is {changes['status'].before}, the second {changes['status'].after}{nothing}."

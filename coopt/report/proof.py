@@ -114,7 +114,7 @@ def verdict_headline(verdict: Verdict) -> str:
     made = words.counted(len(verdict.checks), "check")
     if verdict.accepted:
         said = [f"the gap is {words.percent(verdict.gap)}"] if verdict.gap is not None else []
-        said += [f"the run was asked for {' and '.join(verdict.overridden)}"] if verdict.overridden else []
+        said += [f"the run was asked for {words.both(verdict.overridden)}"] if verdict.overridden else []
         said += [f"{verdict.on_trust} rests on {SOLVERS_WORD}"] if verdict.on_trust else []
         return "; ".join([f"Accepted: {made}, all of them hold", *said]) + "."
     names = ", ".join(dict.fromkeys(check.name for check in verdict.failures))

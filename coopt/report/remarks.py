@@ -194,7 +194,7 @@ def study_notes(instance: Instance, designs: Iterable[Design | DirectLinks]) -> 
     gpu = instance.cluster.gpu.name
     for domain in _domains(instance, designs):
         if domain.gpus and gpu not in domain.gpus:
-            yield f"This is a study: {domain.name} is sold with {' or '.join(domain.gpus)}, not with {gpu}."
+            yield f"This is a study: {domain.name} is sold with {words.alternatives(domain.gpus)}, not with {gpu}."
         elif any("size" in source.fields and source.tag == "D" for source in domain.sources):
             yield f"This is a study: nobody sells {domain.name}, whose size and price are assumed."
 
@@ -216,9 +216,9 @@ def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
             drawn_w[part.phase] = drawn_w.get(part.phase, 0.0) + own_w
     together_mw = (plan.cost.power_w + max(drawn_w.values(), default=0.0)) / 1e6
     if together_mw > limit_mw:
-        kinds = " and ".join(f'"{kind}"' for kind in ("gpu", "host") if kind not in include)
+        kinds = words.both(f'"{kind}"' for kind in ("gpu", "host") if kind not in include)
         yield (
-            f"With its {' and '.join(left_out)} this plan draws {words.with_unit(together_mw, 'MW')}, more than "
+            f"With its {words.both(left_out)} this plan draws {words.with_unit(together_mw, 'MW')}, more than "
             f"limits.power_mw = {limit_mw:g}, which holds for what objective.include lists: add {kinds} there."
         )
 
@@ -263,7 +263,7 @@ def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
     yield from _by_law(instance)
     for known in dict.fromkeys(known for workload in instance.workload for known in workload.options.evidence):
         names = [workload.name for workload in instance.workload if known in workload.options.evidence]
-        trained = f"Workload {names[0]} is" if len(names) == 1 else f"Workloads {' and '.join(names)} are"
+        trained = f"Workload {names[0]} is" if len(names) == 1 else f"Workloads {words.both(names)} are"
         yield f"{trained} trained with a declared risk: {known}."
     yield from map(words.sentence, plan.explanation)
 
@@ -335,7 +335,7 @@ def _kept(instance: Instance, kept: Margin) -> str:
     times = dict.fromkeys(words.percent(workload.time_margin) for workload in instance.workload)
     memory = f", {words.percent(kept.memory)} of the memory" if kept.memory else ""
     ports = f", {words.percent(kept.ports)} of the ports of each switch" if kept.ports else ""
-    return f"{' and '.join(times)} on top of iteration times{error}{memory}{ports}"
+    return f"{words.both(times)} on top of iteration times{error}{memory}{ports}"
 
 
 def _margins_text(tight: Sequence[tuple[str, float]], *, alone: bool) -> str:
@@ -344,7 +344,7 @@ def _margins_text(tight: Sequence[tuple[str, float]], *, alone: bool) -> str:
         return ""
     if alone:
         return f"; the slack of {words.percent(tight[0][1])} is less than that"
-    named = " and ".join(f"{name} ({words.percent(share)})" for name, share in tight)
+    named = words.both(f"{name} ({words.percent(share)})" for name, share in tight)
     return f"; the slack of {named} is less than that"
 
 

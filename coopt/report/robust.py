@@ -115,7 +115,7 @@ def faults_report(faults: Faults) -> Iterator[RenderableType]:
             f"spare domains, {words.percent(1 - one.replicas_with_spares)} with those of the plan."
         )
     for workload in faults.unaligned:
-        traffic = " and ".join(COLLECTIVES[kind] for kind in workload.traffic)
+        traffic = words.both(COLLECTIVES[kind] for kind in workload.traffic)
         yield (
             f"Not aligned to rails: {traffic} of {workload.workload}. Where rails are not joined above the leaves, "
             "it is forwarded inside the domain; check that the communication library does so."
@@ -140,7 +140,7 @@ def faults_headline(faults: Faults) -> str:
 
 def _part_list(parts: list[str]) -> str:
     named = [f"{'an' if part[0] in 'AEIOUH' and part[:2] != 'He' else 'a'} {part}" for part in parts]
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
+    return words.alternatives(named)
 
 
 def _row(fault: Fault) -> tuple[Cell, ...]:

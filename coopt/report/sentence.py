@@ -80,7 +80,7 @@ def sites_text(together: Together) -> str:
     named = [first.format(" GPUs"), *(text.format("") for text in others)]
     channels = sum(link.channels for link in together.wan)
     links = f", joined by {words.counted(channels, 'wide-area channel')}" if channels else ""
-    return f"{' and '.join(named)}{links}"
+    return f"{words.both(named)}{links}"
 
 
 def islands_text(parts: Sequence[Part]) -> str:
@@ -89,7 +89,7 @@ def islands_text(parts: Sequence[Part]) -> str:
     last = [part for part in parts if part.phase == year]
     gpus = sum(part.design.gpus for part in last if part.design is not None)
     sites = list(dict.fromkeys(part.site for part in last if part.site is not None))
-    place = f" at {' and '.join(sites)}" if sites else ""
+    place = f" at {words.both(sites)}" if sites else ""
     total = f"of {words.count(gpus)} GPUs" if len(last) == 1 else f"with {words.count(gpus)} GPUs in all"
     return f"{words.counted(len(last), 'island')} {total}{place}"
 

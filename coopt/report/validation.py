@@ -165,7 +165,7 @@ def _peer(peer: Peer) -> str:
     return (
         f"For comparison: {peer.name} was {words.percent(peer.mean)} off on average, {words.percent(peer.largest)} at "
         f"most and {peer.hfu_points:.2f} HFU points on {peer.rows} rows, most but not all of them among those "
-        f"of {' and '.join(peer.groups)}; coopt was fitted to {peer.fitted} of them."
+        f"of {words.both(peer.groups)}; coopt was fitted to {peer.fitted} of them."
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+
+from coopt.instance.listings import alternatives as alternatives
+from coopt.instance.listings import both as both
 
 ROUNDING = 1e-9
 """Relative differences below this are rounding."""
@@ -128,9 +130,3 @@ def _scaled(number: float, scales: tuple[tuple[float, str], ...]) -> tuple[str, 
         if rounded >= scale:
             return digits(rounded / scale, 3), unit
     return digits(rounded, 3), ""
-
-
-def alternatives(names: Iterable[str]) -> str:
-    """`a, b or c`."""
-    *most, last = names
-    return f"{', '.join(most)} or {last}" if most else last

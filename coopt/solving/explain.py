@@ -14,6 +14,7 @@ from coopt.columns.context import context_of
 from coopt.columns.grid import MISSING_LAYERS, allowed_recompute, divisors, mappings
 from coopt.columns.pools import in_orders, place
 from coopt.columns.table import Columns, needs
+from coopt.instance.listings import alternatives, both
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -240,7 +241,7 @@ def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> 
     if not narrow:
         return ""
     are = "is a default" if len(narrow) == 1 else "are defaults"
-    listed = " and ".join(filter(None, (", ".join(narrow[:-1]), narrow[-1])))
+    listed = both(narrow)
     return f"; {listed} {are}, and wider lists were not searched"
 
 
@@ -272,4 +273,4 @@ def rounded_up(value: float) -> str:
 
 
 def _listed(values: tuple[int, ...]) -> str:
-    return " or ".join(f"{value:,}" for value in values)
+    return alternatives(f"{value:,}" for value in values)

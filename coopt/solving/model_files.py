@@ -16,6 +16,7 @@ import pyomo.core as pyo
 from coopt.columns.table import columns
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_billed, require_no_failures
+from coopt.instance.listings import alternatives
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.space import families
@@ -69,7 +70,7 @@ def _written(instance: Instance, plan: Plan, ending: str, mark: str, program: in
     if plan.solver.formulation not in formulations_of(asked):
         raise InstanceError(
             f"{instance.name}: the plan's formulation {plan.solver.formulation!r} has no such file, "
-            f"needs {' or '.join(formulations_of(asked))}"
+            f"needs {alternatives(formulations_of(asked))}"
         )
     if asked.problem == "shared":
         problem, model = _model(asked, plan)

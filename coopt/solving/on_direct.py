@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import both
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.part_networks import PartNetwork
@@ -82,6 +83,6 @@ def _refuse_other_traffic(split: RankGrid) -> None:
     named = [name for name, does in crossing.items() if does]
     if named:
         raise InstanceError(
-            f"workload {split.workload.name!r}: {' and '.join(named)} crosses domains, and only what data parallelism "
+            f"workload {split.workload.name!r}: {both(named)} crosses domains, and only what data parallelism "
             "takes on direct links is known: needs a plan whose other degrees stay inside (`mapping` in the instance)"
         )

@@ -10,6 +10,7 @@ import pyomo.environ as pyo
 from pyomo.opt import SolverStatus, TerminationCondition
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import alternatives
 from coopt.instance.schema import Solver
 from coopt.solving.highs import Outcome, SolverAnswer, options
 
@@ -58,7 +59,7 @@ def found_here(chosen: Solver) -> tuple[Any, str]:
     else:
         interface = pyo.SolverFactory(name)
         return interface, _version(interface)
-    here = " or ".join(repr(one) for one in ("built-in", *filter(_available, (*HIGHS, *NAMES, *OTHERS))))
+    here = alternatives(repr(one) for one in ("built-in", *filter(_available, (*HIGHS, *NAMES, *OTHERS))))
     raise InstanceError(f"solver.name = {name!r}: {why}, needs {here}") from None
 
 

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import alternatives
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, core_group
 from coopt.network.routing.tiers import PlaneRoutes
@@ -41,7 +42,7 @@ def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None, p
         raise InstanceError(f"{instance.name}: the plan is one HB domain and has no network, needs several domains")
     names = [question.name for question, _ in pairs]
     if workload is not None and workload not in names:
-        raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {' or '.join(names)}")
+        raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {alternatives(names)}")
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)

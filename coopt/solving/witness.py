@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import alternatives
 from coopt.instance.schema import Instance, Solver
 from coopt.plan.effort import Witness
 from coopt.plan.schema import Plan
@@ -26,7 +27,7 @@ def asking_witness(instance: Instance, name: str) -> Instance:
         When no witness has that name, or it is not installed.
     """
     if name not in WITNESSES:
-        raise InstanceError(f"witness = {name!r}: no such witness, needs {' or '.join(map(repr, WITNESSES))}")
+        raise InstanceError(f"witness = {name!r}: no such witness, needs {alternatives(map(repr, WITNESSES))}")
     interface, remedy = WITNESSES[name]
     try:
         found_here(Solver(name=interface))

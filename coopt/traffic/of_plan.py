@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import alternatives
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.part_networks import network_of, part_named, part_network, question_of
@@ -168,7 +169,7 @@ def workload_splits(
         family = part_network(instance, plan, "the split of a workload over GPUs", part).family
     names = [one.name for one in question.workload]
     if workload is not None and workload not in names:
-        raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {' or '.join(names)}")
+        raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {alternatives(names)}")
     found, domains = [], network.hb_domain.count
     for asked, chosen in zip(question.workload, chosen_part.workloads, strict=True):
         if workload in (None, asked.name):
@@ -209,5 +210,5 @@ def require_one_workload(workloads: Sequence[str], option: str) -> None:
         With the names to choose from.
     """
     if len(workloads) > 1:
-        names = " or ".join(workloads)
+        names = alternatives(workloads)
         raise InstanceError(f"{option}: holds one workload and the plan has {len(workloads)}, needs --workload {names}")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import pytest
 
+from coopt.instance.listings import alternatives, both
 from docs import sentences
+from tests.docs.shown import ROOT
 
 SLIPS = {
     "blanks": r"\S {2,}\S|\s[,.;:](\s|$)|\(\s|\s\)",
@@ -14,6 +17,7 @@ SLIPS = {
     "a before a vowel": r"\ba [aeio]\w",
     "an before a consonant": r"\ban [bcdfgjklmnpqrstvwxyz]",
     "two needs": r"\bneeds\b.*\bneeds\b",
+    "a chain of or": r"\bor [^,.;:()]{1,40} or\b",
 }
 SCRIPTS = "coopt/report/megatron.py"
 """Writes shell, where comments stand two blanks apart."""
@@ -45,3 +49,17 @@ def test_docstrings_help_and_checks_are_left_out() -> None:
     texts = {one.text for one in sentences.sentences()}
     assert not any("\n    " in text and "Parameters" in text for text in texts)
     assert "a part has a design or direct links" not in texts
+
+
+def test_names_in_a_sentence_are_joined_in_one_place() -> None:
+    joins = re.compile(r"""["'] (?:or|and) ["']\.join""")
+    found = [file for file in sorted((ROOT / "coopt").rglob("*.py")) if joins.search(file.read_text("utf-8"))]
+    assert not found, "coopt.instance.listings has `alternatives` and `both`"
+
+
+@pytest.mark.parametrize(
+    ("names", "one", "all_of_them"),
+    [([], "", ""), (["a"], "a", "a"), (["a", "b"], "a or b", "a and b"), ("abc", "a, b or c", "a, b and c")],
+)
+def test_names_are_joined_by_commas_and_one_word(names: Iterable[str], one: str, all_of_them: str) -> None:
+    assert (alternatives(iter(names)), both(iter(names))) == (one, all_of_them)

@@ -58,7 +58,7 @@ def test_other_solvers_are_refused_with_those_there_are(name: str, why: str, mon
     monkeypatch.setattr(pyomo_solver, "_available", lambda one: one in pyomo_solver.HIGHS)
     with pytest.raises(InstanceError) as refused:
         coopt.solve(ask(), solver=name)
-    need = "needs 'built-in' or 'appsi_highs' or 'highs'"
+    need = "needs 'built-in', 'appsi_highs' or 'highs'"
     assert str(refused.value) == f"solver.name = {name!r}: {why}, {need}"
 
 

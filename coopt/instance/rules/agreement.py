@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
+from coopt.instance.listings import both
 from coopt.instance.question import Question
 from coopt.instance.robust import Prices, Robust
 from coopt.instance.rules.fabrics import fabric_disagreements, numbers
@@ -89,7 +90,7 @@ def _one_kind(instance: Question) -> Iterator[str]:
     asked += ["direct links"] if direct else []
     if len(asked) > 1:
         yield (
-            f"{' and '.join(asked)} are asked for, needs one of them: sites go with phases and [robust] where every "
+            f"{both(asked)} are asked for, needs one of them: sites go with phases and [robust] where every "
             "workload has an island of its own (sharing.mode = 'partition'), and direct links with none of these"
         )
 

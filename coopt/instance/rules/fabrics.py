@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from coopt.instance.hardware import mate
+from coopt.instance.listings import both
 from coopt.instance.question import Question
 
 
@@ -70,7 +71,7 @@ def _planes(instance: Question) -> Iterator[str]:
     for key, (words, given_numbers, others) in lists.items():
         given = [other for other, is_given in others.items() if is_given]
         if given and given_numbers != (1,):
-            yield f"network.{key} = {numbers(given_numbers)}: {words} do not go with {' and '.join(given)}, needs 1"
+            yield f"network.{key} = {numbers(given_numbers)}: {words} do not go with {both(given)}, needs 1"
     sizes = sorted({domain.size for domain in network.hb_domains})
     for gpus in network.gpus_per_nic:
         if gpus > 1 and (1 not in network.nics_per_gpu or all(size % gpus for size in sizes)):
@@ -94,7 +95,7 @@ def _fill(instance: Question) -> Iterator[str]:
     if network.pod_bundles != (1,) and given:
         yield (
             f"network.pod_bundles = {numbers(network.pod_bundles)}: bundles of links in pods do not go with "
-            f"{' and '.join(given)}, needs 1"
+            f"{both(given)}, needs 1"
         )
     built_otherwise = {
         "a [sharing.core] table": instance.sharing.core is not None,
@@ -104,11 +105,11 @@ def _fill(instance: Question) -> Iterator[str]:
     }
     given = [other for other, is_given in built_otherwise.items() if is_given]
     if network.tier_switches == "any" and given:
-        yield (f"network.tier_switches = 'any': products by tier do not go with {' and '.join(given)}, needs 'same'")
+        yield (f"network.tier_switches = 'any': products by tier do not go with {both(given)}, needs 'same'")
     if network.domain_fill == "any" and instance.even_for:
         yield (
             "network.domain_fill = 'any': domains that are not filled alike do not go with "
-            f"{' and '.join(instance.even_for)}, needs 'even'"
+            f"{both(instance.even_for)}, needs 'even'"
         )
 
 

@@ -9,6 +9,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import both
 from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
 from coopt.plan.front import Front
@@ -120,7 +121,7 @@ def check_packages(option: str) -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         is_ = "are" if len(missing) > 1 else "is"
-        raise InstanceError(f"{option}: {' and '.join(missing)} {is_} not installed, needs `{INSTALL}`")
+        raise InstanceError(f"{option}: {both(missing)} {is_} not installed, needs `{INSTALL}`")
 
 
 def front_json(front: Front) -> str:

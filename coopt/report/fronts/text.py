@@ -188,7 +188,7 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
     elif front.over == ("days",):
         yield "Points are the cheapest designs of dates that are evenly spaced; other bounds stay."
     elif front.over:
-        yield f"Only the bounds of {' and '.join(front.over)} move, the others stay."
+        yield f"Only the bounds of {words.both(front.over)} move, the others stay."
     verb = LESS[front.kind].split()[0]
     if front.points[0].plan is not None:
         yield f"Shown: {_found(front)}, each proven: no plan of its pace {verb} less."

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
+from coopt.instance.listings import both
 from coopt.instance.schema import Objective, ObjectiveKind
 from coopt.network.parts import weigh
 from coopt.plan.explanation import Relaxation
@@ -49,12 +49,6 @@ def sentence(text: str) -> str:
     return text if "." in first or "_" in first else text[0].upper() + text[1:]
 
 
-def both(texts: Sequence[str]) -> str:
-    """`a, b and c`."""
-    *others, last = texts
-    return f"{', '.join(others)} and {last}" if others else last
-
-
 def amount(kind: ObjectiveKind, value: float) -> str:
     """`$12,345,678` or `7,235 W`."""
     return f"{value:,.0f} W" if kind == "power" else f"${value:,.0f}"
@@ -83,7 +77,7 @@ def changes_of(one: Relaxation) -> str:
         f"{change.limit} = {change.to} (now {change.now}{share})"
         for change, share in zip(one.changes, shares, strict=True)
     )
-    return " and ".join(said)
+    return both(said)
 
 
 def label(design: Design) -> str:

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from coopt.instance.listings import both
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import cost_of
@@ -105,7 +106,7 @@ def _obstacle(designs: Designs, among: Bools) -> str:
     if not np.isfinite(shares[:, row]).all():
         return "no mapping divides evenly and fits into memory"
     missed = [key for key, share in zip(designs.caps, shares[:, row], strict=True) if share > 1]
-    return f"it misses {' and '.join(missed)} together"
+    return f"it misses {both(missed)} together"
 
 
 def _no_design(instance: Instance, part: str, choice: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_billed, require_decided
+from coopt.instance.listings import both
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.effort import OnProgress
@@ -159,6 +160,6 @@ def _runs(instance: Instance, designs: Designs, row: int, plan: Plan) -> tuple[W
     """The workloads of a plan that was handed in, worked out again."""
     missed = [key for key, use in designs.uses.items() if use[row] > designs.caps[key]]
     if missed:
-        raise InstanceError(f"{instance.name}: the plan misses {' and '.join(missed)}, needs a plan of this instance")
+        raise InstanceError(f"{instance.name}: the plan misses {both(missed)}, needs a plan of this instance")
     mappings = [run.mapping for run in plan.workloads]
     return evaluate_instance(instance, plan.design, mappings).workloads

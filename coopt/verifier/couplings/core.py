@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from coopt.instance.hardware import Nic, Optic
+from coopt.instance.listings import alternatives
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.sharing import Core as Asked
 from coopt.plan.couplings import CorePlan
@@ -129,7 +130,7 @@ def _links(ledger: Ledger, instance: Instance, plan: Plan, core: CorePlan, joint
     why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
     ledger.holds("core-links", claimed == expected, _texts(claimed), _texts(expected), why, TOLERANCE)
     allowed = optics_of_core(instance, plan.objective.kind)
-    why = f"Links into the core may have the optics {' or '.join(allowed)}, the plan takes {core.optic}."
+    why = f"Links into the core may have the optics {alternatives(allowed)}, the plan takes {core.optic}."
     ledger.holds("core-optic", core.optic in allowed, core.optic, allowed, why)
 
 

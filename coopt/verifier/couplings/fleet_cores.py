@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coopt.instance.listings import alternatives
 from coopt.plan.couplings import SharedCore
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.core import core_optic, optics_of_core
@@ -39,7 +40,7 @@ def check_fleet_cores(
         ledger.same("core-switches", f"{one.core.ports} ports of {one.core.switches} switches", found, why)
         may = optics_of_core(fleet.question, fleet.kind)
         fine = one.core.optic in may and one.core.optic == core_optic(fleet.question, fleet.kind).name
-        why = f"All links into cores have one of the optics {' or '.join(may)}, this one takes {one.core.optic}."
+        why = f"All links into cores have one of the optics {alternatives(may)}, this one takes {one.core.optic}."
         ledger.holds("core-optic", fine, one.core.optic, may, why)
         counted = "switch" in fleet.question.objective.include
         power_w = ceil_ratio(ports, switch.radix) * switch.w if counted else 0.0

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
+from coopt.instance.listings import alternatives
 from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, Fabric, Tier
@@ -285,7 +286,7 @@ def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fa
     """Check that each level has the cheapest optic, or any that reaches where optics are a choice or free."""
     names, gear = optic_names(fabric), family.gear
     levels = [] if gear is None else [allowed_optics(instance, kind, gear, level) for level in range(1, len(names) + 1)]
-    expected = tuple(" or ".join(optic.name for optic in optics) or "none" for optics in levels)
+    expected = tuple(alternatives(optic.name for optic in optics) or "none" for optics in levels)
     holds = optics_named(instance, kind, family, names) is not None
     why = f"The levels may have the optics {', '.join(expected)}, the plan takes {', '.join(names)}."
     ledger.holds("optics", holds, names, expected, why)
@@ -301,4 +302,4 @@ def _range(numbers: tuple[int, ...]) -> str:
         return "no number of"
     if len(numbers) == numbers[-1] - numbers[0] + 1 and len(numbers) > 2:
         return f"{numbers[0]} to {numbers[-1]}"
-    return " or ".join(str(number) for number in numbers)
+    return alternatives(str(number) for number in numbers)

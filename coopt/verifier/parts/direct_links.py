@@ -8,6 +8,7 @@ from typing import NamedTuple
 import networkx as nx
 
 from coopt.instance.hardware import Nic, Optic, Panel
+from coopt.instance.listings import alternatives
 from coopt.instance.schema import Instance
 from coopt.plan.direct_links import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
@@ -171,7 +172,7 @@ def _bill(
     name = panel.name if panel else None
     optics = allowed_optics(instance, kind, gear.nic, 2)
     optic, names = next((one for one in optics if one.name == claim.optic), None), tuple(one.name for one in optics)
-    why = f"Links may have the optics {' or '.join(names) or 'none'}, the plan takes {claim.optic}."
+    why = f"Links may have the optics {alternatives(names) or 'none'}, the plan takes {claim.optic}."
     ledger.holds("optics", optic is not None, claim.optic, names, why)
     ledger.same("panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}.")
     if optic is None or plan.cost is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
+from coopt.instance.listings import alternatives
 from coopt.instance.workload import Workload
 from coopt.plan.schema import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
@@ -169,7 +170,7 @@ def _collectives(ledger: Ledger, run: ClaimedRun, speed: Speeds, gpu: Gpu) -> No
     claimed = run.claim.collectives
     possible = algorithm_names(Clock(run.workload, gpu).work(run.split), run.place, speed)
     wrong = [kind for kind in {**possible, **claimed} if claimed.get(kind) not in possible.get(kind, ())]
-    expected = tuple(f"{kind}: {' or '.join(names)}" for kind, names in possible.items())
+    expected = tuple(f"{kind}: {alternatives(names)}" for kind, names in possible.items())
     who = f"workload {run.workload.name!r}"
     why = f"Collectives of {who} run otherwise than the plan says: {', '.join(wrong)}."
     ledger.holds("collectives", not wrong, tuple(f"{k}: {name}" for k, name in claimed.items()), expected, why)
