@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
@@ -49,18 +50,44 @@ class FigureTable:
     compact: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table; where it is too wide, long keys go on in a second line after a bracket, where they read best."""
-        table = self._table(self.rows)
-        wide = console.measure(table, options=options.update(width=10**4)).maximum > options.max_width
-        yield self._table([tuple(map(_in_lines, row)) for row in self.rows]) if wide else table
+        """The table; where it is too wide, long keys go on in a second line after a bracket, where they read best.
 
-    def _table(self, rows: Iterable[tuple[Cell, ...]]) -> Table:
+        Where words would break even so, the first cell of each row stands in a line above the others.
+        """
+        unbounded = options.update(width=10**4)
+        table = self._table(self.rows)
+        if console.measure(table, options=unbounded).maximum > options.max_width:
+            table = self._table([tuple(map(_in_lines, row)) for row in self.rows])
+            breaks = console.measure(table, options=unbounded).minimum > options.max_width
+            if breaks and (lines := self._stacked(console, options)):
+                yield from lines
+                return
+        yield table
+
+    def _stacked(self, console: Console, options: ConsoleOptions) -> list[RenderableType]:
+        """The lines of the table with first cells above; none where another cell takes several lines, or for a sum."""
+        first, *others = zip(*self.rows, strict=True) if self.rows else [()]
+        if self.total is not None or not others:
+            return []
+        below = self._table(list(zip(*others, strict=True)), skipped=1)
+        rendered = console.render_lines(below, options, pad=False)
+        rules = [number for number, line in enumerate(rendered) if any("─" in segment.text for segment in line)]
+        start, edges = (1, 0) if self.compact else (rules[0] + 1, 1)  # below the header; the last line is an edge
+        if len(rendered) != start + len(first) + edges:
+            return []
+        lines: list[RenderableType] = [Segments([*line, Segment.line()]) for line in rendered]
+        pairs = zip(first, lines[start : start + len(first)], strict=True)
+        body = [line for cell, under in pairs for line in (Text("  ").append_text(_as_text(cell)), under)]
+        return [*lines[:start], *body, *lines[start + len(first) :]]
+
+    def _table(self, rows: Iterable[tuple[Cell, ...]], skipped: int = 0) -> Table:
+        """The table without its first columns, if some are skipped."""
         table = Table(
             title=None if self.compact else Text(self.title), title_justify="left", title_style="bold",
             box=None if self.compact else box.SIMPLE_HEAD, pad_edge=not self.compact,
             show_footer=self.total is not None,
         )  # fmt: skip
-        for index, header in enumerate((*self.words, *self.numbers)):
+        for index, header in list(enumerate((*self.words, *self.numbers)))[skipped:]:
             number = index >= len(self.words)
             table.add_column(
                 header,
@@ -72,6 +99,10 @@ class FigureTable:
         for row in rows:
             table.add_row(*row)
         return table
+
+
+def _as_text(cell: Cell) -> Text:
+    return cell if isinstance(cell, Text) else Text(cell)
 
 
 def _in_lines(cell: Cell) -> Cell:

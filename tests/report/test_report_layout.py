@@ -5,10 +5,17 @@ from __future__ import annotations
 import io
 
 import pytest
+from rich.console import Console
 from rich.text import Text
 
+from coopt.plan.explanation import Bound, Explanation, NextPlan
+from coopt.plan.schema import InstanceId
+from coopt.report.explanation import bounds_table
 from coopt.report.plan import plan_report
+from coopt.report.tables import FigureTable, figures
 from coopt.report.terminal import rendered
+from coopt.solving.sensitivity.limits import numeric_limits
+from tests.kinds import solved
 
 
 class Terminal(io.StringIO):
@@ -51,3 +58,42 @@ def test_a_terminal_gets_colours(instance, plan, monkeypatch):
 def test_names_are_never_read_as_markup(instance, plan):
     run = plan.workloads[0].model_copy(update={"name": "[red]x[/red] :smile: [/]"})
     assert "[red]x[/red] :smile: [/]" in text_of(*plan_report(instance, plan.model_copy(update={"workloads": (run,)})))
+
+
+LONG = ("workload[0].max_iteration_time_s, s", "phase[1].workloads[0].max_iteration_time_s, s", "limits.racks, racks")
+
+
+def text_at(width: int, table: FigureTable) -> list[str]:
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    console.print(table)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_key_that_would_break_stands_above_its_figures(compact: bool) -> None:
+    rows = [(key, "no", *(f"{n}{digit * 6}" for digit in "123456")) for n, key in enumerate(LONG)]
+    table = figures("What each bound costs", ("bound", "binds"), tuple("abcdef"), rows, compact=compact)
+    narrow, wide = text_at(80, table), text_at(140, table)
+    assert max(map(len, narrow)) <= 80
+    for n, key in enumerate(LONG):
+        at = narrow.index(f"  {key}")
+        assert narrow[at + 1].split() == ["no", *(f"{n}{digit * 6}" for digit in "123456")]
+        assert any(line.split()[:3] == [*key.split(), "no"] for line in wide)
+    assert sum("binds" in line for line in narrow) == 1
+
+
+@pytest.mark.parametrize("kind", ["partition", "fleet"])
+def test_an_explanation_of_eighty_columns_keeps_its_keys_whole(kind: str) -> None:
+    question, _ = solved(kind)
+    keys = [limit.key for limit in numeric_limits(question)]
+    bounds = [
+        Bound(limit=key, unit="s", bound=0.2, used=0.1754931, slack=0.123, binds=True, tighter=None, looser=None,
+              without=NextPlan(bound=1.0, value=1.0, extra=-653_201.0), loosest=1.0, step=0.01)
+        for key in keys
+    ]  # fmt: skip
+    told = Explanation(
+        instance=InstanceId(name="x", sha256="0" * 64), status="optimal", kind="capex", bounds=tuple(bounds)
+    )
+    lines = text_at(80, bounds_table(told))
+    assert max(map(len, lines)) <= 80
+    assert {f"  {key}, s" for key in keys} <= set(lines)
