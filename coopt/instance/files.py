@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import with_names, workload_names
 from coopt.instance.quotes import CatalogFiles, own_entries
 from coopt.instance.schema import Instance
 from coopt.instance.texts import check_numbers, read_toml
@@ -49,7 +50,8 @@ def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | 
     try:
         return validated(Instance, table, folder)
     except ValidationError as error:
-        raise InstanceError(f"{where}: {sentence}" for sentence in sentences(error, Instance)) from None
+        names = workload_names(table)
+        raise InstanceError(f"{where}: {with_names(one, names)}" for one in sentences(error, Instance)) from None
 
 
 def instance_of(question: Instance | str | Path) -> Instance:

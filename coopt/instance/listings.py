@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+NUMBERED = re.compile(r"\bworkload\[(\d+)\]")
 
 
 def alternatives(names: Iterable[str]) -> str:
@@ -18,3 +22,19 @@ def both(names: Iterable[str]) -> str:
 def _joined(names: Iterable[str], word: str) -> str:
     *most, last = [*names] or [""]
     return f"{', '.join(most)} {word} {last}" if most else last
+
+
+def workload_names(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of `[[workload]]` tables that nobody checked; empty where one has none."""
+    rows = table.get("workload")
+    if not isinstance(rows, list | tuple):
+        return ()
+    names = [row["name"] for row in rows if isinstance(row, Mapping) and isinstance(row.get("name"), str)]
+    return tuple(names) if len(names) == len(rows) else ()
+
+
+def with_names(text: str, names: Sequence[str]) -> str:
+    """`workload['chat'].gpus` in place of `workload[1].gpus`, where there are several with names that differ."""
+    if len(names) < 2 or len(set(names)) < len(names):
+        return text
+    return NUMBERED.sub(lambda found: f"workload[{names[int(found[1])]!r}]", text)

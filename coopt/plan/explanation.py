@@ -137,6 +137,7 @@ class Explanation(Record):
     conflict: tuple[str, ...] = ()
     conflicts: tuple[tuple[str, ...], ...] = ()
     untried: tuple[str, ...] = ()
+    workloads: Annotated[tuple[str, ...], Field(description="names, in the order that keys count them in")] = ()
 
     def __repr__(self) -> str:
         return f"Explanation({self.instance.name!r}, {self.status}, {len(self.sentences)} sentences)"

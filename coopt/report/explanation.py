@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from coopt.instance.listings import with_names
 from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import Design
 from coopt.report import words
@@ -30,11 +31,13 @@ def explanation_report(explanation: Explanation) -> Iterator[RenderableType]:
 def bounds_table(explanation: Explanation) -> FigureTable:
     """Every bound with its slack, and what a tighter or a looser one costs."""
     numbers = ("plan", "bound", "slack", f"tighter {_unit(explanation)}", f"looser {_unit(explanation)}")
-    if any(bound.loosest is not None for bound in explanation.bounds):
-        rows = [(*_bound_row(bound), _extra(bound.without, asked=not bound.binds)) for bound in explanation.bounds]
-        title = "What each bound costs: 1% tighter than the plan takes, 1% looser than it is, and without it"
-        return figures(title, ("bound", "binds"), (*numbers, f"without {_unit(explanation)}"), rows)
-    return figures("What each bound costs", ("bound", "binds"), numbers, map(_bound_row, explanation.bounds))
+    rows = [_bound_row(bound, explanation.workloads) for bound in explanation.bounds]
+    if all(bound.loosest is None for bound in explanation.bounds):
+        return figures("What each bound costs", ("bound", "binds"), numbers, rows)
+    without = [_extra(bound.without, asked=not bound.binds) for bound in explanation.bounds]
+    title = "What each bound costs: 1% tighter than the plan takes, 1% looser than it is, and without it"
+    more = [(*row, last) for row, last in zip(rows, without, strict=True)]
+    return figures(title, ("bound", "binds"), (*numbers, f"without {_unit(explanation)}"), more)
 
 
 def rivals_table(explanation: Explanation) -> FigureTable:
@@ -73,11 +76,11 @@ def _unit(explanation: Explanation) -> str:
     return "W" if explanation.kind == "power" else "$"
 
 
-def _bound_row(bound: Bound) -> tuple[Cell, ...]:
+def _bound_row(bound: Bound, workloads: Sequence[str]) -> tuple[Cell, ...]:
     asked = bound.loosest is None or bound.step is not None
     value_text, bound_text = (_number(value) for value in (bound.used, bound.bound))
     return (
-        f"{bound.limit}, {bound.unit}",
+        f"{with_names(bound.limit, workloads)}, {bound.unit}",
         words.yes_no(bound.binds),
         value_text,
         bound_text,

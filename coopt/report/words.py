@@ -113,7 +113,7 @@ def percent(share: float) -> str:
 def sentence(text: str) -> str:
     """A text with a capital at its beginning, unless it begins with a key of the instance, and a full stop."""
     first, _, _ = text.partition(" ")
-    key = first.endswith(":") or "." in first or "_" in first
+    key = first.endswith(":") or any(sign in first for sign in "._[")
     begun = text if key else f"{text[:1].upper()}{text[1:]}"
     return begun if begun.endswith(".") else f"{begun}."
 

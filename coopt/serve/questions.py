@@ -15,6 +15,7 @@ from coopt.instance.catalog import Book
 from coopt.instance.choices import Chosen, choices_of, domains_of
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import with_names, workload_names
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
@@ -52,7 +53,8 @@ def question_of(text: str, own: OwnCatalog) -> Instance:
     try:
         question = Instance.model_validate(rest, context=own.book if "catalog" in table else None)
     except ValidationError as error:
-        raise InstanceError(f"{NAME}: {sentence}" for sentence in sentences(error, Instance)) from None
+        names = workload_names(table)
+        raise InstanceError(f"{NAME}: {with_names(one, names)}" for one in sentences(error, Instance)) from None
     if question.solver.name != BUILT_IN:
         raise InstanceError(
             f"{NAME}: solver.name = {question.solver.name!r}: the page starts no other program, needs {BUILT_IN!r}"

@@ -166,3 +166,15 @@ def test_what_is_solved_again_is_said_on_the_way(coopt):
     assert said[0] == "the plan itself"
     assert {"workload[0].max_iteration_time_s", "network.switches", "the price of cx7-400g"} <= set(said)
     assert "coopt: explain: the plan itself" in coopt("explain", INSTANCES / "questions" / "two-teams.toml").stderr
+
+
+def test_of_several_workloads_the_one_with_a_bound_is_named(coopt, written):
+    other = '[[workload]]\nname = "chat"\nmodel = "gpt-22b"\nglobal_batch = 64\nmax_iteration_time_s = 2\n'
+    two = written(("[network]", f"{other}mapping.micro_batch = [1, 2]\n\n[network]"))
+    done = coopt("explain", two)
+    said = " ".join(done.stdout.split())
+    assert "The bound on iteration time (workload['chat'].max_iteration_time_s) does not bind" in said
+    assert "workload[1]" not in said
+    found = Explanation.model_validate_json(coopt("explain", two, "--json").stdout)
+    assert found.workloads == ("training", "chat")
+    assert "workload[1].max_iteration_time_s" in {bound.limit for bound in found.bounds}

@@ -221,3 +221,19 @@ def test_the_plan_of_another_instance_is_refused_alike(coopt, planned, written, 
         done = coopt(command, file, planned[1], *options)
         assert (done.exit_code, done.stdout) == (1, "")
         assert done.stderr == "coopt: tiny: the plan is of another instance, needs one of this instance\n", words
+
+
+TWO = '[[workload]]\nname = "chat"\nmodel = "gpt-22b"\nglobal_batch = 64\nmax_iteration_time_s = {}\n\n[network]'
+
+
+@pytest.mark.parametrize(
+    ("name", "bound", "said"),
+    [
+        ("chat", "nan", "workload['chat'].max_iteration_time_s = nan: needs a finite number"),
+        ("training", "nan", "workload[1].max_iteration_time_s = nan: needs a finite number"),  # two of one name
+    ],
+)
+def test_of_several_workloads_the_one_that_is_wrong_is_named(coopt, written, name: str, bound: str, said: str):
+    done = coopt("solve", written(("[network]", TWO.format(bound).replace("chat", name))))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert said in done.stderr

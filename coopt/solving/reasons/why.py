@@ -8,7 +8,7 @@ from typing import Any
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_billed, require_decided
-from coopt.instance.listings import both
+from coopt.instance.listings import both, with_names
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.effort import OnProgress
@@ -77,8 +77,10 @@ def explain(
         instance, plan = decided(instance, plan)
     require_decided(instance, "explain")
     found = _explained(instance, plan, on_progress)
-    first, *others = found.sentences
-    return found.model_copy(update={"sentences": (first, *say.of_margins(instance), *others)})
+    names = tuple(workload.name for workload in instance.workload)
+    first, *others = (with_names(one, names) for one in found.sentences)
+    told = (first, *say.of_margins(instance), *others)
+    return found.model_copy(update={"sentences": told, "workloads": names})
 
 
 def _explained(instance: Instance, plan: Plan | None, on_progress: OnProgress | None) -> Explanation:
