@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,17 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECTED_AT, 20, 20)
+    if settings().derandomize:
+        _draw_no_constants_of_modules()
+
+
+def _draw_no_constants_of_modules() -> None:
+    """Hypothesis draws some numbers from the code of modules that happen to be loaded, so that fixed questions would be
+    others whenever tests run in another order or code changes."""
+    providers: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
+    if hasattr(providers, "_get_local_constants"):
+        none = providers.Constants()
+        providers._get_local_constants = lambda: none
 
 
 def example_count(campaign: int, usual: int | None = None) -> int:

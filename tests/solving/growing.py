@@ -20,7 +20,7 @@ from coopt.network.plan_networks import design_of
 from coopt.plan.schema import Design, Item
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import lines_with_every_optic, optics
-from tests.solving.oracle import every_mapping
+from tests.solving.oracle import least_s
 
 KINDS = ("hb", "nic", "switch", "optics", "gpu")
 
@@ -132,8 +132,7 @@ def _answers(asked: Instance, context: Context, uplinks: int) -> bool:
 
 def _fastest_s(asked: Instance, workload: Workload, context: Context, uplinks: int) -> float:
     hb = next(hb for hb in asked.network.hb_domains if hb.name == context.site.hb)
-    pool = every_mapping(workload, asked.cluster.gpu, hb, context.site, context.discipline)
-    return float(pool.time_s(context, uplinks).min(initial=math.inf))
+    return least_s(workload, asked.cluster.gpu, hb, context, uplinks)
 
 
 def _within(asked: Instance, family: Any, uplinks: int) -> bool:

@@ -135,15 +135,12 @@ def every_design(instance: Instance) -> Iterator[tuple[Family, int]]:
 
 def enumerated_front(instance: Instance) -> list[tuple[float, float]]:
     """Pace and objective of every design that no other beats in both, fastest first; by trying everything."""
-    paces: dict[tuple[Context, int], float] = {}
     found = set()
     for family, uplinks in every_design(instance):
         cost = total(instance.objective, bill(instance, family, uplinks))
-        key = replace(context_of(family), bundle=0), uplinks
-        if key not in paces:
-            paces[key] = _pace(instance, family, uplinks)
-        if math.isfinite(paces[key]) and within_limits(instance, family, cost):
-            found.add((paces[key], weigh(instance.objective, cost.capex_usd, cost.power_w)))
+        pace = _pace(instance, family, uplinks)
+        if math.isfinite(pace) and within_limits(instance, family, cost):
+            found.add((pace, weigh(instance.objective, cost.capex_usd, cost.power_w)))
     front: list[tuple[float, float]] = []
     for pace, value in sorted(found):
         if not front or value < front[-1][1] * (1 - 1e-9):
@@ -165,12 +162,17 @@ def answers(instance: Instance, family: Family, uplinks: int) -> bool:
 
 def fastest_s(workload: Workload, gpu: Gpu, family: Family, uplinks: int) -> float:
     """The iteration time of the fastest mapping and placement; infinity where none fits into memory."""
-    context = context_of(family)
-    pool = every_mapping(workload, gpu, family.hb, context.site, context.discipline)
+    return least_s(workload, gpu, family.hb, replace(context_of(family), bundle=0), uplinks)
+
+
+@lru_cache(maxsize=1 << 14)
+def least_s(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context, uplinks: int) -> float:
+    """As `fastest_s`; networks that differ in their optics only, or in prices, have the same times."""
+    pool = every_mapping(workload, gpu, hb, context.site, context.discipline)
     return float(pool.time_s(context, uplinks).min(initial=math.inf))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def every_mapping(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, discipline: Discipline) -> Pool:
     """Every mapping that fits into memory with every placement; networks of the same domains have the same ones."""
     whole, _ = mappings(workload, site.gpus)

@@ -10,7 +10,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coopt.columns.context import context_of
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -127,14 +126,9 @@ def choices(instance: Instance, workload: Workload) -> list[Choice]:
         if workload.gpus is not None and gpus not in workload.gpus:
             continue
         cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
-        times: dict[Any, bool] = {}
         for family in with_every_optic(instance, families(instance.model_copy(update={"cluster": cluster}))):
-            context = context_of(family)
             for uplinks in family.uplink_choices:
-                if (context, uplinks) not in times:
-                    fastest = fastest_s(workload, instance.cluster.gpu, family, uplinks)
-                    times[context, uplinks] = fastest <= workload.bound_s
-                if times[context, uplinks]:
+                if fastest_s(workload, instance.cluster.gpu, family, uplinks) <= workload.bound_s:
                     choice = Choice(instance, family, uplinks)
                     found.setdefault(choice.key, choice)
     return list(found.values())

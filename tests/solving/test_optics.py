@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.columns.context import context_of
 from coopt.instance.schema import Instance, Limits
 from coopt.network.parts import cost_of
 from coopt.network.space import families
@@ -41,14 +40,10 @@ def capped(draw: st.DrawFn) -> Instance:
 
 def _uses(instance: Instance, key: str) -> set[float]:
     """What networks in time take of a limit."""
-    known: dict[Any, bool] = {}
     found = set()
     for family in with_every_optic(instance, families(instance)):
         for uplinks in family.uplink_choices:
-            place = context_of(family), uplinks
-            if place not in known:
-                known[place] = answers(instance, family, uplinks)
-            if known[place]:
+            if answers(instance, family, uplinks):
                 cost = cost_of(instance, family, uplinks)
                 found.add(cost.capex_usd if key == "capex_usd" else cost.power_w / 1e6)
     return found

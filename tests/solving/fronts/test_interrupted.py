@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import islice
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -25,9 +26,11 @@ from tests.solving.test_days import days, interrupted, slow
 
 
 def enumerated(instance: Instance, slowest: float) -> list[tuple[float, float]]:
-    """Pace and value of every design with every number of spares that no other beats, found by halving its days."""
-    asked, found = instance.availability, set()
+    """Pace and value of every design with every number of spares that no other beats, its days halved where all that
+    cost less are slower."""
+    asked = instance.availability
     assert asked is not None
+    designs = []
     for family, uplinks in every_design(instance):
         times = [fastest_s(one, instance.cluster.gpu, family, uplinks) for one in instance.workload]
         if any(time_s > slowest * one.bound_s for time_s, one in zip(times, instance.workload, strict=True)):
@@ -36,9 +39,12 @@ def enumerated(instance: Instance, slowest: float) -> list[tuple[float, float]]:
             built = replace(family, spare_domains=spares)
             cost = cost_of(instance, built, uplinks)
             if within_limits(instance, built, cost):
-                pace = max(_pace(instance, built, uplinks, w, time_s) for w, time_s in enumerate(times))
-                if pace <= slowest:
-                    found.add((pace, cost.of(instance.objective.minimize)))
+                designs.append((cost.of(instance.objective.minimize), times, built, uplinks))
+    found, best = set(), slowest
+    for value, times, built, uplinks in sorted(designs, key=itemgetter(0)):
+        if all(_in_time(instance, built, uplinks, w, time_s, best) for w, time_s in enumerate(times)):
+            best = min(best, max(_pace(instance, built, uplinks, w, time_s) for w, time_s in enumerate(times)))
+            found.add((best, value))
     front: list[tuple[float, float]] = []
     for pace, value in sorted(found):
         if not front or value < front[-1][1] * (1 - 1e-9):
@@ -65,7 +71,8 @@ def _pace(instance: Instance, built: object, uplinks: int, w: int, time_s: float
 def _in_time(instance: Instance, built: object, uplinks: int, w: int, time_s: float, pace: float) -> bool:
     moved = at_pace(instance, pace)
     workload = moved.workload[w]
-    return bool(time_s <= workload.bound_s * promised(moved, built, uplinks, workload))  # type: ignore[arg-type]
+    share = promised(moved, built, uplinks, workload) if workload.calendar else 1.0  # type: ignore[arg-type]
+    return bool(time_s <= workload.bound_s * share)
 
 
 @settings(slow, max_examples=example_count(10))
