@@ -12,7 +12,6 @@ import coopt as package
 from coopt.plan.difference import Difference
 from coopt.plan.explanation import Explanation
 from coopt.plan.store import read_plan
-from tests.cli.conftest import INSTANCES
 
 
 def test_a_plan_is_explained_in_sentences_and_tables(coopt, written):
@@ -158,14 +157,30 @@ def test_a_plan_that_builds_nothing_is_said_to(coopt, planned, written, tmp_path
     assert done.stdout.startswith("The first plan is optimal, the second infeasible; one of them builds nothing.")
 
 
-def test_what_is_solved_again_is_said_on_the_way(coopt):
-    asked = []
-    package.explain(package.load(INSTANCES / "questions" / "two-teams.toml"), on_progress=asked.append)
+TWO_ISLANDS = """
+[[workload]]
+name = "second"
+model = "gpt-22b"
+global_batch = 8
+max_iteration_time_s = 3.0
+gpus = [8, 16]
+mapping.micro_batch = 1
+
+[sharing]
+mode = "partition"
+
+[network]"""
+
+
+def test_what_is_solved_again_is_said_on_the_way(coopt, written):
+    several = ('switches = "64x400g"', 'switches = ["64x400g", "128x400g"]')
+    asked, file = [], written(("\n[network]", TWO_ISLANDS), ("time_s = 1.0", "time_s = 2.0"), several)
+    package.explain(package.load(file), on_progress=asked.append)
     assert {step.stage for step in asked} == {"explain"}
     said = [step.message for step in asked]
     assert said[0] == "the plan itself"
     assert {"workload[0].max_iteration_time_s", "network.switches", "the price of cx7-400g"} <= set(said)
-    assert "coopt: explain: the plan itself" in coopt("explain", INSTANCES / "questions" / "two-teams.toml").stderr
+    assert "coopt: explain: the plan itself" in coopt("explain", file).stderr
 
 
 def test_of_several_workloads_the_one_with_a_bound_is_named(coopt, written):

@@ -19,7 +19,7 @@ from coopt.verifier.simulation.iteration import IterationSimulation
 from coopt.verifier.simulation.networks import network_of
 from coopt.verifier.simulation.plans import placed_runs
 from coopt.verifier.training.work import Clock
-from tests.conftest import ask, switch
+from tests.conftest import ask, example_count, switch
 from tests.solving.oracle import enumerated, instances
 
 SLOW_STEP_S = 2e-4
@@ -39,10 +39,10 @@ def choosing(instance: Instance) -> Instance:
 
 
 def test_the_cheapest_network_is_found_with_ways_that_are_chosen() -> None:
-    """Of 60 random questions; the verifier counts times, flows and names again."""
+    """Of random questions; the verifier counts times, flows and names again."""
     named: Counter[str] = Counter()
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=example_count(60, usual=12), deadline=None)
     @given(instances())
     def compare(asked: Instance) -> None:
         instance = choosing(asked)
@@ -111,7 +111,7 @@ def test_routes_go_the_ways_that_plans_name_and_load_links_as_they_are_charged(r
     """By what is chosen and by all other ways there are; pinned routes hold on the verifier's graph, flow by flow."""
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=example_count(60, usual=30), deadline=None)
     @given(networks(routing))
     def compare(instance: Instance) -> None:
         plan = coopt.solve(instance)

@@ -59,7 +59,7 @@ def test_the_optimum_under_a_cap_is_that_of_all_optics_on_all_levels(instance: I
     assert verdict.accepted, verdict.failures
 
 
-@settings(slow, max_examples=8)
+@settings(slow, max_examples=example_count(20, usual=4))
 @given(capped())
 def test_the_front_under_a_cap_goes_through_the_optimum(instance: Instance) -> None:
     front, value = coopt.pareto(instance, points=30), coopt.solve(instance).objective.value

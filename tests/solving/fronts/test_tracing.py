@@ -19,6 +19,7 @@ from coopt.report.fronts.text import front_report
 from coopt.report.terminal import rendered
 from coopt.solving.fronts.tracing import TOLERANCE, Tracing
 from coopt.solving.sensitivity.resolves import Resolver
+from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import enumerated_front, instances
 
@@ -35,7 +36,7 @@ def thinned(front: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return [one for one, after in zip(front, later, strict=True) if after > one[0] * (1 + 2 * TOLERANCE)]
 
 
-@settings(slow, max_examples=6)
+@settings(slow, max_examples=example_count(20, usual=4))
 @given(instances())
 def test_a_traced_front_is_that_of_plain_enumeration(instance: Instance) -> None:
     tracing = Tracing(

@@ -13,6 +13,7 @@ from coopt.network.parts import cost_of
 from coopt.plan.explanation import Bound, Explanation
 from coopt.solving.answer import solve
 from coopt.solving.reasons.why import explain
+from tests.conftest import example_count
 from tests.solving.oracle import instances
 from tests.solving.reasons.changed import at_price, kept_free, moved, only
 
@@ -28,7 +29,7 @@ def explained(instance: Instance) -> Explanation:
     return found
 
 
-@settings(slow, max_examples=6)
+@settings(slow, max_examples=example_count(20, usual=5))
 @given(instances())
 def test_the_plan_explained_is_the_optimum_and_rivals_those_without_the_other_choices(instance: Instance) -> None:
     found, plan = explained(instance), solve(instance, top=2)
@@ -46,7 +47,7 @@ def test_the_plan_explained_is_the_optimum_and_rivals_those_without_the_other_ch
         assert rival.extra is None or rival.extra == rival.value - found.value
 
 
-@settings(slow, max_examples=5)
+@settings(slow, max_examples=example_count(20, usual=4))
 @given(instances(), st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.2, 0.1), (0.0, 0.3)]))
 def test_bounds_move_to_the_plans_named(instance: Instance, margins: tuple[float, float]) -> None:
     instance = kept_free(instance, *margins)
@@ -72,7 +73,7 @@ def _check_looser(instance: Instance, found: Explanation, bound: Bound) -> None:
         assert solve(after).objective.value == bound.looser.value
 
 
-@settings(slow, max_examples=5)
+@settings(slow, max_examples=example_count(20, usual=4))
 @given(instances())
 def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance: Instance) -> None:
     found = explained(instance)

@@ -65,7 +65,7 @@ def typed(instance: Instance, change: Change, number: float | None = None) -> In
     return instance.model_copy(update={"workload": tuple(every)})
 
 
-@settings(slow, max_examples=6)
+@settings(slow, max_examples=example_count(20, usual=4))
 @given(hopeless())
 def test_every_relaxation_is_enough_and_no_number_could_move_less(instance: Instance) -> None:
     found = explain(instance)
@@ -93,7 +93,7 @@ def test_whether_a_design_exists_is_seen_without_solving(instance: Instance) -> 
     assert feasible(instance) == (solve(instance).status == "optimal")
 
 
-@settings(slow, max_examples=5)
+@settings(slow, max_examples=example_count(20, usual=4))
 @given(hopeless())
 def test_without_any_one_limit_of_a_conflict_some_design_meets_the_rest(instance: Instance) -> None:
     conflict = conflict_of(instance)

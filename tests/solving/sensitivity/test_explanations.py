@@ -19,6 +19,7 @@ from coopt.report.terminal import rendered
 from coopt.solving.sensitivity.explanations import STEP, explained
 from coopt.solving.sensitivity.relaxations import TOLERANCE
 from coopt.solving.sensitivity.sentences import of_bound
+from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
 
@@ -44,7 +45,7 @@ def asked(kind: str) -> Instance:
     return Instance.model_validate(QUESTIONS[kind])
 
 
-@settings(slow, max_examples=5)
+@settings(slow, max_examples=example_count(20, usual=4))
 @given(instances())
 def test_one_network_is_explained_as_by_all_its_designs(instance: Instance) -> None:
     known, found = coopt.explain(instance), explained(instance, None)
@@ -66,7 +67,7 @@ def test_one_network_is_explained_as_by_all_its_designs(instance: Instance) -> N
             assert one.value == (None if value is None else pytest.approx(value, rel=1e-8))
 
 
-@settings(slow, max_examples=5)
+@settings(slow, max_examples=example_count(20, usual=4))
 @given(instances())
 def test_ranges_of_prices_of_one_network_are_those_of_all_its_designs(instance: Instance) -> None:
     limits = instance.limits.model_copy(update={"capex_usd": None, "power_mw": None})
