@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.listings import alternatives
+from coopt.instance.schema import Instance, ObjectiveKind, Solver
 from coopt.instance.variants import without_margin
-from coopt.plan.effort import OnProgress
+from coopt.plan.effort import OnProgress, Witness
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.outcome import unknown
+from coopt.solving.pyomo_solver import found_here
 from coopt.solving.runs import Run, StoppedError, overridden, overrides_of
 from coopt.solving.shared import shared_plan
 from coopt.solving.watching import interrupts_heard
-from coopt.solving.witness import asking_witness, with_witness
 
 if TYPE_CHECKING:
     from coopt.columns.islands.options import ListedIslands
+
+WITNESSES = {"scip": ("scip_direct", "pip install 'coopt[witness]'")}
+"""Pyomo's interface to each, and what installs it."""
+
+TOLERANCE = 1e-6
+"""Share by which a bound of one solver may be above the value of the other: solvers keep rows to about that much."""
 
 
 def solve(
@@ -173,3 +182,47 @@ def _charged(run: Run) -> Plan:
             from coopt.solving.direct.answer import direct_plan
 
             return direct_plan(run)
+
+
+def asking_witness(instance: Instance, name: str) -> Instance:
+    """The same question to the second solver.
+
+    Raises
+    ------
+    InstanceError
+        When no witness has that name, or it is not installed.
+    """
+    if name not in WITNESSES:
+        raise InstanceError(f"witness = {name!r}: no such witness, needs {alternatives(map(repr, WITNESSES))}")
+    interface, remedy = WITNESSES[name]
+    try:
+        found_here(Solver(name=interface))
+    except InstanceError:
+        raise InstanceError(f"witness = {name!r}: not installed here, needs {remedy}") from None
+    return instance.model_copy(update={"solver": instance.solver.model_copy(update={"name": interface})})
+
+
+def with_witness(plan: Plan, name: str, search: Callable[[], Plan]) -> Plan:
+    """The plan, with what a second search found."""
+    second = search()
+    found = Witness(
+        name=name,
+        version=second.solver.version,
+        status=second.status,
+        value=second.objective.value,
+        bound=second.objective.bound,
+        agrees=agree(plan, second),
+    )
+    return plan.model_copy(update={"solver": plan.solver.model_copy(update={"witness": found})})
+
+
+def agree(plan: Plan, second: Plan) -> bool:
+    """Whether neither answer refutes the other, and the second one proves something."""
+    if "infeasible" in (plan.status, second.status):
+        return plan.status == second.status
+    pairs = ((plan.objective, second.objective), (second.objective, plan.objective))
+    refuted = any(
+        one.value is not None and other.bound is not None and one.value < other.bound * (1 - TOLERANCE)
+        for one, other in pairs
+    )
+    return second.objective.bound is not None and not refuted

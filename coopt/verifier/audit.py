@@ -11,11 +11,10 @@ from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan
-from coopt.verifier.bounds.designs import check_bound
+from coopt.verifier.bounds.designs import check_bound, check_robust_bound
 from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.growth import check_phased_bound
 from coopt.verifier.bounds.links import check_link_bounds
-from coopt.verifier.bounds.outlooks import check_robust_bound
 from coopt.verifier.bounds.partition import check_partition_bound
 from coopt.verifier.bounds.timed import check_timed
 from coopt.verifier.checks.claims import check_asked, check_gap, check_numbers, check_question, check_status

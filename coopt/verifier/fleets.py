@@ -14,9 +14,7 @@ from coopt.verifier.checks.form import island_places
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.core import joining_nic, question_as_built
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
-from coopt.verifier.couplings.fleet_cores import check_fleet_cores
-from coopt.verifier.couplings.fleet_limits import check_fleet_limits
-from coopt.verifier.couplings.fleet_outlooks import check_fleet_outlooks
+from coopt.verifier.couplings.fleet_checks import check_fleet_cores, check_fleet_limits, check_fleet_outlooks
 from coopt.verifier.couplings.growth import is_drawn
 from coopt.verifier.couplings.limits import question_of_island
 from coopt.verifier.couplings.losses import check_losses

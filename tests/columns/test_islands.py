@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coopt.columns.dominance import undominated
 from coopt.columns.grid import mappings
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.options import Coupling, ListedIslands, islands_of, list_options
-from coopt.columns.islands.sieve import unbeaten
 from coopt.columns.islands.sizes import quick_degrees, sites_of
 from coopt.columns.pools import fastest_s
 from coopt.instance.schema import Instance
@@ -24,7 +24,7 @@ def test_a_mapping_is_dropped_only_for_one_that_is_kept_and_no_worse(seed: int, 
     rng = np.random.default_rng(seed)
     pieces = rng.integers(-1, 4, size=(2, 5, rows)).astype(np.float64)
     of = rng.integers(classes, size=rows)
-    keep = unbeaten(pieces.reshape(-1, rows), of)
+    keep = undominated(pieces.reshape(-1, rows).T, of, rounds=12)
     for row in np.flatnonzero(~keep):
         same = keep & (of == of[row])
         assert (pieces[:, :, same] <= pieces[:, :, [row]]).all(axis=(0, 1)).any()

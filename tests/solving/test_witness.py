@@ -9,7 +9,7 @@ import pytest
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.plan.schema import Plan
-from coopt.solving.witness import agree
+from coopt.solving.answer import agree
 from tests.verifier.cases import ask
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from coopt.columns.context import groups_of
+from coopt.columns.dominance import undominated
 from coopt.columns.flows import Groups
 from coopt.columns.grid import whole_mappings
 from coopt.columns.islands.shapes import Shapes
-from coopt.columns.islands.sieve import unbeaten
 from coopt.columns.islands.sizes import Sites
 from coopt.columns.layouts import NicLayout
 from coopt.columns.loads import MOST_UPLINKS, Crossings, crossings
@@ -29,6 +29,7 @@ from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows, representatives
 
 HOPS = ("pp", "tied")  # what stages send each other
+ROUNDS = 12  # of the sieve: few more are dropped after them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +94,7 @@ def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole:
     alone = rows.times_s(np.arange(len(site)), Reciprocals.everywhere(np.full(len(site), 1.0 / byte_s)))
     quick = rows.take(np.flatnonzero(alone <= workload.bound_s))
     values = np.vstack([*quick.pieces, *quick.ways.costs])
-    return quick.take(np.flatnonzero(unbeaten(values, quick.site, *quick.groups)))
+    return quick.take(np.flatnonzero(undominated(values.T, quick.site, *quick.groups, rounds=ROUNDS)))
 
 
 def _placed(whole: Mappings, sites: Sites, *, tp_across: bool) -> tuple[Mappings, Placements, Ints]:

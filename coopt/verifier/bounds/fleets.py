@@ -21,7 +21,7 @@ from coopt.verifier.checks.claims import note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, TOLERANCE, Ledger, agree, below
 from coopt.verifier.couplings.core import questions_by_core_optic
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use
-from coopt.verifier.couplings.fleet_limits import keeps_limits
+from coopt.verifier.couplings.fleet_checks import keeps_limits
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, TooManyError
 from coopt.verifier.couplings.limits import product_counts
 from coopt.verifier.couplings.orders import fleet_total

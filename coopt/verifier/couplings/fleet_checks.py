@@ -1,0 +1,168 @@
+"""What couples the islands of a fleet: limits and products, the cores of its sites, and what outlooks cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from coopt.instance.listings import alternatives
+from coopt.instance.robust import Robust, corners
+from coopt.instance.schema import Instance
+from coopt.instance.sites import Site
+from coopt.instance.variants import at_efficiency
+from coopt.plan.couplings import SharedCore, SitePower
+from coopt.plan.schema import Plan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.couplings.core import core_optic, optics_of_core
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland, core_links, products_in_use, standing_units
+from coopt.verifier.couplings.limits import check_products_in_use
+from coopt.verifier.couplings.orders import fleet_total
+from coopt.verifier.couplings.outlooks import check_regret_value, price_outlooks
+from coopt.verifier.couplings.sites import check_fed_sites
+from coopt.verifier.parts.bills import keeps
+from coopt.verifier.parts.layouts import ceil_ratio
+from coopt.verifier.parts.space import core_switch
+
+
+def check_fleet_limits(
+    ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], fed: Sequence[SitePower], capex_usd: float
+) -> None:
+    """Check everything that is limited, phase by phase."""
+    limits, facilities = fleet.question.limits, facility_powers(fleet, islands)
+    for t in fleet.phases:
+        ledger.subject = f"Phase {fleet.year(t):g}: " if fleet.question.phase else ""
+        standing = [here for island in islands if (here := island.phases[t]) is not None]
+        gpus, there = sum(here.stage.family.gpus for here in standing), fleet.gpus(t)
+        ledger.holds("limit-gpus", gpus <= there, there, gpus, f"The islands have {gpus} GPUs, there are {there}.")
+        power_mw = math.fsum(it_w for phase, _, it_w in facilities if phase == t) / 1e6
+        _check_limit(ledger, "limit-power", limits.power_mw, power_mw, "MW")
+        _check_limit(ledger, "limit-racks", limits.racks, sum(here.racks for here in standing), "racks")
+    ledger.subject = ""
+    _check_limit(ledger, "limit-capex", limits.capex_usd, capex_usd, "USD")
+    check_products_in_use(ledger, fleet.question, products_in_use(fleet, islands))
+    powers = [(fleet.year(t), site, it_w * fleet.site_pue(site)) for t, site, it_w in facilities if site is not None]
+    check_fed_sites(ledger, powers, fed)
+
+
+def facility_powers(fleet: Fleet, islands: Sequence[FleetIsland]) -> list[tuple[int, Site | None, float]]:
+    """Phase, site, and IT power of all that stands there then, cores included (W)."""
+    return list(_powers(fleet, islands))
+
+
+def _powers(fleet: Fleet, islands: Sequence[FleetIsland]) -> Iterator[tuple[int, Site | None, float]]:
+    standing = standing_units(fleet, islands)
+    for t in fleet.phases:
+        for site in fleet.sites:
+            yield t, site, fleet.watts(standing[t, None if site is None else site.name])
+
+
+def _check_limit(ledger: Ledger, name: str, limit: float | None, value: float, unit: str) -> None:
+    if limit is not None:
+        why = f"The limit is {limit:,.10g} {unit}, what is built takes {value:,.10g}."
+        ledger.holds(name, value <= limit * (1 + TOLERANCE), limit, value, why, TOLERANCE)
+
+
+def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], capex_usd: float, short: float) -> bool:
+    """Whether islands keep every limit; with a negative `short` to within the rounding of sums."""
+    limits, facilities = fleet.question.limits, facility_powers(fleet, islands)
+    for t in fleet.phases:
+        standing = [here for island in islands if (here := island.phases[t]) is not None]
+        if sum(here.stage.family.gpus for here in standing) > fleet.gpus(t):
+            return False
+        if limits.racks is not None and sum(here.racks for here in standing) > limits.racks:
+            return False
+        power_mw = math.fsum(it_w for phase, _, it_w in facilities if phase == t) / 1e6
+        if not keeps(power_mw, limits.power_mw, short):
+            return False
+    drawn = [(it_w * fleet.site_pue(site), site.power_mw * 1e6) for _, site, it_w in facilities if site is not None]
+    return all(keeps(w, limit_w, short) for w, limit_w in drawn) and keeps(capex_usd, limits.capex_usd, short)
+
+
+def check_fleet_cores(
+    ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], cores: Sequence[SharedCore]
+) -> None:
+    """Check that a core of the switch asked for stands wherever islands do, with a port for each of their links."""
+    links, switch = core_links(islands), core_switch(fleet.question)
+    wanted = [
+        (t, None if site is None else site.name)
+        for t in fleet.phases
+        for site in fleet.sites
+        if links[t, None if site is None else site.name]
+    ]
+    places = tuple(_place(fleet.year(t), site) for t, site in wanted)
+    claimed = tuple(_place(one.phase, one.site) for one in cores)
+    why = f"The plan has cores {', '.join(claimed) or 'nowhere'}, islands share them {', '.join(places) or 'nowhere'}."
+    if not ledger.same("core", claimed, places, why) or switch is None:
+        return
+    for (t, site), one in zip(wanted, cores, strict=True):
+        ledger.subject = f"Core {_place(one.phase, one.site)}: "
+        why = f"It has switch {one.core.switch.name}, the instance asks for {switch.name}."
+        ledger.same("core", one.core.switch.name, switch.name, why)
+        _check_links(ledger, [island for island in islands if _stands(island, t, site)], t, one)
+        ports = links[t, site]
+        found = f"{ports} ports of {ceil_ratio(ports, switch.radix)} switches"
+        why = f"The links into it fill {found}."
+        ledger.same("core-switches", f"{one.core.ports} ports of {one.core.switches} switches", found, why)
+        may = optics_of_core(fleet.question, fleet.kind)
+        fine = one.core.optic in may and one.core.optic == core_optic(fleet.question, fleet.kind).name
+        why = f"All links into cores have one of the optics {alternatives(may)}, this one takes {one.core.optic}."
+        ledger.holds("core-optic", fine, one.core.optic, may, why)
+        counted = "switch" in fleet.question.objective.include
+        power_w = ceil_ratio(ports, switch.radix) * switch.w if counted else 0.0
+        why = f"It draws {power_w:,.2f} W, the plan says {one.core.power_w:,.2f} W."
+        ledger.close("core-power", one.core.power_w, power_w, why)
+    ledger.subject = ""
+
+
+def _check_links(ledger: Ledger, islands: Sequence[FleetIsland], t: int, one: SharedCore) -> None:
+    """Check the links of every island that stands there."""
+    joints = [(island.name, here.joint) for island in islands if (here := island.phases[t]) is not None]
+    found = tuple(f"{name}: {joint.links} links, {joint.per_leaf} from each leaf" for name, joint in joints if joint)
+    claimed = tuple(f"{o.workload}: {o.links} links, {o.per_leaf} from each leaf" for o in one.core.islands)
+    why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
+    ledger.same("core-links", claimed, found, why)
+
+
+def _stands(island: FleetIsland, t: int, site: str | None) -> bool:
+    return island.phases[t] is not None and (None if island.site is None else island.site.name) == site
+
+
+def _place(year: float | None, site: str | None) -> str:
+    return " ".join(words for words in (site and f"at {site}", "" if year is None else f"in {year:.10g}") if words)
+
+
+def check_fleet_outlooks(
+    ledger: Ledger, instance: Instance, plan: Plan, fleet: Fleet, islands: Sequence[FleetIsland]
+) -> None:
+    """Check terms, value at list prices and, where regret is minimised, what the fleet costs at every outlook."""
+    robust, claim = instance.robust, plan.couplings.outlooks
+    why = "A plan has outlooks of prices where its question asks for them, and nowhere else."
+    if not ledger.same("robust-terms", claim is not None, robust is not None, why) or robust is None or claim is None:
+        return
+    said, wanted = (claim.aim, str(claim.efficiency)), (robust.aim, str(robust.efficiency))
+    ledger.same("robust-terms", said, wanted, "The plan states other terms of robustness than the instance.")
+    value = value_at(at_efficiency(instance, robust.efficiency[0]), fleet, islands)
+    why = f"At list prices the fleet is worth {value:,.2f}, the plan says {claim.list_value:,.2f}."
+    ledger.close("list-value", claim.list_value, value, why)
+    values = outlook_values(instance, robust, fleet, islands) if robust.aim == "regret" else []
+    factors = corners(robust.prices) if robust.aim == "regret" else []
+    found = [(str(one), value) for one, value in zip(factors, values, strict=True)]
+    told = [(str(turn.factors), turn.value) for turn in claim.turns]
+    fine = len(told) == len(found) and all(a[0] == b[0] and agree(a[1], b[1]) for a, b in zip(told, found, strict=True))
+    claimed, expected = (tuple(f"{value:.12g}" for _, value in rows) for rows in (told, found))
+    why = "What the fleet costs in each outlook of prices differs from what the plan says."
+    ledger.holds("turns", fine, claimed, expected, why, TOLERANCE)
+    if robust.aim == "regret" and fine:
+        regret = max([0.0, *(value - turn.best for value, turn in zip(values, claim.turns, strict=True))])
+        check_regret_value(ledger, plan, regret, values)
+
+
+def outlook_values(instance: Instance, robust: Robust, fleet: Fleet, islands: Sequence[FleetIsland]) -> list[float]:
+    """The objective of a fleet at every way prices may turn out."""
+    return [value_at(outlook, fleet, islands) for outlook in price_outlooks(instance, robust)]
+
+
+def value_at(instance: Instance, fleet: Fleet, islands: Sequence[FleetIsland]) -> float:
+    """The objective of a fleet at the prices of an instance, with the core that the fleet has."""
+    sharing = instance.sharing.model_copy(update={"core": fleet.question.sharing.core})
+    return fleet_total(Fleet(instance.model_copy(update={"sharing": sharing}), fleet.kind), islands).of(fleet.kind)
