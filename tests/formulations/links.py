@@ -82,6 +82,7 @@ def highest_pace(demand: Any, links: dict[tuple[int, int], int]) -> float:
     h = highspy.Highs()
     h.setOptionValue("output_flag", False)
     h.setOptionValue("presolve", "off")
+    h.setOptionValue("threads", 1)  # HiGHS refuses another number than the first one of a process
     pace = h.addVariable(lb=0.0, ub=1e6, obj=-1.0)
     on: dict[tuple[int, int], list[Any]] = {arc: [] for arc in arcs}
     for s, t in zip(*np.nonzero(demand), strict=True):
