@@ -127,7 +127,7 @@ def _runs(plan: Plan) -> Iterator[RenderableType]:
 
 
 def _parts(plan: Plan) -> Iterator[RenderableType]:
-    """Every part with what it is built from, and its workload with the least slack."""
+    """Every part with its domains, the GPUs that train there, and its workload with the least slack."""
     rows: list[tuple[str, ...]] = []
     for part in sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0)):
         network = network_of(part)
@@ -138,9 +138,10 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
         of = f"{words.digits(run.iteration_time_s, 4)} of {words.seconds(run.bound_s)}"
         fabric = "direct" if isinstance(network, DirectLinks) else network.fabric.kind if network.fabric.tiers else "-"
         goodput = (words.percent(run.uptime.goodput),) if run.uptime else ()
-        rows.append((part.name, built, fabric, of, *goodput, words.percent(run.slack)))
+        gpus = words.count(network.gpus)
+        rows.append((part.name, built, fabric, gpus, of, *goodput, words.percent(run.slack)))
     goodput = ("goodput",) if any(run.uptime for run in plan.runs) else ()
-    return _short(("Part", "HB domains", "fabric"), ("iteration", *goodput, "slack"), rows)
+    return _short(("Part", "HB domains", "fabric"), ("GPUs", "iteration", *goodput, "slack"), rows)
 
 
 def _short(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[RenderableType]:

@@ -127,3 +127,15 @@ def test_nothing_is_said_of_rails_where_some_network_joins_them() -> None:
     (several,) = rail_notes([rails, other])
     assert several.startswith("Rails are not joined")
     assert len(several) <= 80
+
+
+@pytest.mark.parametrize("kind", ["partition", "fleet"])
+def test_of_several_parts_each_says_what_it_gets(kind: str) -> None:
+    instance, plan = solved(kind)
+    lines = lines_of(instance, plan)
+    assert any(re.match(r"Part +HB domains +fabric +GPUs +iteration", line) for line in lines)
+    for part in plan.parts:
+        assert part.design is not None
+        domain, gpus = part.design.hb_domain, words.count(part.design.gpus)
+        row = rf"{re.escape(part.name)} +{domain.count} x {re.escape(domain.name)} +[a-z-]+ +{gpus} +[\d.]+ of"
+        assert any(re.match(row, line) for line in lines), (part.name, lines)
