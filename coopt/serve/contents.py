@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import RenderableType
@@ -15,9 +15,10 @@ from coopt.plan.evaluation import MappingRanking
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
 from coopt.plan.margins import plan_checks
-from coopt.plan.parts import WorkloadPlan
+from coopt.plan.parts import Item, WorkloadPlan
 from coopt.plan.schema import Part, Plan
 from coopt.report import words
+from coopt.report.catalog import price_origins
 from coopt.report.csv_files import bill_csv
 from coopt.report.explanation import bounds_table, prices_table, rivals_table
 from coopt.report.fabrics.excerpts import plane_drawing
@@ -41,7 +42,7 @@ from coopt.report.plan import plan_sections, ranking_report
 from coopt.report.proof import checks_table, search_rows, verdict_headline
 from coopt.report.remarks import accuracy, first_sentences, margins_table
 from coopt.report.sentence import headline, without_gpus
-from coopt.report.tables import Cell, FactTable, FigureTable, facts
+from coopt.report.tables import Cell, FactTable, FigureTable, facts, figures
 from coopt.verifier.checks.verdict import Verdict
 
 Document = dict[str, Any]
@@ -69,6 +70,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
         document |= {
             "figures": list(_figures(plan)),
             "bill": _table(bill_table(BILL, cost.items, cost.capex_usd, cost.power_w)),
+            "origins": _table(_origins(instance, cost.items)),
             "bill_csv": bill_csv(instance, plan),
             "margins": _table(margins_table(plan_checks(instance, plan))),
             "accuracy": list(accuracy(instance, plan.runs)),
@@ -77,6 +79,12 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "sections": list(_sections(plan_sections(instance, plan, cost, any_to_any(instance, plan)))),
         }
     return document
+
+
+def _origins(instance: Instance, items: Iterable[Item]) -> FigureTable:
+    """Each product of the bill once, with the sources of its price and of its power."""
+    rows = dict.fromkeys((one.item, one.usd, one.w) for one in price_origins(instance, items))
+    return figures("Where prices and watts come from", ("item", "price", "power"), (), list(rows))
 
 
 def _figures(plan: Plan) -> Iterator[Document]:

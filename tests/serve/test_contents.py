@@ -6,12 +6,13 @@ import json
 
 import pytest
 
+import coopt
 from coopt.instance.files import load
 from coopt.serve.contents import front_contents, plan_contents, verdict_contents
 from coopt.solving.answer import solve
 from coopt.solving.fronts.sweep import pareto
 from coopt.verifier.audit import verify
-from tests.conftest import ask
+from tests.conftest import ask, question
 from tests.kinds import QUESTIONS, solved
 from tests.serve.conftest import INSTANCES
 
@@ -25,6 +26,7 @@ def test_a_plan_of_every_kind_is_shown_whole(name):
     assert [figure["name"] for figure in shown["figures"][:3]] == ["Purchase", "Power", "With electricity"]
     assert shown["figures"][0]["number"] == plan.cost.capex_usd
     assert len(shown["bill"]["rows"]) == len(plan.cost.items)
+    assert {row[0] for row in shown["origins"]["rows"]} == {item.item for item in plan.cost.items}
     assert len(shown["runs"]) == sum(len(part.workloads) for part in plan.parts)
     for run, of in zip(shown["runs"], [run for part in plan.parts for run in part.workloads], strict=True):
         assert sum(one["share"] for one in run["segments"]) == pytest.approx(100 * of.iteration_time_s / of.bound_s)
@@ -33,6 +35,16 @@ def test_a_plan_of_every_kind_is_shown_whole(name):
     assert [drawn["name"] for drawn in shown["drawings"]] == [part.name for part in switched]
     assert all(drawn["svg"].startswith("<svg") and "style=" not in drawn["svg"] for drawn in shown["drawings"])
     assert shown["sections"]
+
+
+def test_where_each_price_comes_from_is_told_with_the_quote(tmp_path):
+    (tmp_path / "quotes.csv").write_text("kind,name,usd,source\nnic,cx7-400g,1480,our quote of 12 May\n", "utf-8")
+    given = question(catalog={"files": [str(tmp_path / "quotes.csv")]})
+    instance = coopt.load(given)
+    origins = {row[0]: row[1:] for row in plan_contents(instance, solve(instance))["origins"]["rows"]}
+    assert "our quote of 12 May" in origins["cx7-400g"][0]
+    assert "our quote" not in origins["cx7-400g"][1]
+    assert "Rail-only" in origins["400g-199"][0]
 
 
 def test_a_study_is_called_one_at_once():

@@ -44,6 +44,7 @@ export function showEvidence(root, plan, verdict) {
     plan.runs?.length ? part("times", "Times against bounds", true, times(plan.runs),
       plan.accuracy.map((sentence) => h("p", { class: "remark" }, tied(sentence))), plan.margins ? table(plan.margins) : "") : "",
     plan.bill ? part("bill", "The bill", true, table(plan.bill)) : "",
+    plan.origins ? part("origins", "Where prices come from", false, table(plan.origins)) : "",
     plan.drawings?.length ? part("drawing", "The network, drawn", true, drawings(plan.drawings, root)) : "",
     part("proof", "The proof", false, table(plan.search), verdict ? table(verdict.checks) : ""),
     plan.sections ? part("details", "All of the plan", false, plan.sections.map(table)) : "");
