@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from coopt.instance.variants import at_pace
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
+from coopt.network.space import families
 from coopt.report.robust import faults_report
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
@@ -65,7 +67,7 @@ def enumerated(instance: Instance) -> float:
     found = math.inf
     assert instance.availability is not None
     few = list(instance.availability.spares)[:40] + list(instance.availability.spares)[-1:]
-    for family, uplinks in every_design(instance):
+    for family, uplinks in _networks(instance):
         if not all(
             fastest_s(work, instance.cluster.gpu, family, uplinks) <= work.bound_s for work in instance.workload
         ):
@@ -79,6 +81,14 @@ def enumerated(instance: Instance) -> float:
             if within_limits(instance, with_spares, cost) and in_time(instance, with_spares, uplinks):
                 found = value
     return found
+
+
+def _networks(instance: Instance) -> Iterator[tuple[Family, int]]:
+    """Every network with every number of uplinks; of NICs with several ports those that share modules as listed."""
+    if instance.network.nic_planes == (1,):
+        yield from every_design(instance)
+    else:
+        yield from ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
 
 
 @settings(slow, max_examples=example_count(200, usual=13))
