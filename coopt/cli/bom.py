@@ -12,6 +12,7 @@ from coopt.cli.terminal import SETTING, answer, check_place, note
 
 @click.command()
 @click.argument("source", metavar="INSTANCE|PLAN.json|DESIGNS.toml", shell_complete=a_file)
+@click.argument("plan", metavar="[PLAN.json]", required=False, shell_complete=a_file)
 @click.option(
     "--set",
     "settings",
@@ -24,15 +25,21 @@ from coopt.cli.terminal import SETTING, answer, check_place, note
 @click.option("--csv", "table", metavar="FILE", help="Write the lines of the bill as procurement reads them.")
 @click.option("--json", "as_json", is_flag=True, help="Print counts and bills as one JSON document.")
 def command(
-    source: str, settings: tuple[tuple[str, Any], ...], design: str | None, table: str | None, as_json: bool
+    source: str,
+    plan: str | None,
+    settings: tuple[tuple[str, Any], ...],
+    design: str | None,
+    table: str | None,
+    as_json: bool,
 ) -> None:
     """Print what networks consist of and cost.
 
     Takes a plan, an instance whose lists leave one network, or designs without a workload (docs/designs.md), of which
-    the products that are named have a price.
+    the products that are named have a price. An instance and its plan have the lengths of cables, too.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
+    from coopt.plan.store import read_plan
     from coopt.report.csv_files import procurement_csv
     from coopt.report.networks import bill_report
     from coopt.report.terminal import rendered
@@ -40,7 +47,8 @@ def command(
 
     if table is not None:
         check_place(table, source)
-    found = bom(load(source, dict(settings)) if settings else source, design=design)
+    asked = load(source, dict(settings)) if settings else source
+    found = bom(asked, None if plan is None else read_plan(plan), design=design)
     if table is not None:
         write_text(table, procurement_csv(found))
         note(f"bill written to {table}")

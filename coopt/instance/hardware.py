@@ -146,6 +146,9 @@ class HbDomain(Entry):
         Price, Field(description="interconnect price for each GPU (USD); 0 where the server price holds it")
     ]
     w_per_gpu: Annotated[Watts, Field(description="interconnect power for each GPU (W); 0 where the server holds it")]
+    nics: Annotated[
+        tuple[str, ...], one_or_many, Field(description="NICs that its servers come with; not known if left out")
+    ] = ()
     gpus: Annotated[tuple[str, ...], one_or_many, Field(description="GPUs it is sold with; empty for any")] = ()
     racks: Annotated[float | None, Field(gt=0, le=1e6, description="racks one domain fills")] = None
     host_usd_per_gpu: Annotated[

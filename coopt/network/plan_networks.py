@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from typing import NamedTuple
 
 from coopt.instance.question import BILLED
-from coopt.instance.schema import Instance
+from coopt.instance.schema import BillKind, Instance, SwitchedKind
 from coopt.instance.variants import as_billed
 from coopt.network.family import Family, levels
 from coopt.network.parts import cost_of, racks
@@ -59,7 +61,16 @@ def design_of(family: Family, uplinks: int) -> Design:
     )
 
 
-def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
+class AnyToAny(NamedTuple):
+    """The cheapest network that joins any two GPUs at full bandwidth, and what the cheapest one costs that does so at
+    the oversubscription of a rail-only plan; None where the plan joins rails or is not oversubscribed."""
+
+    design: Design
+    cost: Cost
+    alike: Cost | None = None
+
+
+def any_to_any(instance: Instance, plan: Plan) -> AnyToAny | None:
     """The cheapest full-bisection flat Clos with the plan's HB domain and NICs, at the prices of the plan's bill.
 
     It has the same GPUs, so its iteration time is at most the plan's. None where the catalog has no such network, and
@@ -68,17 +79,35 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
     chosen, instance = plan.design, as_billed(instance)
     if chosen is None or plan.islands or plan.together is not None:
         return None
-    kind = BILLED[plan.objective.kind]
+    kind, ratio = BILLED[plan.objective.kind], chosen.fabric.oversubscription
+    full = _joining(instance, chosen, kind, ("clos",), 1.0, {chosen.fabric.nic.planes})
+    if full is None:
+        return None
+    apart = chosen.fabric.kind == "rail-only" and chosen.fabric.tiers > 1 and ratio > 1.0
+    ports = set(instance.network.nic_planes)
+    alike = _joining(instance, chosen, kind, ("rail-optimized", "clos"), ratio, ports) if apart else None
+    return AnyToAny(*full, alike=alike[1] if alike else None)
+
+
+def _joining(
+    instance: Instance,
+    chosen: Design,
+    kind: BillKind,
+    fabrics: tuple[SwitchedKind, ...],
+    ratio: float,
+    planes: Collection[int],
+) -> tuple[Design, Cost] | None:
+    """The cheapest network of some fabrics for the HB domains and NICs of a design, down to a ratio, on some planes."""
     objective = instance.objective.model_copy(update={"minimize": kind})
-    full = instance.network.model_copy(update={"fabrics": ("clos",), "oversubscription": 1.0, "max_tiers": 3})
+    full = instance.network.model_copy(update={"fabrics": fabrics, "oversubscription": ratio, "max_tiers": 3})
     fitting = [
         (replace(family, spare_domains=chosen.spare_domains), uplinks)
         for family in families(instance.model_copy(update={"network": full, "objective": objective}), (kind,))
         if (family.gpus, family.hb.name, family.active) == (chosen.gpus, chosen.hb_domain.name, chosen.hb_domain.active)
         and (family.nic.name, family.nics_per_gpu) == (chosen.fabric.nic.name, chosen.fabric.nic.per_gpu)
-        and (family.nic_planes, family.gpus_per_nic) == (chosen.fabric.nic.planes, chosen.fabric.nic.shared_by)
+        and (family.nic_planes in planes, family.gpus_per_nic) == (True, chosen.fabric.nic.shared_by)
         for uplinks in family.uplink_choices
-        if family.slowdown(uplinks) * family.pod_ratio == 1.0
+        if family.slowdown(uplinks) * family.pod_ratio <= ratio
     ]
     priced = [(design_of(family, uplinks), cost_of(instance, family, uplinks)) for family, uplinks in fitting]
     return min(priced, key=lambda pair: pair[1].of(kind), default=None)

@@ -88,12 +88,14 @@ class BilledNetwork(Record):
     """A network with its bill: USD to buy, W to run. `unpriced` lists what no price is known of, in words.
 
     `pair_share` is the least share of their uplinks that two leaves of a pod can use between them; None where
-    it was not counted.
+    it was not counted. Lines of HB domains count GPUs, of which one domain has `domain_gpus`; 0 where none is named.
     """
 
     name: str
     fabric: str
     gpus: int
+    hb_domain: str = ""
+    domain_gpus: int = 0
     tier: tuple[BilledTier, ...]
     pair_share: float | None = None
     items: tuple[Item, ...]

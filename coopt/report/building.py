@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
@@ -36,25 +37,45 @@ def _order_notes(instance: Instance, design: Design, halls: Sequence[PlacedOptic
 
 
 def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """Which switches have fewer cages than modules in the bill, so that these are to be ordered as twin-port ones."""
+    """Which switches have fewer cages than modules in the bill, and whether modules that fill a cage would fit."""
     fabric, network = design.fabric, instance.network
     rates = {nic.name: nic.gbit_s / fabric.nic.planes for nic in network.nics}
     known = {optic.name: optic for optic in network.optics}
     rate = rates.get(fabric.nic.name, 0.0)
-    single = [tier for tier in fabric.tier if tier.optic in known and known[tier.optic].gbit_s == rate]
-    for name in fabric.switch_names:
+    told = set()
+    for tier, above in zip_longest(fabric.tier, fabric.tier[1:]):
+        name = tier.switch or fabric.switch.name
         way = next((one for one in network.switch_ways if (one.name, one.port_gbit_s) == (name, rate)), None)
-        own = [tier for tier in single if (tier.switch or fabric.switch.name) == name]
-        if way is None or not own:
+        optics = [known.get(one.optic) for one in (tier, above) if one]
+        if way is None or name in told or any(optic is None or not optic.links_of(rate) for optic in optics):
             continue
-        used = max(_ports_in_use(tier, fabric.tiers) for tier in own)
-        cages = way.cages or int(way.radix * rate / way.cage_gbit_s)
-        if used > cages:
-            yield (
-                f"The bill has a module for each port in use, and a {way.name} has room for "
-                f"{words.count(cages)}: order modules of {way.cage_gbit_s:g} Gbit/s that serve "
-                f"{way.cage_gbit_s / rate:g} ports each."
-            )
+        used = [_ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch, tier.uplinks_per_switch]
+        ports = [(number, optic) for number, optic in zip(used, optics, strict=False) if optic]
+        cages, whole = way.cages or int(way.radix * rate / way.cage_gbit_s), int(way.cage_gbit_s / rate)
+        modules = sum(-(-number // optic.links_of(rate)) for number, optic in ports)
+        if modules > cages:
+            told.add(name)
+            yield too_many_modules(way, tier.level, modules, cages, whole, ports)
+
+
+def too_many_modules(
+    way: Switch, level: int, modules: int, cages: int, whole: int, ports: Sequence[tuple[int, Optic]]
+) -> str:
+    """What to order in place of modules for which a switch has no room; modules of a cage serve `whole` ports each."""
+    of_kind = Counter[str]()
+    for number, optic in ports:
+        of_kind[optic.name] += number
+    filled = sum(-(-number // whole) for number in of_kind.values())
+    room = f"a {way.name} of tier {level} has room for {words.count(cages)}"
+    larger = f"modules of {way.cage_gbit_s:g} Gbit/s that serve {words.counted(whole, 'port')} each"
+    if filled <= cages:
+        return (
+            f"The bill has {words.count(modules)} modules where {room}: order {larger}, {words.count(filled)} of them."
+        )
+    return (
+        f"The bill has {words.count(modules)} modules where {room}, and {larger} would still be {words.count(filled)}: "
+        "links of its two sides share no module. Keep some ports free (margin.ports) to build it."
+    )
 
 
 def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
@@ -137,11 +158,40 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
         yield f"As many GPUs train in every {domain.name}{why}; " + (
             f"filled unevenly, {less} might do." if why else f"with network.domain_fill = 'any' {less} may do."
         )
+    yield from _empty_ports(instance, fabric)
+    yield from _adapter_notes(instance, design)
+    if design.spare_domains and fabric.tiers:
+        yield (
+            "Domains that stand by have no switch ports: each takes the links of the domain that it stands in for, by "
+            "a patch panel or by hand, and availability.restart_s has to hold that time."
+        )
     if fabric.kind == "rail-only" and fabric.tiers:
         yield (
             "No switch joins two rails: traffic between ranks of a domain passes through that domain, and storage "
             "needs a network of its own."
         )
+
+
+def _empty_ports(instance: Instance, fabric: Fabric) -> Iterator[str]:
+    """Which switches above the leaves use less than half of their ports, so that links to all of them are alike."""
+    network = instance.network
+    rate = next((nic.gbit_s / fabric.nic.planes for nic in network.nics if nic.name == fabric.nic.name), 0.0)
+    for tier in fabric.tier[1:] if network.bundles == "even" else ():
+        name, used = tier.switch or fabric.switch.name, tier.down_ports + tier.uplinks_per_switch
+        radix = next((way.radix for way in network.switch_ways if (way.name, way.port_gbit_s) == (name, rate)), 0)
+        if 2 * used < radix and tier.switches > fabric.planes:
+            yield (
+                f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use {used} of {radix} ports each, "
+                "so that every switch below has as many links to each; with network.bundles = 'any' fewer may do."
+            )
+
+
+def _adapter_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """Which NICs are not those that servers come with."""
+    domain = next((one for one in instance.network.hb_domains if one.name == design.hb_domain.name), None)
+    nic = design.fabric.nic.name
+    if domain is not None and design.fabric.tiers and domain.nics and nic not in domain.nics:
+        yield f"{domain.name} comes with {words.alternatives(domain.nics)}, not with {nic}: ask for such servers first."
 
 
 def rail_notes(designs: Sequence[Design]) -> Iterator[str]:

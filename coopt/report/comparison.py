@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.network.plan_networks import AnyToAny
 from coopt.plan.difference import Difference, Value, ValueChange
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
@@ -25,7 +26,7 @@ STOPS = {
 }
 
 
-def saving_tables(design: Design, cost: Cost, baseline: tuple[Design, Cost] | None) -> Iterator[RenderableType]:
+def saving_tables(design: Design, cost: Cost, baseline: AnyToAny | None) -> Iterator[RenderableType]:
     """What the plan saves in a sentence, and in a table where there is something to compare."""
     yield saving_sentences(design, cost, baseline)
     if design.fabric.tiers and baseline is not None:
@@ -33,18 +34,19 @@ def saving_tables(design: Design, cost: Cost, baseline: tuple[Design, Cost] | No
         yield saving_table(design, cost, baseline)
 
 
-def saving_sentences(design: Design, cost: Cost, baseline: tuple[Design, Cost] | None) -> str:
+def saving_sentences(design: Design, cost: Cost, baseline: AnyToAny | None) -> str:
     """What the plan saves, or why that is not stated."""
     if design.fabric.tiers == 0:
         return ALONE
     if baseline is None:
         return NO_BASELINE
-    return " ".join(filter(None, (saving_sentence(cost, baseline[1]), network_sentence(cost, baseline[1]))))
+    told = (saving_sentence(cost, baseline.cost), alike_sentence(cost, baseline), network_sentence(cost, baseline.cost))
+    return " ".join(filter(None, told))
 
 
-def saving_table(design: Design, cost: Cost, baseline: tuple[Design, Cost]) -> FigureTable:
+def saving_table(design: Design, cost: Cost, baseline: AnyToAny) -> FigureTable:
     """Purchase and power of both, and their difference."""
-    reference, reference_cost = baseline
+    reference, reference_cost = baseline.design, baseline.cost
     rows = [
         ("any-to-any", _network(reference), words.exact(reference_cost.capex_usd), words.exact(reference_cost.power_w)),
         ("this plan", _network(design), words.exact(cost.capex_usd), words.exact(cost.power_w)),
@@ -73,6 +75,17 @@ def saving_sentence(cost: Cost, baseline_cost: Cost) -> str:
     else:
         outcome = f"{_saves(usd)} {spent} and {_saves(w)} {drawn}"
     return f"Against the cheapest any-to-any network of full bandwidth, this plan {outcome}."
+
+
+def alike_sentence(cost: Cost, baseline: AnyToAny) -> str:
+    """What joining rails would take at the plan's oversubscription; empty where the plan joins them, or has none."""
+    if baseline.alike is None:
+        return ""
+    usd = baseline.alike.capex_usd - cost.capex_usd
+    if usd == 0:
+        return "With the same oversubscription, one costs the same."
+    change = "more" if usd > 0 else "less"
+    return f"With the same oversubscription, one costs {words.money(abs(usd))}{_share(usd, cost.capex_usd)} {change}."
 
 
 def network_sentence(cost: Cost, baseline_cost: Cost) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
@@ -79,25 +79,31 @@ def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[
 def procurement_csv(bill: NetworksBill) -> str:
     """One line for each item of each network, in the order in which one buys; those of everything have no network.
 
+    HB domains are bought whole, whatever a plan counts them by.
+
     Cables by length follow their network, and what is not counted the whole; both at 0, for want of a price.
     """
     rows: list[tuple[object, ...]] = []
+    sizes = {network.hb_domain: network.domain_gpus for network in bill.networks if network.domain_gpus}
     for network in bill.networks:
-        rows += (_bought(item, network.name) for item in network.items)
+        rows += (_bought(item, network.name, sizes) for item in network.items)
         rows += (
             (f"{cable.length_m} m", f"{CABLE} below tier {tier.level}", cable.count, 0.0, 0.0, 0.0, 0.0, network.name)
             for tier in network.tier
             for cable in tier.cables
         )
     if len(bill.networks) > 1:
-        rows += (_bought(item, "") for item in bill.items)
+        rows += (_bought(item, "", sizes) for item in bill.items)
     rows += ((what, "not counted", 0, 0.0, 0.0, 0.0, 0.0, "") for what in bill.not_counted)
     return _csv(PROCUREMENT_COLUMNS, rows)
 
 
-def _bought(item: Item, network: str) -> tuple[object, ...]:
+def _bought(item: Item, network: str, sizes: Mapping[str, int]) -> tuple[object, ...]:
     words = f"spare {DESCRIPTIONS[item.kind]}" if item.spare else DESCRIPTIONS[item.kind]
-    return item.item, words, item.count, item.unit_usd, item.usd, item.unit_w, item.w, network
+    each = sizes.get(item.item, 1) if item.kind == "hb" else 1
+    if each > 1:
+        words = f"HB domain of {each} GPUs: interconnect, and its servers where these are counted"
+    return item.item, words, item.count // each, item.unit_usd * each, item.usd, item.unit_w * each, item.w, network
 
 
 def links_csv(routing: Routing) -> str:

@@ -235,6 +235,21 @@ def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
                 yield f"Training {workload.name} takes {years:.3g} years for {spoken(workload.needed_tokens)} tokens."
 
 
+LITTLE = 0.8
+"""A share of the time that trains, below which a plan says so first."""
+
+
+def _standing_still(plan: Plan) -> Iterator[str]:
+    """Which workloads train for little of the time, where no bound on days counts that."""
+    for name in dict.fromkeys(run.name for run in plan.runs):
+        least = min((run.uptime.goodput for run in plan.runs if run.name == name and run.uptime), default=1.0)
+        if least < LITTLE:
+            yield (
+                f"With its interruptions, {name} trains for {words.percent(least)} of the time: train_days with "
+                "train_tokens finds the spares and the network that training in time takes."
+            )
+
+
 def _by_law(instance: Instance) -> Iterator[str]:
     """What a scaling law says of workloads whose tokens follow from it, and which size is best for their compute."""
     for workload in instance.workload:
@@ -260,6 +275,7 @@ def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
     yield from study_notes(instance, networks_of(plan))
     yield from _power_left_out(instance, plan)
     yield from _long_runs(instance, plan)
+    yield from _standing_still(plan)
     yield from _by_law(instance)
     for known in dict.fromkeys(known for workload in instance.workload for known in workload.options.evidence):
         names = [workload.name for workload in instance.workload if known in workload.options.evidence]

@@ -156,13 +156,13 @@ def _time(workload: FaultedWorkload) -> str:
 
 def _spares(faults: Faults) -> str:
     spares = faults.spares
-    domain = f"One spare domain, with GPUs, NICs and optics, costs {words.money(spares.spare_domain_usd)}."
+    domain = (
+        f"One spare domain, with GPUs and NICs, costs {words.money(spares.spare_domain_usd)}; it has no switch ports "
+        "of its own and takes the links of the one that it stands in for, by a patch panel or by hand."
+    )
     kept = [f"{words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain"] if spares.survives_gpu else []
     if spares.domains_standing_by:
         kept.append(f"{words.counted(spares.domains_standing_by, 'domain')} standing by")
     if kept:
         return f"Spares: {', '.join(kept)}. {domain}"
-    replacements = (
-        f"{words.counted(spares.same_rank_gpus, 'GPU')}, one of each rank, that can be patched into any domain"
-    )
-    return f"Spares: none. To replace any one GPU it takes {replacements}, or a spare domain. {domain}"
+    return f"Spares: none. Training waits for a GPU that fails until it is repaired, or takes a spare domain. {domain}"

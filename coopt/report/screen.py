@@ -10,6 +10,7 @@ from rich.text import Text
 
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import network_of
+from coopt.network.plan_networks import AnyToAny
 from coopt.plan.couplings import Part
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
@@ -17,7 +18,7 @@ from coopt.plan.margins import plan_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.building import order_notes, rail_notes
-from coopt.report.comparison import rivals_sentence, runners_tables, saving_sentence
+from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
 from coopt.report.parts import degrees, schedule, split, tco_sentence, tiers_of, trained_text, uptime_text
 from coopt.report.proof import claim_text
 from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note, tp_across
@@ -29,7 +30,7 @@ MOST_LINES, MOST_BOUNDS = 8, 3
 
 
 def plan_screen(
-    instance: Instance, plan: Plan, baseline: tuple[Design, Cost] | None = None, without_margin: float | None = None
+    instance: Instance, plan: Plan, baseline: AnyToAny | None = None, without_margin: float | None = None
 ) -> Iterator[RenderableType]:
     """A plan of any kind of question in at most 40 lines of 80 columns; `plan_report` has the rest."""
     yield Text(headline(instance, plan), style="bold")
@@ -151,7 +152,7 @@ def _short(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence
         yield f"  and {words.count(len(rows) - MOST_LINES)} more with more slack"
 
 
-def _bill(plan: Plan, cost: Cost, baseline: tuple[Design, Cost] | None) -> Iterator[RenderableType]:
+def _bill(plan: Plan, cost: Cost, baseline: AnyToAny | None) -> Iterator[RenderableType]:
     """The bill by phase, by product, or by kind where products are many; what full bandwidth would cost more."""
     rows: list[tuple[str, ...]]
     if plan.couplings.growth:
@@ -172,7 +173,7 @@ def _bill(plan: Plan, cost: Cost, baseline: tuple[Design, Cost] | None) -> Itera
     total = ("total", "", "", _whole(cost.capex_usd), _whole(cost.power_w))
     yield figures("", ("Bill", "kind"), ("count", "$", "W"), rows, total=total, compact=True)
     if baseline is not None and plan.design is not None and plan.design.fabric.tiers:
-        yield saving_sentence(cost, baseline[1])
+        yield " ".join(filter(None, (saving_sentence(cost, baseline.cost), alike_sentence(cost, baseline))))
 
 
 def _kind_line(kind: str, items: list[Item]) -> tuple[str, str, str, str, str]:

@@ -8,16 +8,17 @@ from typing import Any
 from coopt.fabric.bills import designs_bill
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
-from coopt.instance.files import load
+from coopt.instance.files import instance_of, load
 from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_toml
-from coopt.network.halls import network_hall
+from coopt.network.halls import NetworkHall, network_hall
+from coopt.network.part_networks import part_network
 from coopt.network.plan_networks import design_of
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
 from coopt.plan.parts import Cost, Design, ItemKind
 from coopt.plan.schema import Part, Plan
-from coopt.plan.store import read_plan
+from coopt.plan.store import check_same_question, decided, read_plan
 from coopt.solving.evaluate import cheapest_design, open_design
 
 COUNTED_AS: dict[ItemKind, str] = {
@@ -28,7 +29,6 @@ COUNTED_AS: dict[ItemKind, str] = {
     "optics": "optics",
 }
 NEVER_COUNTED = (
-    "servers, unless objective.include lists host",
     "racks, power distribution and cooling",
     "installation, support, freight and spare parts",
     "storage, in-band and out-of-band networks",
@@ -36,13 +36,15 @@ NEVER_COUNTED = (
 """What a cluster takes besides the lines of a plan."""
 
 
-def bom(source: str | Path | Instance | Plan, *, design: str | None = None) -> NetworksBill:
+def bom(source: str | Path | Instance | Plan, plan: Plan | None = None, *, design: str | None = None) -> NetworksBill:
     """Counts and bill of networks, without training on them.
 
     Parameters
     ----------
     source
         A plan, an instance whose lists leave one network, or a file of either or of designs (docs/designs.md).
+    plan
+        A plan of the instance, whose networks are billed: with the lengths of their cables, where a hall is known.
     design
         The id of one design of several.
 
@@ -64,6 +66,12 @@ def bom(source: str | Path | Instance | Plan, *, design: str | None = None) -> N
     >>> [tier.switches for tier in bill.networks[0].tier]
     [32, 16]
     """
+    if plan is not None:
+        if isinstance(source, Plan):
+            raise InstanceError("bom: two plans are given, needs an instance and one plan")
+        question, chosen = decided(instance_of(source), plan)
+        check_same_question(question, chosen)
+        return _plan_bill(chosen, question)
     if isinstance(source, Plan):
         found: Instance | Plan = source
     elif isinstance(source, Instance):
@@ -100,19 +108,29 @@ def _instance_bill(instance: Instance) -> NetworksBill:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, None)
     bare = _network("network", design_of(family, uplinks), cost)
-    if (hall := network_hall(instance, family, uplinks)) is not None:
-        lengths = [tuple(CableLength(length_m=m, count=n) for m, n in sorted(cables.items())) for cables in hall.cables]
-        tiers = zip(bare.tier, lengths, strict=True)
-        bare = bare.model_copy(update={"tier": tuple(t.model_copy(update={"cables": each}) for t, each in tiers)})
-    return _together(instance.name, (bare,), cost)
+    return _together(instance.name, (_with_cables(bare, network_hall(instance, family, uplinks)),), cost, instance)
 
 
-def _plan_bill(plan: Plan) -> NetworksBill:
+def _with_cables(bare: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
+    """The network with its cables by length, where its racks are known."""
+    if hall is None:
+        return bare
+    lengths = [tuple(CableLength(length_m=m, count=n) for m, n in sorted(cables.items())) for cables in hall.cables]
+    tiers = zip(bare.tier, lengths, strict=True)
+    return bare.model_copy(update={"tier": tuple(t.model_copy(update={"cables": each}) for t, each in tiers)})
+
+
+def _plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     """The bill of each part, and that of everything with what couples the parts."""
     name = plan.instance.name
     if plan.cost is None:
         raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    return _together(name, tuple(_part(part) for part in plan.parts), plan.cost)
+    networks = [_part(part) for part in plan.parts]
+    for n, part in enumerate(plan.parts if instance is not None else ()):
+        if instance is not None and part.design is not None:
+            found = part_network(instance, plan, "bom", part.name)
+            networks[n] = _with_cables(networks[n], network_hall(found.question, found.family, found.uplinks))
+    return _together(name, tuple(networks), plan.cost, instance)
 
 
 def _part(part: Part) -> BilledNetwork:
@@ -123,6 +141,8 @@ def _part(part: Part) -> BilledNetwork:
         name=part.name,
         fabric="direct",
         gpus=part.links.gpus + part.links.spare_gpus,
+        hb_domain=part.links.hb_domain.name,
+        domain_gpus=part.links.hb_domain.size,
         tier=(),
         **_sums(part.cost),
     )
@@ -134,6 +154,8 @@ def _network(name: str, design: Design, cost: Cost | None) -> BilledNetwork:
         name=name,
         fabric=fabric.kind if fabric.tiers else "none",
         gpus=design.gpus + design.spare_gpus,
+        hb_domain=design.hb_domain.name,
+        domain_gpus=design.hb_domain.size,
         tier=tuple(
             BilledTier(
                 level=tier.level,
@@ -157,9 +179,15 @@ def _sums(cost: Cost | None) -> dict[str, Any]:
     return {"items": cost.items, "usd": cost.capex_usd, "w": cost.power_w}
 
 
-def _together(name: str, networks: tuple[BilledNetwork, ...], cost: Cost) -> NetworksBill:
+def _together(
+    name: str, networks: tuple[BilledNetwork, ...], cost: Cost, instance: Instance | None = None
+) -> NetworksBill:
     kinds = {item.kind for item in cost.items}
     not_counted = [noun for kind, noun in COUNTED_AS.items() if kind not in kinds]
+    if instance is None:
+        not_counted.append("servers, unless objective.include of the instance lists host")
+    elif "host" not in instance.objective.include:
+        not_counted.append("servers")
     return NetworksBill(
         name=name,
         networks=networks,

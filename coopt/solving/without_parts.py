@@ -162,7 +162,7 @@ def _remedy(family: Family, loss: Loss, effect: str) -> str:
     if effect == "none":
         return "none needed"
     if loss.forwarded:
-        return "forwarded through other GPUs of the domain" + (", on other rails" if family.planes > 1 else "")
+        return "forwarded evenly through other GPUs of the domain" + (", on other rails" if family.planes > 1 else "")
     return "spread over the links that are left"
 
 
@@ -203,8 +203,6 @@ def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> F
 
 
 def _domain_usd(instance: Instance, family: Family) -> float:
-    """One domain more: GPUs, their HB interconnect, NICs and the optics of their links; switch ports not counted."""
+    """One domain more, as bills have them: GPUs, their HB interconnect and NICs; it takes the links of another one."""
     nics = family.nics_per_gpu / family.gpus_per_nic if family.tiers else 0
-    optics = 2 * family.nic_planes / family.per_module[0] * family.optics[0].usd if family.tiers else 0.0
-    each = instance.cluster.gpu.usd + family.hb.usd_per_gpu + nics * (family.nic.usd + optics)
-    return family.hb.size * each
+    return family.hb.size * (instance.cluster.gpu.usd + family.hb.usd_per_gpu + nics * family.nic.usd)

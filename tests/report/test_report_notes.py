@@ -9,8 +9,10 @@ import pytest
 
 import coopt
 from coopt.instance.catalog import find
+from coopt.instance.hardware import Optic, Switch
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import any_to_any
+from coopt.report.building import too_many_modules
 from coopt.report.comparison import network_sentence
 from coopt.report.plan import plan_report
 from coopt.report.remarks import first_sentences, notes, study_notes
@@ -35,7 +37,7 @@ def test_what_counts_and_what_does_not() -> None:
 def test_a_box_with_fewer_cages_than_modules_is_named() -> None:
     box = {**switch(8, 900), "port_gbit_s": 800, "modes": [{"radix": 16, "port_gbit_s": 400}]}
     changes = {"cluster__gpus": 256, "network__switches": [box], "network__hb_domains": "hgx-h100-8"}
-    said = "has room for 8: order modules of 800 Gbit/s"
+    said = "has room for 8: order modules of 800 Gbit/s that serve 2 ports each"
     assert said in text(**changes, network__fabrics="clos", workload__0__max_iteration_time_s=10.0)
     assert "has room for" not in text(network__hb_domains="hgx-h100-8")
 
@@ -43,10 +45,33 @@ def test_a_box_with_fewer_cages_than_modules_is_named() -> None:
 def test_a_box_of_twin_ports_is_named() -> None:
     changes = {"cluster__gpus": 512, "network__hb_domains": "hgx-h100-8", "workload__0__max_iteration_time_s": 10.0}
     found = text(**changes, network__switches="qm9700", network__fabrics="rail-only")
-    assert "a module for each port in use, and a qm9700 has room for 32" in found
-    assert "order modules of 800 Gbit/s that serve 2 ports each" in found
+    assert "modules where a qm9700 of tier 1 has room for 32: order modules of 800 Gbit/s that serve 2 ports" in found
     with pytest.raises(ValueError, match="cages = 3: needs a divisor of radix = 8"):
         ask(network__switches=[switch(8, 1) | {"cages": 3}])
+
+
+def test_modules_of_both_sides_of_a_leaf_are_counted_in_whole_cages() -> None:
+    """Three links down and one up take two and one cage of two ports each, of which a box has two."""
+    optics = [
+        {"name": "near", "gbit_s": 400, "reach_m": 60, "usd": 1, "w": 1},
+        {"name": "far", "gbit_s": 400, "reach_m": 500, "usd": 1000, "w": 1},
+    ]
+    known = {optic["name"]: Optic.model_validate(optic) for optic in optics}
+    box = Switch.model_validate(switch(4, 900) | {"cages": 2})
+    sides = [(3, known["near"]), (1, known["far"])]
+    assert "would still be 3: links of its two sides share no module" in too_many_modules(box, 1, 4, 2, 2, sides)
+    alike = [(3, known["near"]), (1, known["near"])]
+    assert "order modules of 800 Gbit/s that serve 2 ports each, 2 of them" in too_many_modules(box, 1, 4, 2, 2, alike)
+
+
+def test_modules_that_break_out_are_counted_too() -> None:
+    """A leaf of 512 ports of 200G, whose 64 cages take 1.6T, cannot take modules of 800G alone."""
+    changes = {"cluster__gpu": "gb200", "cluster__gpus": 576, "network__hb_domains": "gb200-nvl72"}
+    changes |= {"network__nics": "cx8-800g", "network__nic_planes": 4, "network__switches": "102t"}
+    changes |= {"network__optics": "800g-dr4", "network__fabrics": "clos", "network__oversubscription": 1.0}
+    changes |= {"workload__0__global_batch": 576, "workload__0__max_iteration_time_s": 10.0}
+    found = text(**changes)
+    assert "where a 102t of tier 1 has room for 64: order modules of 1600 Gbit/s that serve 8 ports each" in found
 
 
 def test_the_hall_is_told_with_cables_that_are_too_long_for_their_optics() -> None:
@@ -157,7 +182,7 @@ def test_switches_and_optics_are_compared_alone() -> None:
     baseline = any_to_any(instance, plan)
     assert baseline is not None
     assert plan.cost is not None
-    sentence = network_sentence(plan.cost, baseline[1])
+    sentence = network_sentence(plan.cost, baseline.cost)
     assert sentence == "Switches and optics alone cost $35.8 M against $94.3 M, 62.1% less."
     assert network_sentence(plan.cost, plan.cost) == ""
 

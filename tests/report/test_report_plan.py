@@ -125,7 +125,7 @@ def test_measures_carry_their_unit(value, unit, text):
 
 
 def test_the_saving_is_in_dollars_watts_and_percent(plan, baseline):
-    assert saving_sentence(plan.cost, baseline[1]) == (
+    assert saving_sentence(plan.cost, baseline.cost) == (
         "Against the cheapest any-to-any network of full bandwidth, "
         "this plan saves $58.5 M (38.3%) and 1.46 MW (38.5%)."
     )

@@ -10,9 +10,9 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.halls import network_hall
 from coopt.network.part_networks import family_of_plan
-from coopt.network.plan_networks import any_to_any
+from coopt.network.plan_networks import AnyToAny, any_to_any
 from coopt.network.plane_wires import rails_of
-from coopt.plan.schema import Cost, Design, Plan, WorkloadPlan
+from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.building import hall_sentences
 from coopt.report.fabrics.excerpts import domain_drawing, hall_drawing, plane_drawing, pod_drawing
@@ -160,7 +160,7 @@ class TrafficMap:
 class Evidence:
     """Empty where one HB domain needs no network; no `baseline` where the catalog has none."""
 
-    baseline: tuple[Design, Cost] | None
+    baseline: AnyToAny | None
     pictures: tuple[Picture, ...]
     maps: tuple[TrafficMap, ...]
 
