@@ -144,7 +144,7 @@ def multipliers_of(model: pyo.ConcreteModel) -> pyo.ComponentMap:
     for name, value in (options(gap=0.0, threads=1) | {"presolve": "on"}).items():
         _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
     _checked(h.passModel(lp), "model")
-    h.run()
+    run_apart(h)
     assert h.getModelStatus() == highspy.HighsModelStatus.kOptimal, "the model has a solution"
     rows = model.component_data_objects(pyo.Constraint, active=True)
     return pyo.ComponentMap(zip(rows, h.getSolution().row_dual, strict=True))
@@ -156,8 +156,16 @@ def solved(lp: highspy.HighsLp) -> Any:
     for name, value in (("threads", 1), ("presolve", "off")):
         h.setOptionValue(name, value)
     h.passModel(lp)
-    h.run()
+    run_apart(h)
     return h
+
+
+def run_apart(h: QuietHighs) -> None:
+    """Run HiGHS in a thread of its own: in each thread it keeps the number of threads of the first search, which may be
+    somebody else's, and refuses another."""
+    apart = threading.Thread(target=h.run)
+    apart.start()
+    apart.join()
 
 
 def version() -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import threading
 
+import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from coopt.solving.highs import PROBING, options, solve, version
+from coopt.solving.highs import PROBING, options, solve, solved, version
 from formulations.shared import UPLINKS, SharedData, add_uplinks_demanded, build
 
 SETTINGS = options(gap=0.0, threads=1)
@@ -112,3 +114,29 @@ def test_the_optimum_that_presolve_loses_is_found() -> None:
 def test_presolve_still_loses_it_with_and_without_probing(rules_off: int) -> None:
     asked = {**SETTINGS, "presolve": "on", "presolve_rule_off": rules_off}
     assert solve(lost_by_presolve(), time_limit_s=10, settings=asked).value == 1
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_linear_programs_are_solved_after_somebody_else_ran_highs(threads: int) -> None:
+    """HiGHS keeps the number of threads of the first search of a thread; each case runs in one that is new."""
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = 1, 1
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.ones(1), np.zeros(1), np.full(1, 9.0)
+    lp.row_lower_, lp.row_upper_ = np.full(1, 2.0), np.full(1, np.inf)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_ = np.array([0, 1], dtype=np.int32), np.zeros(1, dtype=np.int32)
+    lp.a_matrix_.value_ = np.ones(1)
+    found: list[float] = []
+
+    def run() -> None:
+        foreign = highspy.Highs()
+        for name, value in (("output_flag", False), ("threads", threads)):
+            foreign.setOptionValue(name, value)
+        foreign.passModel(lp)
+        foreign.run()
+        found.append(solved(lp).getInfo().objective_function_value)
+
+    alone = threading.Thread(target=run)
+    alone.start()
+    alone.join()
+    assert found == [2.0]

@@ -18,7 +18,7 @@ from coopt.network.parts import cost_of, price, resources, within_limits
 from coopt.perf.mapping import Floats, Ints
 from coopt.solving.arrays import SharedProblem
 from coopt.solving.days import interrupted_paces
-from coopt.solving.highs import QuietHighs, linear_program, options
+from coopt.solving.highs import QuietHighs, linear_program, options, run_apart
 from formulations.shared import FRONT, build, spines_at
 
 ROUNDING = 1e-9
@@ -160,7 +160,7 @@ class Certifier:
         self._least[changed] = fewest[changed]
         zeros, upper = np.zeros(len(possible)), possible.astype(np.float64)
         self._highs.changeColsBounds(len(possible), self._built, zeros, upper)
-        self._highs.run()
+        run_apart(self._highs)
         self.solves += 1
         status = self._highs.getModelStatus()
         assert status == highspy.HighsModelStatus.kOptimal, self._highs.modelStatusToString(status)
