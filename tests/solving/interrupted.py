@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +15,12 @@ from coopt.instance.availability import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
+from coopt.network.space import families
 from coopt.verifier.parts.layouts import SwitchLevel
 from coopt.verifier.parts.outages import outages_of
 from coopt.verifier.parts.space import DesignFamily, NetworkGear
 from coopt.verifier.parts.uptime import uptime_of
+from tests.solving.oracle import every_design, every_mapping, fastest_s
 
 ITERATIONS = 1e6
 
@@ -69,3 +72,21 @@ def _counted(family: Family, uplinks: int) -> tuple[DesignFamily, list[SwitchLev
     gear = NetworkGear(family.fabric, family.nic, family.nics_per_gpu, family.switch, family.discipline, *nics)
     there = DesignFamily(family.gpus, family.hb, family.active, gear if family.tiers else None, 0, family.spare_domains)
     return there, [SwitchLevel(level.switches, level.links) for level in levels(family, uplinks)]
+
+
+def networks(instance: Instance) -> Iterator[tuple[Family, int]]:
+    """Every network with every number of uplinks; of NICs with several ports those that share modules as listed."""
+    if instance.network.nic_planes == (1,):
+        yield from every_design(instance)
+    else:
+        yield from ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
+
+
+def least_s(instance: Instance, family: Family, uplinks: int, workload: Workload) -> float:
+    """What an iteration of the fastest mapping takes, on average where days are bound."""
+    gpu, context = instance.cluster.gpu, context_of(family)
+    if not workload.calendar:
+        return fastest_s(workload, gpu, family, uplinks)
+    assert instance.availability is not None
+    pool = every_mapping(workload, gpu, family.hb, context.site, context.discipline)
+    return least_mean_s(instance.availability, pool, family, uplinks)

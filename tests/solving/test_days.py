@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.columns.context import context_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
-from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
-from coopt.network.space import families
 from coopt.report.robust import faults_report
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
@@ -27,8 +23,8 @@ from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
 from tests.conftest import ask, example_count, question, switch
-from tests.solving.interrupted import ITERATIONS, failures, in_days, least_mean_s, promised
-from tests.solving.oracle import every_design, every_mapping, fastest_s, instances
+from tests.solving.interrupted import ITERATIONS, failures, in_days, least_s, networks, promised
+from tests.solving.oracle import fastest_s, instances
 from tests.solving.plane_questions import planar
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -49,17 +45,11 @@ def interrupted(draw: st.DrawFn) -> Instance:
 
 def in_time(instance: Instance, family: Family, uplinks: int) -> bool:
     """Whether every workload is in time with its interruptions."""
-    return all(_in_time(instance, family, uplinks, work) for work in instance.workload)
-
-
-def _in_time(instance: Instance, family: Family, uplinks: int, work: Workload) -> bool:
-    gpu, context = instance.cluster.gpu, context_of(family)
-    if not work.calendar:
-        return fastest_s(work, gpu, family, uplinks) <= work.bound_s
-    assert instance.availability is not None
-    pool = every_mapping(work, gpu, family.hb, context.site, context.discipline)
-    mean_s = least_mean_s(instance.availability, pool, family, uplinks)
-    return mean_s <= work.bound_s * promised(instance, family, uplinks, work)
+    return all(
+        least_s(instance, family, uplinks, work)
+        <= work.bound_s * (promised(instance, family, uplinks, work) if work.calendar else 1.0)
+        for work in instance.workload
+    )
 
 
 def enumerated(instance: Instance) -> float:
@@ -67,7 +57,7 @@ def enumerated(instance: Instance) -> float:
     found = math.inf
     assert instance.availability is not None
     few = list(instance.availability.spares)[:40] + list(instance.availability.spares)[-1:]
-    for family, uplinks in _networks(instance):
+    for family, uplinks in networks(instance):
         if not all(
             fastest_s(work, instance.cluster.gpu, family, uplinks) <= work.bound_s for work in instance.workload
         ):
@@ -81,14 +71,6 @@ def enumerated(instance: Instance) -> float:
             if within_limits(instance, with_spares, cost) and in_time(instance, with_spares, uplinks):
                 found = value
     return found
-
-
-def _networks(instance: Instance) -> Iterator[tuple[Family, int]]:
-    """Every network with every number of uplinks; of NICs with several ports those that share modules as listed."""
-    if instance.network.nic_planes == (1,):
-        yield from every_design(instance)
-    else:
-        yield from ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
 
 
 @settings(slow, max_examples=example_count(200, usual=13))

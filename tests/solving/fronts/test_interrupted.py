@@ -20,8 +20,7 @@ from coopt.network.parts import cost_of, within_limits
 from coopt.solving.fronts.choice import evenly
 from tests.conftest import example_count
 from tests.solving.fronts.test_sweep import EVERY, as_plan, pairs
-from tests.solving.interrupted import promised
-from tests.solving.oracle import every_design, fastest_s
+from tests.solving.interrupted import least_s, networks, promised
 from tests.solving.test_days import days, interrupted, slow
 
 
@@ -31,8 +30,8 @@ def enumerated(instance: Instance, slowest: float) -> list[tuple[float, float]]:
     asked = instance.availability
     assert asked is not None
     designs = []
-    for family, uplinks in every_design(instance):
-        times = [fastest_s(one, instance.cluster.gpu, family, uplinks) for one in instance.workload]
+    for family, uplinks in networks(instance):
+        times = [least_s(instance, family, uplinks, one) for one in instance.workload]
         if any(time_s > slowest * one.bound_s for time_s, one in zip(times, instance.workload, strict=True)):
             continue
         for spares in islice(asked.spares, 4):
