@@ -34,6 +34,7 @@ def _order_notes(instance: Instance, design: Design, halls: Sequence[PlacedOptic
     yield from _lane_notes(instance, design)
     yield from _reach_notes(halls)
     yield from _module_notes(instance, design)
+    yield from _splitting_notes(instance, design)
 
 
 def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
@@ -78,6 +79,22 @@ def too_many_modules(
     )
 
 
+def _splitting_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """That modules which break out take cables or panels which split their fibres."""
+    known = {optic.name: optic for optic in instance.network.optics}
+    nics = {nic.name: nic for nic in instance.network.nics}
+    nic = nics.get(design.fabric.nic.name)
+    rate = nic.gbit_s / design.fabric.nic.planes if nic else 0.0
+    counts = {
+        tier.optic: known[tier.optic].links_of(rate)
+        for tier in design.fabric.tier
+        if rate and tier.optic in known and known[tier.optic].links_of(rate) > 1
+    }
+    if counts:
+        named = words.both(f"{name} is the end of {count} links" for name, count in counts.items())
+        yield f"{named}: cables or panels that split its fibres are not in the bill."
+
+
 def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
     """Which optics do not reach as far as the hall takes their cables."""
     for hall, optics in halls:
@@ -108,7 +125,8 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
     yield (
         f"The hall: {racks} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m, with "
         f"{hall.rack_w / 1e3:,.3g} kW of GPUs, {beside} and NICs in each; everything "
-        f"together draws {words.power(hall.w)}, {words.power(hall.w * pue)} at a PUE of {pue:g}."
+        f"together draws {words.power(hall.w)}, {words.power(hall.w * pue)} at a PUE of {pue:g}. Switches and optics "
+        f"draw {words.power(hall.w - hall.rack_w * hall.racks)} of it, in racks that are not among these."
     )
     longest = [f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)]
     yield f"Cables take up to {', '.join(longest)}."

@@ -229,3 +229,12 @@ def test_a_limit_on_power_that_leaves_out_what_draws_most_says_so_first() -> Non
             assert 'add "gpu" and "host" there' in said[0]
     instance = ask(limits={"power_mw": drawn_mw}, objective=whole, network__hb_domains="hgx-h100-8")
     assert list(first_sentences(instance, coopt.solve(instance))) == []
+
+
+def test_modules_that_break_out_say_that_their_fibres_are_split() -> None:
+    changes = {"cluster__gpu": "gb200", "cluster__gpus": 576, "network__hb_domains": "gb200-nvl72"}
+    changes |= {"network__nics": "cx8-800g", "network__nic_planes": 4, "network__switches": "102t"}
+    changes |= {"network__optics": "800g-dr4", "network__fabrics": "clos", "network__oversubscription": 1.0}
+    found = text(**changes, workload__0__global_batch=576, workload__0__max_iteration_time_s=10.0)
+    assert "800g-dr4 is the end of 4 links: cables or panels that split its fibres are not in the bill" in found
+    assert "is the end of" not in text(network__hb_domains="hgx-h100-8")
