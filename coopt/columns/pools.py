@@ -105,7 +105,7 @@ class Pool:
         for share, slower in context.slow_times:
             if math.isfinite(slower):
                 done = done + share / self._slower_s(context, uplinks, slower)
-        return np.asarray(1.0 / done)
+        return np.divide(1.0, done, out=np.full_like(whole_s, np.inf), where=done > 0.0)
 
     def _slower_s(self, context: Context, uplinks: int | Ints, slower: float) -> Floats:
         r = self.charged(self.reciprocals(context, uplinks, slower))

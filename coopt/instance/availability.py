@@ -40,7 +40,8 @@ class Availability(Table):
         NonNegative, Field(description="what the restart takes beyond that for every 1,000 GPUs that train (s)")
     ] = 5.0
     checkpoint_gbyte_s_per_gpu: Annotated[
-        Positive, Field(description="rate at which a GPU writes and reads its share of a checkpoint (10^9 byte/s)")
+        Positive,
+        Field(le=1e6, description="rate at which a GPU writes and reads its share of a checkpoint (10^9 byte/s)"),
     ] = 0.12
     checkpoint_s: Annotated[
         Positive | None, Field(description="time that a checkpoint stops training (s), in place of that of its bytes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -40,15 +41,20 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[str, str, Mapping[str,
     text = read_text(file, "a CSV text file", "a table of quotes with the columns kind, name and figures such as usd")
     text = text.removeprefix("\ufeff")
     table = csv.DictReader(io.StringIO(text))
-    _check_head(file, text.partition("\n")[0], list(table.fieldnames or ()))
-    rows = [(table.line_num, row) for row in table]
+    try:
+        _check_head(file, text.partition("\n")[0], list(table.fieldnames or ()))
+        rows = [(table.line_num, row) for row in table if _has_text(row)]
+    except csv.Error as error:
+        raise InstanceError(
+            f"{file.name}: line {table.line_num + 1}: {error}, needs short cells, and quotes that close"
+        ) from None
     for number, row in rows:
-        _check_kind(f"{file.name}: line {number}", row["kind"] or "")
-        if None in row:
+        if None in row or None in (row["kind"], row["name"]):
             raise InstanceError(
-                f"{file.name}: line {number}: has more cells than there are columns, needs as many, and numbers "
-                "without commas"
+                f"{file.name}: line {number}: has {'more' if None in row else 'fewer'} cells than there are columns, "
+                "needs as many, and numbers without commas"
             )
+        _check_kind(f"{file.name}: line {number}", row["kind"] or "")
     if complaints := [f"{file.name}: {text}" for text in dict.fromkeys(_unknown_columns(row for _, row in rows))]:
         raise InstanceError(complaints)
     for number, row in rows:
@@ -79,7 +85,10 @@ def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
 
 
 def _check_head(file: Path, head: str, columns: list[str]) -> None:
-    """Refuse a table without the columns kind and name, and say why where one can see it."""
+    """Refuse a table with a column twice or without the columns kind and name, and say why where one can see it."""
+    twice = [name for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise InstanceError(f"{file.name}: column {twice[0]!r} is there twice, needs each once")
     lacking = [name for name in HEAD if name not in columns]
     if not lacking:
         return
@@ -88,6 +97,11 @@ def _check_head(file: Path, head: str, columns: list[str]) -> None:
             raise InstanceError(f"{file.name}: {signs} separate its columns, needs commas (1.5 for one and a half)")
     near = both(f"{name}{_closest(name, columns)}" for name in lacking)
     raise InstanceError(f"{file.name}: has no column {near}, {NEEDED}")
+
+
+def _has_text(row: Mapping[str | None, Any]) -> bool:
+    """Whether a line is more than blanks."""
+    return any(str(cell).strip() for cell in row.values() if cell is not None)
 
 
 def _check_kind(place: str, kind: str) -> None:

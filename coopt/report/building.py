@@ -67,15 +67,16 @@ def too_many_modules(
     for number, optic in ports:
         of_kind[optic.name] += number
     filled = sum(-(-number // whole) for number in of_kind.values())
-    room = f"a {way.name} of tier {level} has room for {words.count(cages)}"
+    billed = (
+        f"The bill has {words.count(modules)} modules for each {way.name} of tier {level}, which has room for "
+        f"{words.count(cages)}"
+    )
     larger = f"modules of {way.cage_gbit_s:g} Gbit/s that serve {words.counted(whole, 'port')} each"
     if filled <= cages:
-        return (
-            f"The bill has {words.count(modules)} modules where {room}: order {larger}, {words.count(filled)} of them."
-        )
+        return f"{billed}: order {words.count(filled)} {larger}, whose price may differ."
     return (
-        f"The bill has {words.count(modules)} modules where {room}, and {larger} would still be {words.count(filled)}: "
-        "links of its two sides share no module. Keep some ports free (margin.ports) to build it."
+        f"{billed}, and {larger} would still be {words.count(filled)}: links of its two sides share no module. "
+        "Keep some ports free (margin.ports) to build it."
     )
 
 

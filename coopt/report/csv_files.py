@@ -20,9 +20,9 @@ from coopt.plan.traffic import LinkLoad, Routing
 from coopt.traffic.of_plan import workload_splits
 from coopt.traffic.ranks import RankGrid, rank_table
 
-PROCUREMENT_COLUMNS = ("part", "description", "quantity", "unit_usd", "usd", "unit_w", "w", "network")
+PROCUREMENT_COLUMNS = ("part", "description", "quantity", "unit_usd", "usd", "unit_w", "w", "network", "scope")
 DESCRIPTIONS: dict[ItemKind, str] = {
-    "hb": "interconnect of an HB domain, per GPU; idle GPUs",
+    "hb": "interconnect of an HB domain, per GPU",
     "nic": "network adapter",
     "switch": "switch",
     "optics": "transceiver with half a cable",
@@ -79,29 +79,38 @@ def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[
 def procurement_csv(bill: NetworksBill) -> str:
     """One line for each item of each network, in the order in which one buys; those of everything have no network.
 
-    HB domains are bought whole, whatever a plan counts them by.
+    HB domains are bought whole, whatever a plan counts them by. `scope` says which lines are the order: those of
+    everything, where networks are several, whose own lines then are a part of them.
 
     Cables by length follow their network, and what is not counted the whole; both at 0, for want of a price.
     """
     rows: list[tuple[object, ...]] = []
     sizes = {network.hb_domain: network.domain_gpus for network in bill.networks if network.domain_gpus}
+    several = len(bill.networks) > 1
     for network in bill.networks:
-        rows += (_bought(item, network.name, sizes) for item in network.items)
+        own = {**sizes, **{item.item: network.domain_gpus for item in network.items if item.kind == "hb"}}
+        rows += ((*_bought(item, network.name, own), "part" if several else "order") for item in network.items)
         rows += (
-            (f"{cable.length_m} m", f"{CABLE} below tier {tier.level}", cable.count, 0.0, 0.0, 0.0, 0.0, network.name)
+            (
+                f"cable {cable.length_m} m",
+                f"{CABLE} below tier {tier.level}",
+                *(cable.count, 0.0, 0.0, 0.0, 0.0, network.name, "order"),
+            )
             for tier in network.tier
             for cable in tier.cables
         )
-    if len(bill.networks) > 1:
-        rows += (_bought(item, "", sizes) for item in bill.items)
-    rows += ((what, "not counted", 0, 0.0, 0.0, 0.0, 0.0, "") for what in bill.not_counted)
+    rows += ((*_bought(item, "", sizes), "order") for item in (bill.items if several else ()))
+    rows += ((what, "not counted", 0, 0.0, 0.0, 0.0, 0.0, "", "") for what in bill.not_counted)
     return _csv(PROCUREMENT_COLUMNS, rows)
 
 
 def _bought(item: Item, network: str, sizes: Mapping[str, int]) -> tuple[object, ...]:
     words = f"spare {DESCRIPTIONS[item.kind]}" if item.spare else DESCRIPTIONS[item.kind]
-    each = sizes.get(item.item, 1) if item.kind == "hb" else 1
-    if each > 1:
+    size = sizes.get(item.item, 1) if item.kind == "hb" and not item.idle else 1
+    each = size if item.count % size == 0 else 1
+    if item.idle:
+        words = "GPU that does not train"
+    elif each > 1:
         words = f"HB domain of {each} GPUs: interconnect, and its servers where these are counted"
     return item.item, words, item.count // each, item.unit_usd * each, item.usd, item.unit_w * each, item.w, network
 

@@ -249,17 +249,25 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
 
 
 def trained_text(run: WorkloadPlan, workload: Workload) -> str:
-    """The pace of a workload in the terms of its bound, days with all interruptions; empty where these are seconds."""
-    trained = run.uptime.goodput if run.uptime and workload.calendar else 1.0
-    return workload.in_own_units(run.iteration_time_s / trained)
+    """The pace of a workload in the terms of its bound, days with all interruptions; empty where these are seconds.
+
+    Of days that are kept with a probability those that are, and the mean.
+    """
+    if run.uptime is None or not workload.calendar:
+        return workload.in_own_units(run.iteration_time_s)
+    mean = workload.in_own_units(run.iteration_time_s / run.uptime.goodput)
+    if run.uptime.promised >= run.uptime.goodput:
+        return mean
+    kept = workload.in_own_units(run.iteration_time_s / run.uptime.promised)
+    return f"{kept} with the confidence asked for, {mean.split(' for ')[0]} on average"
 
 
 def uptime_text(uptime: Uptime) -> str:
     """`97.2% of the time trains: a failure every 829 h, ...`."""
     said = "no failures" if uptime.failure_s is None else f"a failure every {_longer(uptime.failure_s)}"
     often = "" if uptime.interval_s is None else f" every {_longer(uptime.interval_s)}"
-    ports = f"; some NIC is without a port {words.percent(uptime.port_out)} of the time" if uptime.port_out else ""
-    pace = f", which leaves {words.percent(uptime.pace)} of the pace" if uptime.pace < 1.0 else ""
+    pace = f", so that {words.percent(uptime.pace)} of the pace is left" if uptime.pace < 1.0 else ""
+    ports = f"; {words.percent(uptime.port_out)} of the time a port of some NIC is out" if uptime.port_out else ""
     return (
         f"{words.percent(uptime.goodput)} of the time trains: {said}, checkpoints of {_longer(uptime.checkpoint_s)}"
         f"{often}, restarts of {_longer(uptime.restart_s)}; domains enough {words.percent(uptime.running)} of the time"

@@ -239,9 +239,9 @@ LITTLE = 0.8
 """A share of the time that trains, below which a plan says so first."""
 
 
-def _standing_still(plan: Plan) -> Iterator[str]:
+def _standing_still(instance: Instance, plan: Plan) -> Iterator[str]:
     """Which workloads train for little of the time, where no bound on days counts that."""
-    for name in dict.fromkeys(run.name for run in plan.runs):
+    for name in (workload.name for workload in instance.workload if not workload.calendar):
         least = min((run.uptime.goodput for run in plan.runs if run.name == name and run.uptime), default=1.0)
         if least < LITTLE:
             yield (
@@ -275,7 +275,7 @@ def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
     yield from study_notes(instance, networks_of(plan))
     yield from _power_left_out(instance, plan)
     yield from _long_runs(instance, plan)
-    yield from _standing_still(plan)
+    yield from _standing_still(instance, plan)
     yield from _by_law(instance)
     for known in dict.fromkeys(known for workload in instance.workload for known in workload.options.evidence):
         names = [workload.name for workload in instance.workload if known in workload.options.evidence]

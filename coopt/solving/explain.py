@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -90,22 +91,23 @@ def interrupted(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     asked = instance.availability
     assert asked is not None, "without failures what is viable is in time"
     found = demands(instance, asked, viable, table, lambda: None)
-    late = min(
-        (
-            (float(share) / enough_domains(family_domain_lost(asked, family), family.domains, asked.spares[-1]), family)
-            for family, demand in zip(viable, found, strict=True)
-            for share in demand.running
-        ),
-        key=lambda pair: pair[0],
-    )
-    share, family = late
+    late = [
+        (float(share) / enough, family)
+        for family, demand in zip(viable, found, strict=True)
+        if (enough := enough_domains(family_domain_lost(asked, family), family.domains, asked.spares[-1]))
+        for share in demand.running
+    ]
+    share, family = min(late, key=itemgetter(0), default=(math.inf, viable[0]))
     listed = f" with at most {asked.spares[-1]:,} spare domains" if asked.spare_domains else ""
+    ways_out = "fewer failures, faster restarts or more spare domains"
+    if math.isinf(share):
+        return (f"with failures, checkpoints and restarts no design ever gets anything done{listed}: needs {ways_out}",)
     days = [w for w in instance.workload if w.train_days is not None]
-    longer = ", ".join(f"{w.name!r} {rounded_up((w.train_days or 0.0) * share)} days" for w in days)
+    longer = ", ".join(f"{rounded_up((w.train_days or 0.0) * share)} days for {w.name!r}" for w in days)
     return (
         f"with failures, checkpoints and restarts no design trains in time{listed}: the nearest takes "
-        f"{share:.4g} times as long as allowed (on {family.hb.name}), which are {longer}: needs more days, "
-        "fewer failures, faster restarts or more spare domains",
+        f"{share:.4g} times as long as allowed (on {family.hb.name}), {longer}: needs more days, "
+        f"{ways_out}",
     )
 
 

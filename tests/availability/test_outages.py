@@ -81,7 +81,7 @@ def test_a_plan_counts_ports_that_are_out_as_its_faults_do() -> None:
     assert again.objective.value == plan.objective.value
     assert verify(planar(2, tight * 1.0001), again).accepted
     said = " ".join(rendered(plan_screen(planar(2), plan)).split())
-    assert "some NIC is without a port" in said
+    assert "of the time a port of some NIC is out" in said
 
 
 def test_flaps_shorten_days_of_networks_with_one_port_and_end_no_run() -> None:
@@ -95,3 +95,31 @@ def test_flaps_shorten_days_of_networks_with_one_port_and_end_no_run() -> None:
     assert flapping.uptime.pace == pytest.approx(1.0 - flapping.uptime.port_out)
     assert flapping.uptime.goodput == pytest.approx(calm.uptime.goodput * flapping.uptime.pace)
     assert calm.uptime.pace == 1.0
+
+
+def test_a_network_whose_links_always_flap_never_trains() -> None:
+    """A thousand flaps a year of a day each leave no moment in which all links are up; one domain has no links."""
+    always = {"name": "flaps", "flap": {"per_year": 1000.0}}
+    asked = {"availability": {"rates": always, "flap_s": 86400.0}}
+    hopeless = planar(1, **asked)
+    plan = solve(hopeless)
+    assert plan.status == "infeasible"
+    assert any("no design ever gets anything done" in text for text in plan.explanation)
+    assert verify(hopeless, plan).accepted
+    domains = [{"name": "hb32", "size": 32, "gbyte_s": 450, "usd_per_gpu": 9e6, "w_per_gpu": 1}, "hgx-h100-8"]
+    table = hopeless.model_dump(by_alias=True)
+    table["network"] |= {"hb_domains": domains}
+    alone = Instance.model_validate(table)
+    plan = solve(alone)
+    assert plan.design is not None
+    assert plan.design.hb_domain.name == "hb32"
+    assert verify(alone, plan).accepted
+
+
+def test_domains_that_are_never_enough_are_explained() -> None:
+    lost = {"name": "lost", "gpu": {"per_year": 1000.0}}
+    instance = planar(1, availability={"rates": lost, "repair_hours": 1e6, "spare_domains": 0})
+    plan = solve(instance)
+    assert plan.status == "infeasible"
+    assert plan.explanation
+    assert verify(instance, plan).accepted

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 DESIGNS = Path(__file__).parents[2] / "instances" / "designs"
+QUESTIONS = DESIGNS.parent / "questions"
 PUBLISHED, PRICED = DESIGNS / "published.toml", DESIGNS / "superpod-h100.toml"
 
 
@@ -107,3 +108,19 @@ def test_a_file_that_is_none_is_refused(coopt, tmp_path, command):
 
 def test_a_bill_never_overwrites_what_is_read(coopt, tmp_path):
     assert coopt("bom", PRICED, "--csv", PRICED).exit_code == 1
+
+
+def test_a_plan_is_billed_with_its_cables_and_lines_that_add_up_to_the_order(coopt, tmp_path):
+    question, plan, table = QUESTIONS / "two-sites.toml", tmp_path / "plan.json", tmp_path / "bill.csv"
+    assert coopt("solve", question, "-o", plan).exit_code == 0
+    done = coopt("bom", question, plan, "--csv", table)
+    assert done.exit_code == 0
+    assert "Cables" in done.stdout
+    assert "servers" not in done.stdout.split("Not counted:")[1]
+    rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
+    ordered = sum(float(row["usd"]) for row in rows if row["scope"] == "order")
+    assert ordered == json.loads(plan.read_text("utf-8"))["cost"]["capex_usd"]
+    domains = {row["network"]: int(row["quantity"]) for row in rows if row["part"] == "hgx-h100-8"}
+    assert domains == {"north": 192, "south": 64, "": 256}
+    assert any(row["part"].startswith("cable ") for row in rows)
+    assert "the plan is of another instance" in coopt("bom", QUESTIONS / "two-teams.toml", plan).stderr

@@ -37,7 +37,7 @@ def test_what_counts_and_what_does_not() -> None:
 def test_a_box_with_fewer_cages_than_modules_is_named() -> None:
     box = {**switch(8, 900), "port_gbit_s": 800, "modes": [{"radix": 16, "port_gbit_s": 400}]}
     changes = {"cluster__gpus": 256, "network__switches": [box], "network__hb_domains": "hgx-h100-8"}
-    said = "has room for 8: order modules of 800 Gbit/s that serve 2 ports each"
+    said = "modules of 800 Gbit/s that serve 2 ports each, whose price may differ"
     assert said in text(**changes, network__fabrics="clos", workload__0__max_iteration_time_s=10.0)
     assert "has room for" not in text(network__hb_domains="hgx-h100-8")
 
@@ -45,7 +45,8 @@ def test_a_box_with_fewer_cages_than_modules_is_named() -> None:
 def test_a_box_of_twin_ports_is_named() -> None:
     changes = {"cluster__gpus": 512, "network__hb_domains": "hgx-h100-8", "workload__0__max_iteration_time_s": 10.0}
     found = text(**changes, network__switches="qm9700", network__fabrics="rail-only")
-    assert "modules where a qm9700 of tier 1 has room for 32: order modules of 800 Gbit/s that serve 2 ports" in found
+    assert "modules for each qm9700 of tier 1, which has room for 32: order" in found
+    assert "modules of 800 Gbit/s that serve 2 ports each" in found
     with pytest.raises(ValueError, match="cages = 3: needs a divisor of radix = 8"):
         ask(network__switches=[switch(8, 1) | {"cages": 3}])
 
@@ -61,7 +62,7 @@ def test_modules_of_both_sides_of_a_leaf_are_counted_in_whole_cages() -> None:
     sides = [(3, known["near"]), (1, known["far"])]
     assert "would still be 3: links of its two sides share no module" in too_many_modules(box, 1, 4, 2, 2, sides)
     alike = [(3, known["near"]), (1, known["near"])]
-    assert "order modules of 800 Gbit/s that serve 2 ports each, 2 of them" in too_many_modules(box, 1, 4, 2, 2, alike)
+    assert "order 2 modules of 800 Gbit/s that serve 2 ports each" in too_many_modules(box, 1, 4, 2, 2, alike)
 
 
 def test_modules_that_break_out_are_counted_too() -> None:
@@ -71,7 +72,8 @@ def test_modules_that_break_out_are_counted_too() -> None:
     changes |= {"network__optics": "800g-dr4", "network__fabrics": "clos", "network__oversubscription": 1.0}
     changes |= {"workload__0__global_batch": 576, "workload__0__max_iteration_time_s": 10.0}
     found = text(**changes)
-    assert "where a 102t of tier 1 has room for 64: order modules of 1600 Gbit/s that serve 8 ports each" in found
+    assert "for each 102t of tier 1, which has room for 64: order" in found
+    assert "modules of 1600 Gbit/s that serve 8 ports each" in found
 
 
 def test_the_hall_is_told_with_cables_that_are_too_long_for_their_optics() -> None:

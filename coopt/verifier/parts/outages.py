@@ -68,7 +68,7 @@ def mean_iteration_s(family: DesignFamily, reach: Reach, work: Work, place: Plac
     for share, left in ((outages.leaf, outages.leaf_rate), (outages.link, outages.link_rate)):
         if share and left:
             per_s += share / _iteration_s(_with_rate(family, left), reach, work, place)
-    return 1 / per_s
+    return 1 / per_s if per_s > 0 else math.inf
 
 
 def _with_rate(family: DesignFamily, left: float) -> DesignFamily:
