@@ -1,4 +1,4 @@
-* planes-131k (44f347b423064494d5955d8b7f00cc71b7d9037de827fc27dcba0649f11b095c), formulation 'uplinks'
+* planes-131k (3cb2427a472c3034860d77a55535bb8e0e4459bbc2e204d3121d5e34c1ce71b8), formulation 'uplinks'
 * minimizes tco in USD; the plan: optimal, value 1567855345.664
 * y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
 * y_0: 16384 x hgx-b300-8 (8 active), 3-tier rail-optimized of 51t, 1 x cx8-800g; 64 to 64 uplinks
@@ -49,12 +49,12 @@ ROWS
  L  uplinks_demanded_0_5
 COLUMNS
     MARK0000  'MARKER'                 'INTORG'
-    y_0       Obj       2275390652.416
+    y_0       Obj       2275390652.4159999
     y_0       one_family  1
     y_0       least_uplinks_0  64
     y_0       most_uplinks_0  -64
     y_0       mapping_0_0  -1
-    y_1       Obj       2275390652.416
+    y_1       Obj       2275390652.4159999
     y_1       one_family  1
     y_1       least_uplinks_1  128
     y_1       most_uplinks_1  -128
@@ -64,12 +64,12 @@ COLUMNS
     y_2       least_uplinks_2  256
     y_2       most_uplinks_2  -256
     y_2       mapping_0_2  -1
-    y_3       Obj       2275390652.416
+    y_3       Obj       2275390652.4159999
     y_3       one_family  1
     y_3       least_uplinks_3  64
     y_3       most_uplinks_3  -64
     y_3       mapping_0_3  -1
-    y_4       Obj       2275390652.416
+    y_4       Obj       2275390652.4159999
     y_4       one_family  1
     y_4       least_uplinks_4  128
     y_4       most_uplinks_4  -128
