@@ -21,7 +21,7 @@ def test_a_worst_case_and_what_it_is_compared_with_are_at_the_same_prices(kind: 
     found = any_to_any(instance, plan)
     assert found is not None
     assert plan.robust is not None
-    assert found == (plan.design, plan.cost), "one tier of a Clos has full bandwidth"
+    assert (found.design, found.cost) == (plan.design, plan.cost), "one tier of a Clos has full bandwidth"
     text = rendered(plan_report(instance, plan, found))
     assert "at the worst prices without the GPUs; proven optimal." in " ".join(text.split())
     assert "Bill of materials, at the worst prices\n" in text
