@@ -47,6 +47,13 @@ QUICK = [
 PROGRAMS = [row for row in QUICK if (LIBRARY.KEPT / f"{row['instance']}.mps").exists() and not row["proof_bytes"]]
 
 
+@pytest.mark.parametrize("file", sorted(LIBRARY.KEPT.glob("*.plan.json")), ids=lambda file: file.name.split(".")[0])
+def test_plans_on_file_are_of_the_questions_that_ship(file: Path) -> None:
+    name = file.name.removesuffix(".plan.json")
+    plan = coopt.Plan.model_validate_json(file.read_text("utf-8"))
+    assert plan.instance.sha256 == coopt.load(ROOT / "instances" / f"{name}.toml").sha256, AGAIN.format(name)
+
+
 @pytest.mark.parametrize("row", QUICK, ids=lambda row: row["instance"])
 def test_plans_and_proofs_on_file_prove_what_the_table_says(row: dict[str, str]) -> None:
     instance, plan, proof = LIBRARY.kept(row["instance"])
