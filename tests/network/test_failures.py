@@ -86,7 +86,8 @@ def _nics(family: Family, graph: nx.Graph, broken: nx.Graph, usable: object) -> 
                 works[rank] += bool(leaves and usable(leaves[0]))  # type: ignore[operator]
         total, left = rails_of(family), sum(works.values())
         if left < total:
-            spread = math.inf if not left else max(1.0, family.active * per / left) + hop
+            most = family.active if family.alike else family.hb.size  # mappings may fill some domains
+            spread = math.inf if not left else max(1.0, most * per / left) + hop
             own = min(works.values())
             alone = total - left == 1 and own
             worst = max(worst, min(spread, per / own) if alone else spread)
