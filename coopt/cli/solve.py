@@ -44,7 +44,7 @@ def command(
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
-    from coopt.network.plan_networks import any_to_any
+    from coopt.network.plan_networks import baseline_of
     from coopt.plan.store import decided, plan_json
     from coopt.report.plan import plan_report
     from coopt.report.screen import plan_screen
@@ -66,7 +66,7 @@ def command(
         text = (
             plan_json(plan)
             if as_json
-            else rendered(shown(asked, found, any_to_any(asked, found), value_without_margin(question, plan)))
+            else rendered(shown(asked, found, baseline_of(asked, found), value_without_margin(question, plan)))
         )
         if plan.chosen.text and not as_json:
             answer(f"Chosen: {plan.chosen.text}.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from coopt.columns.flows import Groups
 from coopt.columns.layouts import NicLayout
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, SlowTime
 from coopt.perf.mapping import STAGES_TOGETHER, Mappings, Placements, expert_ranks

@@ -18,7 +18,7 @@ import numpy as np
 from coopt.columns.flows import APART, BOTH, RAIL, Groups, busiest, exchange, hop, ring, tied
 from coopt.columns.layouts import NicLayout, mixed_pods, most_of_mixed_pods, most_senders
 from coopt.columns.way_loads import WayLoads, loads_by_ways
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.perf.affine import KINDS, Flows, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints
 

@@ -19,7 +19,7 @@ from coopt.columns.least_times import least_time_s, without_steps
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.placements import counts_on, placed_on
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Reciprocals, kinds_of
 from coopt.perf.iterations import Iteration, iteration

@@ -12,9 +12,9 @@ Yearly = Annotated[float, Field(ge=0, le=1000)]
 
 
 class FailureRate(Table):
-    """Failures of one part in a year of 8,760 hours that end a training run."""
+    """Failures of one part, or flaps, in a year of 8,760 hours."""
 
-    per_year: Annotated[Yearly, Field(description="failures of a part that end a run (1/year)")] = 0.0
+    per_year: Annotated[Yearly, Field(description="how often it happens to one part (1/year)")] = 0.0
     low: Annotated[Yearly | None, Field(description="least that the source allows for (1/year)")] = None
     high: Annotated[Yearly | None, Field(description="most that the source allows for (1/year)")] = None
 
@@ -37,7 +37,7 @@ NEVER = FailureRate()
 
 
 class FailureRates(Entry):
-    """How often each kind of part ends a training run."""
+    """How often each kind of part ends a training run, and how often links flap."""
 
     gpu: Annotated[FailureRate, Field(description="a GPU that trains, without its memory")] = NEVER
     hbm: Annotated[FailureRate, Field(description="the memory of a GPU that trains")] = NEVER

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from coopt.instance.availability import Availability
 from coopt.instance.base import (
@@ -19,11 +19,11 @@ from coopt.instance.base import (
     first_of_list,
     one_many_or_range,
     one_or_many,
-    one_or_series,
 )
 from coopt.instance.catalog import named
-from coopt.instance.hardware import Gpu, HallRows, HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.hardware import Gpu
 from coopt.instance.margin import Margin
+from coopt.instance.network import Network
 from coopt.instance.phases import Phase
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.robust import Robust
@@ -31,9 +31,6 @@ from coopt.instance.sharing import Sharing
 from coopt.instance.sites import Site, Wan
 from coopt.instance.workload import Workload
 
-SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
-FabricKind = SwitchedKind | Literal["direct"]
-DomainFill = Literal["even", "fewest", "any"]
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
 BillKind = Literal["capex", "power", "tco"]
 ObjectiveKind = BillKind | Literal["time", "usd_per_token", "carbon"]
@@ -43,7 +40,6 @@ BILLED: dict[ObjectiveKind, BillKind] = {
 }
 """The sum of a bill that an objective weighs by the time of training; of equally fast designs the cheapest counts."""
 Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", "fleet", "choice"]
-Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
 class Cluster(Table):
@@ -79,169 +75,6 @@ class Cluster(Table):
         if self.generations and self.generations[0] != self.gpu:
             raise ValueError(first_of_list("generations", "gpu"))
         return self
-
-
-class Discipline(NamedTuple):
-    """What slows traffic above the leaves: the charge, how flows share links, and the share that sprayed flows reach.
-
-    `routing` is the name of a discipline, or a factor that loads (or the ratio) are multiplied by.
-    """
-
-    charge: Literal["loads", "ratio"]
-    routing: Literal["spray", "pinned", "ecmp"] | float
-    efficiency: float
-
-
-class Network(Table):
-    """What the network may be built from."""
-
-    hb_domains: Annotated[
-        tuple[Annotated[HbDomain, named("hb_domain")], ...],
-        one_or_many,
-        Field(description="kinds of HB domain to choose from", min_length=1),
-    ]
-    fabrics: Annotated[
-        tuple[FabricKind, ...],
-        one_or_many,
-        Field(description="kinds of network between HB domains to choose from", min_length=1),
-    ]
-    nics: Annotated[
-        tuple[Annotated[Nic, named("nic")], ...],
-        one_or_many,
-        Field(description="network adapters to choose from", min_length=1),
-    ]
-    nics_per_gpu: Annotated[
-        tuple[Count, ...], one_or_many, Field(description="adapters of each GPU to choose from", min_length=1)
-    ] = (1,)
-    gpus_per_nic: Annotated[
-        tuple[Count, ...],
-        one_or_many,
-        Field(
-            min_length=1,
-            description="GPUs of a domain that share an adapter, to choose from; several only with one in nics_per_gpu",
-        ),
-    ] = (1,)
-    nic_planes: Annotated[
-        tuple[Count, ...],
-        one_or_many,
-        Field(description="equal networks that the ports of each adapter lead to, to choose from", min_length=1),
-    ] = (1,)
-    switches: Annotated[
-        tuple[Annotated[Switch, named("switch")], ...],
-        one_or_many,
-        Field(description="switches to choose from", min_length=1),
-    ]
-    tier_switches: Annotated[
-        Literal["same", "any"],
-        Field(
-            description="whether all tiers have switches of one product (same), or each tier those of any product of "
-            "the list that mates with the tier below (any), over optics that mate with both"
-        ),
-    ] = "same"
-    optics: Annotated[
-        tuple[Annotated[Optic, named("optic")], ...],
-        one_or_many,
-        Field(description="optics to choose from; each level takes the best that reaches", min_length=1),
-    ]
-    panels: Annotated[
-        tuple[Annotated[Panel, named("panel")], ...],
-        one_or_many,
-        Field(description="what direct links are patched through; the cheapest is taken, none if left out"),
-    ] = ()
-    oversubscription: Annotated[
-        Ratio | Annotated[tuple[Ratio, ...], Field(min_length=1)],
-        BeforeValidator(
-            lambda value: tuple(value) if isinstance(value, list) else value, json_schema_input_type=float | list[float]
-        ),
-        Field(description="largest ratio of down to up bandwidth of a switch; a list allows just these ratios"),
-    ] = 1.0
-    charge: Annotated[
-        Literal["loads", "ratio"],
-        Field(description="what traffic beyond a leaf is slowed by: loads of links, or the leaf's ratio of ports"),
-    ] = "loads"
-    routing: Annotated[
-        Literal["spray", "pinned", "ecmp"] | Annotated[float, Field(ge=1, le=1000)],
-        Field(
-            description="how flows share the links above leaves: sprayed over all of them, each pinned to a path, at "
-            "random (ecmp), or a factor by which the busiest link is fuller than the mean"
-        ),
-    ] = "spray"
-    spray_efficiency: Annotated[
-        float, Field(gt=0, le=1, description="share of their links that sprayed flows reach")
-    ] = 0.98
-    bundles: Annotated[
-        Literal["even", "any"],
-        Field(
-            description="whether all bundles of links between two tiers are equal (even), or as the fewest switches "
-            "above give them (any)"
-        ),
-    ] = "even"
-    leaf_fill: Annotated[
-        Literal["ratio", "any"],
-        Field(
-            description="how many NICs a leaf holds: what whole ratios leave of its ports, or besides (any) as few as "
-            "each number of leaves takes, up to the largest ratio"
-        ),
-    ] = "any"
-    pod_bundles: Annotated[
-        tuple[Count, ...],
-        one_or_many,
-        Field(
-            min_length=1,
-            description="three tiers: parallel links of a leaf to each aggregation switch of its pod, to choose from",
-        ),
-    ] = (1,)
-    domain_fill: Annotated[
-        DomainFill,
-        Field(
-            description="whether as many GPUs train in every HB domain (even), or any number that keeps groups of TP, "
-            "CP and EP whole (any), or that where it takes fewer domains and nothing asks for even ones (fewest)"
-        ),
-    ] = "fewest"
-    max_tiers: Annotated[Whole, Field(ge=1, le=3, description="most tiers of switches")] = 3
-    link_reach_m: Annotated[
-        tuple[Positive, Positive, Positive],
-        one_or_series,
-        Field(description="length of links: NIC to leaf, leaf to next tier, to the core (m)"),
-    ] = (50.0, 100.0, 500.0)
-
-    hall: Annotated[
-        HallRows, Field(description="how racks stand, for lengths of cables and the drawing; no plan depends on it")
-    ] = HallRows()
-
-    @property
-    def switch_ways(self) -> tuple[Switch, ...]:
-        """Every switch of the list, run in each of its modes."""
-        return tuple(way for switch in self.switches for way in switch.ways)
-
-    @property
-    def discipline(self) -> Discipline:
-        """How traffic is charged; under the ratio, flows that are sprayed stretch nothing."""
-        if self.charge == "ratio" and self.routing == "spray":
-            return Discipline(self.charge, 1.0, 1.0)
-        return Discipline(self.charge, self.routing, self.spray_efficiency if self.routing == "spray" else 1.0)
-
-    @property
-    def many_sided(self) -> bool:
-        """Whether networks differ in more than islands are listed by as arrays: planes of NICs, NICs that GPUs share,
-        bundles in pods, domains that are not filled alike, products by tier."""
-        plain = self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,)
-        return not plain or "any" in (self.domain_fill, self.tier_switches)
-
-    @property
-    def switched(self) -> tuple[SwitchedKind, ...]:
-        """The kinds with switches."""
-        return tuple(kind for kind in self.fabrics if kind != "direct")
-
-    @property
-    def ratios(self) -> tuple[float, ...] | None:
-        """The allowed ratios where the user lists them, None where every one up to `largest_ratio` is allowed."""
-        return self.oversubscription if isinstance(self.oversubscription, tuple) else None
-
-    @property
-    def largest_ratio(self) -> float:
-        """The largest oversubscription allowed."""
-        return max(self.oversubscription) if isinstance(self.oversubscription, tuple) else self.oversubscription
 
 
 class Objective(Table):

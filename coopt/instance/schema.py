@@ -6,18 +6,18 @@ from pydantic import model_validator
 
 from coopt.instance.choices import choice_complaints
 from coopt.instance.listings import alternatives
+from coopt.instance.network import FabricKind as FabricKind
+from coopt.instance.network import Network as Network
+from coopt.instance.network import SwitchedKind as SwitchedKind
 from coopt.instance.question import BillKind as BillKind
 from coopt.instance.question import Cluster as Cluster
 from coopt.instance.question import CostKind as CostKind
-from coopt.instance.question import FabricKind as FabricKind
 from coopt.instance.question import Limits as Limits
-from coopt.instance.question import Network as Network
 from coopt.instance.question import Objective as Objective
 from coopt.instance.question import ObjectiveKind as ObjectiveKind
 from coopt.instance.question import Problem as Problem
 from coopt.instance.question import Question
 from coopt.instance.question import Solver as Solver
-from coopt.instance.question import SwitchedKind as SwitchedKind
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.tables import html
 

@@ -369,10 +369,15 @@ class Workload(Table):
         if self.min_tokens_per_s is not None:
             return f"{self.tokens_per_iteration / time_s:,.0f} tokens/s"
         if self.train_tokens is not None:
-            days = self.iterations * time_s / 86400.0
-            span = f"{days:.4g} days" if days < YEARS_FROM else f"{days / 365:.3g} years"
-            return f"{span} for {spoken(self.needed_tokens)} tokens"
+            return f"{self.duration(time_s)} for {spoken(self.needed_tokens)} tokens"
         return ""
+
+    def duration(self, time_s: float) -> str:
+        """How long all its iterations take at such a time each: `54.2 days`."""
+        days = self.iterations * time_s / 86400.0
+        if math.isinf(days):
+            return "time without end"
+        return f"{days:.4g} days" if days < YEARS_FROM else f"{days / 365:.3g} years"
 
     @property
     def bound_s(self) -> float:

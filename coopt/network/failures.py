@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopt.network.family import Family
+from coopt.network.family import Family, without_nics
 from coopt.network.graphs import PlaneGraph, plane_graph
 from coopt.network.plane_wires import Ints, leaf_numbers, rails_of
 
@@ -51,21 +51,6 @@ def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
 def _nic(family: Family, part: str, count: int, ports: int) -> Loss:
     slower, forwarded = without_nics(family, 1, ports)
     return Loss(part=part, count=count, domain_slowdown=slower, forwarded=forwarded, aborts=ports == family.nic_planes)
-
-
-def without_nics(family: Family, lost: int, ports: int = 1) -> tuple[float, bool]:
-    """How much longer a domain's traffic takes with some NICs without some of their ports, and whether it is forwarded.
-
-    All ports that are left share it, those of idle GPUs as well, through other GPUs of the domain; or each GPU keeps to
-    its own ports, if that is faster: where one NIC is hit, or where each keeps ports on other planes.
-    """
-    planes, of_gpu = family.nic_planes, family.nics_per_gpu * family.nic_planes
-    left = rails_of(family) * planes - lost * ports
-    hop = family.byte_s / (family.hb.gbyte_s * 1e9)
-    spread = max(1.0, family.active_nics * planes / left) + hop if left > 0 else math.inf
-    gone = min(lost, family.nics_per_gpu) * ports if lost == 1 or ports < planes else of_gpu
-    own = of_gpu / (of_gpu - gone) if gone < of_gpu else math.inf
-    return min(own, spread), spread < own
 
 
 def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:

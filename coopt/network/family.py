@@ -15,7 +15,7 @@ import numpy as np
 
 from coopt.instance.availability import PortOutages
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.schema import SwitchedKind
 
 
@@ -176,13 +176,7 @@ class Family:
         link = -math.expm1(-2 * ports * self.outages.end) * (1.0 - leaf)
         if self.nic_planes == 1:
             return (SlowTime(link, math.inf),) if link else ()
-        of_gpu = self.nic_planes * (self.nics_per_gpu if self.gpus_per_nic == 1 else 1)
-        left = self.nics_of_domain * self.nic_planes - 1
-        forwarded = max(1.0, self.active_nics * self.nic_planes / left) + self.byte_s / (self.hb.gbyte_s * 1e9)
-        states = (
-            SlowTime(leaf, self.nic_planes / (self.nic_planes - 1)),
-            SlowTime(link, min(of_gpu / (of_gpu - 1), forwarded)),
-        )
+        states = SlowTime(leaf, self.nic_planes / (self.nic_planes - 1)), SlowTime(link, without_nics(self, 1)[0])
         return tuple(state for state in states if state.share)
 
     @property
@@ -215,6 +209,21 @@ class Family:
     def most_offered(self, uplinks: int) -> int:
         """The most uplinks to choose from that are no more than so many."""
         return self.uplink_choices[bisect_right(self.uplink_choices, uplinks) - 1]
+
+
+def without_nics(family: Family, lost: int, ports: int = 1) -> tuple[float, bool]:
+    """How much longer a domain's traffic takes with some NICs without some of their ports, and whether it is forwarded.
+
+    All ports that are left share it, those of idle GPUs as well, through other GPUs of the domain; or each GPU keeps to
+    its own ports, if that is faster: where one NIC is hit, or where each keeps ports on other planes.
+    """
+    planes, of_gpu = family.nic_planes, family.nics_per_gpu * family.nic_planes
+    left = family.nics_of_domain * planes - lost * ports
+    hop = family.byte_s / (family.hb.gbyte_s * 1e9)
+    spread = max(1.0, family.active_nics * planes / left) + hop if left > 0 else math.inf
+    gone = min(lost, family.nics_per_gpu) * ports if lost == 1 or ports < planes else of_gpu
+    own = of_gpu / (of_gpu - gone) if gone < of_gpu else math.inf
+    return min(own, spread), spread < own
 
 
 @dataclass(frozen=True, kw_only=True)

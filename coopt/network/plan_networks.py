@@ -61,7 +61,7 @@ def design_of(family: Family, uplinks: int) -> Design:
     )
 
 
-class AnyToAny(NamedTuple):
+class Baseline(NamedTuple):
     """The cheapest network that joins any two GPUs at full bandwidth, and what the cheapest one costs that does so at
     the oversubscription of a rail-only plan; None where the plan joins rails or is not oversubscribed."""
 
@@ -70,7 +70,21 @@ class AnyToAny(NamedTuple):
     alike: Cost | None = None
 
 
-def any_to_any(instance: Instance, plan: Plan) -> AnyToAny | None:
+def baseline_of(instance: Instance, plan: Plan) -> Baseline | None:
+    """What a plan is compared with; None where `any_to_any` finds nothing."""
+    full, chosen = any_to_any(instance, plan), plan.design
+    if full is None or chosen is None:
+        return None
+    fabric = chosen.fabric
+    if fabric.kind != "rail-only" or fabric.tiers < 2 or fabric.oversubscription <= 1.0:
+        return Baseline(*full)
+    kind, ports = BILLED[plan.objective.kind], set(instance.network.nic_planes)
+    joins: tuple[SwitchedKind, ...] = ("rail-optimized", "clos")
+    alike = _joining(as_billed(instance), chosen, kind, joins, fabric.oversubscription, ports)
+    return Baseline(*full, alike=alike[1] if alike else None)
+
+
+def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
     """The cheapest full-bisection flat Clos with the plan's HB domain and NICs, at the prices of the plan's bill.
 
     It has the same GPUs, so its iteration time is at most the plan's. None where the catalog has no such network, and
@@ -79,14 +93,7 @@ def any_to_any(instance: Instance, plan: Plan) -> AnyToAny | None:
     chosen, instance = plan.design, as_billed(instance)
     if chosen is None or plan.islands or plan.together is not None:
         return None
-    kind, ratio = BILLED[plan.objective.kind], chosen.fabric.oversubscription
-    full = _joining(instance, chosen, kind, ("clos",), 1.0, {chosen.fabric.nic.planes})
-    if full is None:
-        return None
-    apart = chosen.fabric.kind == "rail-only" and chosen.fabric.tiers > 1 and ratio > 1.0
-    ports = set(instance.network.nic_planes)
-    alike = _joining(instance, chosen, kind, ("rail-optimized", "clos"), ratio, ports) if apart else None
-    return AnyToAny(*full, alike=alike[1] if alike else None)
+    return _joining(instance, chosen, BILLED[plan.objective.kind], ("clos",), 1.0, {chosen.fabric.nic.planes})
 
 
 def _joining(
@@ -105,7 +112,8 @@ def _joining(
         for family in families(instance.model_copy(update={"network": full, "objective": objective}), (kind,))
         if (family.gpus, family.hb.name, family.active) == (chosen.gpus, chosen.hb_domain.name, chosen.hb_domain.active)
         and (family.nic.name, family.nics_per_gpu) == (chosen.fabric.nic.name, chosen.fabric.nic.per_gpu)
-        and (family.nic_planes in planes, family.gpus_per_nic) == (True, chosen.fabric.nic.shared_by)
+        and family.gpus_per_nic == chosen.fabric.nic.shared_by
+        and family.nic_planes in planes
         for uplinks in family.uplink_choices
         if family.slowdown(uplinks) * family.pod_ratio <= ratio
     ]

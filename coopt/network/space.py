@@ -11,10 +11,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.instance.availability import Availability
+from coopt.instance.availability import PortOutages
 from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
-from coopt.instance.question import DomainFill
+from coopt.instance.network import DomainFill
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
 from coopt.network.family import Family
 from coopt.network.island_bills import core_switch, links_to_core
@@ -46,6 +46,11 @@ def active_choices(gpus: int, hb: HbDomain, fill: DomainFill = "even") -> tuple[
     return tuple(sorted({*alike, *(-(-gpus // count) for count in counts if count < fewest)}))
 
 
+def outages_of(instance: Instance, nic_planes: int) -> PortOutages | None:
+    """What is out of links and leaves while training goes on; None where the instance has no word on failures."""
+    return None if instance.availability is None else instance.availability.outages(nic_planes)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Parts:
     """What families are built from: HB domains, what joins them, and the least links into a core shared with others.
@@ -65,7 +70,7 @@ class Parts:
     switch: Switch
     upper: tuple[Switch, ...] = ()
     links: int = 0
-    availability: Availability | None = None
+    outages: PortOutages | None = None
 
     @property
     def switches(self) -> tuple[Switch, Switch, Switch]:
@@ -92,8 +97,7 @@ class Parts:
 
     def family(self, network: Network, wiring: Wiring, optics: tuple[Optic, ...]) -> Family:
         """The family of one wiring, with an optic for each of its tiers; those of further tiers are left out."""
-        own = {name: value for name, value in vars(self).items() if name not in ("links", "upper", "availability")}
-        outages = self.availability.outages(self.nic_planes) if self.availability else None
+        own = {name: value for name, value in vars(self).items() if name not in ("links", "upper")}
         upper = self.switches[1 : wiring.tiers]
         return Family(
             **own,
@@ -102,7 +106,6 @@ class Parts:
             optics=optics[: wiring.tiers],
             planes=self._ends.planes,
             discipline=network.discipline,
-            outages=outages,
             **vars(wiring) | {"chassis": wiring.chassis * self.nic_planes},
         )
 
@@ -186,8 +189,10 @@ class Space:
         network, links, listed = self.instance.network, links_to_core(self.instance, gpus), list(gears)
         for fabric, gear in product(network.switched, listed):
             for upper in _upper(network, gear.switch) if gear.fits(hb.size, active) else ():
-                own = {"upper": upper, "links": links, "availability": self.instance.availability, **vars(gear)}
-                parts = Parts(gpus=gpus, hb=hb, active=active, fabric=fabric, **own)
+                out = outages_of(self.instance, gear.nic_planes)
+                parts = Parts(
+                    gpus=gpus, hb=hb, active=active, fabric=fabric, upper=upper, links=links, outages=out, **vars(gear)
+                )
                 levels = _by_module(self.optics(gear, upper), gear, parts.switches)
                 for per_module in product(*levels):
                     for wiring in parts.wirings(network, per_module):

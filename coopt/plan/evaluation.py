@@ -15,6 +15,11 @@ class LimitCheck(Record):
     unit: str
     ok: bool
 
+    @property
+    def slack(self) -> float | None:
+        """How far the value stays below the limit, as a share of it; None of a limit of nothing."""
+        return (self.limit - self.value) / self.limit if self.limit else None
+
 
 class Evaluation(Record):
     """What `coopt evaluate` answers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -223,5 +224,9 @@ class WorkloadPlan(Record):
 
     @property
     def slack(self) -> float:
-        """How far it stays within its bound, as a share of the bound."""
-        return 1.0 - self.iteration_time_s / self.bound_s
+        """How far it stays within its bound, as a share of the bound; minus infinity where no time meets it."""
+        return 1.0 - self.iteration_time_s / self.bound_s if self.bound_s > 0.0 else -math.inf
+
+    def elapsed_s(self, goodput: float) -> float:
+        """What an iteration takes by the calendar (s) if so large a share of the time trains; infinite if none does."""
+        return self.iteration_time_s / goodput if goodput > 0.0 else math.inf

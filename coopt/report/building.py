@@ -39,24 +39,32 @@ def _order_notes(instance: Instance, design: Design, halls: Sequence[PlacedOptic
 
 def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
     """Which switches have fewer cages than modules in the bill, and whether modules that fill a cage would fit."""
-    fabric, network = design.fabric, instance.network
-    rates = {nic.name: nic.gbit_s / fabric.nic.planes for nic in network.nics}
-    known = {optic.name: optic for optic in network.optics}
-    rate = rates.get(fabric.nic.name, 0.0)
-    told = set()
+    fabric, rate, told = design.fabric, _link_gbit_s(instance, design), set[str]()
+    known = {optic.name: optic for optic in instance.network.optics}
     for tier, above in zip_longest(fabric.tier, fabric.tier[1:]):
-        name = tier.switch or fabric.switch.name
-        way = next((one for one in network.switch_ways if (one.name, one.port_gbit_s) == (name, rate)), None)
+        way = _switch_of(instance, fabric, tier, rate)
         optics = [known.get(one.optic) for one in (tier, above) if one]
-        if way is None or name in told or any(optic is None or not optic.links_of(rate) for optic in optics):
+        if way is None or way.name in told or any(optic is None or not optic.links_of(rate) for optic in optics):
             continue
         used = [_ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch, tier.uplinks_per_switch]
         ports = [(number, optic) for number, optic in zip(used, optics, strict=False) if optic]
         cages, whole = way.cages or int(way.radix * rate / way.cage_gbit_s), int(way.cage_gbit_s / rate)
         modules = sum(-(-number // optic.links_of(rate)) for number, optic in ports)
         if modules > cages:
-            told.add(name)
+            told.add(way.name)
             yield too_many_modules(way, tier.level, modules, cages, whole, ports)
+
+
+def _link_gbit_s(instance: Instance, design: Design) -> float:
+    """The rate of a link (Gbit/s); 0 where the instance does not list the NIC."""
+    name, planes = design.fabric.nic.name, design.fabric.nic.planes
+    return next((nic.gbit_s / planes for nic in instance.network.nics if nic.name == name), 0.0)
+
+
+def _switch_of(instance: Instance, fabric: Fabric, tier: Tier, rate: float) -> Switch | None:
+    """The switch of a tier, run with ports of the rate of links; None where the instance lists none."""
+    mode = tier.switch or fabric.switch.name, rate
+    return next((way for way in instance.network.switch_ways if (way.name, way.port_gbit_s) == mode), None)
 
 
 def too_many_modules(
@@ -82,18 +90,11 @@ def too_many_modules(
 
 def _splitting_notes(instance: Instance, design: Design) -> Iterator[str]:
     """That modules which break out take cables or panels which split their fibres."""
-    known = {optic.name: optic for optic in instance.network.optics}
-    nics = {nic.name: nic for nic in instance.network.nics}
-    nic = nics.get(design.fabric.nic.name)
-    rate = nic.gbit_s / design.fabric.nic.planes if nic else 0.0
-    counts = {
-        tier.optic: known[tier.optic].links_of(rate)
-        for tier in design.fabric.tier
-        if rate and tier.optic in known and known[tier.optic].links_of(rate) > 1
-    }
-    if counts:
-        named = words.both(f"{name} is the end of {count} links" for name, count in counts.items())
-        yield f"{named}: cables or panels that split its fibres are not in the bill."
+    rate, used = _link_gbit_s(instance, design), {tier.optic for tier in design.fabric.tier}
+    carried = {optic.name: optic.links_of(rate) for optic in instance.network.optics if rate and optic.name in used}
+    ends = [f"{name} is the end of {count} links" for name, count in carried.items() if count > 1]
+    if ends:
+        yield f"{words.both(ends)}: cables or panels that split these fibres are not in the bill."
 
 
 def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
@@ -177,7 +178,7 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
         yield f"As many GPUs train in every {domain.name}{why}; " + (
             f"filled unevenly, {less} might do." if why else f"with network.domain_fill = 'any' {less} may do."
         )
-    yield from _empty_ports(instance, fabric)
+    yield from _empty_ports(instance, design)
     yield from _adapter_notes(instance, design)
     if design.spare_domains and fabric.tiers:
         yield (
@@ -191,17 +192,15 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
         )
 
 
-def _empty_ports(instance: Instance, fabric: Fabric) -> Iterator[str]:
+def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
     """Which switches above the leaves use less than half of their ports, so that links to all of them are alike."""
-    network = instance.network
-    rate = next((nic.gbit_s / fabric.nic.planes for nic in network.nics if nic.name == fabric.nic.name), 0.0)
-    for tier in fabric.tier[1:] if network.bundles == "even" else ():
-        name, used = tier.switch or fabric.switch.name, tier.down_ports + tier.uplinks_per_switch
-        radix = next((way.radix for way in network.switch_ways if (way.name, way.port_gbit_s) == (name, rate)), 0)
-        if 2 * used < radix and tier.switches > fabric.planes:
+    fabric, rate = design.fabric, _link_gbit_s(instance, design)
+    for tier in fabric.tier[1:] if instance.network.bundles == "even" else ():
+        way, used = _switch_of(instance, fabric, tier, rate), tier.down_ports + tier.uplinks_per_switch
+        if way is not None and 2 * used < way.radix and tier.switches > fabric.planes:
             yield (
-                f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use {used} of {radix} ports each, "
-                "so that every switch below has as many links to each; with network.bundles = 'any' fewer may do."
+                f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use {used} of {way.radix} ports "
+                "each, so that every switch below has as many links to each; with network.bundles = 'any' fewer may do."
             )
 
 

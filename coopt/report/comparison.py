@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.network.plan_networks import AnyToAny
+from coopt.network.plan_networks import Baseline
 from coopt.plan.difference import Difference, Value, ValueChange
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
@@ -26,7 +26,7 @@ STOPS = {
 }
 
 
-def saving_tables(design: Design, cost: Cost, baseline: AnyToAny | None) -> Iterator[RenderableType]:
+def saving_tables(design: Design, cost: Cost, baseline: Baseline | None) -> Iterator[RenderableType]:
     """What the plan saves in a sentence, and in a table where there is something to compare."""
     yield saving_sentences(design, cost, baseline)
     if design.fabric.tiers and baseline is not None:
@@ -34,7 +34,7 @@ def saving_tables(design: Design, cost: Cost, baseline: AnyToAny | None) -> Iter
         yield saving_table(design, cost, baseline)
 
 
-def saving_sentences(design: Design, cost: Cost, baseline: AnyToAny | None) -> str:
+def saving_sentences(design: Design, cost: Cost, baseline: Baseline | None) -> str:
     """What the plan saves, or why that is not stated."""
     if design.fabric.tiers == 0:
         return ALONE
@@ -44,7 +44,7 @@ def saving_sentences(design: Design, cost: Cost, baseline: AnyToAny | None) -> s
     return " ".join(filter(None, told))
 
 
-def saving_table(design: Design, cost: Cost, baseline: AnyToAny) -> FigureTable:
+def saving_table(design: Design, cost: Cost, baseline: Baseline) -> FigureTable:
     """Purchase and power of both, and their difference."""
     reference, reference_cost = baseline.design, baseline.cost
     rows = [
@@ -77,7 +77,7 @@ def saving_sentence(cost: Cost, baseline_cost: Cost) -> str:
     return f"Against the cheapest any-to-any network of full bandwidth, this plan {outcome}."
 
 
-def alike_sentence(cost: Cost, baseline: AnyToAny) -> str:
+def alike_sentence(cost: Cost, baseline: Baseline) -> str:
     """What joining rails would take at the plan's oversubscription; empty where the plan joins them, or has none."""
     if baseline.alike is None:
         return ""

@@ -255,11 +255,11 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
     """
     if run.uptime is None or not workload.calendar:
         return workload.in_own_units(run.iteration_time_s)
-    mean = workload.in_own_units(run.iteration_time_s / run.uptime.goodput)
+    mean_s = run.elapsed_s(run.uptime.goodput)
     if run.uptime.promised >= run.uptime.goodput:
-        return mean
-    kept = workload.in_own_units(run.iteration_time_s / run.uptime.promised)
-    return f"{kept} with the confidence asked for, {mean.split(' for ')[0]} on average"
+        return workload.in_own_units(mean_s)
+    kept = workload.in_own_units(run.elapsed_s(run.uptime.promised))
+    return f"{kept} with the confidence asked for, {workload.duration(mean_s)} on average"
 
 
 def uptime_text(uptime: Uptime) -> str:

@@ -10,7 +10,7 @@ from rich.text import Text
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
 from coopt.network.part_networks import network_of
-from coopt.network.plan_networks import AnyToAny
+from coopt.network.plan_networks import Baseline
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import Evaluation, MappingRanking, PlanEvaluation
 from coopt.plan.margins import limit_checks
@@ -29,7 +29,7 @@ from coopt.report.tables import figures
 
 
 def plan_report(
-    instance: Instance, plan: Plan, baseline: AnyToAny | None = None, without_margin: float | None = None
+    instance: Instance, plan: Plan, baseline: Baseline | None = None, without_margin: float | None = None
 ) -> Iterator[RenderableType]:
     """Everything a plan says; without a design, why there is none."""
     yield Text(headline(instance, plan), style="bold")
@@ -42,7 +42,7 @@ def plan_report(
 
 
 def plan_sections(
-    instance: Instance, plan: Plan, cost: Cost, baseline: AnyToAny | None = None
+    instance: Instance, plan: Plan, cost: Cost, baseline: Baseline | None = None
 ) -> Iterator[RenderableType]:
     """What is built: several networks with what ties them, or one."""
     if plan.rivals is not None:
@@ -64,7 +64,7 @@ def _one_network(
     plan: Plan,
     network: Design | DirectLinks,
     cost: Cost,
-    baseline: AnyToAny | None,
+    baseline: Baseline | None,
 ) -> Iterator[RenderableType]:
     """The network that workloads use in turn, their runs, what it saves, what it stands, and what comes next."""
     bill = BILL if as_billed(instance) is instance else f"{BILL}, at the worst prices"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import NormalDist
 
@@ -52,7 +53,7 @@ def margins_table(checks: Iterable[LimitCheck]) -> FigureTable:
                 words.with_unit(check.value, check.unit),
                 words.with_unit(check.limit, check.unit),
                 words.with_unit(check.limit - check.value, check.unit),
-                words.percent((check.limit - check.value) / check.limit),
+                "" if check.slack is None else words.percent(check.slack),
                 verdict_word(check.ok),
             )
             for check in checks
@@ -230,8 +231,8 @@ def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
         if runs and workload.train_tokens is not None:
             slowest = max(runs, key=lambda run: run.iteration_time_s)
             goodput = slowest.uptime.goodput if slowest.uptime else 1.0
-            years = workload.iterations * slowest.iteration_time_s / goodput / (365 * 86400)
-            if years > 1:
+            years = workload.iterations * slowest.elapsed_s(goodput) / (365 * 86400)
+            if 1 < years < math.inf:
                 yield f"Training {workload.name} takes {years:.3g} years for {spoken(workload.needed_tokens)} tokens."
 
 

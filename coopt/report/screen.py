@@ -10,7 +10,7 @@ from rich.text import Text
 
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import network_of
-from coopt.network.plan_networks import AnyToAny
+from coopt.network.plan_networks import Baseline
 from coopt.plan.couplings import Part
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
@@ -30,7 +30,7 @@ MOST_LINES, MOST_BOUNDS = 8, 3
 
 
 def plan_screen(
-    instance: Instance, plan: Plan, baseline: AnyToAny | None = None, without_margin: float | None = None
+    instance: Instance, plan: Plan, baseline: Baseline | None = None, without_margin: float | None = None
 ) -> Iterator[RenderableType]:
     """A plan of any kind of question in at most 40 lines of 80 columns; `plan_report` has the rest."""
     yield Text(headline(instance, plan), style="bold")
@@ -152,7 +152,7 @@ def _short(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence
         yield f"  and {words.count(len(rows) - MOST_LINES)} more with more slack"
 
 
-def _bill(plan: Plan, cost: Cost, baseline: AnyToAny | None) -> Iterator[RenderableType]:
+def _bill(plan: Plan, cost: Cost, baseline: Baseline | None) -> Iterator[RenderableType]:
     """The bill by phase, by product, or by kind where products are many; what full bandwidth would cost more."""
     rows: list[tuple[str, ...]]
     if plan.couplings.growth:

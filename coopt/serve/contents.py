@@ -10,7 +10,7 @@ from rich.text import Text
 
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
-from coopt.network.plan_networks import any_to_any
+from coopt.network.plan_networks import baseline_of
 from coopt.plan.evaluation import MappingRanking
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
@@ -76,7 +76,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "accuracy": list(accuracy(instance, plan.runs)),
             "runs": [_run(part, run, len(plan.parts) > 1) for part in plan.parts for run in part.workloads],
             "drawings": list(_drawings(instance, plan)),
-            "sections": list(_sections(plan_sections(instance, plan, cost, any_to_any(instance, plan)))),
+            "sections": list(_sections(plan_sections(instance, plan, cost, baseline_of(instance, plan)))),
         }
     return document
 

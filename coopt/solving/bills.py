@@ -67,8 +67,8 @@ def bom(source: str | Path | Instance | Plan, plan: Plan | None = None, *, desig
     [32, 16]
     """
     if plan is not None:
-        if isinstance(source, Plan):
-            raise InstanceError("bom: two plans are given, needs an instance and one plan")
+        if isinstance(source, Plan) or design is not None:
+            raise InstanceError("bom: a plan goes with its instance alone, needs no other plan and no design")
         question, chosen = decided(instance_of(source), plan)
         check_same_question(question, chosen)
         return _plan_bill(chosen, question)
@@ -125,12 +125,16 @@ def _plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     name = plan.instance.name
     if plan.cost is None:
         raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    networks = [_part(part) for part in plan.parts]
-    for n, part in enumerate(plan.parts if instance is not None else ()):
-        if instance is not None and part.design is not None:
-            found = part_network(instance, plan, "bom", part.name)
-            networks[n] = _with_cables(networks[n], network_hall(found.question, found.family, found.uplinks))
-    return _together(name, tuple(networks), plan.cost, instance)
+    networks = tuple(_with_cables(_part(part), _hall_of(instance, plan, part)) for part in plan.parts)
+    return _together(name, networks, plan.cost, instance)
+
+
+def _hall_of(instance: Instance | None, plan: Plan, part: Part) -> NetworkHall | None:
+    """The hall of a part; None without its question, or where it has no switches."""
+    if instance is None or part.design is None:
+        return None
+    found = part_network(instance, plan, "bom", part.name)
+    return network_hall(found.question, found.family, found.uplinks)
 
 
 def _part(part: Part) -> BilledNetwork:

@@ -18,7 +18,9 @@ import numpy as np
 
 from coopt.availability.failures import PartCounts, domain_lost, enough_domains, waiting_variance_s
 from coopt.availability.uptime import DAY_S, HOUR_S, NEVER, Interruptions, interruptions, promise
+from coopt.columns.context import context_of
 from coopt.columns.pace import of_family, table_times_s, uplinks_asked
+from coopt.columns.pools import Pool
 from coopt.columns.table import Columns
 from coopt.instance.availability import Availability
 from coopt.instance.schema import Instance
@@ -26,6 +28,7 @@ from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
 from coopt.perf.mapping import Floats
 from coopt.plan.parts import Uptime, WorkloadPlan
+from coopt.solving.workloads import pace_of, workload_plan
 
 ROUNDED = 1.0 + 1e-12  # so much more has to run, so that products in another order still are in time
 
@@ -114,11 +117,11 @@ def taken_share(
     return np.asarray(np.where(found.trained * running < NEVER, np.inf, taken))
 
 
-def with_uptime(
-    instance: Instance, family: Family, uplinks: int, run: WorkloadPlan, workload: Workload, pace: float = 1.0
-) -> WorkloadPlan:
-    """What a plan says of a workload, with its interruptions; `pace` is that of `uptime_of`."""
-    uptime = uptime_of(instance, family, uplinks, workload, pace)
+def run_on(instance: Instance, family: Family, uplinks: int, workload: Workload, pool: Pool, row: int) -> WorkloadPlan:
+    """One row of a pool, written out for a network with what interrupts it there."""
+    context = context_of(family)
+    run = workload_plan(pool, instance.cluster.gpu, context, uplinks, row)
+    uptime = uptime_of(instance, family, uplinks, workload, pace_of(pool, context, uplinks, row))
     if uptime is None:
         return run
     bound_s = run.bound_s * uptime.promised if workload.calendar else run.bound_s

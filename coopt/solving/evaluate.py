@@ -29,8 +29,8 @@ from coopt.perf.mapping import RECOMPUTE, Mappings
 from coopt.plan.evaluation import Evaluation
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, InstanceId, MappingChoice
-from coopt.solving.days import with_uptime
-from coopt.solving.workloads import fastest_row, pace_of, workload_plan
+from coopt.solving.days import run_on
+from coopt.solving.workloads import fastest_row
 
 
 def evaluate_instance(
@@ -88,8 +88,7 @@ def evaluate_instance(
         if not len(pool):
             raise InstanceError(f"{instance.name}: {_no_placement(workload, family)}")
         row, _ = fastest_row(pool, context, uplinks)
-        run = workload_plan(pool, instance.cluster.gpu, context, uplinks, row)
-        plans.append(with_uptime(instance, family, uplinks, run, workload, pace_of(pool, context, uplinks, row)))
+        plans.append(run_on(instance, family, uplinks, workload, pool, row))
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         design=built,

@@ -23,10 +23,9 @@ from coopt.perf.memory import memory_bytes
 from coopt.plan.evaluation import MappingRanking, RankedMappings
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.store import decided
-from coopt.solving.days import allowed_s, with_uptime
+from coopt.solving.days import allowed_s, run_on
 from coopt.solving.evaluate import cheapest_design, open_design
 from coopt.solving.explain import no_split
-from coopt.solving.workloads import pace_of, workload_plan
 
 
 def mappings(
@@ -100,9 +99,7 @@ def _ranked(
         key = tuple(int(getattr(pool.mappings, name)[row]) for name in named)
         if key not in known:
             known.add(key)
-            run = workload_plan(pool, gpu, context, uplinks, int(row))
-            pace = pace_of(pool, context, uplinks, int(row))
-            shown.append(with_uptime(question, family, uplinks, run, workload, pace))
+            shown.append(run_on(question, family, uplinks, workload, pool, int(row)))
         if len(shown) == most:
             break
     return RankedMappings(

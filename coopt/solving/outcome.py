@@ -12,11 +12,10 @@ from coopt.network.plan_networks import design_of
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.schema import Alternative, Cost, Couplings, InstanceId, ObjectiveClaim, Part, Plan
 from coopt.solving.candidates import Candidate
-from coopt.solving.days import with_uptime
+from coopt.solving.days import run_on
 from coopt.solving.effort import Effort
 from coopt.solving.highs import Outcome
 from coopt.solving.runs import Run
-from coopt.solving.workloads import pace_of, workload_plan
 
 NOTHING_TIED = Couplings()
 
@@ -64,20 +63,13 @@ def alternative_of(run: Run, result: Effort, found: Candidate, table: Columns) -
 
 def written_out(instance: Instance, found: Candidate, bound: float, table: Columns) -> Alternative:
     """A network with a proven lower bound (in objective units) on its cost."""
-    context, kind = context_of(found.family), instance.objective.minimize
+    site, kind = context_of(found.family).site, instance.objective.minimize
     return Alternative(
         objective=claim_of(kind, found.cost.of(kind), bound),
         design=design_of(found.family, found.uplinks),
         cost=found.cost,
         workloads=tuple(
-            with_uptime(
-                instance,
-                found.family,
-                found.uplinks,
-                workload_plan(table.pools[w, context.site], instance.cluster.gpu, context, found.uplinks, row),
-                instance.workload[w],
-                pace_of(table.pools[w, context.site], context, found.uplinks, row),
-            )
+            run_on(instance, found.family, found.uplinks, instance.workload[w], table.pools[w, site], row)
             for w, row in enumerate(found.rows)
         ),
     )

@@ -14,7 +14,7 @@ from coopt.columns.loads import crossings
 from coopt.columns.waits import delayed
 from coopt.columns.way_flows import way_patterns
 from coopt.instance.errors import InstanceError
-from coopt.instance.question import Discipline, Network
+from coopt.instance.network import Discipline, Network
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.part_networks import PartNetwork

@@ -30,6 +30,8 @@ def workload_plan(pool: Pool, gpu: Gpu, context: Context, uplinks: int, row: int
 
 def pace_of(pool: Pool, context: Context, uplinks: int, row: int) -> float:
     """An iteration of one row with all ports of NICs, over what it takes on average."""
+    if not context.slow_times:
+        return 1.0
     one = pool.take(np.array([row]))
     return float(one.time_s(context, uplinks)[0] / one.mean_s(context, uplinks)[0])
 

@@ -48,7 +48,7 @@ def _answered(version: str, case_id: str, action: Action, question: str) -> Outc
         return Outcome(case_id=case_id, action=action, status="fastest", fastest=best)
     plan = solve(instance)
     other = any_to_any(instance, plan)
-    baseline = None if other is None else AnyToAny(**network_of(other.cost))
+    baseline = None if other is None else AnyToAny(**network_of(other[1]))
     return Outcome(
         case_id=case_id, action=action, status=plan.status, why=plan.explanation, plan=plan, any_to_any=baseline
     )

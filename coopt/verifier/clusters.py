@@ -71,7 +71,7 @@ def _check_cluster(
         check_objective(ledger, plan, sums)
     check_part_runs(ledger, part, instance.cluster.gpu, asked=instance.availability)
     if instance.availability is not None:
-        check_promises(ledger, instance.availability, part)
+        check_promises(ledger, instance.availability, part, instance.cluster.gpu)
     return part
 
 

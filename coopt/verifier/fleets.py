@@ -122,7 +122,7 @@ def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part]) 
         return None
     check_part_runs(ledger, counted, question.cluster.gpu, asked=question.availability)
     if question.availability is not None:
-        check_promises(ledger, question.availability, counted)
+        check_promises(ledger, question.availability, counted, question.cluster.gpu)
     return t, _whole(fleet, counted)
 
 

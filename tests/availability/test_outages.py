@@ -9,9 +9,11 @@ import pytest
 
 from coopt.instance.schema import Instance
 from coopt.network.space import families
+from coopt.report.plan import evaluation_report
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
 from coopt.solving.answer import solve
+from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
 from tests.conftest import question
@@ -123,3 +125,31 @@ def test_domains_that_are_never_enough_are_explained() -> None:
     assert plan.status == "infeasible"
     assert plan.explanation
     assert verify(instance, plan).accepted
+
+
+def test_a_design_that_never_trains_can_still_be_worked_out() -> None:
+    always = {"name": "flaps", "flap": {"per_year": 1000.0}}
+    table = planar(1, availability={"rates": always, "flap_s": 86400.0}).model_dump(by_alias=True, exclude_unset=True)
+    degrees = {"tp": 2, "pp": 2, "micro_batch": 1, "interleave": 1}
+    table["workload"][0]["mapping"] = {**degrees, "recompute": "none", "sequence_parallel": True, "zero": 0}
+    table["network"] |= {"hb_domains": "hgx-h100-8", "oversubscription": 1.0}
+    instance = Instance.model_validate(table)
+    worked_out = evaluate_instance(instance)
+    assert worked_out.workloads[0].uptime is not None
+    assert worked_out.workloads[0].uptime.goodput == 0.0
+    assert not worked_out.limits[0].ok
+    assert "time without end" in rendered(evaluation_report(instance, worked_out))
+
+
+@pytest.mark.parametrize("claimed", [0.0, 1e-300, 2.0])
+def test_a_claimed_pace_is_never_relied_on(claimed: float) -> None:
+    """A plan that says a wrong pace is rejected for it, and the verifier divides by none."""
+    instance = planar(4)
+    plan = solve(instance)
+    run = plan.workloads[0]
+    assert run.uptime is not None
+    told = run.model_copy(update={"uptime": run.uptime.model_copy(update={"pace": claimed})})
+    changed = {"workloads": (told,)}
+    lied = plan.model_copy(update=changed | {"parts": (plan.parts[0].model_copy(update=changed),)})
+    verdict = verify(instance, lied)
+    assert [check.name for check in verdict.checks if not check.ok] == ["uptime"]

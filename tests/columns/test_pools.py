@@ -16,7 +16,7 @@ from coopt.columns.layouts import NicLayout
 from coopt.columns.placements import splits
 from coopt.columns.pools import fitting, place, saves_needlessly, timed
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import distinct_rows
 from coopt.perf.memory import memory_bytes

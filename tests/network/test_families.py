@@ -113,7 +113,7 @@ def test_baseline_is_the_cheapest_full_bisection_clos() -> None:
     plan = solve(instance)
     found = any_to_any(instance, plan)
     assert found is not None
-    design, cost = found.design, found.cost
+    design, cost = found
     whole = ask(network__oversubscription=1.0, network__fabrics="clos")
     assert plan.design is not None
     rivals = [

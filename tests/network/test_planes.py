@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 from coopt.instance.schema import Instance
-from coopt.network.failures import losses, without_nics
-from coopt.network.family import Family, levels
+from coopt.network.failures import losses
+from coopt.network.family import Family, levels, without_nics
 from coopt.network.graphs import plane_graph, whole_graph
 from coopt.network.space import families
 from coopt.network.transceivers import modules

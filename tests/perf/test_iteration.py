@@ -14,7 +14,7 @@ from coopt.columns.context import Context, DomainSet
 from coopt.columns.grid import mappings
 from coopt.columns.layouts import NicLayout
 from coopt.columns.pools import Pool, place
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
 from tests.conftest import ask
 from tests.perf.training import mapped, run, training

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coopt.instance.schema import Instance
-from coopt.network.plan_networks import AnyToAny
+from coopt.network.plan_networks import Baseline
 from coopt.plan.schema import Cost, Plan
 
 INSTANCE: dict[str, Any] = {
@@ -149,9 +149,9 @@ def plan() -> Plan:
 
 
 @pytest.fixture
-def baseline(plan: Plan) -> AnyToAny:
+def baseline(plan: Plan) -> Baseline:
     """A three-tier Clos of the same domains."""
     assert plan.design is not None
     fabric = plan.design.fabric.model_copy(update={"kind": "clos", "tiers": 3, "planes": 1, "switch_count": 2560})
     cost = Cost(capex_usd=BASELINE_CAPEX, power_w=BASELINE_POWER, tco_usd=BASELINE_CAPEX, items=())
-    return AnyToAny(plan.design.model_copy(update={"fabric": fabric}), cost)
+    return Baseline(plan.design.model_copy(update={"fabric": fabric}), cost)

@@ -11,7 +11,7 @@ import pytest
 from rich.text import Text
 
 from coopt.instance.schema import Instance
-from coopt.network.plan_networks import any_to_any
+from coopt.network.plan_networks import baseline_of
 from coopt.plan.schema import Plan
 from coopt.report.page.contents import Origin, PageCase, page_html
 from coopt.report.plan import plan_report
@@ -30,7 +30,7 @@ ROUNDED_AWAY = re.compile(r"(?<![\d.,])-?0\.0+ ?(?:[kMGTP]?(?:B|W|bit/s)|[kMGT]i
 
 def text_of(instance: Instance, plan: Plan) -> str:
     """The report on one line."""
-    return " ".join(rendered(plan_report(instance, plan, any_to_any(instance, plan)), io.StringIO()).split())
+    return " ".join(rendered(plan_report(instance, plan, baseline_of(instance, plan)), io.StringIO()).split())
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)
@@ -129,7 +129,7 @@ def test_eighty_columns_are_enough(kind: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     instance, plan = solved(kind)
-    plain = Text.from_ansi(rendered(plan_report(instance, plan, any_to_any(instance, plan)), Terminal())).plain
+    plain = Text.from_ansi(rendered(plan_report(instance, plan, baseline_of(instance, plan)), Terminal())).plain
     assert max(len(line) for line in plain.splitlines()) <= 80
     assert "…" not in plain
 

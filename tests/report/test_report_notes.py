@@ -11,7 +11,7 @@ import coopt
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Optic, Switch
 from coopt.network.part_networks import network_of
-from coopt.network.plan_networks import any_to_any
+from coopt.network.plan_networks import baseline_of
 from coopt.report.building import too_many_modules
 from coopt.report.comparison import network_sentence
 from coopt.report.plan import plan_report
@@ -181,7 +181,7 @@ def test_the_model_line_says_what_is_trained() -> None:
 def test_switches_and_optics_are_compared_alone() -> None:
     instance = coopt.load(Path(__file__).parents[2] / "instances" / "rail-only-gpt-1t.toml")
     plan = coopt.solve(instance)
-    baseline = any_to_any(instance, plan)
+    baseline = baseline_of(instance, plan)
     assert baseline is not None
     assert plan.cost is not None
     sentence = network_sentence(plan.cost, baseline.cost)
@@ -238,5 +238,5 @@ def test_modules_that_break_out_say_that_their_fibres_are_split() -> None:
     changes |= {"network__nics": "cx8-800g", "network__nic_planes": 4, "network__switches": "102t"}
     changes |= {"network__optics": "800g-dr4", "network__fabrics": "clos", "network__oversubscription": 1.0}
     found = text(**changes, workload__0__global_batch=576, workload__0__max_iteration_time_s=10.0)
-    assert "800g-dr4 is the end of 4 links: cables or panels that split its fibres are not in the bill" in found
+    assert "800g-dr4 is the end of 4 links: cables or panels that split these fibres are not in the bill" in found
     assert "is the end of" not in text(network__hb_domains="hgx-h100-8")

@@ -11,8 +11,9 @@ import pytest
 from rich.text import Text
 
 from coopt.instance.schema import Instance
-from coopt.network.failures import losses, without_nics
-from coopt.network.plan_networks import any_to_any, design_of
+from coopt.network.failures import losses
+from coopt.network.family import without_nics
+from coopt.network.plan_networks import baseline_of, design_of
 from coopt.network.plane_wires import rails_of
 from coopt.network.space import families
 from coopt.plan.schema import Plan
@@ -27,7 +28,7 @@ from tests.report.test_report_layout import Terminal
 
 
 def lines_of(instance: Instance, plan: Plan) -> list[str]:
-    text = rendered(plan_screen(instance, plan, any_to_any(instance, plan)), Terminal())
+    text = rendered(plan_screen(instance, plan, baseline_of(instance, plan)), Terminal())
     return Text.from_ansi(text).plain.splitlines()
 
 

@@ -14,7 +14,7 @@ from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.grid import mappings
 from coopt.columns.pools import Pool, in_orders, place
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family

@@ -15,8 +15,8 @@ from coopt.columns.pools import Pool
 from coopt.instance.hardware import Gpu
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
-from coopt.network.failures import losses, without_nics
-from coopt.network.family import Family
+from coopt.network.failures import losses
+from coopt.network.family import Family, without_nics
 from coopt.network.parts import bill, total, within_limits
 from coopt.network.space import families
 from coopt.perf.affine import Reciprocals

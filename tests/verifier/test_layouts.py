@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.hardware import HbDomain, Nic, Switch
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.schema import FabricKind, Instance, Network
 from coopt.verifier.parts.layouts import Ports, chains, leaf_fillings, leaf_uplinks, levels, pod_splits, split_ports
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, families

@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.schema import FabricKind
 from coopt.network.schedules.textbook import two_trees
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, leaf_count

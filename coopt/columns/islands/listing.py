@@ -17,7 +17,7 @@ from coopt.network.family import Family
 from coopt.network.goods import Good, goods_of
 from coopt.network.island_bills import core_optic, core_switch, links_to_core
 from coopt.network.optics import Levels, optic_choices
-from coopt.network.space import Gear, Parts, Space
+from coopt.network.space import Gear, Parts, Space, outages_of
 from coopt.perf.mapping import Bools, Floats, Ints
 
 
@@ -221,7 +221,7 @@ class Market:
             nics_per_gpu=int(islands.nics_per_gpu[row]),
             switch=network.switch_ways[islands.switch[row]],
             links=links_to_core(self.instance, int(islands.gpus[row])),
-            availability=self.instance.availability,
+            outages=outages_of(self.instance, 1),
         )
         wiring = tuple(parts.wirings(network))[islands.turn[row]]
         return parts.family(network, wiring, self.optics[nic][islands.optics[row]].levels)

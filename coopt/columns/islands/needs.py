@@ -20,7 +20,7 @@ from coopt.columns.loads import MOST_UPLINKS, Crossings, crossings
 from coopt.columns.placements import placed
 from coopt.columns.pools import timely
 from coopt.instance.hardware import Gpu
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
 from coopt.network.family import next_even

@@ -11,7 +11,7 @@ import numpy as np
 
 from coopt.columns.islands.sizes import Sites
 from coopt.columns.layouts import NicLayout
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.schema import Network, SwitchedKind
 from coopt.network.wiring import EndPoints, Wiring, wirings
 from coopt.perf.mapping import Bools, Ints

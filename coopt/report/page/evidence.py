@@ -10,7 +10,7 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.halls import network_hall
 from coopt.network.part_networks import family_of_plan
-from coopt.network.plan_networks import AnyToAny, any_to_any
+from coopt.network.plan_networks import Baseline, baseline_of
 from coopt.network.plane_wires import rails_of
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
@@ -160,7 +160,7 @@ class TrafficMap:
 class Evidence:
     """Empty where one HB domain needs no network; no `baseline` where the catalog has none."""
 
-    baseline: AnyToAny | None
+    baseline: Baseline | None
     pictures: tuple[Picture, ...]
     maps: tuple[TrafficMap, ...]
 
@@ -169,7 +169,7 @@ def evidence_of(instance: Instance, plan: Plan) -> Evidence:
     """What a plan that the verifier accepts builds and sends."""
     family, uplinks = family_of_plan(instance, plan)
     return Evidence(
-        baseline=any_to_any(instance, plan),
+        baseline=baseline_of(instance, plan),
         pictures=tuple(_pictures(instance, family, uplinks)) if family.tiers else (),
         maps=tuple(_maps(instance, plan)),
     )

@@ -21,7 +21,7 @@ from coopt.plan.couplings import CoreLinks, CorePlan, Couplings, Outlooks, Part,
 from coopt.plan.parts import SwitchChoice, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
-from coopt.solving.days import with_uptime
+from coopt.solving.days import run_on
 from coopt.solving.effort import Counted
 from coopt.solving.fleet.arrays import Grid, Placed, Slot, fleet_data, outlook_at, slots_of
 from coopt.solving.fleet.bill import core_counts, fleet_bill
@@ -33,7 +33,7 @@ from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknow
 from coopt.solving.partition.search import Partition, search_partition
 from coopt.solving.robust.survival import survived
 from coopt.solving.runs import Run
-from coopt.solving.workloads import fastest_row, pace_of, workload_plan
+from coopt.solving.workloads import fastest_row
 from formulations.partition_data import Ints, PartitionData
 
 Outcomes = tuple[tuple[dict[str, float], Instance, float], ...]
@@ -275,8 +275,7 @@ def _running(instance: Instance, workload: Workload, family: Family, uplinks: in
     pool = timely_pool(workload, gpu, family.hb, context)
     row, time_s = fastest_row(pool, context, uplinks)
     assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
-    run = workload_plan(pool, gpu, context, uplinks, row)
-    return with_uptime(instance, family, uplinks, run, workload, pace_of(pool, context, uplinks, row))
+    return run_on(instance, family, uplinks, workload, pool, row)
 
 
 def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:

@@ -30,8 +30,8 @@ from coopt.instance.robust import Lost, Robust
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss, within
 from coopt.instance.workload import Workload
-from coopt.network.failures import nics_on, without_nics
-from coopt.network.family import Family
+from coopt.network.failures import nics_on
+from coopt.network.family import Family, without_nics
 from coopt.network.plane_wires import rails_of
 from coopt.network.space import active_choices
 from coopt.plan.couplings import Survived

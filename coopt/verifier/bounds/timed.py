@@ -13,7 +13,7 @@ from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import BillTotal, bill, bill_total, within_limits
 from coopt.verifier.parts.enumeration import SURELY, FoundDesign, design_chains
 from coopt.verifier.parts.layouts import SwitchLevel, levels
-from coopt.verifier.parts.outages import ALL_PORTS, outages_of
+from coopt.verifier.parts.outages import ALL_PORTS, outages_of, pace_of
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
@@ -64,8 +64,9 @@ def check_timed_value(ledger: Ledger, instance: Instance, plan: Plan, part: Coun
     """Check that the value is that of the recomputed bill and the time that the plan tells, which is checked itself."""
     kind, value = plan.objective.kind, plan.objective.value
     for run in part.runs:
-        pace = run.claim.uptime.pace if run.claim.uptime else 1.0  # which is checked itself
-        mean_s = run.claim.iteration_time_s / pace
+        asked, gpu, reach = instance.availability, instance.cluster.gpu, reach_of(part.family, part.ports)
+        pace = pace_of(asked, run, part.family, reach, part.levels, gpu) if asked else 1.0
+        mean_s = run.claim.iteration_time_s / pace if pace else math.inf
         calendar_s = on_calendar_s(instance, run.workload, part.family, part.levels, mean_s)
         recomputed = worth(instance, kind, sums, calendar_s)
         why = f"The {kind} of the design is {recomputed:.9g}, the objective says {value}."

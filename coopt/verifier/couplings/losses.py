@@ -15,6 +15,7 @@ from coopt.plan.schema import WorkloadPlan
 from coopt.verifier.checks.verdict import LENIENT, STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.parts.enumeration import Condition
 from coopt.verifier.parts.layouts import Ports, planes_on_switch
+from coopt.verifier.parts.outages import slowdown_without
 from coopt.verifier.parts.space import DesignFamily, active_counts
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.timings import Trainer
@@ -46,15 +47,7 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     assert family.gear is not None
     nics_off, gear = nics_lost(family, ports, part), family.gear
     ports_off = gear.nic_planes if part == "nic" else 1  # of each NIC; a leaf and a plane have one port of each
-    ports_of_gpu = gear.per_gpu * gear.nic_planes
-    ports_left = family.rails * gear.nic_planes - nics_off * ports_off
-    hop = family.nic_byte_s / (family.hb.gbyte_s * 1e9)
-    shared_ports = max(1.0, family.active_nics * gear.nic_planes / ports_left) + hop if ports_left > 0 else math.inf
-    if nics_off == 1:
-        own_left = ports_of_gpu - ports_off
-    else:  # without further planes the NICs may be all those of a GPU
-        own_left = ports_of_gpu - min(nics_off, gear.per_gpu) * ports_off if gear.nic_planes > ports_off else 0
-    return min(shared_ports, ports_of_gpu / own_left if own_left else math.inf)
+    return slowdown_without(family, nics_off, ports_off)
 
 
 def loss_condition(question: Instance, robust: Robust, short: float = STRICT) -> Condition:

@@ -19,7 +19,7 @@ from coopt.verifier.training.work import Clock, Work
 YEAR_S, HOUR_S = 365 * 86400.0, 3600.0
 
 
-class PortOutages(NamedTuple):
+class OutageShares(NamedTuple):
     """Shares of the time in which a leaf switch is out, and in which none is but a link of some NIC, and the share of
     its rate that a NIC has left then: nothing where training waits."""
 
@@ -34,10 +34,10 @@ class PortOutages(NamedTuple):
         return self.leaf + self.link
 
 
-ALL_PORTS = PortOutages(0.0, 1.0, 0.0, 1.0)
+ALL_PORTS = OutageShares(0.0, 1.0, 0.0, 1.0)
 
 
-def outages_of(asked: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> PortOutages:
+def outages_of(asked: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> OutageShares:
     """How often a port of some NIC of a design is out.
 
     Outages begin at random and last on their own, so that the number of those under way follows Poisson's law.
@@ -49,17 +49,32 @@ def outages_of(asked: Availability, family: DesignFamily, levels: Sequence[Switc
         part: rate.at(asked.at) / YEAR_S for part, rate in (*asked.rates.of_part.items(), ("flap", asked.rates.flap))
     }
     if gear.nic_planes == 1:
-        return PortOutages(0.0, 1.0, 1 - math.exp(-ends * per_s["flap"] * asked.flap_s), 0.0)
+        waits = 1 - math.exp(-ends * per_s["flap"] * asked.flap_s)
+        return OutageShares(0.0, 1.0, waits, 0.0) if waits else ALL_PORTS
     leaves_up = math.exp(-levels[0].switches * per_s["switch"] * repair_s)
     links_up = math.exp(-ends * (per_s["optic"] * repair_s + per_s["flap"] * asked.flap_s))
-    ports = gear.nic_planes * max(gear.per_gpu // gear.gpus_per_nic, 1)
-    busy = max(1.0, family.active_nics * gear.nic_planes / (family.rails * gear.nic_planes - 1))
-    through_others = 1 / (busy + family.nic_byte_s / (family.hb.gbyte_s * 1e9))
-    link_rate = max((ports - 1) / ports, through_others)
-    return PortOutages(1 - leaves_up, 1 - 1 / gear.nic_planes, leaves_up * (1 - links_up), link_rate)
+    rates_left = 1 - 1 / gear.nic_planes, 1 / slowdown_without(family, 1, 1)
+    found = OutageShares(1 - leaves_up, rates_left[0], leaves_up * (1 - links_up), rates_left[1])
+    return found if found.share else ALL_PORTS
 
 
-def mean_iteration_s(family: DesignFamily, reach: Reach, work: Work, place: Placement, outages: PortOutages) -> float:
+def slowdown_without(family: DesignFamily, nics_off: int, ports_off: int) -> float:
+    """How many times as long the traffic of a domain takes with so many ports off on some of its NICs; infinite where
+    none is left (docs/faults.md)."""
+    assert family.gear is not None
+    gear = family.gear
+    ports_of_gpu = gear.per_gpu * gear.nic_planes
+    ports_left = family.rails * gear.nic_planes - nics_off * ports_off
+    hop = family.nic_byte_s / (family.hb.gbyte_s * 1e9)
+    shared_ports = max(1.0, family.active_nics * gear.nic_planes / ports_left) + hop if ports_left > 0 else math.inf
+    if nics_off == 1:
+        own_left = ports_of_gpu - ports_off
+    else:  # without further planes the NICs may be all those of a GPU
+        own_left = ports_of_gpu - min(nics_off, gear.per_gpu) * ports_off if gear.nic_planes > ports_off else 0
+    return min(shared_ports, ports_of_gpu / own_left if own_left else math.inf)
+
+
+def mean_iteration_s(family: DesignFamily, reach: Reach, work: Work, place: Placement, outages: OutageShares) -> float:
     """What an iteration takes on average, with as many ports as GPUs have at a time (s)."""
     whole_s = _iteration_s(family, reach, work, place)
     if outages.share == 0.0:
@@ -82,9 +97,10 @@ def pace_of(
     asked: Availability, run: ClaimedRun, family: DesignFamily, reach: Reach, levels: Sequence[SwitchLevel], gpu: Gpu
 ) -> float:
     """An iteration of a workload with days, with all ports of NICs, over what it takes on average."""
-    if not run.workload.calendar:
+    outages = outages_of(asked, family, levels)
+    if outages == ALL_PORTS or not run.workload.calendar:
         return 1.0
-    work, outages = Clock(run.workload, gpu).work(run.split), outages_of(asked, family, levels)
+    work = Clock(run.workload, gpu).work(run.split)
     whole_s = _iteration_s(family, reach, work, run.place)
     return whole_s / mean_iteration_s(family, reach, work, run.place, outages)
 

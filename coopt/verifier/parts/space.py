@@ -10,7 +10,7 @@ from itertools import product
 from typing import NamedTuple
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, SwitchMode
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance, Network, SwitchedKind
 from coopt.verifier.training.mappings import divisors
 from coopt.verifier.training.placing import Rooms

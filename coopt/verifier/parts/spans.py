@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, leaf_count
 from coopt.verifier.parts.loads import (
     LeafLayout,

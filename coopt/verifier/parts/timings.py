@@ -13,7 +13,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import LENIENT, STRICT
-from coopt.verifier.parts.outages import ALL_PORTS, PortOutages, mean_iteration_s
+from coopt.verifier.parts.outages import ALL_PORTS, OutageShares, mean_iteration_s
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, speeds_of
 from coopt.verifier.training.communication import Speeds
@@ -82,7 +82,7 @@ class Timings:
         self._candidates: dict[tuple[int, TimingKey], tuple[float, NearWorks]] = {}
         self._after_waits: dict[tuple[int, TimingKey, float], NearWorks] = {}
         self._shorts: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
-        self._least_s: dict[tuple[TimingKey, Reach, int, float, PortOutages], tuple[float, float]] = {}
+        self._least_s: dict[tuple[TimingKey, Reach, int, float, OutageShares], tuple[float, float]] = {}
 
     def bound_s(self, index: int, short: float) -> float:
         """The bound of one workload, taken short by a share (s)."""
@@ -148,16 +148,9 @@ class Timings:
         return most
 
     def least_s(
-        self,
-        family: DesignFamily,
-        reach: Reach,
-        index: int,
-        short: float,
-        below_s: float = math.inf,
-        outages: PortOutages = ALL_PORTS,
+        self, family: DesignFamily, reach: Reach, index: int, short: float, below_s: float, outages: OutageShares
     ) -> float:
-        """The least time of an iteration of one workload below `below_s`, on average where ports are out at times;
-        infinite where none is within its bound."""
+        """As `Trainer.least_s`, with bounds that are so much shorter."""
         key = (_group(family), reach, index, short, outages)
         least, asked_s = self._least_s.get(key, (math.inf, 0.0))
         if math.isinf(least) and asked_s < below_s:
@@ -254,7 +247,7 @@ class Trainer:
         reach: Reach,
         index: int,
         below_s: float = math.inf,
-        outages: PortOutages = ALL_PORTS,
+        outages: OutageShares = ALL_PORTS,
     ) -> float:
         """The least time of an iteration of one workload below `below_s`, on average where ports are out at times;
         infinite where none is within its bound."""

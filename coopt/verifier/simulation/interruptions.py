@@ -14,11 +14,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from coopt.instance.availability import Availability
+from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.layouts import SwitchLevel
+from coopt.verifier.parts.outages import pace_of
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.uptime import interrupted, lost_of
 
 
@@ -75,14 +78,16 @@ DEVIATIONS = 4.0  # of a share of drawn runs, within which it is as good as prom
 MANY, SKEW, ROUGH_SKEW = 25, 0.03, 0.12  # how far laws of many and of few failures may be from a normal law
 
 
-def check_promises(ledger: Ledger, asked: Availability, part: CountedPart) -> None:
+def check_promises(ledger: Ledger, asked: Availability, part: CountedPart, gpu: Gpu) -> None:
     """Check by drawing runs that days are kept as often as promised, where a probability is asked for."""
     for run in part.runs:
         workload, confidence = run.workload, asked.confidence
         if confidence is None or workload.train_days is None or workload.train_tokens is None:
             continue
         terms = terms_of(asked, workload, part.family, part.levels)
-        pace = run.claim.uptime.pace if run.claim.uptime else 1.0
+        pace = pace_of(asked, run, part.family, reach_of(part.family, part.ports), part.levels, gpu)
+        if pace == 0.0:
+            continue  # no run ever ends, and no bound on days is met
         work_s = workload.iterations * run.claim.iteration_time_s / pace
         span_s, draw = workload.train_days * 86400.0, random.Random(0)
         events = max(work_s * terms.per_s * 2, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from coopt.columns.context import DomainSet
 from coopt.columns.pools import Pool
-from coopt.instance.question import Discipline
+from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
 from coopt.perf.affine import Reciprocals
 from coopt.perf.mapping import expert_ranks

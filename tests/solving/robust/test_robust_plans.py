@@ -21,7 +21,7 @@ from coopt.columns.pools import place
 from coopt.instance.complaints import sentences
 from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
-from coopt.network.failures import without_nics
+from coopt.network.family import without_nics
 from coopt.network.part_networks import family_of_plan
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered

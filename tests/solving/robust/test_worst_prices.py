@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import coopt
-from coopt.network.plan_networks import any_to_any
+from coopt.network.plan_networks import baseline_of
 from coopt.report.plan import plan_report
 from coopt.report.sentence import headline
 from coopt.report.terminal import rendered
@@ -18,7 +18,7 @@ def test_a_worst_case_and_what_it_is_compared_with_are_at_the_same_prices(kind: 
     few = FEW | {"network__fabrics": "clos", "objective": {"minimize": kind}}
     instance = ask(robust={"prices": {"switch": [0.8, 3.0]}}, **few)
     plan = coopt.solve(instance)
-    found = any_to_any(instance, plan)
+    found = baseline_of(instance, plan)
     assert found is not None
     assert plan.robust is not None
     assert (found.design, found.cost) == (plan.design, plan.cost), "one tier of a Clos has full bandwidth"
