@@ -116,7 +116,7 @@ class Crossings:
         most = (np.maximum(self.leaf, self.pod / up) * alone).max(axis=0, initial=1.0)
         if self.ways is not None:
             busy = np.maximum(self.ways.leaf, self.ways.pod / up) * (self.ways.paths if whole else 1)
-            most = np.maximum(most, np.where(np.isfinite(busy), busy, 0.0).max(axis=0, initial=0.0))
+            most = np.maximum(most, busy.max(axis=0, initial=0.0))
         return np.asarray(np.ceil(most * self._stretch * (1 + 1e-12)), dtype=np.int64)
 
     @property
@@ -294,12 +294,11 @@ def _whole(count: Floats, links: Any) -> Floats:
 
 def _at_random(count: Floats, links: Any, switches: Any) -> Floats:
     """Flows on the busiest link, with probability `SURE` no more, where each takes a path at random."""
-    several = np.broadcast_arrays(np.where(np.isfinite(count), count, 0), links, switches)
+    several = np.broadcast_arrays(count, links, switches)
     table = np.stack([part.ravel() for part in several], axis=1)
     distinct, position = np.unique(table, axis=0, return_inverse=True)
     found = np.array([crowd(round(n), float(u), int(m)) for n, u, m in distinct.tolist()])
-    most = np.asarray(found[position.ravel()].reshape(several[0].shape), dtype=np.float64)
-    return np.where(np.isfinite(count), most, np.inf)
+    return np.asarray(found[position.ravel()].reshape(several[0].shape), dtype=np.float64)
 
 
 @cache

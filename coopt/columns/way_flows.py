@@ -8,15 +8,16 @@ data up and down, every edge takes a quarter of a NIC each way (Sanders, Speck a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from coopt.columns.flows import Count, Groups, ring
+from coopt.columns.flows import Count, Groups, ring, sending
 from coopt.perf.affine import Flows
-from coopt.perf.mapping import Floats, Ints
+from coopt.perf.mapping import Floats, Ints, distinct_rows
 
 TREE_EDGE = 0.25  # of a NIC's rate: one with a parent in both trees has two children in one of them
 ROWS = 1 << 11  # whose trees are cut at once, so that tables stay in the cache
@@ -89,6 +90,51 @@ def _cut_of_blocks(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
     )
     one, other = (np.stack([few, more - few, stride - more]) * _cut(lows, highs, members)).sum(axis=0)
     return np.asarray(TREE_EDGE * (one + np.where(together, 0, other)))
+
+
+def most_edges(rows: Any, stride: Ints, members: Ints) -> Floats:
+    """What two trees send out of the busiest of leaves that hold parts of domains, in rates of a NIC.
+
+    No two members of a group share such a leaf, so that all edges of its members leave it.
+
+    Parameters
+    ----------
+    rows
+        Layouts of the leaves.
+    """
+    columns = (rows.down, rows.ends, rows.domains * rows.ends, rows.nics, stride, members)
+    few, position = distinct_rows(*columns)
+    each = [_edges_of_parts(*one) for one in zip(*(column.tolist() for column in few), strict=True)]
+    return TREE_EDGE * np.array(each, dtype=np.float64)[position]
+
+
+@cache
+def _edges_of_parts(window: int, ends: int, total: int, nics: int, stride: int, members: int) -> int:
+    """The most edges of the senders among `window` end points that follow each other, windows tiling all of them.
+
+    A window is no larger than the `ends` of a domain, the first `nics` of which send. All but four members at most have
+    as many edges as any, so that most windows are not looked at.
+    """
+    edges = _edges_of_each(members)
+    most = int(edges.max()) * sending(window, ends, total, (0, nics))
+    count = min(-(-total // window), ends * stride * members // math.gcd(window, ends * stride * members))
+    found = 0
+    for first in range(0, count, ROWS):
+        domain, rail = np.divmod(np.arange(first, min(first + ROWS, count)) * window, ends)
+        here = np.clip(nics - rail, 0, np.minimum(window, ends - rail))
+        over = np.where((domain + 1) * ends < total, np.clip(rail + window - ends, 0, nics), 0)
+        own, following = (edges[number // stride % members] for number in (domain, domain + 1))
+        found = max(found, int((here * own + over * following).max()))
+        if found == most:
+            break
+    return found
+
+
+@cache
+def _edges_of_each(members: int) -> Ints:
+    """Edges of both trees that each member has."""
+    first = np.arange(members)
+    return _cut(first, first + 1, np.full_like(first, members))
 
 
 @cache

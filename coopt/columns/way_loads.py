@@ -9,7 +9,7 @@ import numpy as np
 
 from coopt.columns.flows import Groups, busiest
 from coopt.columns.layouts import NicLayout, PodParts, most_senders, pod_parts
-from coopt.columns.way_flows import TREE_EDGE, WayPattern, way_patterns
+from coopt.columns.way_flows import TREE_EDGE, WayPattern, most_edges, way_patterns
 from coopt.perf.affine import Flows
 from coopt.perf.mapping import Bools, Floats, Ints
 
@@ -18,8 +18,7 @@ from coopt.perf.mapping import Bools, Floats, Ints
 class WayLoads:
     """Flows out of the busiest leaf and pod, round by round; arrays of shape (rounds, n).
 
-    `ways` name kind and way of each round, which has the share `shares` of the bytes. Infinite where a way is closed:
-    trees where leaves hold parts of domains.
+    `ways` name kind and way of each round, which has the share `shares` of the bytes.
     """
 
     ways: tuple[tuple[str, Flows], ...]
@@ -62,7 +61,7 @@ def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows]
     rails = np.where(rows.ends > 1, rows.nics, 1)
     mixed = np.flatnonzero(podded & (rows.pod_span == 0) & ~lost)
     parts, cut = pod_parts(rows.take(mixed)) if len(mixed) else None, np.flatnonzero(rows.span == 0)
-    some = rows.take(cut)
+    some, steady = rows.take(cut), cut[~lost[cut]]
     every = most_senders(some, (np.zeros_like(some.nics), some.nics)) if len(cut) else 0
     for k, one in enumerate(patterns):
         for table, span, there in ((leaf, rows.span, leaves), (pod, rows.pod_span, podded & (rows.pod_span > 0))):
@@ -70,7 +69,9 @@ def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows]
             if lost.any():
                 anywhere = _of_windows(rows, groups, one, span, rails)
                 table[k] = np.where(there & lost, anywhere, table[k])
-        leaf[k, cut] = np.inf if one.flows == "trees" else every
+        leaf[k, cut] = every
+        if one.flows == "trees" and len(steady):  # after a loss groups begin anywhere: all senders may have all edges
+            leaf[k, steady] = most_edges(rows.take(steady), *(column[steady] for column in one.columns))
         if parts is not None:
             pod[k, mixed] = _of_mixed_pods(parts, one, rows.nics[mixed], mixed)
     unlike = podded & (rows.pod_span == 0) & lost

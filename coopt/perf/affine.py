@@ -24,8 +24,8 @@ of experts, gradients of experts, hops of the pipeline, the pair that ties first
 class Reciprocals:
     """Seconds per byte that each kind of traffic sees between domains; arrays that broadcast.
 
-    `ways` are those of kinds whose messages take another way than round a ring, by kind and way (`Way.flows`), infinite
-    where a way is closed. None where every way is as fast as the ring.
+    `ways` are those of kinds whose messages take another way than round a ring, by kind and way (`Way.flows`). None
+    where every way is as fast as the ring.
     """
 
     tp: Any

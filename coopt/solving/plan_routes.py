@@ -31,7 +31,7 @@ from coopt.solving.days import allowed_s
 from coopt.solving.flow_routes import NAMES, SPRAY, Choice, routed_flows
 from coopt.solving.trusted import CLOSE, trusted_part
 from coopt.traffic.flows import demand
-from coopt.traffic.of_plan import CHECK, LeafFlows
+from coopt.traffic.of_plan import LeafFlows
 from coopt.traffic.ranks import RankGrid, split_of
 
 WAYS: dict[WayFlows, str] = {"ring": RINGS, "halving": HALVING, "trees": TREES}
@@ -220,11 +220,6 @@ def _collective(
     bound = max(routed.bound for _, routed in of_planes)
     kind = CHARGED_AS.get(first.collective, first.collective)
     load = charged.get((kind, first.flows, first.turn), charged[kind, "ring", 0])  # two exchange as in a ring
-    if math.isinf(load.charged):
-        raise InstanceError(
-            f"workload {workload!r}: collectives.{kind} = {WAYS[first.flows]!r}, and leaves hold parts of HB domains, "
-            f"{CHECK}"
-        )
     rates = np.concatenate([group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes])
     weights = np.concatenate([np.full(len(np.unique(flows.group)), len(flows.planes)) for flows, _ in of_planes])
     stretch = (math.ceil(alpha * (1 - CLOSE)) if whole else alpha) / first.per_nic * stretched

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 from coopt.columns.flows import BOTH, RAIL, after, before, busiest, either, exchange, hop, ring, sending, tied
+from coopt.columns.layouts import NicLayout
+from coopt.columns.way_flows import most_edges
+from coopt.network.schedules.textbook import two_trees
 
 CASES = 400
 
@@ -127,3 +130,26 @@ def test_end_points_that_send_are_counted_window_by_window() -> None:
         sends = [any(low <= e % ends < high for low, high in ranges) for e in range(ends * domains)]
         most = max(sum(sends[start : start + window]) for start in range(0, ends * domains, window))
         assert sending(window, ends, ends * domains, *ranges) == most
+
+
+def test_edges_of_trees_leave_leaves_that_hold_parts_of_domains_as_counted_one_by_one() -> None:
+    random_, few = random.Random(8), 0
+    for _ in range(3 * CASES):
+        stride, members = random_.choice([1, 1, 1, 2, 3]), random_.choice([2, 3, 4, 5, 6, 8])
+        domains = stride * members * random_.choice([1, 1, 2])
+        ends = random_.randint(2, 12)
+        nics, window = random_.randint(1, ends), random_.randint(1, ends - 1)
+        of_member = [0] * members
+        for tree in two_trees(members):
+            for parent, below in tree.items():
+                of_member[parent] += len(below)
+                for child in below:
+                    of_member[child] += 1
+        numbers = range(ends * domains)
+        edges = [of_member[e // ends // stride % members] if e % ends < nics else 0 for e in numbers]
+        loads = [sum(edges[start : start + window]) / 4 for start in range(0, ends * domains, window)]
+        layout = NicLayout(domains=domains, span=0, nics=nics, ends=ends, down=window)
+        row = NicLayout(**{name: np.array([value]) for name, value in vars(layout).items()})
+        assert most_edges(row, np.array([stride]), np.array([members]))[0] == max(loads)
+        few += max(loads) < max(of_member) / 4 * sending(window, ends, ends * domains, (0, nics))
+    assert few > 10

@@ -10,9 +10,15 @@ from typing import Literal
 
 import pytest
 
+from coopt.columns.context import context_of, groups_of
+from coopt.columns.loads import crossings
 from coopt.instance.network import Discipline
 from coopt.instance.schema import FabricKind
+from coopt.network.plan_networks import design_of
 from coopt.network.schedules.textbook import two_trees
+from coopt.network.space import families as plan_families
+from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.parts.design_checks import check_design, check_ports
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, leaf_count
 from coopt.verifier.parts.link_loads import DomainFlow, RoutedNetwork, busiest_links, domain_flows, is_even
 from coopt.verifier.parts.loads import LeafLayout, Pattern, Senders, most_flows_anywhere, outgoing
@@ -21,9 +27,12 @@ from coopt.verifier.parts.spans import likely_most, link_load, mean_loads, other
 from coopt.verifier.parts.wiring import WiredGraph, wire
 from coopt.verifier.training.mappings import divisors
 from coopt.verifier.training.placing import Placement
+from tests.verifier.agreement import question
 from tests.verifier.test_layouts import family
 
-NETWORKS = 400
+NETWORKS = 500
+QUESTIONS = 160
+KINDS_OF_TRAFFIC = ("tp", "cp", "dp", "ep", "edp", "pp", "tied")
 WAYS: tuple[Literal["tp", "dp", "edp"], ...] = ("tp", "dp", "edp")
 KINDS: tuple[FabricKind, ...] = ("rail-only", "rail-optimized", "clos")
 
@@ -131,27 +140,87 @@ def compare_ways(
     slow = layers._replace(discipline=Discipline("loads", "spray", 0.25))  # so slow that any load counts
     for kind in WAYS:
         groups = rings(flows[kind])
-        y = len(groups[0]) if groups else 1
-        if y < 3:
+        if not groups or len(groups[0]) < 3:
             continue
-        counted = other_ways(slow, here.active, place, kind)
-        charged = 0.0
-        for j in range((y - 1).bit_length()):
-            share = len([n for n in range(1, y) if n & -n == 2**j]) / (y - 1)
-            far = [i ^ 2**j if y & (y - 1) == 0 else (i + 2**j) % y for i in range(y)]
-            sent = [DomainFlow(one[i], one[far[i]]) for one in groups for i in range(y)]
-            charged += share * max(1.0, network.busiest(sent) / 0.25)
+        counted, y = other_ways(slow, here.active, place, kind), len(groups[0])
+        rounds = zip(halving_shares(y), halving_loads(network, groups), strict=True)
+        charged = sum(share * max(1.0, load / 0.25) for share, load in rounds)
         assert counted.halving == pytest.approx(charged, rel=1e-9), (kind, here, ports, place)
         seen[f"halving of {kind}"] += charged > 1
-        if layers.leaf_span == 0:
-            assert counted.trees == math.inf
-            continue
-        edges = [(a, b) for tree in two_trees(y) for a, below in tree.items() for b in below]
-        sent = [DomainFlow(one[i], one[j]) for one in groups for a, b in edges for i, j in ((a, b), (b, a))]
-        charged = max(1.0, network.busiest(sent) / 4 / 0.25)
+        charged = max(1.0, trees_load(network, groups) / 0.25)
         assert counted.trees == pytest.approx(charged, rel=1e-9), (kind, here, ports, place)
         seen[f"trees of {kind}"] += charged > 1
+        seen["trees on parts of domains"] += layers.leaf_span == 0
     return seen
+
+
+def halving_shares(y: int) -> list[float]:
+    """Shares of the bytes in the rounds of halving and doubling among some members."""
+    return [len([n for n in range(1, y) if n & -n == 2**j]) / (y - 1) for j in range((y - 1).bit_length())]
+
+
+def halving_loads(network: RoutedNetwork, groups: list[list[int]]) -> list[float]:
+    """The load of the busiest link in each round of halving and doubling."""
+    y, loads = len(groups[0]), []
+    for j in range((y - 1).bit_length()):
+        far = [i ^ 2**j if y & (y - 1) == 0 else (i + 2**j) % y for i in range(y)]
+        loads.append(network.busiest([DomainFlow(one[i], one[far[i]]) for one in groups for i in range(y)]))
+    return loads
+
+
+def trees_load(network: RoutedNetwork, groups: list[list[int]]) -> float:
+    """The load of the busiest link under two trees, each edge a quarter of a NIC's rate each way."""
+    edges = [(a, b) for tree in two_trees(len(groups[0])) for a, below in tree.items() for b in below]
+    sent = [DomainFlow(one[i], one[j]) for one in groups for a, b in edges for i, j in ((a, b), (b, a))]
+    return network.busiest(sent) / 4
+
+
+def compare_planner(seed: int) -> Counter[str]:
+    """Compare what the planner charges on one network of a random question, for some of its mappings and all ways."""
+    asked = question(seed, most=8)
+    draw = Random(seed)
+    offered = [one for one in plan_families(asked.instance) if one.active == asked.active and one.tiers > 1]
+    if not offered or not asked.rows or asked.instance.network.charge == "ratio":
+        return Counter()
+    chosen = draw.choice(offered)
+    uplinks, ledger = draw.choice(chosen.uplink_choices), Ledger()
+    built = design_of(chosen, uplinks)
+    here = check_design(ledger, asked.instance, built)
+    assert here is not None
+    ports = check_ports(ledger, asked.instance, here, built.fabric, "capex")
+    assert ports is not None
+    groups = groups_of(asked.workload, *asked.arrays())
+    even = Discipline("loads", "spray", 1.0)
+    ways = tuple((kind, flows) for kind in WAYS for flows in ("halving", "trees"))
+    charged = crossings(context_of(chosen).layout, even, groups, ways=ways)  # type: ignore[arg-type]
+    loads, rounds, seen = charged.carried(uplinks), charged.carried_by_ways(uplinks), Counter[str]()
+    wiring, expert_tp = wire(here, ports), asked.workload.options.expert_tp
+    absent = () if asked.workload.model.experts else ("ep", "edp")
+    for row, (split, place) in enumerate(asked.rows):
+        found = busiest_links(wiring, here, place, looped=split.interleave > 1, expert_tp=expert_tp)
+        for kind, load in zip(KINDS_OF_TRAFFIC, loads[:, row], strict=True):
+            assert load == pytest.approx(found[kind], rel=1e-9) or kind in absent, (seed, kind, place)
+            seen[kind] += load > 0
+        network, flows = RoutedNetwork(wiring, here, place), domain_flows(place, looped=False, expert_tp=expert_tp)
+        assert charged.ways is not None
+        for kind in WAYS:
+            of_ring = [] if kind in absent else rings(flows[kind])
+            for way in ("halving", "trees") if of_ring and len(of_ring[0]) > 3 else ():
+                there = [one == (kind, way) for one in charged.ways.ways] & (charged.ways.shares[:, row] > 0)
+                again = halving_loads(network, of_ring) if way == "halving" else [trees_load(network, of_ring)]
+                assert list(rounds[there, row]) == pytest.approx(again, rel=1e-9), (seed, kind, place)
+                seen[way] += 1
+                seen[f"{way} on parts of domains"] += charged.layout.span == 0
+        seen["rows"] += 1
+    return seen
+
+
+def test_the_planner_charges_what_flows_put_on_the_graph() -> None:
+    seen = Counter[str]()
+    for seed in range(QUESTIONS):
+        seen += compare_planner(seed)
+    assert seen["rows"] > 500, seen
+    assert min(seen.values()) > 20, seen
 
 
 def test_loads_of_intervals_are_those_of_flows_on_the_graph() -> None:

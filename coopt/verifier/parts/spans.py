@@ -187,14 +187,18 @@ def _wholes(patterns: OfKinds[Pattern]) -> tuple[int, ...]:
 
 
 def _after_a_loss(reach: Reach, layout: LeafLayout, senders: Senders, pattern: Pattern, whole: int) -> CrossingFlows:
-    """The most flows of a job, wherever its groups begin; leaves that hold parts of domains have none inside."""
+    """The most flows of a job, wherever its groups begin; leaves that hold parts of domains have none inside.
+
+    Of two trees each sender on such a leaf may then be one with four edges.
+    """
     leaf, pod, repeated = 0, 0, pattern.block < reach.domains
     if not reach.inside(reach.leaf_span, pattern.block, whole):
-        on_rest = layout._replace(domains=reach.domains)
+        on_rest, on_trees = layout._replace(domains=reach.domains), pattern.shape == "trees"
+        all_send = pattern._replace(shape="ring") if on_trees else pattern
         leaf = (
             most_flows_anywhere(pattern, senders, layout, reach.leaf_span, repeated=repeated)
             if reach.leaf_span
-            else most_flows(pattern, senders, on_rest, 1)
+            else most_flows(all_send, senders, on_rest, 1) * (4 if on_trees else 1)
         )
     if layout.pod_down and not reach.inside(reach.pod_span, pattern.block, whole):
         pod = (
@@ -247,8 +251,8 @@ def halving_rounds(ring: Pattern) -> list[Pattern]:
 def other_ways(reach: Reach, active: int, place: Placement, kind: Literal["tp", "dp", "edp"]) -> OtherWays:
     """How much slower than a NIC a kind of traffic is by ways that are no ring; at least 1.
 
-    After a loss groups may begin anywhere, as for rings. Trees are closed where a leaf holds a part of a domain.
-    Whatever goes at random finds no fuller link than is charged in any of the rounds.
+    After a loss groups may begin anywhere, as for rings. Whatever goes at random finds no fuller link than is charged
+    in any of the rounds.
     """
     lost = reach.spare is not None
     if reach.layout is None or reach.leaf_span >= reach.domains + lost:
@@ -259,7 +263,7 @@ def other_ways(reach: Reach, active: int, place: Placement, kind: Literal["tp", 
     patterns = halving_rounds(ring)
     rounds = zip(halving_shares(ring.members), patterns, strict=True)
     halving = sum(share * _slowdown(reach, active, place, one, whole, len(patterns)) for share, one in rounds)
-    trees = _slowdown(reach, active, place, ring._replace(shape="trees"), whole) if reach.leaf_span else math.inf
+    trees = _slowdown(reach, active, place, ring._replace(shape="trees"), whole)
     return OtherWays(halving, trees)
 
 

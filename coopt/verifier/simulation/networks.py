@@ -15,7 +15,6 @@ from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.design_checks import check_gear
 from coopt.verifier.parts.layouts import Ports, levels
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import leaf_span
 from coopt.verifier.parts.wiring import WiredGraph, count_levels, wire
 from coopt.verifier.simulation.fabric_flows import (
     TIED,
@@ -35,6 +34,7 @@ from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement
 
 T = TypeVar("T", HbDomain, Nic)
+WAYS: tuple[Flows, ...] = ("halving", "trees")
 
 
 class FabricNetwork(NamedTuple):
@@ -54,16 +54,10 @@ class FabricNetwork(NamedTuple):
         if self.family.gear is None:
             return Carrier(inside_byte_s, 0.0, None)
         by_stage = self._lanes(place)
-        ways, loops = self._ways() if chosen else (), split.interleave > 1
+        ways, loops = WAYS if chosen else (), split.interleave > 1
         sent = list(messages(place, by_stage, self.family.domains, goes_round=loops, is_tied=is_tied, ways=ways))
         rates = fabric_rates(self.family, self.ports, self.wiring, sent, self.sharing)
         return Carrier(inside_byte_s, self.family.nic_byte_s, rates)
-
-    def _ways(self) -> tuple[Flows, ...]:
-        """What messages may take but rings: no trees where leaves hold parts of domains."""
-        if self.wiring is None or leaf_span(self.family, self.ports.down) >= self.family.domains:
-            return "halving", "trees"
-        return ("halving", "trees") if leaf_span(self.family, self.ports.down) else ("halving",)
 
     def _lanes(self, place: Placement) -> list[list[Lane]]:
         return lanes(self.family, self.ports, place, spread=self.sharing.routing == "spray")
