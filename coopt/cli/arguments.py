@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
+
+from coopt.cli.terminal import SETTING, setting_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -58,5 +61,29 @@ def dotted_keys(form: type[BaseModel], before: str = "") -> Iterator[tuple[str, 
             yield from dotted_keys(inner, f"{key}.")
 
 
-instance_argument = click.argument("instance", shell_complete=a_file)
+Command = Callable[..., Any]
+Settings = tuple[tuple[str, Any], ...]
+"""Keys of an instance with the values that replace what it says."""
+
+
+def with_settings(words: Sequence[str], settings: Settings) -> str:
+    """A command as one types it, with the same values replaced."""
+    return shlex.join([*words, *(word for one in settings for word in ("--set", setting_text(*one)))])
+
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    type=SETTING,
+    shell_complete=setting,
+    multiple=True,
+    help="Replace a value of the instance, such as network.max_tiers=2 or workload.0.mapping.tp=8; repeatable.",
+)
+
+
+def instance_argument(command: Command) -> Command:
+    """The file of an instance, and `--set` for what is to replace its values."""
+    return click.argument("instance", shell_complete=a_file)(settings_option(command))
+
+
 plan_argument = click.argument("plan", metavar="PLAN.json", shell_complete=a_file)

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from coopt.cli.arguments import a_file, setting
-from coopt.cli.terminal import SETTING, answer, check_place, note
+from coopt.cli.arguments import Settings, a_file, settings_option
+from coopt.cli.terminal import answer, check_place, note
 
 
 @click.command()
 @click.argument("source", metavar="INSTANCE|PLAN.json|DESIGNS.toml", shell_complete=a_file)
 @click.argument("plan", metavar="[PLAN.json]", required=False, shell_complete=a_file)
-@click.option(
-    "--set",
-    "settings",
-    type=SETTING,
-    shell_complete=setting,
-    multiple=True,
-    help="Replace a value of an instance, such as network.fabrics=clos; repeatable.",
-)
+@settings_option
 @click.option("--design", metavar="ID", help="One design of a file of designs.  [all]")
 @click.option("--csv", "table", metavar="FILE", help="Write the lines of the bill as procurement reads them.")
 @click.option("--json", "as_json", is_flag=True, help="Print counts and bills as one JSON document.")
 def command(
     source: str,
     plan: str | None,
-    settings: tuple[tuple[str, Any], ...],
+    settings: Settings,
     design: str | None,
     table: str | None,
     as_json: bool,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.arguments import instance_argument, plan_argument
+from coopt.cli.arguments import Settings, instance_argument, plan_argument
 from coopt.cli.terminal import answer
 
 UNPROVEN = 5
@@ -18,7 +18,7 @@ UNPROVEN = 5
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what is proven as one JSON document.")
 @click.pass_context
-def command(ctx: click.Context, instance: str, plan: str, proof: str | None, as_json: bool) -> None:
+def command(ctx: click.Context, instance: str, settings: Settings, plan: str, proof: str | None, as_json: bool) -> None:
     """Prove the bound of PLAN.json in exact arithmetic.
 
     Every design of INSTANCE that would cost less is priced in fractions and shown to miss a bound or a limit. One
@@ -27,10 +27,11 @@ def command(ctx: click.Context, instance: str, plan: str, proof: str | None, as_
 
     Exit codes: 0 all that is claimed is proven, 5 not all of it.
     """
+    from coopt.instance.files import load
     from coopt.report.proof import certificate_report
     from coopt.report.terminal import rendered
     from coopt.verifier.certificates import certify
 
-    found = certify(instance, plan, proof)
+    found = certify(load(instance, dict(settings)), plan, proof)
     answer(found.model_dump_json(indent=2) if as_json else rendered(certificate_report(found)))
     ctx.exit(0 if found.ok else UNPROVEN)

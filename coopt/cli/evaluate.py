@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from coopt.cli.arguments import a_file, instance_argument, setting
+from coopt.cli.arguments import Settings, a_file, instance_argument
 from coopt.cli.parts import part_option
-from coopt.cli.terminal import SETTING, TOP, answer
+from coopt.cli.terminal import TOP, answer
 
 
 @click.command()
 @instance_argument
-@click.option(
-    "--set",
-    "settings",
-    type=SETTING,
-    shell_complete=setting,
-    multiple=True,
-    help="Replace a value of the instance, such as network.max_tiers=2 or workload.0.mapping.tp=8; repeatable.",
-)
 @click.option(
     "--plan",
     "plan",
@@ -33,7 +23,7 @@ from coopt.cli.terminal import SETTING, TOP, answer
 @click.option("--json", "as_json", is_flag=True, help="Print the evaluation as one JSON document.")
 def command(
     instance: str,
-    settings: tuple[tuple[str, Any], ...],
+    settings: Settings,
     plan: str | None,
     most: int | None,
     part: str | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.arguments import a_file, instance_argument
+from coopt.cli.arguments import Settings, a_file, instance_argument
 from coopt.cli.terminal import TIME_LIMIT, answer, note
 
 EXIT_CODES = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
@@ -16,7 +16,14 @@ EXIT_CODES = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
 @click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop solving after S seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as one JSON document.")
 @click.pass_context
-def command(ctx: click.Context, instance: str, plan: str | None, time_limit_s: float | None, as_json: bool) -> None:
+def command(
+    ctx: click.Context,
+    instance: str,
+    settings: Settings,
+    plan: str | None,
+    time_limit_s: float | None,
+    as_json: bool,
+) -> None:
     """Tell what binds a plan, or what has to give.
 
     For a plan (that of PLAN.json, or the cheapest): the slack of each bound and what a tighter or looser one costs, the
@@ -34,7 +41,7 @@ def command(ctx: click.Context, instance: str, plan: str | None, time_limit_s: f
     from coopt.report.terminal import progress_shown, rendered
     from coopt.solving.reasons.why import explain
 
-    question, given = load(instance), None if plan is None else read_plan(plan)
+    question, given = load(instance, dict(settings)), None if plan is None else read_plan(plan)
     with progress_shown(note) as on_progress:
         found = explain(question, given, time_limit_s=time_limit_s, on_progress=on_progress)
     answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(explanation_report(found)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coopt.cli.arguments import instance_argument, plan_argument
+from coopt.cli.arguments import Settings, instance_argument, plan_argument
 from coopt.cli.terminal import answer, check_place, note
 from coopt.instance.errors import InstanceError
 from coopt.instance.listings import alternatives
@@ -76,7 +76,7 @@ def _only_part(plan: Plan, workload: str) -> dict[str, str]:
 @click.option("--workload", metavar="NAME", help="megatron, ranks, routes, ns3-flows, chakra: one workload of several.")
 @click.option("--part", metavar="NAME", help="One part of several; bom-csv writes all of them without.")
 @click.option("--program", type=int, metavar="K", help="lp, mps: one program where the answer is the best of several.")
-def command(instance: str, plan: str, name: str, output: str | None, **options: Any) -> None:
+def command(instance: str, settings: Settings, plan: str, name: str, output: str | None, **options: Any) -> None:
     """Write PLAN.json for other programs.
 
     graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s. bom-csv: the bill of
@@ -102,7 +102,7 @@ def command(instance: str, plan: str, name: str, output: str | None, **options: 
     if output is not None:
         check_ending(output, name)
         check_place(output, instance, plan)
-    question, answered = decided(load(instance), read_plan(plan))
+    question, answered = decided(load(instance, dict(settings)), read_plan(plan))
     check_same_question(question, answered)
     if "workload" in given and "part" not in given:
         given |= _only_part(answered, given["workload"])

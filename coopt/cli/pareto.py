@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from coopt.cli.arguments import instance_argument
+from coopt.cli.arguments import Settings, instance_argument
 from coopt.cli.terminal import PACE, POINTS, TIME_LIMIT, answer, check_folder, note
 
 STOPPED, INFEASIBLE = 4, 3
@@ -28,7 +28,15 @@ STOPPED, INFEASIBLE = 4, 3
 @click.option("-o", "--output", metavar="DIR", help="Write front.json, .csv, .png, .svg and .html into this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print the front as one JSON document.")
 @click.pass_context
-def command(ctx: click.Context, /, instance: str, output: str | None, as_json: bool, **settings: Any) -> None:
+def command(
+    ctx: click.Context,
+    /,
+    instance: str,
+    settings: Settings,
+    output: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Find the least cost for every iteration time.
 
     From the fastest design of INSTANCE to the cheapest, each point proven, knees marked. Every bound is scaled by the
@@ -44,12 +52,12 @@ def command(ctx: click.Context, /, instance: str, output: str | None, as_json: b
     from coopt.report.terminal import progress_shown, rendered
     from coopt.solving.fronts.sweep import pareto
 
-    question = load(instance)
+    question = load(instance, dict(settings))
     if output is not None:
         check_packages("-o")
         check_folder(output)
     with progress_shown(note) as on_progress:
-        front = pareto(question, on_progress=on_progress, **settings)
+        front = pareto(question, on_progress=on_progress, **options)
     try:
         if output is not None:
             write_front(front, question, output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.arguments import instance_argument, plan_argument
+from coopt.cli.arguments import Settings, instance_argument, plan_argument
 from coopt.cli.terminal import GAP, TIME_LIMIT, answer, check_place, note
 
 
@@ -18,7 +18,7 @@ from coopt.cli.terminal import GAP, TIME_LIMIT, answer, check_place, note
 @click.option(
     "--gap", metavar="G", type=GAP, default="0", help="Prove a bound that is this share below the plan's (0)."
 )
-def command(instance: str, plan: str, output: str | None, time_limit_s: float, gap: float) -> None:
+def command(instance: str, settings: Settings, plan: str, output: str | None, time_limit_s: float, gap: float) -> None:
     """Find a proof of the bound of PLAN.json.
 
     The workloads of the plan have islands of their own, or its domains direct links. A proof of islands is a tree of
@@ -27,13 +27,14 @@ def command(instance: str, plan: str, output: str | None, time_limit_s: float, g
     solver. Where the time does not suffice, the proof is one of a lower bound, which it names; so it is with a gap,
     which takes fewer cases.
     """
+    from coopt.instance.files import load
     from coopt.instance.texts import write_text
     from coopt.plan.store import proof_json
     from coopt.solving.proofs.search import prove
 
     if output is not None:
         check_place(output, instance, plan)
-    text = proof_json(prove(instance, plan, time_limit_s=time_limit_s, gap=gap))
+    text = proof_json(prove(load(instance, dict(settings)), plan, time_limit_s=time_limit_s, gap=gap))
     if output is None:
         answer(text)
     else:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from coopt.cli.arguments import instance_argument, plan_argument
+from coopt.cli.arguments import Settings, instance_argument, plan_argument
 from coopt.cli.terminal import POINTS, answer, check_place, command_line, note
 from coopt.cli.verify import REJECTED
 
@@ -21,7 +21,16 @@ from coopt.cli.verify import REJECTED
 )
 @click.option("--no-sensitivity", is_flag=True, help="Leave out what the answer hangs on, which takes more solves.")
 @click.pass_context
-def command(ctx: click.Context, /, instance: str, plan: str, output: str, points: int, **without: bool) -> None:
+def command(
+    ctx: click.Context,
+    /,
+    instance: str,
+    settings: Settings,
+    plan: str,
+    output: str,
+    points: int,
+    **without: bool,
+) -> None:
     """Write PLAN.json as one HTML page for a meeting.
 
     Decision, networks, bill, verification and provenance in one file that needs no network. The page of one network
@@ -43,7 +52,7 @@ def command(ctx: click.Context, /, instance: str, plan: str, output: str, points
 
     check_packages("report")
     check_place(output, instance, plan)
-    question, chosen = load(instance), read_plan(plan)
+    question, chosen = load(instance, dict(settings)), read_plan(plan)
     origin = Origin(command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment())
     verdict = verify(question, chosen)
     question, chosen = decided(question, chosen)

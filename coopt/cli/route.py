@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.arguments import instance_argument, plan_argument
+from coopt.cli.arguments import Settings, instance_argument, plan_argument
 from coopt.cli.parts import answer_parts, check_single, part_option, parts_asked
 from coopt.cli.terminal import TIME_LIMIT, check_place, note
 
@@ -29,6 +29,7 @@ ALGORITHMS = ("spray", "best", "ecmp", "greedy", "colouring", "sheltered", "anne
 @click.option("--json", "as_json", is_flag=True, help="Print routes and loads as one JSON document.")
 def command(
     instance: str,
+    settings: Settings,
     plan: str,
     algorithm: str | None,
     fail_cores: int,
@@ -52,7 +53,7 @@ def command(
     from coopt.report.traffic import routing_report
     from coopt.solving.plan_routes import route_plan
 
-    question, chosen = decided(load(instance), read_plan(plan))
+    question, chosen = decided(load(instance, dict(settings)), read_plan(plan))
     names = parts_asked(question, chosen, part)
     check_single(names, "--links", links)
     if links is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coopt.cli.arguments import instance_argument, plan_argument
+from coopt.cli.arguments import Settings, instance_argument, plan_argument
 from coopt.cli.parts import check_single, part_option, parts_asked
 from coopt.cli.terminal import answer, check_place, note
 
@@ -23,7 +23,15 @@ MISSED = 5
 @click.option("--trace", metavar="FILE", help="Write what happens when to this file, a Chrome trace for Perfetto.")
 @click.option("--json", "as_json", is_flag=True, help="Print times, bounds and slowdowns as one JSON document.")
 @click.pass_context
-def command(ctx: click.Context, instance: str, plan: str, part: str | None, trace: str | None, as_json: bool) -> None:
+def command(
+    ctx: click.Context,
+    instance: str,
+    settings: Settings,
+    plan: str,
+    part: str | None,
+    trace: str | None,
+    as_json: bool,
+) -> None:
     """Simulate one iteration of PLAN.json.
 
     Passes and messages of all stages are events, and what crosses HB domains are flows on the network of the plan, with
@@ -40,7 +48,7 @@ def command(ctx: click.Context, instance: str, plan: str, part: str | None, trac
     from coopt.verifier.simulation.plans import simulate
     from coopt.verifier.simulation.trace import chrome_trace
 
-    question, chosen = decided(load(instance), read_plan(plan))
+    question, chosen = decided(load(instance, dict(settings)), read_plan(plan))
     names = parts_asked(question, chosen, part)
     check_single(names, "--trace", trace)
     if trace is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from coopt.cli.arguments import instance_argument
+from coopt.cli.arguments import Settings, instance_argument, with_settings
 from coopt.cli.terminal import GAP, SEED, THREADS, TIME_LIMIT, TOP, answer, check_place, note
 
 EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
@@ -32,30 +32,38 @@ EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON document.")
 @click.pass_context
 def command(
-    ctx: click.Context, /, instance: str, output: str | None, full: bool, as_json: bool, **settings: Any
+    ctx: click.Context,
+    /,
+    instance: str,
+    settings: Settings,
+    output: str | None,
+    full: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Find the best design for INSTANCE and prove it.
 
     INSTANCE is a TOML file (`coopt new` writes one to start from). The answer fits on one screen; --full prints all of
-    it. Options replace what INSTANCE says under [solver] and [objective]. Ctrl-C ends the search with the best plan so
-    far.
+    it. Options replace what INSTANCE says under [solver] and [objective], --set any value of it; the plan names what it
+    replaced. Ctrl-C ends the search with the best plan so far.
 
     Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or refuted by the witness.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
     from coopt.network.plan_networks import baseline_of
-    from coopt.plan.store import decided, plan_json
+    from coopt.plan.store import decided, plan_json, with_replaced
     from coopt.report.plan import plan_report
     from coopt.report.screen import plan_screen
     from coopt.report.terminal import progress_shown, rendered
     from coopt.solving.answer import solve, value_without_margin
 
-    question = load(instance)
+    values = dict(settings)
+    question = load(instance, values)
     if output is not None:
         check_place(output, instance)
     with progress_shown(note) as on_progress:
-        plan = solve(question, on_progress=on_progress, **settings)
+        plan = with_replaced(solve(question, on_progress=on_progress, **options), values)
     asked, found = (question, plan) if plan.cost is None else decided(question, plan)
     try:
         if output is not None:
@@ -74,7 +82,7 @@ def command(
     if plan.cost is not None and not full and not as_json:
         note("the bill in full, where the time goes and every bound: --full")
     if plan.status == "infeasible":
-        note(f"what has to give: coopt explain {instance}")
+        note(f"what has to give: {with_settings(['coopt', 'explain', instance], settings)}")
     second = plan.solver.witness
     if second is not None:
         said = f"{second.status}, value {second.value}, bound {second.bound}"

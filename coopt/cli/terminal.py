@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.texts import toml_text
 
 TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that turn the direction of a text, so that a terminal shows something else than what is there."""
@@ -47,6 +48,9 @@ def command_line(ctx: click.Context) -> str:
     for parameter in ctx.command.params:
         name = str(parameter.name)
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            if parameter.type is SETTING:
+                typed += [word for setting in ctx.params[name] for word in ("--set", setting_text(*setting))]
+                continue
             flag = isinstance(parameter, click.Option) and parameter.is_flag
             typed += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
             typed += [] if flag else [str(ctx.params[name])]
@@ -158,6 +162,11 @@ class Setting(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         if not equals or not key.strip():
             self.fail(f"{value!r} needs the form key=value, such as network.max_tiers=2.", param, ctx)
         return key.strip(), toml_value(text)
+
+
+def setting_text(key: str, value: Any) -> str:
+    """`key=value` as one types it: text without quotes where it is read as text all the same."""
+    return f"{key}={value if isinstance(value, str) and toml_value(value) == value else toml_text(value)}"
 
 
 def toml_value(text: str) -> Any:

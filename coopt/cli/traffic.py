@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.arguments import instance_argument, plan_argument
+from coopt.cli.arguments import Settings, instance_argument, plan_argument
 from coopt.cli.parts import answer_parts, check_single, part_option, parts_asked
 from coopt.cli.terminal import check_places, note
 
@@ -25,6 +25,7 @@ from coopt.cli.terminal import check_places, note
 @click.option("--json", "as_json", is_flag=True, help="Print the traffic as one JSON document.")
 def command(
     instance: str,
+    settings: Settings,
     plan: str,
     collective: str,
     heat_map: str | None,
@@ -48,7 +49,7 @@ def command(
     from coopt.traffic.of_plan import demands, parts_with, single_demand
     from coopt.traffic.summary import cells_of, matrix_csv, traffic_figures
 
-    question, chosen = decided(load(instance), read_plan(plan))
+    question, chosen = decided(load(instance, dict(settings)), read_plan(plan))
     if heat_map is not None:
         check_picture(heat_map, "--heat-map")
     check_places((heat_map, matrix), instance, plan)

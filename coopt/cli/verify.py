@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from coopt.cli.arguments import instance_argument, plan_argument
+from coopt.cli.arguments import Settings, instance_argument, plan_argument
 from coopt.cli.terminal import answer
 
 REJECTED = 5
@@ -19,7 +19,15 @@ REJECTED = 5
 @click.option("--part", metavar="NAME", help="With --routes: one part of several.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON document.")
 @click.pass_context
-def command(ctx: click.Context, instance: str, plan: str, routes: str | None, part: str | None, as_json: bool) -> None:
+def command(
+    ctx: click.Context,
+    instance: str,
+    settings: Settings,
+    plan: str,
+    routes: str | None,
+    part: str | None,
+    as_json: bool,
+) -> None:
     """Check every claim of PLAN.json without the solver.
 
     Everything is derived again from INSTANCE and the plan alone. `--routes` takes the table that `coopt export --format
@@ -36,6 +44,6 @@ def command(ctx: click.Context, instance: str, plan: str, routes: str | None, pa
 
     remedy = "the file that `coopt export --format routes` writes"
     table = None if routes is None else read_text(Path(routes), "a CSV file", remedy)
-    verdict = verify(load(instance), read_plan(plan), routes=table, part=part)
+    verdict = verify(load(instance, dict(settings)), read_plan(plan), routes=table, part=part)
     answer(verdict.model_dump_json(indent=2) if as_json else rendered(verdict_report(verdict)))
     ctx.exit(0 if verdict.accepted else REJECTED)

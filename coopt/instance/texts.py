@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -57,6 +58,15 @@ def toml_of(text: str, where: str) -> dict[str, Any]:
         raise InstanceError(_syntax_complaint(where, text, str(error))) from None
     check_numbers(table, where)
     return table
+
+
+def toml_text(value: Any) -> str:
+    """A value as TOML holds it on one line, tables inline."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {toml_text(part)}' for key, part in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_text, value))}]"
+    return f"{value:.15g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
 def _syntax_complaint(name: str, text: str, error: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from coopt.instance.choices import Chosen
 from coopt.instance.question import ObjectiveKind
+from coopt.instance.texts import toml_text
 from coopt.plan.direct_links import LinkLengths
 from coopt.plan.effort import SolverReport, Timing
 from coopt.plan.parts import Cost, Design, Record, WorkloadPlan
@@ -30,10 +31,20 @@ class ObjectiveClaim(Record):
 
 
 class Overrides(Record):
-    """What a run was asked in place of what the instance says: another objective, another relative gap."""
+    """What a run was asked in place of what the instance says: another objective, another relative gap.
+
+    `values` are those that replaced values of the file before it was read, by dotted key: `instance` names the question
+    that they make.
+    """
 
     objective: ObjectiveKind | None = None
     gap: Annotated[float | None, Field(ge=0, lt=1)] = None
+    values: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def replaced(self) -> str:
+        """`cluster.gpus = 128, network.fabrics = "clos"`; empty where nothing of the file was replaced."""
+        return ", ".join(f"{key} = {toml_text(value)}" for key, value in self.values.items())
 
 
 class Rivals(Record):

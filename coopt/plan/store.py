@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -33,7 +33,11 @@ def check_same_question(instance: Instance, plan: Plan) -> None:
 
 def _check_sha(instance: Instance, plan: Plan) -> None:
     if plan.instance.sha256 != instance.sha256:
-        raise InstanceError(f"{instance.name}: the plan is of another instance, needs one of this instance")
+        replaced = plan.overrides.replaced
+        given = f", or the values that replaced some of the file when it was solved (--set): {replaced}"
+        raise InstanceError(
+            f"{instance.name}: the plan is of another instance, needs one of this instance{given if replaced else ''}"
+        )
 
 
 def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Instance, Plan]:
@@ -78,6 +82,11 @@ def claims_of(instance: Instance, plan: Plan) -> Iterator[tuple[Instance, Plan]]
 def _answering(question: Instance, plan: Plan) -> Plan:
     own = InstanceId(name=question.name, sha256=question.sha256)
     return plan.model_copy(update={"instance": own, "chosen": Chosen()})
+
+
+def with_replaced(plan: Plan, values: Mapping[str, Any]) -> Plan:
+    """The plan, which says what values replaced those of the file of its instance."""
+    return plan.model_copy(update={"overrides": plan.overrides.model_copy(update={"values": dict(values)})})
 
 
 def plan_json(plan: Plan) -> str:

@@ -16,6 +16,7 @@ from coopt.instance.base import Entry, Provenance, Tag
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import toml_text
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Item
 from coopt.report.tables import figures
@@ -83,19 +84,11 @@ def _given(entry: Entry) -> dict[str, Any]:
     return entry.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
 
 
-def _toml(value: Any, *, outer: bool = True) -> str:
-    """A value in TOML; tables inline, lists of tables of a key one a line."""
-    if isinstance(value, dict):
-        inner = ", ".join(f"{key} = {_toml(part, outer=False)}" for key, part in value.items())
-        return f"{{ {inner} }}"
-    if isinstance(value, list):
-        parts = [_toml(part, outer=False) for part in value]
-        if outer and any(isinstance(part, dict) for part in value):
-            return "\n".join(["[", *(f"    {part}," for part in parts), "]"])
-        return f"[{', '.join(parts)}]"
-    if isinstance(value, float):
-        return f"{value:.15g}"
-    return json.dumps(value, ensure_ascii=False)
+def _toml(value: Any) -> str:
+    """A value in TOML; tables inline, lists of tables one a line."""
+    if isinstance(value, list) and any(isinstance(part, dict) for part in value):
+        return "\n".join(["[", *(f"    {toml_text(part)}," for part in value), "]"])
+    return toml_text(value)
 
 
 def provenance(field: str, sources: Sequence[Provenance]) -> Provenance | None:
@@ -124,7 +117,7 @@ def _shown(value: Any) -> str:
     if value is None:
         return "not stated"
     if isinstance(value, tuple) and any(isinstance(part, BaseModel) for part in value):
-        return _toml([part.model_dump(mode="json", exclude_none=True) for part in value], outer=False)
+        return toml_text([part.model_dump(mode="json", exclude_none=True) for part in value])
     return f"{value:.10g}" if isinstance(value, float) else json.dumps(value)
 
 

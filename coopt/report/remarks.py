@@ -272,7 +272,9 @@ def networks_of(plan: Plan) -> list[Design | DirectLinks]:
 
 
 def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
-    """What stands above everything else of a plan: that it is a study, that training takes years, and why it is so."""
+    """What stands above all else of a plan: what was replaced in its file, that it is a study, why it is so."""
+    if plan.overrides.values:
+        yield f"In place of what the file says: {plan.overrides.replaced}."
     yield from study_notes(instance, networks_of(plan))
     yield from _power_left_out(instance, plan)
     yield from _long_runs(instance, plan)

@@ -8,6 +8,7 @@ import os
 import pytest
 
 import coopt.solving.answer as solving
+from coopt.instance.files import load
 from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan
 
@@ -176,3 +177,35 @@ def test_runners_up_stand_in_the_plan_and_in_the_report(coopt, written, tmp_path
 def test_no_runner_up_is_asked_for_by_default(coopt, written):
     plan = json.loads(coopt("solve", written(), "--json").stdout)
     assert (plan["alternatives"], plan["alternatives_stop"]) == ([], None)
+
+
+def test_values_replaced_on_the_command_line_make_the_question_of_the_plan(coopt, written, tmp_path):
+    instance, file = written(), tmp_path / "plan.json"
+    pins = ("--set", "cluster.gpus=128", "--set", "network.fabrics=clos")
+    done = coopt("solve", instance, *pins, "-o", file)
+    assert done.exit_code == 0
+    assert 'In place of what the file says: cluster.gpus = 128, network.fabrics = "clos".' in done.stdout
+    plan = read_plan(file)
+    assert plan.overrides.values == {"cluster.gpus": 128, "network.fabrics": "clos"}
+    assert (plan.design.gpus, plan.design.fabric.kind) == (128, "clos")
+    assert plan.instance.sha256 == load(instance, dict(plan.overrides.values)).sha256 != load(instance).sha256
+    for command in ("verify", "explain", "certify", "simulate", "faults", "traffic"):
+        assert coopt(command, instance, file, *pins).exit_code == 0, command
+
+
+def test_a_plan_with_replaced_values_is_refused_without_them_and_says_which(coopt, written, tmp_path):
+    instance, file = written(), tmp_path / "plan.json"
+    assert coopt("solve", instance, "--set", "cluster.gpus=128", "-o", file).exit_code == 0
+    refused = coopt("simulate", instance, file)
+    assert refused.exit_code == 1
+    assert refused.stderr.rstrip().endswith("when it was solved (--set): cluster.gpus = 128")
+    rejected = coopt("verify", instance, file)
+    assert rejected.exit_code == 5
+    assert "--set" in rejected.stdout
+
+
+def test_an_infeasible_question_names_the_command_with_the_same_values(coopt, written):
+    done = coopt("solve", written(), "--set", "workload.max_iteration_time_s=0.01")
+    assert done.exit_code == 3
+    assert done.stderr.rstrip().endswith("--set workload.max_iteration_time_s=0.01")
+    assert coopt("solve", written(), "--set", "cluster.gpsu=2").stderr.startswith("coopt: tiny.toml: cluster.gpsu: unk")

@@ -72,12 +72,15 @@ def _numbers(value: object, path: str) -> Iterator[tuple[str, float]]:
 def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     """Whether the plan answers this instance."""
     claimed, question = plan.instance, instance
+    replaced = plan.overrides.replaced
+    given = f" It was solved with values replaced by --set: {replaced}." if replaced else ""
     return ledger.holds(
         "instance",
         claimed.name == question.name and claimed.sha256 == question.sha256,
         f"{claimed.name} {claimed.sha256}",
         f"{question.name} {question.sha256}",
-        f"The plan answers instance {claimed.name!r} with another content or name than this one, {question.name!r}.",
+        f"The plan answers instance {claimed.name!r} with another content or name than this one, {question.name!r}."
+        + given,
     )
 
 
