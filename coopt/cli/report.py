@@ -59,10 +59,10 @@ def command(
     case = PageCase(instance=question, plan=chosen, verdict=verdict, origin=origin)
     if case.answered and question.problem == "shared":
         asked = overridden("report", question, {}, chosen.objective.kind)
-        billed = asked.objective.billed == asked.objective.minimize  # fronts and reasons know no other objectives
+        billed = asked.objective.billed == asked.objective.minimize  # fronts know no other objectives
         with progress_shown(note) as on_progress:
             front = pareto(asked, points, on_progress=on_progress) if billed and not without["no_front"] else None
-        explanation = explain(asked, chosen) if billed and not without["no_sensitivity"] else None
+        explanation = explain(asked, chosen) if not without["no_sensitivity"] else None
         case = replace(case, instance=asked, front=front, explanation=explanation)
     write_text(output, page_html(case))
     note(f"page written to {output}")

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from coopt.instance.question import ObjectiveKind
 from coopt.instance.tables import frame_of, html
 from coopt.plan.notebook import explanation_tables
 from coopt.plan.parts import Record
@@ -125,7 +126,7 @@ class Explanation(Record):
     schema_: Annotated[Literal["coopt-explanation/1"], Field(alias="schema")] = "coopt-explanation/1"
     instance: InstanceId
     status: Literal["optimal", "feasible", "infeasible", "unknown"]
-    kind: Literal["capex", "power", "tco"]
+    kind: ObjectiveKind
     value: float | None = None
     design: Design | None = None
     sentences: tuple[str, ...] = ()

@@ -9,11 +9,22 @@ from rich.table import Table
 from rich.text import Text
 
 from coopt.instance.listings import with_names
+from coopt.instance.question import ObjectiveKind
 from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import Design
 from coopt.report import words
 from coopt.report.comparison import differences
 from coopt.report.tables import Cell, FigureTable, figures
+
+UNITS: dict[ObjectiveKind, tuple[str, float, str]] = {
+    "capex": ("$", 1.0, "+,.0f"),
+    "tco": ("$", 1.0, "+,.0f"),
+    "power": ("W", 1.0, "+,.0f"),
+    "time": ("s", 1.0, "+,.4g"),
+    "usd_per_token": ("$ / M tokens", 1e6, "+,.4g"),
+    "carbon": ("t of CO2", 1e-3, "+,.4g"),
+}
+"""What tables show of each objective: the unit, how many of it are one of the objective's own, and digits."""
 
 
 def explanation_report(explanation: Explanation) -> Iterator[RenderableType]:
@@ -31,10 +42,10 @@ def explanation_report(explanation: Explanation) -> Iterator[RenderableType]:
 def bounds_table(explanation: Explanation) -> FigureTable:
     """Every bound with its slack, and what a tighter or a looser one costs."""
     numbers = ("plan", "bound", "slack", f"tighter {_unit(explanation)}", f"looser {_unit(explanation)}")
-    rows = [_bound_row(bound, explanation.workloads) for bound in explanation.bounds]
+    rows = [_bound_row(explanation, bound) for bound in explanation.bounds]
     if all(bound.loosest is None for bound in explanation.bounds):
         return figures("What each bound costs", ("bound", "binds"), numbers, rows)
-    without = [_extra(bound.without, asked=not bound.binds) for bound in explanation.bounds]
+    without = [_extra(explanation, bound.without, asked=not bound.binds) for bound in explanation.bounds]
     title = "What each bound costs: 1% tighter than the plan takes, 1% looser than it is, and without it"
     more = [(*row, last) for row, last in zip(rows, without, strict=True)]
     return figures(title, ("bound", "binds"), (*numbers, f"without {_unit(explanation)}"), more)
@@ -48,7 +59,7 @@ def rivals_table(explanation: Explanation) -> FigureTable:
             rival.part,
             f"without {rival.choice}" if rival.excluded else rival.choice,
             f"no design keeps every limit; {rival.why}" if rival.extra is None else rival.why,
-            "-" if rival.extra is None else f"{rival.extra:+,.0f}",
+            "-" if rival.extra is None else _more(explanation, rival.extra),
         )
         for rival in explanation.rivals
     ]
@@ -73,20 +84,21 @@ def _sentence_list(sentences: tuple[str, ...]) -> Table:
 
 
 def _unit(explanation: Explanation) -> str:
-    return "W" if explanation.kind == "power" else "$"
+    unit, *_ = UNITS[explanation.kind]
+    return unit
 
 
-def _bound_row(bound: Bound, workloads: Sequence[str]) -> tuple[Cell, ...]:
+def _bound_row(explanation: Explanation, bound: Bound) -> tuple[Cell, ...]:
     asked = bound.loosest is None or bound.step is not None
     value_text, bound_text = (_number(value) for value in (bound.used, bound.bound))
     return (
-        f"{with_names(bound.limit, workloads)}, {bound.unit}",
+        f"{with_names(bound.limit, explanation.workloads)}, {bound.unit}",
         words.yes_no(bound.binds),
         value_text,
         bound_text,
         "-" if bound.slack is None else words.percent(bound.slack),
-        "no plan" if bound.tighter is None and asked else _extra(bound.tighter, asked=asked),
-        _extra(bound.looser, asked=not bound.binds),
+        "no plan" if bound.tighter is None and asked else _extra(explanation, bound.tighter, asked=asked),
+        _extra(explanation, bound.looser, asked=not bound.binds),
     )
 
 
@@ -96,11 +108,17 @@ def _number(value: float | None) -> str:
     return f"{value:,.6g}" if value < 99_999.5 else f"{value:,.0f}"
 
 
-def _extra(plan: NextPlan | None, *, asked: bool) -> str:
+def _extra(explanation: Explanation, plan: NextPlan | None, *, asked: bool) -> str:
     """What the next plan costs more: nothing where it was asked for and none is cheaper."""
     if plan is None:
         return "+0" if asked else "not asked"
-    return f"{plan.extra:+,.0f}"
+    return _more(explanation, plan.extra)
+
+
+def _more(explanation: Explanation, extra: float) -> str:
+    """What a plan is worth more, in the unit of the table."""
+    _, units, form = UNITS[explanation.kind]
+    return f"{extra * units:{form}}" if extra else "+0"
 
 
 def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:

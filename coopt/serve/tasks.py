@@ -110,9 +110,9 @@ def write_report(own: OwnCatalog, given: Given, send: Send) -> None:
     verdict = verify(question, found)
     question, found = _of_choice(question, found)
     case = PageCase(instance=question, plan=found, verdict=verdict, origin=origin)
-    billed = question.objective.billed == question.objective.minimize  # fronts and reasons know no other objectives
-    if case.answered and question.problem == "shared" and billed:
-        front, reasons = pareto(question, POINTS), explain(question, found)
+    billed = question.objective.billed == question.objective.minimize  # fronts know no other objectives
+    if case.answered and question.problem == "shared":
+        front, reasons = pareto(question, POINTS) if billed else None, explain(question, found)
         case = PageCase(
             instance=question, plan=found, verdict=case.verdict, origin=origin, front=front, explanation=reasons
         )

@@ -18,11 +18,8 @@ from coopt.perf.memory import GIB, memory_bytes
 from coopt.plan.explanation import Bound, NextPlan
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.reasons.again import solved
-from coopt.solving.reasons.designs import Designs
+from coopt.solving.reasons.designs import ROUNDING, Designs
 from coopt.solving.reasons.limits import Limit, limits_of, with_gpu
-
-ROUNDING = 1e-12
-"""Relative differences of a value below this are no saving."""
 
 
 def bounds_of(designs: Designs, chosen: int, runs: tuple[WorkloadPlan, ...]) -> Iterator[Bound]:
@@ -32,24 +29,17 @@ def bounds_of(designs: Designs, chosen: int, runs: tuple[WorkloadPlan, ...]) -> 
     yield _memory(designs, chosen, max(run.memory_gib for run in runs) * GIB)
 
 
-def cheaper(designs: Designs, chosen: int) -> Bools:
-    """Rows that cost less than the chosen one."""
-    value = float(designs.value[chosen])
-    return np.asarray(designs.value < value - abs(value) * ROUNDING, dtype=np.bool_)
-
-
 def _bound(designs: Designs, chosen: int, limit: Limit) -> Bound:
     use = designs.uses[limit.key]
-    used, value = float(use[chosen]), float(designs.value[chosen])
+    used = float(use[chosen])
 
     def moved(row: int | None) -> NextPlan | None:
         if row is None:
             return None
-        found = float(designs.value[row])
         bound, design = limit.own(float(use[row])), designs.design(row)
-        return NextPlan(bound=bound, value=found, extra=found - value, design=design)
+        return NextPlan(bound=bound, value=float(designs.value[row]), extra=designs.extra(row, chosen), design=design)
 
-    waiting = designs.met(limit.key) & cheaper(designs, chosen) & np.isfinite(use)
+    waiting = designs.met(limit.key) & designs.cheaper(chosen) & np.isfinite(use)
     first = waiting & (use == use[waiting].min(initial=np.inf))
     looser = moved(designs.cheapest(first))
     return Bound(
@@ -78,7 +68,7 @@ def _memory(designs: Designs, chosen: int, used_bytes: float) -> Bound:
         return NextPlan(bound=held_gb, value=found, extra=found - value, design=plan.design)
 
     times = tuple(key for key in designs.uses if key.startswith("workload"))
-    more = least_memory_bytes(designs, designs.met(*times) & cheaper(designs, chosen))
+    more = least_memory_bytes(designs, designs.met(*times) & designs.cheaper(chosen))
     return Bound(
         limit="cluster.gpu.hbm_gb",
         unit="GB",

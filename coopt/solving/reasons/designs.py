@@ -18,9 +18,12 @@ from coopt.network.space import families
 from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Design, Item
+from coopt.solving.fronts.timed import TIES, weight_of
 from coopt.solving.reasons.limits import limits_of, without_bound
 from coopt.solving.shared import identity
 
+ROUNDING = 1e-12
+"""Relative differences of a value below this are no saving."""
 Line = tuple[ItemKind, str]
 
 
@@ -28,8 +31,9 @@ Line = tuple[ItemKind, str]
 class Designs:
     """Rows are designs: family `families[family[i]]` with `uplinks[i]`.
 
-    `counts` has a column for each of `lines` of the bill, `w` is its power, `value` the objective. `uses`
-    holds what designs take of each limit, by key, and `caps` what they may take; time is infinite where nothing fits.
+    `counts` has a column for each of `lines` of the bill, `w` is its power, `billed` the sum that the objective counts
+    and `value` the objective, which is another where time weighs the bill. `uses` holds what designs take of each
+    limit, by key, and `caps` what they may take; time is infinite where nothing fits.
     """
 
     instance: Instance
@@ -39,6 +43,7 @@ class Designs:
     lines: dict[Line, Item]
     counts: Ints
     w: Floats
+    billed: Floats
     value: Floats
     uses: dict[str, Floats]
     caps: dict[str, float]
@@ -54,13 +59,32 @@ class Designs:
         return kept
 
     def cheapest(self, among: Bools) -> int | None:
-        """The row of least value, of equals the one whose tightest time bound has most room; None among none."""
+        """The row of least value, of equals that of least bill, then that with most room within its time bounds.
+
+        None among none.
+        """
         rows = np.flatnonzero(among)
         if not len(rows):
             return None
-        rows = rows[self.value[rows] == self.value[rows].min()]
+        least = self.value[rows].min()
+        rows = rows[self.value[rows] <= (least * (1.0 + TIES) if self.is_timed else least)]
         shares = [use[rows] / self.caps[key] for key, use in self.uses.items() if key.startswith("workload")]
-        return int(rows[np.argmin(np.maximum.reduce(shares))])
+        return int(rows[np.lexsort((np.maximum.reduce(shares), self.billed[rows]))[0]])
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the objective weighs the bill by time, so that values are equal within rounding only."""
+        return self.instance.objective.minimize != self.instance.objective.billed
+
+    def cheaper(self, than: int) -> Bools:
+        """Rows of less value than a row, by more than rounding."""
+        value = float(self.value[than])
+        return np.asarray(self.value < value - abs(value) * (TIES if self.is_timed else ROUNDING), dtype=np.bool_)
+
+    def extra(self, row: int, beside: int) -> float:
+        """What a row is worth more than another."""
+        value, own = float(self.value[row]), float(self.value[beside])
+        return 0.0 if self.is_timed and abs(value - own) <= abs(own) * TIES else value - own
 
     def of(self, row: int) -> tuple[Family, int]:
         """Family and uplinks of a row."""
@@ -102,6 +126,7 @@ def priced(
         _sums(counts, [one.unit_w for one in lines.values()]),
     )
     caps = {limit.key: limit.cap for limit in limits_of(instance)}
+    billed = {"capex": usd, "power": w, "tco": usd + w * usd_per_w(instance.objective)}[instance.objective.billed]
     racked = np.array([racks(one) or 0 for one in every], dtype=np.float64)[family]
     uses = times | {"limits.power_mw": w / 1e6, "limits.capex_usd": usd, "limits.racks": racked}
     return Designs(
@@ -111,11 +136,20 @@ def priced(
         uplinks=uplinks,
         lines=lines,
         counts=counts,
-        value={"capex": usd, "power": w, "tco": usd + w * usd_per_w(instance.objective)}[instance.objective.minimize],
+        billed=billed,
+        value=_worth(instance, billed, next(iter(times.values()))),
         w=w,
         uses={key: uses[key] for key in caps},
         caps=caps,
     )
+
+
+def _worth(instance: Instance, billed: Floats, seconds: Floats) -> Floats:
+    """The objective of designs from the sums of their bills and the least iteration time of the first workload."""
+    kind = instance.objective.minimize
+    if kind == instance.objective.billed:
+        return billed
+    return np.asarray(weight_of(instance) * seconds * (1.0 if kind == "time" else billed), dtype=np.float64)
 
 
 def _counted(instance: Instance, every: tuple[Family, ...]) -> tuple[dict[Line, Item], Ints]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 from coopt.instance.listings import both
 from coopt.instance.schema import Objective, ObjectiveKind
@@ -11,6 +12,29 @@ from coopt.plan.explanation import Relaxation
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost, Design
 
+
+@dataclass(frozen=True, kw_only=True)
+class Saying:
+    """How sentences speak of an objective: what a plan does, the best of plans, that one is better, or as good."""
+
+    does: str
+    best: str
+    better: str
+    same: str
+
+
+IN_DOLLARS = Saying(does="costs", best="cheapest", better="is cheaper", same="costs the same")
+SAYINGS: dict[ObjectiveKind, Saying] = {
+    **dict.fromkeys(("capex", "tco", "usd_per_token"), IN_DOLLARS),
+    "power": Saying(does="draws", best="most frugal", better="draws less", same="draws the same"),
+    "time": Saying(does="takes", best="fastest", better="is faster", same="takes as long"),
+    "carbon": Saying(does="emits", best="cleanest", better="emits less", same="emits the same"),
+}
+BILLS: dict[ObjectiveKind, str] = {
+    "capex": "its purchase",
+    "tco": "its TCO",
+    "power": "its power",
+}
 ORDINALS = {1: "first", 2: "second", 3: "third"}
 MORE: dict[ItemKind, str] = {
     "hb": "HB domain GPUs",
@@ -50,13 +74,29 @@ def sentence(text: str) -> str:
 
 
 def amount(kind: ObjectiveKind, value: float) -> str:
-    """`$12,345,678` or `7,235 W`."""
+    """`$12,345,678`, `7,235 W` or `0.658867 s an iteration`."""
+    if kind == "time":
+        return f"{number(value)} s an iteration"
+    if kind == "usd_per_token":
+        return f"${number(1e6 * value)} per million tokens"
+    if kind == "carbon":
+        return f"{number(value / 1000)} t of CO2"
     return f"{value:,.0f} W" if kind == "power" else f"${value:,.0f}"
 
 
 def number(value: float) -> str:
     """`6.81777` or `1,880,989`: six digits, or as many as a whole number has."""
     return f"{value:,.0f}" if value >= 99_999.5 else f"{value:,.6g}"
+
+
+def costs(kind: ObjectiveKind, value: float) -> str:
+    """`costs $12,345,678` or `takes 0.658867 s an iteration`."""
+    return f"{SAYINGS[kind].does} {amount(kind, value)}"
+
+
+def costs_more(kind: ObjectiveKind, extra: float, value: float) -> str:
+    """`costs $12,345,678 more (+3.1%)`."""
+    return f"{SAYINGS[kind].does} {dearer_by(kind, extra, value)}"
 
 
 def dearer_by(kind: ObjectiveKind, extra: float, value: float) -> str:
@@ -93,6 +133,8 @@ def label(design: Design) -> str:
 
 def why_dearer(objective: Objective, ours: tuple[Design, Cost], theirs: tuple[Design, Cost]) -> str:
     """What makes a design cost more than ours: tiers first, then what is bought, dearest first."""
+    if objective.minimize != objective.billed:
+        return why_worse(objective, ours[1], theirs[1])
     tiers = range(ours[0].fabric.tiers + 1, theirs[0].fabric.tiers + 1)
     needs = [f"a {ORDINALS[tier]} tier" if tier > 1 or ours[0].fabric.tiers else "a network" for tier in tiers]
     bought = why_billed_more(objective, ours[1], theirs[1])
@@ -109,6 +151,17 @@ def why_billed_more(objective: Objective, ours: Cost, theirs: Cost) -> str:
     more = [f"{_counted(count[kind], kind)} ({sums[kind]})" for kind in bought if count[kind] > 0]
     dearer = [f"its {DEARER[kind]} cost {sums[kind]} more" for kind in bought if count[kind] <= 0]
     return ", and ".join([*([f"it takes {both(more)}"] if more else []), *dearer])
+
+
+def why_worse(objective: Objective, ours: Cost, theirs: Cost) -> str:
+    """What sets another plan apart: its bill where time decides, else what it has more of, dearest first."""
+    billed = objective.billed
+    if objective.minimize == billed:
+        return why_billed_more(objective, ours, theirs)
+    extra = theirs.of(billed) - ours.of(billed)
+    if not extra:
+        return f"{BILLS[billed]} is the same"
+    return f"{BILLS[billed]} is {amount(billed, abs(extra))} {'more' if extra > 0 else 'less'}"
 
 
 def _counted(number: int, kind: ItemKind) -> str:

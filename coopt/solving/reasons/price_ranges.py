@@ -22,8 +22,7 @@ from coopt.network.parts import HOURS_PER_YEAR
 from coopt.perf.mapping import Bools, Floats
 from coopt.plan.explanation import PriceRange
 from coopt.plan.schema import Design
-from coopt.solving.reasons.bounds import ROUNDING
-from coopt.solving.reasons.designs import Designs, Line, priced
+from coopt.solving.reasons.designs import ROUNDING, Designs, Line, priced
 
 HIGHEST, HIGHEST_USD_PER_KWH = 1e9, 1e3
 """The largest prices an instance may hold."""
@@ -117,9 +116,9 @@ def _range(designs: Designs, chosen: int, price: Price) -> PriceRange:
         item=price.item,
         unit=price.unit,
         now=price.now,
-        low=max(low, 0.0),
+        low=low if low > price.now * ROUNDING else 0.0,
         high=min(high, own) if min(high, own) < price.highest else None,
-        below=_first(designs, lows == low) if low > 0 else None,
+        below=_first(designs, lows == low) if low > price.now * ROUNDING else None,
         above=_first(designs, highs == high) if high < min(own, price.highest) else None,
     )
 

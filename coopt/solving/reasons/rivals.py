@@ -15,7 +15,7 @@ from coopt.network.space import active_choices
 from coopt.perf.mapping import Bools
 from coopt.plan.explanation import Rival, RunnerUp
 from coopt.solving.reasons.designs import Designs
-from coopt.solving.reasons.labels import number, why_dearer
+from coopt.solving.reasons.labels import SAYINGS, number, why_dearer
 from coopt.solving.reasons.limits import limits_of
 
 CHOICES: dict[str, Callable[[Family], tuple[str, ...]]] = {
@@ -47,10 +47,9 @@ def runner_up(designs: Designs, chosen: int) -> RunnerUp | None:
     row = designs.cheapest(designs.met() & ~designs.same_as(chosen))
     if row is None:
         return None
-    value = float(designs.value[row])
     return RunnerUp(
-        value=value,
-        regret=value - float(designs.value[chosen]),
+        value=float(designs.value[row]),
+        regret=designs.extra(row, chosen),
         design=designs.design(row),
         why=_difference(designs, chosen, row),
     )
@@ -66,12 +65,11 @@ def _rival(designs: Designs, chosen: int, part: str, choice: str, among: Bools) 
     if row is None:
         why = _obstacle(designs, among) if among.any() else _no_design(designs.instance, part, choice)
         return Rival(part=part, choice=choice, value=None, extra=None, design=None, why=why)
-    value = float(designs.value[row])
     return Rival(
         part=part,
         choice=choice,
-        value=value,
-        extra=value - float(designs.value[chosen]),
+        value=float(designs.value[row]),
+        extra=designs.extra(row, chosen),
         design=designs.design(row),
         why=_difference(designs, chosen, row),
     )
@@ -81,10 +79,12 @@ def _difference(designs: Designs, chosen: int, row: int) -> str:
     """Why a design that meets everything is not the chosen one."""
     if designs.same_as(chosen)[row]:
         return "is the same network by another name"
-    if designs.value[row] == designs.value[chosen]:
-        return "costs the same, and is no faster"
     instance = designs.instance
     ours, theirs = ((designs.design(i), cost_of(instance, *designs.of(i))) for i in (chosen, row))
+    if not designs.extra(row, chosen):
+        if designs.is_timed:
+            return f"{SAYINGS[instance.objective.minimize].same}, and {why_dearer(instance.objective, ours, theirs)}"
+        return f"{SAYINGS[instance.objective.minimize].same}, and is no faster"
     return why_dearer(instance.objective, ours, theirs)
 
 

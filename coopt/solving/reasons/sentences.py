@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.explanation import Bound, PriceRange, Relaxation, Rival, RunnerUp
 from coopt.plan.schema import Design
-from coopt.solving.reasons.labels import amount, changes_of, dearer_by, label, limit_name, number, sentence
+from coopt.solving.reasons.labels import SAYINGS, changes_of, costs, costs_more, label, limit_name, number, sentence
 
 SAME = "the same network"
 SAME_WITH = f"{SAME} with "
@@ -34,23 +34,25 @@ def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> I
     else:
         does, beyond, within = "takes", "takes more", "takes less"
         taken = f"the plan takes {used} of {bound}"
-    name = sentence(limit_name(one.limit))
+    name, saying = sentence(limit_name(one.limit)), SAYINGS[kind]
     if one.looser is None:
-        yield f"{name} does not bind: {taken}, and no design that {beyond} is cheaper."
+        known = kind == "time" and one.limit.startswith("workload")  # what is slower is not faster
+        yield f"{name} does not bind: {taken}{'' if known else f', and no design that {beyond} {saying.better}'}."
     else:
-        price = dearer_by(kind, one.looser.extra, value)
+        price = costs_more(kind, one.looser.extra, value)
         other = _seen_from(design, one.looser.design)
         reached = f"{number(one.looser.bound)} {one.unit}"
-        yield f"{name} binds: {taken}. {sentence(other)} {does} {reached} and costs {price}."
+        yield f"{name} binds: {taken}. {sentence(other)} {does} {reached} and {price}."
     if one.tighter is None:
         yield f"No design that keeps the other limits {within} than {used}."
         return
     other, reached = _seen_from(design, one.tighter.design), f"{number(one.tighter.bound)} {one.unit}"
-    price = "costs the same" if one.tighter.extra == 0 else f"costs {dearer_by(kind, one.tighter.extra, value)}"
+    extra = one.tighter.extra
+    price = saying.same if extra == 0 else f"{costs_more(kind, extra, value)}"
     if other.startswith(SAME):
         yield f"With {other.removeprefix(SAME_WITH)}, the same network {does} {reached} and {price}."
     else:
-        yield f"The cheapest design that {within} is {other}: it {does} {reached} and {price}."
+        yield f"The {saying.best} design that {within} is {other}: it {does} {reached} and {price}."
 
 
 def _seen_from(ours: Design, other: Design | None) -> str:
@@ -80,8 +82,8 @@ def of_rival(kind: ObjectiveKind, value: float, one: Rival) -> str:
     if one.extra is None:
         return f"{choice}: no design keeps every limit; {one.why}."
     if one.extra == 0:
-        return f"{choice}: the cheapest design {one.why}."
-    return f"{choice}: the cheapest design costs {dearer_by(kind, one.extra, value)}: {one.why}."
+        return f"{choice}: the {SAYINGS[kind].best} design {one.why}."
+    return f"{choice}: the {SAYINGS[kind].best} design {costs_more(kind, one.extra, value)}: {one.why}."
 
 
 def of_runner_up(kind: ObjectiveKind, value: float, design: Design, one: RunnerUp | None) -> str:
@@ -91,7 +93,15 @@ def of_runner_up(kind: ObjectiveKind, value: float, design: Design, one: RunnerU
     other = _seen_from(design, one.design)
     if one.regret == 0:
         return f"The runner-up, {other}, {one.why}."
-    return f"The runner-up, {other}, costs {dearer_by(kind, one.regret, value)}: {one.why}."
+    return f"The runner-up, {other}, {costs_more(kind, one.regret, value)}: {one.why}."
+
+
+def of_no_prices(kind: ObjectiveKind) -> str:
+    """That prices have no ranges where they are weighed by time."""
+    return (
+        f"Ranges of prices are not worked out for objective.minimize = {kind!r}: with the plan's time as the bound of "
+        "its workload, --set objective.minimize=capex finds within which prices it stays the cheapest."
+    )
 
 
 def of_prices(design: Design, ranges: tuple[PriceRange, ...]) -> str:
@@ -133,4 +143,4 @@ def _of_one_conflict(conflict: tuple[str, ...]) -> str:
 
 def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:
     """`It is enough to set x = 3 (now 2, +50%): ...`."""
-    return f"It is enough to set {changes_of(one)}: {label(_one(one.design))} then costs {amount(kind, one.value)}."
+    return f"It is enough to set {changes_of(one)}: {label(_one(one.design))} then {costs(kind, one.value)}."

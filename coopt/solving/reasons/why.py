@@ -7,7 +7,7 @@ from typing import Any
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import require_billed, require_decided
+from coopt.instance.kinds import require_decided
 from coopt.instance.listings import both, with_names
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
@@ -18,10 +18,10 @@ from coopt.plan.store import check_same_question, decided
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
 from coopt.solving.reasons.again import UnprovenError, solved
-from coopt.solving.reasons.bounds import bounds_of, cheaper
+from coopt.solving.reasons.bounds import bounds_of
 from coopt.solving.reasons.conflict import conflicts_of
 from coopt.solving.reasons.designs import Designs, designs_of
-from coopt.solving.reasons.labels import amount, changes_and_cost, dearer_by, label
+from coopt.solving.reasons.labels import SAYINGS, changes_and_cost, costs, costs_more, label
 from coopt.solving.reasons.price_ranges import ranges_of
 from coopt.solving.reasons.relaxations import relaxations_of
 from coopt.solving.reasons.rivals import rivals_of, runner_up
@@ -71,8 +71,8 @@ def explain(
     >>> why.status, why.runner_up.regret, why.runner_up.why
     ('optimal', 0.0, 'costs the same, and is no faster')
     """
-    instance = overridden("explain", instance_of(instance), {"time_limit_s": time_limit_s}, None)
-    require_billed(instance, "explain", plan.objective.kind if plan is not None else None)
+    objective = None if plan is None else plan.overrides.objective
+    instance = overridden("explain", instance_of(instance), {"time_limit_s": time_limit_s}, objective)
     if plan is not None:
         instance, plan = decided(instance, plan)
     require_decided(instance, "explain")
@@ -132,19 +132,21 @@ def _feasible(instance: Instance, plan: Plan, *, proven: bool) -> Explanation:
     kind, value, design = instance.objective.minimize, float(designs.value[row]), designs.design(row)
     best = designs.cheapest(designs.met())
     assert best is not None, "the plan itself meets every bound"
-    optimal = not (designs.met() & cheaper(designs, row)).any()
+    optimal = not (designs.met() & designs.cheaper(row)).any()
     every = tuple(bounds_of(designs, row, runs))
     others = tuple(rivals_of(designs, row))
-    prices = tuple(ranges_of(designs, row)) if optimal else ()
+    prices = tuple(ranges_of(designs, row)) if optimal and not designs.is_timed else ()
     second = runner_up(designs, row) if optimal else None
-    said = [f"The plan, {label(design)}, costs {amount(kind, value)}{', and nothing costs less' if optimal else ''}."]
+    certain = f", and nothing {SAYINGS[kind].does} less" if optimal else ""
+    said = [f"The plan, {label(design)}, {costs(kind, value)}{certain}."]
     if not optimal:
-        more = dearer_by(kind, float(designs.value[best]) - value, value)
-        said.append(f"It is not the cheapest: {label(designs.design(best))} meets every bound and costs {more}.")
+        more, better = costs_more(kind, designs.extra(best, row), value), label(designs.design(best))
+        said.append(f"It is not the {SAYINGS[kind].best}: {better} meets every bound and {more}.")
     said += [sentence for one in every for sentence in say.of_bound(kind, value, design, one)]
     said += [say.of_rival(kind, value, one) for one in others]
     if optimal:
-        said += [say.of_prices(design, prices), say.of_runner_up(kind, value, design, second)]
+        said.append(say.of_no_prices(kind) if designs.is_timed else say.of_prices(design, prices))
+        said.append(say.of_runner_up(kind, value, design, second))
     return Explanation(
         **_heading(instance),
         status="optimal" if optimal else "feasible",

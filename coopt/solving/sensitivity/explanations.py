@@ -13,7 +13,7 @@ from coopt.plan.effort import OnProgress, Progress
 from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.reasons.again import UnprovenError
-from coopt.solving.reasons.labels import amount, changes_and_cost, dearer_by
+from coopt.solving.reasons.labels import SAYINGS, amount, changes_and_cost, costs_more
 from coopt.solving.sensitivity import sentences as say
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.prices import price_range, prices_of
@@ -121,7 +121,7 @@ def _feasible(study: _Study, best: Plan, plan: Plan) -> Explanation:
     prices = _prices(study, plan, value) if optimal else ()
     said = [f"{_subject(instance)} {amount(kind, value)}{_proof(best) if optimal else ''}."]
     if not optimal:
-        said.append(f"It is not the cheapest: another costs {dearer_by(kind, least - value, value)}.")
+        said.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, least - value, value)}.")
     said += [sentence for one in found for sentence in say.of_bound(kind, value, one)]
     said += [say.of_rival(kind, value, one) for one in rivals]
     said += [say.of_prices(prices)] if prices else []
@@ -137,9 +137,10 @@ def _feasible(study: _Study, best: Plan, plan: Plan) -> Explanation:
 
 
 def _prices(study: _Study, plan: Plan, value: float) -> tuple[PriceRange, ...]:
-    """The ranges of prices; a regret and a cost that is proven within a gap only have none."""
+    """The ranges of prices; a regret, what time weighs, and a cost that is proven within a gap only have none."""
     instance = study.instance
-    if of_regret(instance) or plan.objective.gap is None or plan.objective.gap > EXACT:
+    timed = instance.objective.minimize != instance.objective.billed
+    if timed or of_regret(instance) or plan.objective.gap is None or plan.objective.gap > EXACT:
         return ()
     asked = partial(price_range, study.resolver, instance, plan, value)
     return tuple(
@@ -158,13 +159,13 @@ def _subject(instance: Instance) -> str:
     """What the objective is of a plan."""
     if of_regret(instance):
         return "Costs below are regrets: what a plan costs more than the best one, whatever prices come. The plan costs"
-    return "The plan draws" if instance.objective.minimize == "power" else "The plan costs"
+    return f"The plan {SAYINGS[instance.objective.minimize].does}"
 
 
 def _proof(best: Plan) -> str:
-    """What is proven of the cheapest plan."""
-    gap = best.objective.gap
-    return ", and nothing costs less" if gap is not None and gap <= EXACT else f", within {gap or 0:.2%} of the least"
+    """What is proven of the best plan."""
+    gap, does = best.objective.gap, SAYINGS[best.objective.kind].does
+    return f", and nothing {does} less" if gap is not None and gap <= EXACT else f", within {gap or 0:.2%} of the least"
 
 
 def limits_on_use(instance: Instance) -> list[NumericLimit]:

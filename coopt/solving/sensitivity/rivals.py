@@ -12,7 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.contents import SOLD_AS
 from coopt.plan.explanation import Rival
 from coopt.plan.schema import Plan
-from coopt.solving.reasons.labels import why_billed_more
+from coopt.solving.reasons.labels import why_worse
 from coopt.solving.reasons.limits import with_part
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
 
@@ -92,7 +92,7 @@ def _compared(
         assert plan.cost is not None
         extra = found - value
         same = not cheaper(value, found)
-        why = "costs the same" if same else why_billed_more(instance.objective, plan.cost, other.cost)
+        why = "costs the same" if same else why_worse(instance.objective, plan.cost, other.cost)
     return Rival(
         part=choice.part,
         choice=choice.name,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from coopt.instance.schema import ObjectiveKind
 from coopt.plan.explanation import Bound, PriceRange, Relaxation, Rival
-from coopt.solving.reasons.labels import amount, changes_of, dearer_by, limit_name, number, sentence
+from coopt.solving.reasons.labels import SAYINGS, changes_of, costs, costs_more, dearer_by, limit_name, number, sentence
 
 NO_BOUND = 1e4  # times as loose is as good as gone
 COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
@@ -14,21 +14,23 @@ COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
 
 def of_bound(kind: ObjectiveKind, value: float, one: Bound) -> Iterator[str]:
     """Whether it binds, and what more or less of it costs."""
+    saying, best = SAYINGS[kind], f"the {SAYINGS[kind].best} plan {SAYINGS[kind].does}"
     name, taken = sentence(limit_name(one.limit)), "" if one.used is None else f": the plan {_takes(one)}"
     if one.without is None:
-        yield f"{name} does not bind{taken}, and no plan is cheaper{_even(one)} {_gone(one)}."
+        yield f"{name} does not bind{taken}, and no plan {saying.better}{_even(one)} {_gone(one)}."
     else:
         gone = dearer_by(kind, one.without.extra, value)
         step = ""
         if one.looser is not None:
-            step = f", and with {number(one.looser.bound)} {one.unit} it costs {_price(kind, value, one.looser.extra)}"
-        yield f"{name} binds{taken}; {_gone(one)} the cheapest plan costs {gone}{step}."
+            price = _price(kind, value, one.looser.extra)
+            step = f", and with {number(one.looser.bound)} {one.unit} it {saying.does} {price}"
+        yield f"{name} binds{taken}; {_gone(one)} {best} {gone}{step}."
     if one.step is not None and one.tighter is None and _was_tightened(one):
         step = f"{one.step:.0%}{', or one,' if one.unit in COUNTED else ''}"
         yield f"With {one.limit} {step} tighter than what the plan takes, no plan keeps the other limits."
     elif one.tighter is not None:
         least = f"{number(one.tighter.bound)} {one.unit}"
-        yield f"With {one.limit} = {least} the cheapest plan costs {_price(kind, value, one.tighter.extra)}."
+        yield f"With {one.limit} = {least} {best} {_price(kind, value, one.tighter.extra)}."
 
 
 def _was_tightened(one: Bound) -> bool:
@@ -66,8 +68,8 @@ def of_rival(kind: ObjectiveKind, value: float, one: Rival) -> str:
     if one.extra is None:
         return f"{choice}: no plan keeps every limit; {one.why}."
     if _price(kind, value, one.extra) == "the same":
-        return f"{choice}: the cheapest plan costs the same."
-    return f"{choice}: the cheapest plan costs {dearer_by(kind, one.extra, value)}: {one.why}."
+        return f"{choice}: the {SAYINGS[kind].best} plan {SAYINGS[kind].same}."
+    return f"{choice}: the {SAYINGS[kind].best} plan {costs_more(kind, one.extra, value)}: {one.why}."
 
 
 def of_prices(ranges: tuple[PriceRange, ...]) -> str:
@@ -94,7 +96,7 @@ def _ends(one: PriceRange) -> Iterator[float]:
 
 def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:
     """`It is enough to set x = 3 (now 2, +50.00%): the cheapest plan then costs $12,345.`"""
-    return f"It is enough to set {changes_of(one)}: the cheapest plan then costs {amount(kind, one.value)}."
+    return f"It is enough to set {changes_of(one)}: the {SAYINGS[kind].best} plan then {costs(kind, one.value)}."
 
 
 def of_untried(untried: tuple[str, ...]) -> str:

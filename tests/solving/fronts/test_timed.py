@@ -17,8 +17,10 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.parts import cost_of, within_limits
 from coopt.plan.store import plan_json
+from tests.availability.test_outages import RATES
 from tests.conftest import ask, example_count
 from tests.solving.oracle import every_design, fastest_s, instances
+from tests.solving.reasons.changed import only
 from tests.solving.test_days import days, interrupted, slow
 
 KINDS = ("time", "usd_per_token", "carbon")
@@ -142,14 +144,58 @@ def test_objectives_that_lack_terms_are_refused(changes: dict[str, Any], words: 
 
 
 def test_commands_that_know_sums_alone_say_so() -> None:
-    instance = ask(objective={"minimize": "time"})
-    for command in (coopt.pareto, coopt.explain):
-        with pytest.raises(InstanceError, match="compares bills"):
-            command(instance)
-    plan = coopt.solve(ask(), objective="time")
-    for of_plan in (coopt.explain, coopt.certify):
-        with pytest.raises(InstanceError, match=r"'time': .* compares bills"):
-            of_plan(ask(), plan)
+    with pytest.raises(InstanceError, match="compares bills"):
+        coopt.pareto(ask(objective={"minimize": "time"}))
+    with pytest.raises(InstanceError, match=r"'time': .* compares bills"):
+        coopt.certify(ask(), coopt.solve(ask(), objective="time"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_said_of_a_plan_by_time_is_what_solving_the_changed_question_gives(kind: str) -> None:
+    instance = asked_for(ask(), kind)
+    found, plan = coopt.explain(instance), coopt.solve(instance)
+    assert (found.status, found.kind, found.value) == ("optimal", kind, pytest.approx(plan.objective.value, rel=1e-9))
+    assert found.design == plan.design
+    assert {rival.part for rival in found.rivals} >= {"network.hb_domains", "network.switches"}
+    for rival in found.rivals:
+        least = coopt.solve(only(instance, rival.part, rival.choice)).objective.value
+        assert rival.value == (None if least is None else pytest.approx(least, rel=1e-9)), rival
+    assert found.runner_up is not None
+    assert found.runner_up.regret >= 0.0
+    assert not found.prices
+    assert "Ranges of prices are not worked out" in " ".join(found.sentences)
+    assert coopt.explain(ask(), coopt.solve(ask(), objective="time")).kind == "time"
+
+
+def test_a_budget_that_keeps_faster_networks_out_binds() -> None:
+    free = asked_for(ask(), "time")
+    plan = coopt.solve(free)
+    capped = ask(objective={"minimize": "time"}, limits={"capex_usd": plan.cost.capex_usd - 1.0})
+    (bound,) = (one for one in coopt.explain(capped).bounds if one.limit == "limits.capex_usd")
+    assert bound.binds
+    assert bound.looser is not None
+    assert bound.looser.bound == plan.cost.capex_usd
+    assert bound.looser.value == pytest.approx(plan.objective.value, rel=1e-9)
+
+
+def test_what_is_infeasible_by_time_has_ways_out_that_are_timed() -> None:
+    least = coopt.solve(ask(), objective="time").objective.value
+    found = coopt.explain(ask(objective={"minimize": "time"}, workload__0__max_iteration_time_s=least / 2))
+    assert found.status == "infeasible"
+    one = next(one for one in found.relaxations if one.changes[0].limit == "workload[0].max_iteration_time_s")
+    assert one.value == pytest.approx(least, rel=1e-9)
+    assert any(sentence.endswith(f"then takes {least:.6g} s an iteration.") for sentence in found.sentences)
+
+
+def test_a_plan_by_time_with_failures_is_explained_by_solving_again() -> None:
+    asked = {"rates": RATES, "restart_s": 3000.0, "spare_domains": 0}
+    instance = ask(objective={"minimize": "time"}, availability=asked, network__fabrics=["rail-only", "clos"])
+    found = coopt.explain(instance)
+    assert (found.status, found.kind) == ("optimal", "time")
+    for rival in found.rivals:
+        if not rival.excluded:
+            least = coopt.solve(only(instance, rival.part, rival.choice)).objective.value
+            assert rival.value == (None if least is None else pytest.approx(least, rel=1e-9))
 
 
 def test_the_page_of_a_plan_by_time_has_no_front(tmp_path: Path) -> None:
