@@ -49,29 +49,26 @@ def least_growth_below(growths: Growths, bound: float, short: float = STRICT) ->
     for path in growths.paths:
         standing = cache(partial(_standing, instance, kind, path, charge))
         uplinks: list[Sequence[int]] = [growths.within(stage, t, short) for t, stage in enumerate(path)]
-        for t in range(len(path)):
-            # Timing every phase is what takes long: stop where even all uplinks within the limits cost too much.
-            if not _less(least_growth_value(instance, path, uplinks, standing), ceiling):
+        for t in reversed(range(len(path))):
+            # Timing is what takes long: only uplinks of the last phase that would be worth less are timed at all.
+            values = growth_values(instance, path, uplinks, standing)
+            uplinks[-1] = [ups for ups, value in values.items() if ceiling is None or value < ceiling]
+            if not uplinks[-1]:
                 break
-            uplinks[t] = growths.serving(path[t], t, short)
-        value = least_growth_value(instance, path, uplinks, standing)
-        if _less(value, ceiling):
-            least_value = ceiling = value
+            uplinks[t] = growths.serving(path[t], t, short, uplinks[t])
+        least = min(growth_values(instance, path, uplinks, standing).values(), default=None)
+        if least is not None and (ceiling is None or least < ceiling):
+            least_value = ceiling = least
     return least_value
 
 
-def _less(value: Fraction | None, ceiling: Fraction | None) -> bool:
-    """Whether there is a value, and it is below a ceiling, if there is one."""
-    return value is not None and (ceiling is None or value < ceiling)
-
-
-def least_growth_value(
+def growth_values(
     instance: Instance,
     path: GrowthPath,
     uplinks_by_phase: Sequence[Sequence[int]],
     standing: Callable[[int, int], Fraction],
-) -> Fraction | None:
-    """Least objective over uplinks that never fall, those of each phase among its own; None if there are none.
+) -> dict[int, Fraction]:
+    """Least objective of each number of uplinks in the end over uplinks that never fall, each phase's among its own.
 
     A unit that a phase adds costs the least price so far, so what a phase has in place is charged that price and
     credited the one of the next phase. Adding links costs labour, in proportion to what is added. Credits and labour
@@ -82,7 +79,7 @@ def least_growth_value(
     for t, choices in enumerate(uplinks_by_phase):
         arrivals = _arriving(instance, path, t, least_by_uplinks, choices) if t else dict.fromkeys(choices, Fraction())
         least_by_uplinks = {uplinks: standing(t, uplinks) + value for uplinks, value in arrivals.items()}
-    return min(least_by_uplinks.values(), default=None)
+    return least_by_uplinks
 
 
 def _arriving(

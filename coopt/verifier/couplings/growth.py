@@ -42,10 +42,15 @@ class Growths:
         """Every network that can grow through all phases."""
         return tuple(growth_paths(self.instance, self.kind))
 
-    def serving(self, stage: GrowthStage, t: int, short: float = STRICT) -> Sequence[int]:
-        """Uplinks with which a stage meets the bounds and limits of a phase, bounds taken short by a share."""
-        ups, trainer = self.within(stage, t, short), self._trainers[short][t]
-        return ups[bisect_left(ups, True, key=lambda up: trainer.trains(stage.family, stage.reach(up))) :]
+    def serving(self, stage: GrowthStage, t: int, short: float, within: Sequence[int]) -> Sequence[int]:
+        """Which of some uplinks, ascending, let a stage meet the bounds of a phase, taken short by a share."""
+
+        def trains(uplinks: int) -> bool:
+            return self._trainers[short][t].trains(stage.family, stage.reach(uplinks))
+
+        if not within or not trains(within[-1]):
+            return ()  # the most uplinks are the fastest
+        return within[bisect_left(within, True, key=trains) :]
 
     def may_serve(self, stage: GrowthStage, t: int, uplinks: int) -> bool:
         """Whether a stage meets bounds and limits of a phase, with rounding in its favour."""

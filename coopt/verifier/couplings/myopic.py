@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from coopt.plan.couplings import Myopic, MyopicStep
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.growth import Growths, is_drawn
 from coopt.verifier.couplings.purchases import (
     links_added,
@@ -66,12 +66,13 @@ def _least_usd(growths: Growths, networks: list[BegunNetwork], t: int, kind: str
     networks are asked in this order, as long as one may add less than those that serve.
     """
     least_usd = math.inf
-    begun = [(_extended(growths, network, growths.within(network.path[t], t)), network) for network in networks]
-    hopeful = [(_value(first, kind), network) for first, network in begun if first]
-    for hoped_usd, network in sorted(hopeful, key=itemgetter(0)):
+    allowed = [(growths.within(network.path[t], t), network) for network in networks]
+    begun = [(_extended(growths, network, within), within, network) for within, network in allowed]
+    hopeful = [(_value(first, kind), within, network) for first, within, network in begun if first]
+    for hoped_usd, within, network in sorted(hopeful, key=itemgetter(0)):
         if hoped_usd >= least_usd:
             break
-        serving = _extended(growths, network, growths.serving(network.path[t], t))
+        serving = _extended(growths, network, growths.serving(network.path[t], t, STRICT, within))
         least_usd = min(least_usd, _value(serving, kind) if serving else math.inf)
     return least_usd
 

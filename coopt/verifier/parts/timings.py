@@ -205,7 +205,7 @@ class Timings:
         return found
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def timings_of(workloads: tuple[Workload, ...], gpu: Gpu) -> Timings:
     """What is known of some workloads on one kind of GPU, kept for other plans and prices."""
     return Timings(workloads, gpu)
