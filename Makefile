@@ -1,5 +1,6 @@
 # Every target sets up .venv by itself; `make help` lists them.
 PYTHON ?= python3
+CONSTRAINTS ?= -c requirements.lock  # empty for the newest dependencies
 BIN := .venv/bin
 STAMP := .venv/.installed
 
@@ -48,7 +49,7 @@ docs: $(STAMP)  ## write the generated pages of docs/ from code, catalog, schema
 site: $(STAMP)  ## build the site from docs/ into out/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS) -e '.[dev]'
 	touch $(STAMP)
