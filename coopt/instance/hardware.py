@@ -334,6 +334,8 @@ class Optic(Entry):
 
     def links_of(self, gbit_s: float) -> int:
         """Links of a rate (Gbit/s) that one end carries when it is full; 0 where it carries none."""
+        if gbit_s == self.gbit_s:
+            return 1  # asked for every network that is listed
         counts = (count for count in (1, *self.breakout) if math.isclose(count * gbit_s, self.gbit_s, rel_tol=1e-9))
         return next(counts, 0)
 

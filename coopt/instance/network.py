@@ -133,6 +133,13 @@ class Network(Table):
             description="three tiers: parallel links of a leaf to each aggregation switch of its pod, to choose from",
         ),
     ] = (1,)
+    pod_uplinks: Annotated[
+        Literal["ratio", "any"],
+        Field(
+            description="three tiers: how many ports up aggregation switches have: as many as the whole ratio asks for "
+            "that their ports are split by, or more, or besides (any) as few as the largest ratio allows"
+        ),
+    ] = "ratio"
     domain_fill: Annotated[
         DomainFill,
         Field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -137,10 +137,18 @@ def _integer_ratios(radix: int, network: Network) -> range:
     return range(1, min(math.floor(network.largest_ratio), radix) + 1)
 
 
-def _pod_ratios(radix: int, network: Network) -> list[int]:
-    if network.ratios is None:
-        return list(_integer_ratios(radix, network))
-    return sorted({1} | {int(ratio) for ratio in network.ratios if ratio.is_integer()})
+def _pod_splits(radix: int, network: Network, together: int) -> dict[tuple[int, int], None]:
+    """Down-ports and up-ports that an aggregation switch may have, in cages of so many `together`: all numbers of
+    up-ports within the ratio of a split, as fewer of them may go round fewer cores evenly."""
+    ratios: Iterable[int] = _integer_ratios(radix, network)
+    if network.ratios is not None:
+        ratios = sorted({1} | {int(ratio) for ratio in network.ratios if ratio.is_integer()})
+    found = []
+    for ratio in ratios:
+        down = _taper(radix, ratio, together)
+        most, within = min(down, radix - down), network.largest_ratio if network.pod_uplinks == "any" else ratio
+        found += [(down, up) for up in range(most, math.ceil(down / within) - 1, -1) if up % together == 0]
+    return dict.fromkeys(found)
 
 
 def _taper(radix: int, ratio: int, together: int = 1) -> int:
@@ -217,8 +225,7 @@ def _tiered(
             for choices, bundle in _even_choices(run, middle // leaves) if even else [(run, 0)]:
                 yield replace(base, uplink_choices=choices, bundle=bundle)
         elif network.max_tiers >= 3:
-            for l in dict.fromkeys(_taper(middle, ratio, in_pod) for ratio in _pod_ratios(middle, network)):  # noqa: E741
-                w = min(l, middle - l)
+            for l, w in _pod_splits(middle, network, in_pod):  # noqa: E741
                 for each in (n for n in dict.fromkeys(network.pod_bundles) if _bundles(l, w, n)):
                     count, choices = -(-leaves * each // l), tuple(u for u in run if u % each == 0)
                     if count <= top and choices:

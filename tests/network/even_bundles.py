@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, Network
 from coopt.network.family import Family
 
 
@@ -33,7 +34,7 @@ def designs(instance: Instance, every: Iterable[Family]) -> Iterator[tuple[Famil
     every
         The families of the instance with any bundles.
     """
-    for family in every:
+    for family in _split_in_every_way(instance.network, every):
         uplinks = range(family.uplink_choices[0], family.uplink_choices[-1] + 1)
         if instance.network.bundles == "any" or family.tiers < 2:
             yield from ((family, u) for u in uplinks)
@@ -45,3 +46,29 @@ def designs(instance: Instance, every: Iterable[Family]) -> Iterator[tuple[Famil
             radix = family.switches[1].radix
             for u in offered(uplinks, family.leaves, radix):
                 yield replace(family, bundle=u // least_spines(u, family.leaves, radix)), u
+
+
+def _split_in_every_way(network: Network, every: Iterable[Family]) -> Iterator[Family]:
+    """The families, those of three tiers with every number of up-ports that an aggregation switch may have."""
+    seen = set()
+    for family in every:
+        if family.pods is None:
+            yield family
+        elif (open_family := replace(family, pods=replace(family.pods, w=1))) not in seen:
+            seen.add(open_family)
+            l, each, cage = family.pods.l, family.pods.each, math.lcm(*family.per_module[1:])  # noqa: E741
+            for w in up_ports(network, family.switches[1].radix, l, cage):
+                if w % each == 0:
+                    yield replace(family, pods=replace(family.pods, w=w))
+
+
+def up_ports(network: Network, radix: int, l: int, cage: int = 1) -> list[int]:  # noqa: E741
+    """Every number of up-ports beside so many down-ports that a whole ratio, or any where the network says so, allows
+    for: by trying all."""
+    listed = network.ratios or [float(ratio) for ratio in range(1, radix + 1) if ratio <= network.largest_ratio]
+    whole = [int(ratio) for ratio in {1.0, *listed} if ratio == int(ratio)]
+    cages = radix // cage
+    split = [ratio for ratio in whole if cage * (cages - math.ceil(cages / (ratio + 1))) == l]
+    allowed = network.largest_ratio if network.pod_uplinks == "any" and split else max(split, default=0)
+    ports = range(1, min(l, radix - l) + 1)
+    return [w for w in ports if w % cage == 0 and math.ceil(l / allowed) <= w] if allowed else []

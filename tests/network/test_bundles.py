@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+import coopt
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.graphs import whole_graph
 from coopt.network.parts import bill, total
 from coopt.network.space import families
-from tests.conftest import ask, example_count, switch
-from tests.network.even_bundles import least_spines, offered, with_bundles
-from tests.solving.oracle import instances
+from coopt.network.wiring import EndPoints, wirings
+from coopt.verifier.parts.layouts import pod_splits
+from tests.conftest import ask, example_count, question, switch
+from tests.network.even_bundles import least_spines, offered, up_ports, with_bundles
+from tests.solving.oracle import enumerated, instances
 
 KEPT = ("gpus", "active", "fabric", "nics_per_gpu", "tiers", "leaves", "down", "optics", "planes", "core_ports")
 
@@ -126,3 +129,66 @@ def test_ten_leaves_of_a_switch_of_32_ports() -> None:
 def test_bundles_are_even_or_any() -> None:
     with pytest.raises(ValidationError, match=r"network\.bundles\n.*'even' or 'any'"):
         ask(network__bundles="equal")
+
+
+@settings(max_examples=example_count(60), deadline=None)
+@given(
+    radix=st.integers(2, 24),
+    ratio=st.sampled_from([1.0, 2.0, 2.5, 3.0, 5.0, 9.0, [1.0, 3.0], [1.5, 4.0]]),
+    pod_uplinks=st.sampled_from(["ratio", "any"]),
+)
+def test_pods_have_every_number_of_up_ports_within_their_ratio(
+    radix: int, ratio: float | list[float], pod_uplinks: str
+) -> None:
+    network = ask(network__oversubscription=ratio, network__pod_uplinks=pod_uplinks).network
+    expected = {(l, w) for l in range(1, radix) for w in up_ports(network, radix, l)}  # noqa: E741
+    ends = EndPoints(fabric="clos", domains=radix * radix, rails=1)
+    offered_splits = {
+        (one.pods.l, one.pods.w) for one in wirings(ends, radix, network, above=(radix, 10**6)) if one.pods
+    }
+    assert offered_splits == expected
+    assert set(pod_splits(radix, network)) == expected
+
+
+@st.composite
+def tall(draw: st.DrawFn) -> Instance:
+    """Random questions of three tiers on switches whose splits leave a choice of up-ports."""
+    drawn, gpus = draw(instances()), draw(st.sampled_from([64, 96, 128]))
+    radices = draw(st.sampled_from([[4], [6], [7], [9], [10], [7, 9]]))
+    own = question(network__switches=[switch(radix, draw(st.integers(0, 3000)), 400) for radix in radices])
+    parts = Instance.model_validate(own | {"network": own["network"] | {"nics": "cx7-400g"}}).network
+    changes = {
+        "switches": parts.switches,
+        "nics": parts.nics,
+        "optics": parts.optics,
+        "oversubscription": draw(st.sampled_from([2.0, 3.0, 5.0, (1.0, 3.0)])),
+        "pod_uplinks": draw(st.sampled_from(["ratio", "any"])),
+    }
+    slower = draw(st.sampled_from([2.0, 6.0, 20.0]))
+    workloads = tuple(
+        one.model_copy(
+            update={"global_batch": 2 * gpus, "max_iteration_time_s": slower * (one.max_iteration_time_s or 1.0)}
+        )
+        for one in drawn.workload
+    )
+    network = drawn.network.model_copy(update=changes)
+    cluster = drawn.cluster.model_copy(update={"gpus": (gpus,)})
+    return drawn.model_copy(update={"network": network, "workload": workloads, "cluster": cluster})
+
+
+@settings(max_examples=example_count(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(tall())
+def test_no_other_number_of_up_ports_is_cheaper(instance: Instance) -> None:
+    plan = coopt.solve(instance)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+    value = plan.objective.value
+    assert (float("inf") if value is None else value) == pytest.approx(enumerated(instance), rel=1e-9)
+
+
+def test_21_up_ports_go_round_one_core_where_22_take_two() -> None:
+    """4,096 servers of 8 in planes by rail, at 2:1: three pods on cores of 64 ports, so that 21 up-ports fill one."""
+    changes = {"cluster__gpus": 32_768, "network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
+    changes |= {"network__switches": switch(64, 44_416), "network__oversubscription": 2.0}
+    pods = {family.pods for family in families(ask(**changes)) if family.pods and family.pods.count == 3}
+    assert {(one.w, one.cores(64)) for one in pods if one.l == 42} == {(22, 2), (21, 1)}

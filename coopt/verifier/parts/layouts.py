@@ -222,12 +222,17 @@ def core_count(leaves: int, ports: Ports, radix: int) -> int:
 
 
 def pod_splits(radix: int, network: Network, cage: int = 1) -> list[tuple[int, int]]:
-    """All (down, up) ports of an aggregation switch."""
+    """All (down, up) ports of an aggregation switch, in whole cages: no more up than down, and no fewer than its own
+    whole ratio of down to up asks for, or where `pod_uplinks` is any the largest ratio."""
     ratios: Iterable[int] = whole_ratios(radix, network)
     if network.ratios is not None:
         ratios = {1} | {int(ratio) for ratio in network.ratios if ratio == int(ratio)}
-    downs = sorted({split_ports(radix, over, cage) for over in ratios}, reverse=True)
-    return [(down, min(down, radix - down)) for down in downs]
+    found: set[tuple[int, int]] = set()
+    for over in ratios:
+        down, allowed = split_ports(radix, over, cage), network.largest_ratio if network.pod_uplinks == "any" else over
+        ups = range(cage, min(down, radix - down) + 1, cage)
+        found |= {(down, up) for up in ups if up >= math.ceil(down / allowed)}
+    return sorted(found, reverse=True)
 
 
 def pod_shapes(
