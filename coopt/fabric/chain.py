@@ -51,7 +51,8 @@ class TierPorts:
         """
         takes = -(-down // self.down_split) - (-up // self.up_split)
         if takes > self.ports:
-            raise NotWirableError(tier, takes, self.ports, f"for {down:,} cables down and {up:,} up")
+            cables = "cable" if down == 1 else "cables"
+            raise NotWirableError(tier, takes, self.ports, f"for {down:,} {cables} down and {up:,} up")
 
 
 @dataclass(frozen=True, kw_only=True)

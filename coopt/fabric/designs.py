@@ -40,7 +40,7 @@ def chain_of(design: PublishedDesign, file: str = "design") -> tuple[TierChain, 
     if against:
         raise InstanceError(against)
     try:
-        found = _chain(design, tier_ports(design, where))
+        found = _chain(design, tier_ports(design, where), where)
         if len(design.tiers) > 1:
             blocks(*found)
         levels(*found)
@@ -137,7 +137,7 @@ def _split(port: float | None, cable: float | None, where: str) -> int:
     return int(parts)
 
 
-def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...]) -> tuple[TierChain, int]:
+def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], where: str) -> tuple[TierChain, int]:
     rails = design.rails or design.gpus_per_domain
     ports = design.nic_ports // design.planes
     apart = design.fabric == "rail-only"
@@ -149,7 +149,7 @@ def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...]) -> tuple[TierC
     ends = design.gpus * design.nic_ports
     if len(tiers) == 1:
         return _single_tier(design, tiers, units * unit * (block if apart else of_domain), networks, ends), 0
-    fill, leaves = _filled(design, tiers[0], block, unit)
+    fill, leaves = _filled(design, tiers[0], block, unit, where)
     of_rail = units * leaves
     in_network = of_rail * (rails if design.fabric == "rail-optimized" else 1)
     uplinks = tiers[0].up or tiers[0].full_uplinks(fill)
@@ -193,7 +193,7 @@ def _single_tier(
     )
 
 
-def _filled(design: PublishedDesign, leaf: TierPorts, block: int, unit: int) -> tuple[int, int]:
+def _filled(design: PublishedDesign, leaf: TierPorts, block: int, unit: int, where: str) -> tuple[int, int]:
     """End points that a leaf is sized for, and leaves of a unit (of each rail, where leaves serve one)."""
     if design.leaf_domains is not None:
         fill = design.leaf_domains * block
@@ -207,7 +207,8 @@ def _filled(design: PublishedDesign, leaf: TierPorts, block: int, unit: int) -> 
     if served == 0:
         raise NotWirableError(1, block, leaf.down, "for one rail of a domain")
     if design.unit_domains is not None and unit % served:
-        raise NotWirableError(
-            1, unit * block, leaf.down, f"for one rail of a unit, which {served} domains do not divide"
+        raise InstanceError(
+            f"{where}: unit_domains = {unit}: a leaf has ports for one rail of {served} domains, which do not divide a "
+            f"unit, needs a multiple of {served}, or leaf_domains that says how leaves are filled"
         )
     return served * block, -(-unit // served)

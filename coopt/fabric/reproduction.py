@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 from coopt.fabric.designs import counted
@@ -39,17 +40,19 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
             id=design.id, source=design.source, published=published, counted=None, ok=False, why=str(error)
         )
     ours = Counts(switches=tuple(tier.switches for tier in tiers), links=tuple(tier.links for tier in tiers))
-    differences = [*_differences("switches", ours.switches, published.switches)]
-    differences += _differences("links", ours.links or (), published.links) if published.links is not None else ()
+    differences = [*_differences("switch", "switches", ours.switches, published.switches)]
+    if published.links is not None:
+        differences += _differences("link", "links", ours.links or (), published.links)
     why = f"{'; '.join(differences)}." if differences else ""
     return ReproducedRow(
         id=design.id, source=design.source, published=published, counted=ours, ok=not differences, why=why
     )
 
 
-def _differences(noun: str, ours: tuple[int, ...], theirs: tuple[int, ...]) -> Iterator[str]:
-    """Tiers that are off, in words."""
-    for tier in range(max(len(ours), len(theirs))):
-        one, other = (counts[tier] if tier < len(counts) else 0 for counts in (ours, theirs))
+def _differences(noun: str, nouns: str, ours: tuple[int, ...], theirs: tuple[int, ...]) -> Iterator[str]:
+    """Tiers that are off, in words; a tier that one of both lacks has none."""
+    for tier, (one, other) in enumerate(zip_longest(ours, theirs, fillvalue=0), start=1):
         if one != other:
-            yield f"tier {tier + 1} has {one:,} {noun} as counted and {other:,} as published"
+            counted = f"1 {noun}" if one == 1 else f"{one:,} {nouns}" if one else f"no {nouns}"
+            published = f"{other:,}" if other else "none"
+            yield f"tier {tier} has {counted} as counted and {published} as published"

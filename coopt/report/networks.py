@@ -14,7 +14,8 @@ from coopt.report.tables import FigureTable, figures, verdict_word
 
 def reproduction_report(found: Reproduction) -> Iterator[RenderableType]:
     """Every design with its counts, then what differs."""
-    yield f"{found.exact:,} of {words.counted(found.of, 'published design')} come out exactly."
+    come = "comes" if found.of == 1 else "come"
+    yield f"{found.exact:,} of {words.counted(found.of, 'published design')} {come} out exactly."
     yield figures(
         "Switches by tier",
         ("design",),
@@ -26,11 +27,12 @@ def reproduction_report(found: Reproduction) -> Iterator[RenderableType]:
     compared = [one for _, _, one in asked if one.usd is not None]
     if asked:
         kept = sum(one.counted is None for one in compared)
-        yield f"{kept:,} of {words.counted(len(compared), 'design')} compared cost no more than any of their space."
+        cost = "costs no more than any of its" if len(compared) == 1 else "cost no more than any of their"
+        yield f"{kept:,} of {words.counted(len(compared), 'design')} compared {cost} space."
         yield figures(
             "The cheapest of the same end points and bandwidth",
             ("design",),
-            ("published", "cheapest", "$ less"),
+            ("counted", "cheapest", "$ less"),
             [(name, _switches(counted), _cheapest(one, counted), _saved(one)) for name, counted, one in asked],
         )
         yield from (f"{name}: {one.why}." for name, _, one in asked if one.why)
@@ -41,7 +43,7 @@ def _cheapest(one: CheapestNetwork, counted: Counts | None) -> str:
 
 
 def _saved(one: CheapestNetwork) -> str:
-    """What the cheapest network costs less than the published one, as a share."""
+    """What the cheapest network costs less than the design, as a share."""
     if one.usd is None or not one.published_usd:
         return "-"
     return words.percent(1 - one.usd / one.published_usd) if one.usd < one.published_usd else "0"

@@ -76,7 +76,8 @@ def _compared(row: ReproducedRow, design: PublishedDesign) -> ReproducedRow:
 def _words(family: Family, uplinks: int) -> str:
     """A network in words."""
     if family.tiers < 2:
-        return f"{family.fabric} on one tier of {family.switch.radix} ports"
+        rails = "rails apart on " if family.fabric == "rail-only" else ""
+        return f"{rails}one tier of {family.switch.radix} ports"
     boxes = f", switches of {' below '.join(str(box.radix) for box in family.switches)} ports" if family.upper else ""
     return f"{family.fabric}, {family.down} end points and {uplinks} uplinks to a leaf{boxes}"
 
@@ -153,6 +154,8 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
     for (fabric, size), stack in product(fabrics, stacks):
         if size == design.gpus:
             continue  # one domain needs no network
+        if size == 1 and fabric == "rail-optimized":
+            continue  # one rail: the clos
         parts = _parts(design, fabric, size, stack)
         network = _network(design, parts, max(least))
         for wiring in parts.wirings(network):

@@ -24,7 +24,7 @@ def off(tmp_path: Path) -> Path:
 def test_published_designs_come_out(coopt):
     done = coopt("reproduce", PUBLISHED)
     assert done.exit_code == 0
-    assert done.stdout.startswith("70 of 70 published designs come out exactly.")
+    assert done.stdout.startswith("87 of 87 published designs come out exactly.")
 
 
 def test_published_designs_as_json(coopt):
@@ -37,6 +37,7 @@ def test_published_designs_as_json(coopt):
 def test_a_design_that_is_off_says_where_and_exits_5(coopt, off):
     done = coopt("reproduce", off)
     assert done.exit_code == 5
+    assert done.stdout.startswith("0 of 1 published design comes out exactly.")
     assert "superpod-h100-4su: tier 2 has 16 switches as counted and 12 as published." in done.stdout
     (row,) = json.loads(coopt("reproduce", off, "--json").stdout)["rows"]
     assert not row["ok"]

@@ -123,7 +123,11 @@ REFUSED = {
     ),
     "a unit that leaves do not divide": (
         ("domains = 64", "domains = 96\nunit_domains = 48"),
-        r"tier 1 would take 48 ports \(for one rail of a unit, which 32 domains do not divide\) and has 32",
+        "unit_domains = 48: a leaf has ports for one rail of 32 domains, which do not divide a unit, needs a multiple",
+    ),
+    "uplinks on all ports": (
+        ("[{ ports = 64 }", "[{ ports = 64, up = 64 }"),
+        r"a switch of tier 1 would take 65 ports \(for 1 cable down and 64 up\) and has 64",
     ),
     "a leaf of too many domains": (
         ("domains = 64", "domains = 64\nleaf_domains = 64"),
@@ -222,6 +226,25 @@ def test_a_row_that_is_off_says_which_tier(written) -> None:
     assert found.rows[0].why == (
         "tier 2 has 8 switches as counted and 12 as published; tier 1 has 512 links as counted and 508 as published."
     )
+
+
+@pytest.mark.parametrize(
+    ("published", "why"),
+    [
+        ("[16, 8, 4]", "tier 3 has no switches as counted and 4 as published."),
+        ("[16]", "tier 2 has 8 switches as counted and none as published."),
+        ("[16, 8, 0]", ""),
+    ],
+)
+def test_a_tier_that_one_of_both_lacks_has_none(written, published: str, why: str) -> None:
+    """A source may list no cores as 0."""
+    (row,) = coopt.reproduce(written(("[16, 8]", published))).rows
+    assert (row.ok, row.why) == (not why, why)
+
+
+def test_a_single_switch_is_one_switch(written) -> None:
+    (row,) = coopt.reproduce(written(("domains = 64", "domains = 4"), ("[512, 512]", "[32, 32]"))).rows
+    assert row.why.endswith("; tier 2 has 1 switch as counted and 8 as published.")
 
 
 @pytest.mark.parametrize(

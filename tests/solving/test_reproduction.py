@@ -83,6 +83,21 @@ def test_nvl72_racks_with_a_leaf_of_each_rail_and_rack_keep_ports_free() -> None
     assert "the design fixes rails, unit_domains, leaf_domains, pod" in row.cheapest.why
 
 
+@pytest.mark.parametrize(
+    ("design", "words"),
+    [
+        ("juniper-evpn-2-stripes", "one tier of 128 ports; 1 fewer tier, 19 fewer switches, 128 fewer cables"),
+        ("lenovo-289-4su", "rails apart on one tier of 128 ports; 2 fewer switches"),
+        ("s110-b300-out-of-band", "clos, 43 end points and 6 uplinks to a leaf"),
+    ],
+)
+def test_the_words_of_a_rival_say_what_it_joins(design: str, words: str) -> None:
+    """Nothing is rail-optimized on one tier, nor where a domain has one rail."""
+    row = ROWS[design]
+    assert row.cheapest is not None
+    assert row.cheapest.why.startswith(words)
+
+
 def test_rails_that_are_apart_stay_joined_within() -> None:
     """Two rails of a domain of eight join four GPUs of it each, which a network for each GPU would not."""
     row = ROWS["lenovo-289-4su"]
