@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coopt.cli.arguments import Settings, a_file, instance_argument
+from coopt.cli.arguments import Settings, a_file, instance_argument, with_settings
 from coopt.cli.terminal import TIME_LIMIT, answer, note
 
 EXIT_CODES = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
@@ -39,10 +39,14 @@ def command(
     from coopt.plan.store import read_plan
     from coopt.report.explanation import explanation_report
     from coopt.report.terminal import progress_shown, rendered
+    from coopt.solving.reasons.gpus import settings_to_compare
     from coopt.solving.reasons.why import explain
 
     question, given = load(instance, dict(settings)), None if plan is None else read_plan(plan)
     with progress_shown(note) as on_progress:
         found = explain(question, given, time_limit_s=time_limit_s, on_progress=on_progress)
+    left_out = settings_to_compare(question) if found.status in ("optimal", "feasible") else ()
     answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(explanation_report(found)))
+    for name, values in left_out:
+        note(f"not compared: {name}: {with_settings(['coopt', 'explain', instance], (*settings, *values.items()))}")
     ctx.exit(EXIT_CODES[found.status])

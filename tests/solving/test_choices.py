@@ -173,7 +173,6 @@ def test_commands_that_need_one_question_say_so() -> None:
     instance = left_open()
     plan = coopt.solve(instance)
     for ask_of in (
-        lambda: coopt.explain(instance),
         lambda: coopt.evaluate(instance),
         lambda: only_plan(instance),
         lambda: coopt.bom(instance),
@@ -183,7 +182,8 @@ def test_commands_that_need_one_question_say_so() -> None:
             ask_of()
     question, answer = decided(instance, plan)
     assert coopt.certify(question, answer).ok
-    assert coopt.explain(instance, plan) == coopt.explain(question, answer)
+    told = coopt.explain(instance, plan)
+    assert told.bounds == coopt.explain(question, answer).bounds
     assert coopt.evaluate_plan(instance, plan) == coopt.evaluate_plan(question, answer)
     assert coopt.mappings(instance, plan) == coopt.mappings(question, answer)
 
@@ -298,3 +298,22 @@ def test_regrets_of_several_choices_are_not_compared(aim: str) -> None:
         return
     with pytest.raises(ValueError, match=r"robust\.aim = 'regret'.*needs 'worst-case', or one value each"):
         ask(**asked)
+
+
+def test_other_gpus_and_batches_are_told_with_what_they_cost() -> None:
+    instance = left_open()
+    plan, found = coopt.solve(instance), coopt.explain(instance)
+    assert (found.status, found.value, found.instance) == ("optimal", plan.objective.value, plan.instance)
+    listed = {"cluster.gpu": GENERATIONS, "workload[0].global_batch": ["64", "128", "192"]}
+    taken = {"cluster.gpu": plan.chosen.gpu, "workload[0].global_batch": str(plan.chosen.global_batch["w"])}
+    for part, names in listed.items():
+        told = {one.choice: one for one in found.rivals if one.part == part}
+        assert set(told) == set(names) - {taken[part]}
+        for name, one in told.items():
+            change = {"gpu": name} if part == "cluster.gpu" else {"global_batch": {"w": int(name)}}
+            best = coopt.solve(at_choice(instance, plan.chosen.model_copy(update=change)))
+            assert one.value == best.objective.value
+            assert one.why
+    assert found.sentences[0].startswith(f"With {plan.chosen.text}: the plan, ")
+    hopeless = coopt.explain(left_open(workload__0__train_days=1e-3))
+    assert (hopeless.status, hopeless.sentences[0]) == ("infeasible", "No choice meets the bounds.")

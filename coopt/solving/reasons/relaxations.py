@@ -15,12 +15,12 @@ from coopt.solving.reasons.again import feasible, solved
 from coopt.solving.reasons.bounds import least_memory_bytes
 from coopt.solving.reasons.conflict import MOST_TIERS, WIDEST_RATIO
 from coopt.solving.reasons.designs import Designs, designs_of
+from coopt.solving.reasons.gpus import Changed, another_gpu, more_gpus
 from coopt.solving.reasons.limits import Limit, limits_of, with_gpu, with_part, without_bound
 from coopt.solving.reasons.lists import Listed, lists_of, text_of
 from coopt.solving.rounding import nearby_counts, typed
 
 PARTS = ("network.nics", "network.switches", "network.optics")
-Changed = tuple[tuple[Change, ...], Instance]
 
 
 def relaxations_of(instance: Instance, conflicts: tuple[tuple[str, ...], ...]) -> Iterator[Relaxation]:
@@ -53,6 +53,27 @@ def relaxations_of(instance: Instance, conflicts: tuple[tuple[str, ...], ...]) -
     yield from filter(None, map(_verified, joint))
     if not len(designs):
         yield from _other_counts(instance)
+
+
+def with_other_gpus(
+    instance: Instance, conflicts: tuple[tuple[str, ...], ...]
+) -> tuple[tuple[Relaxation, ...], tuple[str, ...]]:
+    """What more GPUs or faster ones let in, where time or memory is short; and what of these was tried in vain."""
+    if not conflicts or not any(_on_speed(key) for key in set[str].intersection(*map(set, conflicts))):
+        return (), ()
+    found, in_vain = list[Relaxation](), list[str]()
+    for changed, tried in (more_gpus(instance, feasible), another_gpu(instance, feasible)):
+        one = None if changed is None else _verified(changed)
+        if one is not None:
+            found.append(one)
+        elif tried:
+            in_vain.append(tried)
+    return tuple(found), tuple(in_vain)
+
+
+def _on_speed(key: str) -> bool:
+    """Whether a limit is one on time or memory, of which more or faster GPUs ask for less."""
+    return key == "cluster.gpu.hbm_gb" or (key.startswith("workload[") and ".mapping." not in key)
 
 
 def _keys(one: Relaxation) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.explanation import Bound, PriceRange, Relaxation, Rival, RunnerUp
@@ -94,6 +94,26 @@ def of_runner_up(kind: ObjectiveKind, value: float, design: Design, one: RunnerU
     if one.regret == 0:
         return f"The runner-up, {other}, {one.why}."
     return f"The runner-up, {other}, {costs_more(kind, one.regret, value)}: {one.why}."
+
+
+ONE_CHOICE = "With one value in place of each list (--set KEY=VALUE), it is said what has to give."
+
+
+def of_untried(untried: Sequence[str]) -> str:
+    """What time did not suffice for."""
+    return f"Not answered within the time limit: {', '.join(untried)}."
+
+
+def of_gpus_in_vain(tried: Sequence[str]) -> Iterator[str]:
+    """Which other GPUs do not help alone."""
+    if tried:
+        yield f"Not enough alone, with all else as it is: {'; '.join(tried)}."
+
+
+def of_gpus_left_out(instance: Instance, keys: Iterable[str]) -> Iterator[str]:
+    """That sums of plans with other GPUs, or another number of them, leave these out, where they do."""
+    if {"cluster.gpus", "cluster.gpu"} & set(keys) and "gpu" not in instance.objective.include:
+        yield 'The price of GPUs is left out of these sums: objective.include = ["gpu", ...] counts it.'
 
 
 def of_no_prices(kind: ObjectiveKind) -> str:

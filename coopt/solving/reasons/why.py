@@ -7,26 +7,27 @@ from typing import Any
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import require_decided
 from coopt.instance.listings import both, with_names
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.effort import OnProgress
-from coopt.plan.explanation import Explanation
+from coopt.plan.explanation import Explanation, Rival
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question, decided
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
 from coopt.solving.reasons.again import UnprovenError, solved
 from coopt.solving.reasons.bounds import bounds_of
+from coopt.solving.reasons.choices import others_of, rival_choice
 from coopt.solving.reasons.conflict import conflicts_of
 from coopt.solving.reasons.designs import Designs, designs_of
 from coopt.solving.reasons.labels import SAYINGS, changes_and_cost, costs, costs_more, label
 from coopt.solving.reasons.price_ranges import ranges_of
-from coopt.solving.reasons.relaxations import relaxations_of
+from coopt.solving.reasons.relaxations import relaxations_of, with_other_gpus
 from coopt.solving.reasons.rivals import rivals_of, runner_up
 from coopt.solving.runs import overridden
 from coopt.solving.sensitivity.explanations import explained
+from coopt.solving.sensitivity.resolves import Resolver
 
 
 def explain(
@@ -73,14 +74,50 @@ def explain(
     """
     objective = None if plan is None else plan.overrides.objective
     instance = overridden("explain", instance_of(instance), {"time_limit_s": time_limit_s}, objective)
-    if plan is not None:
-        instance, plan = decided(instance, plan)
-    require_decided(instance, "explain")
-    found = _explained(instance, plan, on_progress)
+    if instance.problem == "choice":
+        found = _of_choices(instance, plan, on_progress)
+    else:
+        found = _explained(instance, plan, on_progress)
     names = tuple(workload.name for workload in instance.workload)
     first, *others = (with_names(one, names) for one in found.sentences)
     told = (first, *say.of_margins(instance), *others)
     return found.model_copy(update={"sentences": told, "workloads": names})
+
+
+def _of_choices(asked: Instance, plan: Plan | None, on_progress: OnProgress | None) -> Explanation:
+    """The chosen question explained, and what every other value of one list would cost."""
+    resolver, kind, untried = Resolver(asked), asked.objective.minimize, list[str]()
+    try:
+        best = resolver.plan(asked) if plan is None else plan
+    except UnprovenError as stop:
+        return _unknown(asked, stop)
+    if plan is None and best.cost is None:
+        said = ("No choice meets the bounds.", *best.explanation, say.ONE_CHOICE)
+        return Explanation(**_heading(asked), status="infeasible", sentences=said)
+    found = _explained(*decided(asked, best), on_progress)
+    rivals: list[Rival] = []
+    for other in others_of(asked, best.chosen):
+        try:
+            rivals.append(rival_choice(resolver, asked, best, other))
+        except UnprovenError:
+            untried.append(f"{other[0]} = {other[1]}")
+    value = best.objective.value
+    assert value is not None
+    first, *rest = found.sentences
+    said = (
+        f"With {best.chosen.text}: {first[0].lower()}{first[1:]}",
+        *(say.of_rival(kind, value, one) for one in rivals),
+        *say.of_gpus_left_out(asked, (one.part for one in rivals)),
+        *rest,
+        *([say.of_untried(untried)] if untried else []),
+    )
+    more = {"rivals": (*rivals, *found.rivals), "untried": (*found.untried, *untried), "sentences": said}
+    return found.model_copy(update=_heading(asked) | more)
+
+
+def _unknown(instance: Instance, stop: UnprovenError) -> Explanation:
+    said = f"Stopped early ({stop}); nothing is proven."
+    return Explanation(**_heading(instance), status="unknown", sentences=(said,))
 
 
 def _explained(instance: Instance, plan: Plan | None, on_progress: OnProgress | None) -> Explanation:
@@ -96,8 +133,7 @@ def _explained(instance: Instance, plan: Plan | None, on_progress: OnProgress | 
             return _infeasible(instance, answer)
         return _feasible(instance, answer, proven=answer is not plan)
     except UnprovenError as stop:
-        said = f"Stopped early ({stop}); nothing is proven."
-        return Explanation(**_heading(instance), status="unknown", sentences=(said,))
+        return _unknown(instance, stop)
 
 
 def _heading(instance: Instance) -> dict[str, Any]:
@@ -110,11 +146,14 @@ def _heading(instance: Instance) -> dict[str, Any]:
 def _infeasible(instance: Instance, plan: Plan) -> Explanation:
     kind = instance.objective.minimize
     conflicts = conflicts_of(instance)
-    found = tuple(sorted(relaxations_of(instance, conflicts), key=changes_and_cost))
+    by_gpus, in_vain = with_other_gpus(instance, conflicts)
+    found = tuple(sorted((*relaxations_of(instance, conflicts), *by_gpus), key=changes_and_cost))
     said = ["No design meets the bounds.", *say.of_conflicts(conflicts)]
     said += (say.of_relaxation(kind, one) for one in found)
     if not found:
         said += plan.explanation
+    said += say.of_gpus_in_vain(in_vain)
+    said += say.of_gpus_left_out(instance, (change.limit for one in found for change in one.changes))
     return Explanation(
         **_heading(instance),
         status="infeasible",

@@ -14,6 +14,7 @@ from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import InstanceId, Plan
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.labels import SAYINGS, amount, changes_and_cost, costs_more
+from coopt.solving.reasons.sentences import of_untried
 from coopt.solving.sensitivity import sentences as say
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.prices import price_range, prices_of
@@ -54,7 +55,7 @@ class _Study:
     def explanation(self, status: str, said: Iterable[str], **parts: Any) -> Explanation:
         """The explanation, with what is missing in it."""
         untried, instance = tuple(self.untried), self.instance
-        more = (say.of_untried(untried),) if untried else ()
+        more = (of_untried(untried),) if untried else ()
         return Explanation.model_validate(
             {
                 "instance": InstanceId(name=instance.name, sha256=instance.sha256),

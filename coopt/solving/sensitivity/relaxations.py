@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from coopt.instance.schema import Instance
 from coopt.plan import contents
 from coopt.plan.explanation import Change, Relaxation
+from coopt.solving.reasons.gpus import more_gpus
 from coopt.solving.reasons.lists import Listed, lists_of, text_of
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver, value_of
@@ -70,8 +71,16 @@ def _alone(
     """Every limit by its key, and the question whether it alone is enough."""
     for limit in numbers:
         yield limit.key, partial(_one_number, resolver, instance, limit)
+    if instance.problem in ("shared", "robust"):
+        yield "cluster.gpus", partial(_more_gpus, resolver, instance)
     for one in lists_of(instance):
         yield one.key, partial(_one_list, resolver, instance, one)
+
+
+def _more_gpus(resolver: Resolver, instance: Instance) -> Relaxation | None:
+    """More GPUs on the one network."""
+    changed, _ = more_gpus(instance, lambda asked: resolver.any_plan(asked) is not None)
+    return None if changed is None else _with_plan(resolver, changed[1], changed[0])
 
 
 def _all_sites(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:

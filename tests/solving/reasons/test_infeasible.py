@@ -44,13 +44,20 @@ def hopeless(draw: st.DrawFn) -> Instance:
 def typed(instance: Instance, change: Change, number: float | None = None) -> Instance:
     """The instance with what a user would type; `number` in place of it."""
     value: Any = tomllib.loads(f"x = {change.to}")["x"] if number is None else number
+    if change.limit == "cluster.gpus":
+        counts = tuple(value) if isinstance(value, list) else (value,)
+        return instance.model_copy(update={"cluster": instance.cluster.model_copy(update={"gpus": counts})})
+    if change.limit == "cluster.gpu":
+        table = instance.model_dump(by_alias=True)
+        table["cluster"] |= {"gpu": value}
+        names = {"h100-sxm": "hgx-h100-8", "gb200": "gb200-nvl72"}
+        table["network"]["hb_domains"] = names.get(value) or f"hgx-{value}-8"
+        return Instance.model_validate(table)
     if not isinstance(value, list):
         if change.limit == "network.max_tiers":
             return network(instance, max_tiers=int(value))
         return moved(instance, change.limit, value)
     table, key = change.limit.rsplit(".", 1)
-    if table == "cluster":
-        return instance.model_copy(update={table: instance.cluster.model_copy(update={key: tuple(value)})})
     if table == "network":
         have = {getattr(entry, "name", entry): entry for entry in getattr(instance.network, key)}
         kind = {"hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic"}.get(key)
@@ -148,7 +155,40 @@ def test_a_deadline_alone_has_to_move_to_what_the_fastest_design_takes() -> None
     found = explain(ask(workload__0__max_iteration_time_s=0.01))
     assert found.conflict == ("workload[0].max_iteration_time_s",)
     (one,) = found.relaxations
-    assert one.changes[0].to in found.sentences[-1]
+    assert any(one.changes[0].to in sentence for sentence in found.sentences)
+
+
+def test_more_gpus_are_a_way_out_and_what_is_tried_in_vain_is_said() -> None:
+    instance = ask(network__hb_domains="hgx-h100-8", cluster__gpus=16, workload__0__max_iteration_time_s=0.12)
+    found = single(explain(instance))["cluster.gpus"]
+    (change,) = found.changes
+    assert (change.now, change.least) == ("16", None)
+    plan = solve(typed(instance, change))
+    assert (plan.status, plan.objective.value, plan.design) == ("optimal", found.value, found.design)
+    few = [count for count in (20, 24, 28, 32, 40, 48, 56, 64) if count < int(change.to)]
+    assert all(solve(ask_with(instance, count)).status == "infeasible" for count in few)
+    hopeless = explain(ask_with(instance, 64).model_copy(update={"workload": bounded(instance, 0, 1e-3).workload}))
+    assert "cluster.gpus" not in single(hopeless)
+    assert any("128, 256, 512 or 1,024 GPUs" in sentence for sentence in hopeless.sentences)
+
+
+def ask_with(instance: Instance, gpus: int) -> Instance:
+    return instance.model_copy(update={"cluster": instance.cluster.model_copy(update={"gpus": (gpus,)})})
+
+
+def test_a_faster_gpu_is_a_way_out_with_the_domains_it_is_sold_in() -> None:
+    instance = ask(network__hb_domains="hgx-h100-8")
+    fastest_s = solve(instance, objective="time").objective.value
+    assert fastest_s is not None
+    found = explain(bounded(instance, 0, fastest_s * 0.8))
+    (way,) = (one for one in found.relaxations if one.changes[0].limit == "cluster.gpu")
+    assert [(one.limit, one.to) for one in way.changes] == [
+        ("cluster.gpu", '"b200"'),
+        ("network.hb_domains", '["hgx-b200-8"]'),
+    ]
+    plan = solve(typed(bounded(instance, 0, fastest_s * 0.8), way.changes[0]))
+    assert (plan.objective.value, plan.design) == (way.value, way.design)
+    assert any(sentence.startswith("The price of GPUs is left out") for sentence in found.sentences)
 
 
 def test_a_rate_moves_down_and_days_move_up() -> None:
