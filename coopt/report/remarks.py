@@ -331,7 +331,8 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
     if kept is not None:
         cost = ""
         if without is not None and value is not None:
-            dear = f"; that costs {words.amount(kind, value - without)} ({words.percent((value - without) / without)})"
+            share = f" ({words.percent((value - without) / without)})" if without else ""
+            dear = f"; that costs {words.amount(kind, value - without)}{share}"
             cost = dear if value > without else "; that costs nothing"
         yield f"Kept free: {_kept(instance, kept)}{_free_ports(instance, plan)}{cost}."
 

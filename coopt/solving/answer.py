@@ -118,8 +118,12 @@ QUICK_S = 5.0
 
 
 def value_without_margin(instance: Instance, plan: Plan) -> float | None:
-    """What the best plan is worth (USD or W) with nothing kept free; None without a margin, or where it takes long."""
-    if instance.margin is None or plan.status != "optimal" or plan.timing_s.total > QUICK_S:
+    """What the best plan is worth (USD or W) with nothing kept free; None without a margin, or where it takes long.
+
+    None for a regret as well, which is no cost: the best plans that it is measured from keep as much free.
+    """
+    regret = instance.robust is not None and instance.robust.aim == "regret"
+    if instance.margin is None or regret or plan.status != "optimal" or plan.timing_s.total > QUICK_S:
         return None
     free = solve(without_margin(instance), time_limit_s=4 * QUICK_S, objective=plan.objective.kind)
     return free.objective.value if free.status == "optimal" else None

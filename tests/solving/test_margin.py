@@ -17,6 +17,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace, of_phase, within, without_margin
 from coopt.report.remarks import margin_note
+from coopt.report.words import amount
 from coopt.solving.answer import solve, value_without_margin
 from coopt.verifier.audit import verify
 from docs.calibration_record import read_record
@@ -149,6 +150,22 @@ def test_what_a_margin_costs_is_told():
     plan = solve(instance)
     assert value_without_margin(instance, plan) == solve(ask()).objective.value
     assert value_without_margin(ask(), solve(ask())) is None
+
+
+def test_what_a_margin_costs_has_no_share_of_nothing():
+    """Without it a plan may be free of charge: one HB domain whose price is that of its servers."""
+    kept = ask(margin={"time": 0.1})
+    plan = solve(kept)
+    (note,) = margin_note(kept, plan, 0.0)
+    assert note.endswith(f"that costs {amount('capex', plan.objective.value)}.")
+
+
+def test_a_margin_costs_no_regret():
+    regret = ask(margin={"time": 0.1}, robust={"aim": "regret", "prices": {"nic": [0.5, 2.0]}})
+    plan = solve(regret)
+    assert value_without_margin(regret, plan) is None
+    (note,) = margin_note(regret, plan, value_without_margin(regret, plan))
+    assert note == "Kept free: 10.0% on top of iteration times."
 
 
 def test_the_table_of_errors_is_that_of_the_calibration():
