@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from coopt.instance.catalog import KINDS
-from coopt.instance.listings import alternatives
+from coopt.instance.listings import alternatives, both
 
 NEEDS: dict[str, str] = {
     "missing": "is missing, needs a value",
@@ -34,6 +34,7 @@ NEEDS: dict[str, str] = {
     "dict_type": "needs a table",
     "tuple_type": "needs a list",
 }
+WORDS = re.compile("(one of )?'")
 GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 WITHOUT_COMMAS = " without commas, or a list with a space behind each comma"
 LIKE = ', or extends = "NAME" beside it to begin with an entry of the catalog'
@@ -44,19 +45,41 @@ def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
     """One sentence for each thing that is wrong, without repetition."""
     items = _nearest_branches(error.errors(include_url=False))
     needs: dict[str, list[str]] = {}
-    for sentence in (sentence for item in items for sentence in _sentences(item, root)):
-        head, _, need = sentence.partition(": needs ")
-        needs.setdefault(head, []).append(need)
-    return [f"{head}: needs {alternatives(dict.fromkeys(need))}" if any(need) else head for head, need in needs.items()]
+    rules: set[str] = set()  # what they need is needed at once, and not one of several types
+    for item in items:
+        for sentence in _sentences(item, root):
+            head, _, need = sentence.partition(": needs ")
+            needs.setdefault(head, []).append(need)
+            if item["type"] == "value_error":
+                rules.add(head)
+    return [
+        f"{head}: needs {both(dict.fromkeys(need)) if head in rules else _one_of(need)}" if any(need) else head
+        for head, need in needs.items()
+    ]
+
+
+def _one_of(needs: Iterable[str]) -> str:
+    """Needs of several types of a value as one, words of all of them first."""
+    distinct = [*dict.fromkeys(needs)]
+    words = dict.fromkeys(word for need in distinct if WORDS.match(need) for word in re.findall("'[^']*'", need))
+    others = [need for need in distinct if not WORDS.match(need)]
+    listed = f"{'one of ' * (len(words) > 1)}{alternatives(words)}"
+    return alternatives(([listed] if words else []) + others)
 
 
 def _nearest_branches(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of a value that may have several types: what is wrong within the type it has, not that it lacks the others."""
-    inside = [key_path(item["loc"]) for item in items if not item["type"].endswith("_type")]
+    """Of a value that may have several types: what is wrong within the type it has, not that it lacks the others.
+
+    A word that is none of those known may have been meant for a number as well. A list is not too short where its
+    entries are refused.
+    """
+    places = [(key_path(item["loc"]), item["type"]) for item in items if not item["type"].endswith("_type")]
 
     def superseded(item: Mapping[str, Any]) -> bool:
-        place = key_path(item["loc"])
-        return item["type"].endswith("_type") and any(p == place or p.startswith(f"{place}[") for p in inside)
+        place, kind = key_path(item["loc"]), item["type"]
+        entries = any(other.startswith(f"{place}[") for other, _ in places)
+        within = any(other == place and why != "literal_error" for other, why in places)
+        return (entries and kind == "too_short") or (kind.endswith("_type") and (entries or within))
 
     return [item for item in items if not superseded(item)]
 

@@ -30,6 +30,8 @@ def read_text(file: Path, kind: str, remedy: str) -> str:
         if file.is_char_device():
             raise InstanceError(f"{file}: is a device, needs {kind}")
         return file.read_text("utf-8")
+    except InstanceError:
+        raise
     except FileNotFoundError:
         raise InstanceError(f"{file}: no such file, needs {remedy}") from None
     except OSError as error:

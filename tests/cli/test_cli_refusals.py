@@ -87,6 +87,21 @@ CHANGES = {
         "[network]\nrouting = 0.5",
         "network.routing = 0.5: needs one of 'spray', 'pinned' or 'ecmp' or at least 1",
     ),
+    "word-or-number": (
+        "[network]",
+        '[margin]\ntime = "15%"\n[network]',
+        "margin.time = '15%': needs 'model' or a number",
+    ),
+    "words-of-two-lists": (
+        "[network]",
+        '[objective]\nminimize = "co2"\n[network]',
+        "objective.minimize = 'co2': needs one of 'capex', 'power', 'tco', 'time', 'usd_per_token' or 'carbon'",
+    ),
+    "two-needs-at-once": (
+        "[network]",
+        '[objective]\nminimize = "carbon"\n[network]',
+        "needs objective.kg_co2_per_kwh (carbon of the electricity that is drawn) and train_tokens (from which",
+    ),
     "ratio": ("[network]", "[network]\noversubscription = 0.5", "network.oversubscription = 0.5: needs at least 1"),
     "ratio-text": (
         "[network]",
@@ -123,6 +138,18 @@ def test_a_bad_instance_is_refused_by_file_and_key(coopt, written, case, command
 def test_every_complaint_is_shown_at_once(coopt, written):
     done = coopt("solve", written(("gpus = 64", "gpus = 0"), ('"rail-only"', '"ring"'), ("global_batch = 64", "")))
     assert len(done.stderr.splitlines()) == 3
+
+
+def test_a_list_whose_entries_are_refused_is_not_called_too_short(coopt, written):
+    done = coopt("solve", written(("[network]", "[network]\noversubscription = [0.5]")))
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("network.oversubscription[0] = 0.5: needs at least 1.0")
+
+
+def test_a_device_in_place_of_a_file_is_called_one(coopt):
+    done = coopt("solve", "/dev/null")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("coopt: /dev/null: is a device, needs a TOML text file")
 
 
 def test_json_leaves_stdout_empty_where_the_input_is_refused(coopt, written):

@@ -52,9 +52,9 @@ def _timed_objective(instance: Question) -> Iterator[str]:
     if kind == "usd_per_token" and objective.years == 0:
         yield f"{place}: objective.years = 0: no token is trained in no time, needs years above 0"
     if kind == "carbon" and objective.kg_co2_per_kwh is None:
-        yield f"{place}: needs objective.kg_co2_per_kwh, the carbon of the electricity that is drawn"
+        yield f"{place}: needs objective.kg_co2_per_kwh (carbon of the electricity that is drawn)"
     if kind == "carbon" and instance.workload[0].train_tokens is None:
-        yield f"{place}: needs train_tokens, from which the electricity of the training follows"
+        yield f"{place}: needs train_tokens (from which the electricity of the training follows)"
 
 
 def _failures(instance: Question) -> Iterator[str]:
