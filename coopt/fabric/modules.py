@@ -14,7 +14,8 @@ from coopt.instance.hardware import Optic
 
 @dataclass(frozen=True, kw_only=True)
 class CableEnds:
-    """One end of all cables below a tier: `links` at so many `holders` (NICs or switches), in modules of an optic.
+    """One end of all cables below a tier: `links` at so many `holders` (NICs, or the cages that several share, or
+    switches), in modules of an optic.
 
     `optic` is None where no product is named, `inside` says that holders need none. A module takes `in_module` ends.
     """
@@ -45,19 +46,20 @@ def cable_ends(design: PublishedDesign, tiers: tuple[TierLevel, ...], where: str
     InstanceError
         Where a module at a NIC would hold ends of several.
     """
-    nics, rates = design.gpus, link_rates(design, where)
+    shared, rates = design.gpus_per_cage, link_rates(design, where)
     for number, (tier, form) in enumerate(zip(tiers, design.tiers, strict=True)):
         rate, below = rates[number], design.tiers[number - 1].switch if number else None
         lower_key = "optic" if form.optic_below is None else "optic_below"
         lower = form.optic_below or form.optic
-        if not number and lower is not None and rate is not None and design.nic_ports % lower.links_of(rate):
+        if not number and lower is not None and rate is not None and design.nic_ports * shared % lower.links_of(rate):
+            holder = "a NIC has" if shared == 1 else f"{shared} NICs that share a cage have"
             raise InstanceError(
-                f"{where}: tiers[0].{lower_key} = {lower.name!r}: holds {lower.links_of(rate)} ends and a NIC has "
-                f"{design.nic_ports}, needs optic_below, for the ends at NICs"
+                f"{where}: tiers[0].{lower_key} = {lower.name!r}: holds {lower.links_of(rate)} ends and {holder} "
+                f"{design.nic_ports * shared}, needs optic_below, for the ends at NICs, or gpus_per_cage"
             )
         sides = (
             ("optic", form.optic, form.switch, tier.switches),
-            (lower_key, lower, below, tiers[number - 1].switches if number else nics),
+            (lower_key, lower, below, tiers[number - 1].switches if number else design.gpus // shared),
         )
         for key, optic, switch, holders in sides:
             yield CableEnds(

@@ -82,6 +82,7 @@ class PublishedDesign(Table):
     )
     nic_ports: Annotated[Count, Field(description="network ports of a GPU")] = 1
     planes: Annotated[Count, Field(description="equal networks that the ports of a GPU are spread over")] = 1
+    gpus_per_cage: Annotated[Count, Field(description="GPUs whose NICs share a cage, and so a module")] = 1
     fabric: Annotated[
         Literal["rail-only", "rail-optimized", "clos"], Field(description="what end points of a leaf have in common")
     ]
@@ -153,6 +154,8 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         yield f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
     if design.nic_ports % design.planes:
         yield f"planes = {design.planes}: needs a divisor of nic_ports = {design.nic_ports}"
+    if design.gpus_per_domain % design.gpus_per_cage:
+        yield f"gpus_per_cage = {design.gpus_per_cage}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
     if unit is not None and leaf is not None and leaf > unit:
         yield f"leaf_domains = {leaf}: leaves serve domains of one unit, needs at most unit_domains = {unit}"
     if design.pod is not None and len(design.tiers) == 1:
@@ -176,4 +179,6 @@ def _tier_contradictions(key: str, tier: TierForm) -> Iterator[str]:
         )
     elif tier.ports > product.radix * split:
         has = f"{product.radix * split:g} of {rate:g} Gbit/s"
-        yield f"{key}.ports = {tier.ports}: {product.name} has {has}, needs at most that"
+        parts = -(-tier.ports // product.radix)
+        finer = f", or gbit_s = {product.port_gbit_s / parts:g} of ports that break out" if parts in {2, 4, 8} else ""
+        yield f"{key}.ports = {tier.ports}: {product.name} has {has}, needs at most that{finer}"

@@ -170,7 +170,7 @@ CONTRADICTIONS = {
     ),
     "a switch of fewer ports": (
         ("{ ports = 64 }]", '{ ports = 128, switch = "qm9700" }]'),
-        r"tiers\[1\].ports = 128: qm9700 has 64 of 400 Gbit/s, needs at most that",
+        r"tiers\[1\].ports = 128: qm9700 has 64 of 400 Gbit/s, needs at most that, or gbit_s = 200 of ports that",
     ),
     "a switch of another rate": (
         ("{ ports = 64 }]", '{ ports = 64, gbit_s = 800, switch = "qm9700" }]'),

@@ -48,10 +48,28 @@ def test_a_nic_of_two_ports_fills_a_twin_port() -> None:
 
 
 def test_a_nic_does_not_share_its_module_with_others() -> None:
+    tiers = {"ports": 64, "switch": "qm9700", "optic": "800g-sr8"}, {"ports": 64, "switch": "qm9700"}
     with pytest.raises(
         InstanceError, match=r"tiers\[0\].optic = '800g-sr8': holds 2 ends and a NIC has 1, needs optic_below"
     ):
-        billed({"ports": 64, "switch": "qm9700", "optic": "800g-sr8"}, {"ports": 64, "switch": "qm9700"})
+        billed(*tiers)
+    with pytest.raises(InstanceError, match="gpus_per_cage = 3: needs a divisor of gpus_per_domain = 8"):
+        billed(*tiers, gpus_per_cage=3)
+    wide = {"name": "4x400g", "gbit_s": 1600.0, "reach_m": 100.0, "breakout": [4], "usd": 1.0, "w": 1.0}
+    with pytest.raises(InstanceError, match="holds 4 ends and 2 NICs that share a cage have 2, needs optic_below"):
+        billed(tiers[0] | {"optic": wide}, tiers[1], gpus_per_cage=2)
+
+
+def test_the_modules_of_127_servers_are_those_of_the_reference_architecture() -> None:
+    """RA-11333-001 V11, table 8: 2,040 cables, 1,536 modules in leaves and spines, 508 in servers of four cages."""
+    tier = {"ports": 64, "switch": "qm9700", "optic": "800g-sr8"}
+    below = {
+        **tier,
+        "optic_below": {"name": "server", "gbit_s": 800.0, "reach_m": 50.0, "breakout": [2], "usd": 1, "w": 1},
+    }
+    bill = billed(below, tier, domains=127, gpus_per_cage=2)
+    assert sum(level.links for level in bill.tier) == 2040
+    assert bought(bill) == {"800g-sr8": 1536, "server": 508}
 
 
 def test_switches_with_optics_inside_take_no_modules() -> None:
