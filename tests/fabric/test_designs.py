@@ -185,7 +185,8 @@ CONTRADICTIONS = {
 MISFORMED = {
     "unknown key": (("domains = 64", "domains = 64\nunits = 2"), "units: unknown key, needs"),
     "unknown key of a tier": (("{ ports = 64 }]", "{ ports = 64, radix = 64 }]"), r"tiers\[1\].radix: unknown key"),
-    "no ports": (("{ ports = 64 }]", "{ ports = 0 }]"), r"tiers\[1\].ports = 0: needs at least 1"),
+    "no ports": (("{ ports = 64 }]", "{ ports = 0 }]"), r"tiers\[1\].ports = 0: needs at least 2"),
+    "a port": (("{ ports = 64 }]", "{ ports = 1 }, { ports = 64 }]"), r"tiers\[1\].ports = 1: needs at least 2"),
     "no such product": (("{ ports = 64 }]", '{ ports = 64, switch = "qm970" }]'), "closest: qm9700"),
 }
 
