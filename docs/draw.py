@@ -24,7 +24,7 @@ from coopt.report.fabrics.painting import paint
 PICTURES = Path(__file__).parent / "pictures"
 # file: fabric, HB domains, GPUs of each, ports of a switch, tiers, title
 SWITCHED = {
-    "one-tier": ("rail-only", 4, 4, 8, 1, "One tier: two rail-only planes share each switch of 8 ports"),
+    "one-tier": ("rail-only", 4, 4, 8, 1, "One tier: two rails share each switch of 8 ports"),
     "rail-only": ("rail-only", 8, 2, 4, 2, "Rail-only: a network of its own for every rail"),
     "rail-optimized": ("rail-optimized", 4, 4, 8, 2, "Rail-optimized: leaves by rail, spines join all"),
     "clos-2": ("clos", 4, 4, 8, 2, "Clos, two tiers: leaves by HB domain, spines join all"),

@@ -72,7 +72,11 @@ def _only_part(plan: Plan, workload: str) -> dict[str, str]:
 @plan_argument
 @click.option("--format", "name", type=click.Choice(list(FORMATS)), required=True, help="What to write.")
 @click.option("-o", "--output", metavar="FILE", help="Write to this file.  [stdout]")
-@click.option("--compressed", is_flag=True, help="graphml, dot: one plane, with the number of copies on every part.")
+@click.option(
+    "--compressed",
+    is_flag=True,
+    help="graphml, dot: one of equal networks, with its copies on every part.",
+)
 @click.option("--workload", metavar="NAME", help="megatron, ranks, routes, ns3-flows, chakra: one workload of several.")
 @click.option("--part", metavar="NAME", help="One part of several; bom-csv writes all of them without.")
 @click.option("--program", type=int, metavar="K", help="lp, mps: one program where the answer is the best of several.")

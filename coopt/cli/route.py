@@ -18,7 +18,11 @@ ALGORITHMS = ("spray", "best", "ecmp", "greedy", "colouring", "sheltered", "anne
     "--algorithm", type=click.Choice(ALGORITHMS), help="How paths are chosen, if not as network.routing says."
 )
 @click.option(
-    "--fail-cores", metavar="N", type=click.IntRange(min=0), default=0, help="Top switches of each plane that are out."
+    "--fail-cores",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Top switches of each rail or plane that are out.",
 )
 @click.option("--seed", metavar="N", type=click.IntRange(min=0), default=0, help="Seed of what is random.")
 @click.option(

@@ -110,7 +110,7 @@ def switches_table(design: Design) -> FigureTable:
     """The switches of each level, the ports of one of them in use, and the links below the level."""
     products = len(design.fabric.switch_names) > 1
     return figures(
-        "Switches, all planes together",
+        "Switches of the whole network",
         ("level", *(("switch",) if products else ()), "optic"),
         ("switches", "down ports", "uplinks", "links"),
         [
@@ -126,6 +126,20 @@ def switches_table(design: Design) -> FigureTable:
             for tier in design.fabric.tier
         ],
     )
+
+
+def side_by_side(kind: str, networks: int, ports: int) -> str:
+    """`, 8 rails`, `, 2 planes` or `, 8 rails on each of 2 planes`: equal networks that no cable joins; empty for one.
+
+    Parameters
+    ----------
+    networks, ports
+        All of them, and how many of each NIC's ports lead to some of its own, which are planes.
+    """
+    rails, planes = words.counted(networks // ports, "rail"), words.counted(ports, "plane")
+    if kind == "rail-only" and networks > ports:
+        return f", {rails} on each of {planes}" if ports > 1 else f", {rails}"
+    return f", {planes}" if ports > 1 else ""
 
 
 def _nics_of_gpus(nic: NicChoice) -> str:
@@ -160,8 +174,7 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
     idle = f"{words.counted(design.spare_gpus, 'GPU')} idle, paid for{standing_by}"
     yield "Spares", idle if design.spare_gpus else "none"
     if fabric.tiers:
-        planes = f", {words.count(fabric.planes)} planes" if fabric.planes > 1 else ""
-        yield "Fabric", f"{tiers_of(fabric)}{planes}"
+        yield "Fabric", f"{tiers_of(fabric)}{side_by_side(fabric.kind, fabric.planes, fabric.nic.planes)}"
         yield "NIC", f"{fabric.nic.name}, {_nics_of_gpus(fabric.nic)}{_ports_of_nic(instance, fabric)}"
         yield "Switch", words.times(fabric.switch_count, fabric.switch_text)
         yield "Transceivers", words.count(fabric.transceiver_count)

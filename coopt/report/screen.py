@@ -19,7 +19,7 @@ from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.building import order_notes, rail_notes
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
-from coopt.report.parts import degrees, schedule, split, tco_sentence, tiers_of, trained_text, uptime_text
+from coopt.report.parts import degrees, schedule, side_by_side, split, tco_sentence, tiers_of, trained_text, uptime_text
 from coopt.report.proof import claim_text
 from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note, tp_across
 from coopt.report.sentence import headline, of_regret
@@ -106,10 +106,10 @@ def _network_text(network: Design | DirectLinks) -> str:
     fabric = network.fabric
     if not fabric.tiers:
         return "none, one HB domain holds every GPU"
-    planes = f", {words.count(fabric.planes)} planes" if fabric.planes > 1 else ""
+    networks = side_by_side(fabric.kind, fabric.planes, fabric.nic.planes)
     ratio = fabric.oversubscription
     bandwidth = "full bandwidth" if ratio <= 1 else f"{words.ratio(ratio)} oversubscribed"
-    return f"{tiers_of(fabric)}{planes}, {bandwidth}"
+    return f"{tiers_of(fabric)}{networks}, {bandwidth}"
 
 
 def _runs(plan: Plan) -> Iterator[RenderableType]:

@@ -206,3 +206,16 @@ def test_gpus_that_were_not_compared_are_named_with_a_command_that_works(coopt, 
         again = coopt(*words[1:])
         assert again.exit_code == 0
         assert part in again.stdout
+
+
+def test_ways_out_of_several_networks_are_sought_for_a_while_where_nobody_sets_a_limit(coopt, written, monkeypatch):
+    hopeless = written(("time_s = 1.0", "time_s = 0.001"))
+    shared_out = ("--set", "sharing.mode=partition")
+    monkeypatch.setattr("coopt.solving.reasons.why.WAYS_OUT_S", 1e-6)
+    done = coopt("explain", hopeless, *shared_out, "--json")
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["status"], found["relaxations"]) == (0, "infeasible", [])
+    assert "workload[0].max_iteration_time_s" in found["untried"]
+    assert found["sentences"][-1].startswith("Not answered within 1e-06 s, which --time-limit replaces: ")
+    limited = json.loads(coopt("explain", hopeless, *shared_out, "--time-limit", 200, "--json").stdout)
+    assert limited["relaxations"]

@@ -54,7 +54,7 @@ def test_the_decision_is_complete(instance, plan):
         "HB domain": "128 x gh200-256, 256 GPUs each, all of them train",
         "GPUs": "32,768 x h100-sxm train",
         "Spares": "none",
-        "Fabric": "rail-only, 2 tiers, 256 planes",
+        "Fabric": "rail-only, 2 tiers, 256 rails",
         "NIC": "cx7-400g, 1 per GPU",
         "Switch": "1,536 x 64x400g",
         "Transceivers": "131,072",

@@ -17,7 +17,7 @@ from coopt.report import words
 from coopt.report.building import hall_sentences
 from coopt.report.fabrics.excerpts import domain_drawing, hall_drawing, plane_drawing, pod_drawing
 from coopt.report.fabrics.painting import svg
-from coopt.report.parts import COMPONENTS
+from coopt.report.parts import COMPONENTS, side_by_side
 from coopt.report.pictures import bytes_figure, classes_figure, picture
 from coopt.report.tables import FigureTable
 from coopt.report.traffic import classes_table, gpus_table, traffic_headline
@@ -92,8 +92,10 @@ def memory_bar(workload: WorkloadPlan) -> Bar:
 def plane_caption(family: Family, uplinks: int) -> str:
     """The HB domains and the switches of one plane, level by level."""
     tiers = levels(family, uplinks)
-    start = f"one of {words.count(family.all_planes)} equal planes" if family.all_planes > 1 else "the only plane"
-    level = "Rail" if family.fabric == "rail-only" else "Plane"
+    apart = family.fabric == "rail-only" and family.planes > 1
+    level = "Rail" if apart else "Plane" if family.nic_planes > 1 else "Network"
+    several = side_by_side(family.fabric, family.all_planes, family.nic_planes).removeprefix(", ")
+    start = f"one of {several}, which are alike" if several else "all of it"
     nics = words.counted(rails_of(family) // family.planes, "NIC" if family.nic_planes == 1 else "port")
     counts = [max(1, level.switches // family.all_planes) for level in tiers]
     *most, last = (_several(n, name) for n, name in zip(counts, ABOVE[family.tiers], strict=True))
@@ -101,7 +103,7 @@ def plane_caption(family: Family, uplinks: int) -> str:
     text = f"{level} level: {start}, with {named} and {last}."
     if family.tiers == 1 and family.chassis < family.all_planes:
         shared = family.planes_together
-        text += f" Up to {shared} planes share one switch, each on ports of its own."
+        text += f" Up to {shared} {level.lower()}s share one switch, each on ports of its own."
     if family.tiers > 1:
         text += f" A leaf has {tiers[0].down_ports} ports down and {uplinks} up."
     if family.slices(uplinks) > 1:
@@ -127,7 +129,7 @@ def pod_caption(family: Family, uplinks: int) -> str:
     """One pod of three tiers."""
     assert family.pods is not None
     return (
-        f"Pod level: the first of {words.counted(family.pods.count, 'pod')} of a plane, {family.pods.leaves} leaves "
+        f"Pod level: the first of {words.counted(family.pods.count, 'pod')}, {family.pods.leaves} leaves "
         f"and {words.counted(family.slices(uplinks), 'aggregation switch')} in all slices; every leaf has "
         f"{words.counted(family.pods.each, 'link')} to each of these."
     )

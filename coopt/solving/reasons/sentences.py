@@ -99,9 +99,10 @@ def of_runner_up(kind: ObjectiveKind, value: float, design: Design, one: RunnerU
 ONE_CHOICE = "With one value in place of each list (--set KEY=VALUE), it is said what has to give."
 
 
-def of_untried(untried: Sequence[str]) -> str:
-    """What time did not suffice for."""
-    return f"Not answered within the time limit: {', '.join(untried)}."
+def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:
+    """What time did not suffice for; `within_s` where nobody set a limit."""
+    limit = "the time limit" if within_s is None else f"{within_s:g} s, which --time-limit replaces"
+    return f"Not answered within {limit}: {', '.join(untried)}."
 
 
 def of_gpus_in_vain(tried: Sequence[str]) -> Iterator[str]:

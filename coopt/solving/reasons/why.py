@@ -29,6 +29,9 @@ from coopt.solving.runs import overridden
 from coopt.solving.sensitivity.explanations import explained
 from coopt.solving.sensitivity.resolves import Resolver
 
+WAYS_OUT_S = 60.0
+"""What has to give of a question of more than one network is sought so long where nobody says how long."""
+
 
 def explain(
     instance: Instance | str | Path,
@@ -48,7 +51,8 @@ def explain(
     plan
         A plan of this instance; without one, or with one that builds nothing, the instance is solved.
     time_limit_s
-        Replaces `solver.time_limit_s`: of each solve for one network, else of all of them together.
+        Replaces `solver.time_limit_s`: of each solve for one network, else of all of them together. Where neither is
+        given, what has to give is sought for 60 s.
     on_progress
         Called with a `Progress` for every limit, choice and price that a question of more than one network is solved
         again for.
@@ -72,12 +76,14 @@ def explain(
     >>> why.status, why.runner_up.regret, why.runner_up.why
     ('optimal', 0.0, 'costs the same, and is no faster')
     """
+    given = instance_of(instance)
+    limited = time_limit_s is not None or "time_limit_s" in given.solver.model_fields_set
     objective = None if plan is None else plan.overrides.objective
-    instance = overridden("explain", instance_of(instance), {"time_limit_s": time_limit_s}, objective)
+    instance = overridden("explain", given, {"time_limit_s": time_limit_s}, objective)
     if instance.problem == "choice":
         found = _of_choices(instance, plan, on_progress)
     else:
-        found = _explained(instance, plan, on_progress)
+        found = _explained(instance, plan, on_progress, ways_out_s=None if limited else WAYS_OUT_S)
     names = tuple(workload.name for workload in instance.workload)
     first, *others = (with_names(one, names) for one in found.sentences)
     told = (first, *say.of_margins(instance), *others)
@@ -120,11 +126,13 @@ def _unknown(instance: Instance, stop: UnprovenError) -> Explanation:
     return Explanation(**_heading(instance), status="unknown", sentences=(said,))
 
 
-def _explained(instance: Instance, plan: Plan | None, on_progress: OnProgress | None) -> Explanation:
+def _explained(
+    instance: Instance, plan: Plan | None, on_progress: OnProgress | None, *, ways_out_s: float | None = None
+) -> Explanation:
     if instance.problem != "shared" or instance.availability is not None:
         if plan is not None:
             check_same_question(instance, plan)
-        return explained(instance, plan, on_progress)
+        return explained(instance, plan, on_progress, ways_out_s=ways_out_s)
     if plan is not None and plan.design is None:
         check_same_question(instance, plan)
     try:

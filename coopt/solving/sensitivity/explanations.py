@@ -37,6 +37,7 @@ class _Study:
     on_progress: OnProgress | None = None
     begun: float = field(default_factory=time.perf_counter)
     untried: list[str] = field(default_factory=list)
+    ways_out_s: float | None = None
 
     def tried(self, key: str, ask: Callable[[], Found]) -> Iterable[Found]:
         """The answer to a question about a key; nothing where it was not proven in time."""
@@ -55,7 +56,7 @@ class _Study:
     def explanation(self, status: str, said: Iterable[str], **parts: Any) -> Explanation:
         """The explanation, with what is missing in it."""
         untried, instance = tuple(self.untried), self.instance
-        more = (of_untried(untried),) if untried else ()
+        more = (of_untried(untried, self.ways_out_s),) if untried else ()
         return Explanation.model_validate(
             {
                 "instance": InstanceId(name=instance.name, sha256=instance.sha256),
@@ -68,7 +69,9 @@ class _Study:
         )
 
 
-def explained(instance: Instance, plan: Plan | None, on_progress: OnProgress | None = None) -> Explanation:
+def explained(
+    instance: Instance, plan: Plan | None, on_progress: OnProgress | None = None, *, ways_out_s: float | None = None
+) -> Explanation:
     """What binds a plan and what its rivals cost, or what lets a plan in; within the time limit of the instance.
 
     Parameters
@@ -77,6 +80,8 @@ def explained(instance: Instance, plan: Plan | None, on_progress: OnProgress | N
         A plan of this instance; the cheapest where there is none, or where it builds nothing.
     on_progress
         Called with what is solved next.
+    ways_out_s
+        Where there is no plan, what has to give is sought no longer than this.
     """
     study = _Study(instance=instance, resolver=Resolver(instance), on_progress=on_progress)
     study.tell("the plan itself")
@@ -85,6 +90,9 @@ def explained(instance: Instance, plan: Plan | None, on_progress: OnProgress | N
     except UnprovenError as stop:
         return study.explanation("unknown", (f"Stopped early ({stop}); nothing is proven.",))
     if best.cost is None:
+        if ways_out_s is not None:
+            study.resolver.end_within(ways_out_s)
+            study.ways_out_s = ways_out_s
         return _infeasible(study, best)
     return _feasible(study, best, best if plan is None or plan.cost is None else plan)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from coopt.columns.islands.options import ListedIslands
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
@@ -36,6 +37,7 @@ class Resolver:
         self._shared_out = shared_out
         self._deadline = time.perf_counter() + instance.solver.time_limit_s
         self._solver = instance.solver.model_copy(update={"top": 1})
+        self._listed = ListedIslands()
         self._known: dict[tuple[str, str, float], Plan] = {}
         self._first_s: float | None = None
         self.solves = 0
@@ -61,6 +63,10 @@ class Resolver:
         plan = self.plan(instance, gap=ANY_PLAN_GAP)
         return None if plan.cost is None else plan
 
+    def end_within(self, seconds: float) -> None:
+        """Answer questions no longer than so many seconds from now."""
+        self._deadline = min(self._deadline, time.perf_counter() + seconds)
+
     def check_clock(self) -> None:
         """Raise UnprovenError when the time has passed."""
         if time.perf_counter() >= self._deadline:
@@ -74,7 +80,7 @@ class Resolver:
             left_s = min(left_s, max(left_s / SHARE, AS_LONG * self._first_s))
         solver = self._solver.model_copy(update={"gap": gap, "time_limit_s": left_s})
         self.solves += 1
-        plan = solve(with_part(instance, "solver", solver.model_dump()))
+        plan = solve(with_part(instance, "solver", solver.model_dump()), listed=self._listed)
         if self._first_s is None:
             self._first_s = time.perf_counter() - started
         if plan.stop_reason == "interrupted":
