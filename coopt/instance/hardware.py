@@ -243,6 +243,10 @@ class Switch(Entry):
         ),
     ] = None
     reduces: Annotated[bool, Field(description="it adds up what passes through it (SHARP)")] = False
+    rack_units: Annotated[
+        Positive | None,
+        Field(description="height in rack units, for the racks that switches fill; no plan depends on it"),
+    ] = None
     usd: Annotated[Price, Field(description="price of the whole switch (USD)")]
     optics_inside: Annotated[
         bool, Field(description="co-packaged optics: its ports take no modules, price and power hold them")
@@ -368,6 +372,19 @@ class HallRows(Table):
         (row, place), (far_row, far_place) = (divmod(rack, self.racks_per_row) for rack in (one, other))
         aside, across = abs(place - far_place) * self.rack_pitch_m, abs(row - far_row) * self.row_pitch_m
         return 2 * self.rise_m + aside + across
+
+
+class NetworkHallRows(HallRows):
+    """Where racks stand, those of HB domains and those of switches; rows of racks of equal pitch."""
+
+    switch_rack_units: Annotated[Positive, Field(description="rack units for switches in a rack of switches")] = 42
+    switch_rack_kw: Annotated[
+        Positive | None,
+        Field(description="most that switches and their optics in a rack draw (kW); no limit if left out"),
+    ] = None
+    usd_per_switch_rack: Annotated[
+        Price | None, Field(description="price of a rack of switches, for the bill of `coopt bom` (USD)")
+    ] = None
 
 
 class Panel(Entry):

@@ -15,7 +15,7 @@ from coopt.instance.base import (
     one_or_series,
 )
 from coopt.instance.catalog import named
-from coopt.instance.hardware import HallRows, HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.hardware import HbDomain, NetworkHallRows, Nic, Optic, Panel, Switch
 
 SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
 FabricKind = SwitchedKind | Literal["direct"]
@@ -155,8 +155,12 @@ class Network(Table):
     ] = (50.0, 100.0, 500.0)
 
     hall: Annotated[
-        HallRows, Field(description="how racks stand, for lengths of cables and the drawing; no plan depends on it")
-    ] = HallRows()
+        NetworkHallRows,
+        Field(
+            description="how racks stand, for lengths of cables, racks of switches and the drawing; no plan depends "
+            "on it"
+        ),
+    ] = NetworkHallRows()
 
     @property
     def switch_ways(self) -> tuple[Switch, ...]:

@@ -138,6 +138,14 @@ class Solver(Table):
     top: Annotated[Whole, Field(ge=1, le=1000, description="designs to find: the best and the next best after it")] = 1
 
 
+def _forget_height(switch: dict[str, Any]) -> None:
+    """Leave out of a switch as it is written how high it is and who says so; no plan depends on it."""
+    switch.pop("rack_units", None)
+    left = [source for source in switch.pop("sources", []) if source["fields"] != ["rack_units"]]
+    if left:
+        switch["sources"] = left
+
+
 class Question(Table):
     """The tables of an instance, before anybody asked whether they go together."""
 
@@ -230,5 +238,7 @@ class Question(Table):
             unasked |= {"switches": told, "nics": told, "optics": told}
         # without keys at their defaults, so that plans stay answers when instances may have further keys
         asked = self.model_dump(mode="json", by_alias=True, exclude=own, exclude_defaults=True)
+        for switch in asked["network"]["switches"]:
+            _forget_height(switch)
         content = {name: table for name, table in asked.items() if table}
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -3,27 +3,71 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from coopt.fabric.halls import Lengths, middle, sold_m
 from coopt.instance.designs import Hall
+from coopt.instance.hardware import HallRows
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.parts import racks
 from coopt.network.plane_wires import leaf_numbers
 from coopt.network.transceivers import modules
 
+ROUNDING = 1e-9  # of a switch, so that sums in another order fill the same racks
+
+Place = tuple[int, int]
+"""The rack of domains amid which switches stand, and their tier."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switches:
+    """So many switches of one tier at one place, the rack units of each and the watts, with the optics in it."""
+
+    place: Place
+    count: int
+    units: float
+    w: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchRacks:
+    """Racks of switches: the rack of domains after which each stands, and the one in which those of a place are."""
+
+    after: tuple[int, ...]
+    holding: dict[Place, int]
+
+    def spot(self, rack: int) -> int:
+        """Where a rack of domains stands, counted along the rows."""
+        return rack + bisect_left(self.after, rack)
+
+    def spot_of(self, place: Place) -> int:
+        """Where the switches of a place stand: in the middle one of their racks, or amid domains without any."""
+        if place not in self.holding:
+            return self.spot(place[0])
+        rack = self.holding[place]
+        return self.after[rack] + 1 + rack
+
+    @property
+    def spots(self) -> frozenset[int]:
+        """Where the racks of switches stand."""
+        return frozenset(after + 1 + rack for rack, after in enumerate(self.after))
+
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkHall:
-    """A network in its hall: racks, W of each (`with_hosts` where those of servers are known) and of all,
-    `cables[level]` by the length they are sold in, and the racks amid which switches stand."""
+    """A network in its hall: racks of domains, W of each (`with_hosts` where those of servers are known) and of all,
+    `cables[level]` by the length they are sold in, and where switches stand: in `switch_racks` of their own, or amid
+    domains where nobody knows how many racks they fill (None)."""
 
     hall: Hall
     racks: int
+    switch_racks: int | None
     rack_w: float
     with_hosts: bool
     w: float
@@ -31,40 +75,87 @@ class NetworkHall:
     amid: frozenset[int]
 
     @property
+    def all_racks(self) -> int:
+        """Racks that stand in the rows."""
+        return self.racks + (self.switch_racks or 0)
+
+    @property
     def rows(self) -> int:
         """Rows of racks."""
-        return -(-self.racks // self.hall.racks_per_row)
+        return -(-self.all_racks // self.hall.racks_per_row)
 
     @property
     def sides_m(self) -> tuple[float, float]:
         """Along a row and across the rows (m)."""
-        along = min(self.racks, self.hall.racks_per_row) * self.hall.rack_pitch_m
+        along = min(self.all_racks, self.hall.racks_per_row) * self.hall.rack_pitch_m
         return along, self.rows * self.hall.row_pitch_m
 
 
 def network_hall(instance: Instance, family: Family, uplinks: int) -> NetworkHall | None:
     """The racks of a network in rows, in the order of domains; None where nobody knows what a domain fills.
 
-    A switch stands amid what hangs below it, as in designs (docs/designs.md). Watts are those of all that is installed,
-    whatever the objective counts: GPUs that train and idle ones, domains with their hosts, NICs, switches and optics.
+    A switch stands amid what hangs below it, as in designs (docs/designs.md), in a rack for switches where all have a
+    height. Watts are those of all that is installed, whatever the objective counts: GPUs that train and idle ones,
+    domains with their hosts, NICs, switches and optics.
     """
-    count, hb = racks(family), family.hb
+    count, hb, rows = racks(family), family.hb, instance.network.hall
     if count is None or hb.racks is None or not family.tiers:
         return None
-    hall = Hall(racks_per_domain=hb.racks, **instance.network.hall.model_dump())
-    cables, amid = _cables(family, uplinks, hall)
+    hall = Hall(racks_per_domain=hb.racks, **{key: getattr(rows, key) for key in HallRows.model_fields})
+    ends, amid = _placed(family, hall)
+    known = all(switch.rack_units for switch in family.switches)
+    switches = _switches(family, uplinks, amid) if known else []
+    watts = math.inf if rows.switch_rack_kw is None else 1e3 * rows.switch_rack_kw
+    standing = switch_racks(switches, rows.switch_rack_units, watts)
     domains = family.domains + family.spare_domains
     domain_w = hb.size * (instance.cluster.gpu.w + hb.w_per_gpu + (hb.host_w_per_gpu or 0.0))
     domain_w += family.nics_of_domain * family.nic.w
     return NetworkHall(
         hall=hall,
         racks=count,
+        switch_racks=len(standing.after) if known else None,
         rack_w=domain_w * domains / count,
         with_hosts=hb.host_w_per_gpu is not None,
         w=domain_w * domains + _network_w(family, uplinks),
-        cables=cables,
-        amid=frozenset(amid),
+        cables=_cables(family, uplinks, hall, ends, amid, standing),
+        amid=standing.spots if known else frozenset(rack for tier in amid[:2] for rack in tier),
     )
+
+
+def switch_racks(switches: Iterable[Switches], units: float, watts: float) -> SwitchRacks:
+    """Racks that hold so many units and watts, filled place after place along the rows, from the leaves up at each.
+
+    A rack takes switches as long as there is room, one in any case, and stands after the middle one of their places.
+    """
+    filled: list[Counter[Place]] = []
+    left = 0.0, 0.0
+    for some in sorted(switches, key=lambda one: one.place):
+        rest = some.count
+        while rest:
+            if _room(some, *left) < 1:
+                filled.append(Counter())
+                left = units, watts
+            taken = min(rest, max(1, _room(some, *left)))
+            filled[-1][some.place] += taken
+            left, rest = (left[0] - taken * some.units, left[1] - taken * some.w), rest - taken
+    held: dict[Place, Counter[int]] = {}
+    for rack, places in enumerate(filled):
+        for place, count in places.items():
+            held.setdefault(place, Counter())[rack] += count
+    after = tuple(middle(_by_rack(places)) for places in filled)
+    return SwitchRacks(after=after, holding={place: middle(count) for place, count in held.items()})
+
+
+def _room(some: Switches, units: float, watts: float) -> int:
+    """How many of some switches so many units and watts are enough for."""
+    return int(min(units / some.units, watts / some.w if some.w else math.inf) + ROUNDING)
+
+
+def _by_rack(places: Counter[Place]) -> Counter[int]:
+    counts = Counter[int]()
+    for (rack, _), count in places.items():
+        counts[rack] += count
+    return counts
 
 
 def _network_w(family: Family, uplinks: int) -> float:
@@ -74,29 +165,59 @@ def _network_w(family: Family, uplinks: int) -> float:
     return math.fsum([*(tier.switches * box.w for tier, box in boxes), *(n * optic.w for n, optic in ends)])
 
 
-def _cables(family: Family, uplinks: int, hall: Hall) -> tuple[tuple[Lengths, ...], set[int]]:
-    """Cables of each level over all planes by the length they are sold in (m), and the racks of switches."""
-    planes, numbers = family.all_planes, leaf_numbers(family)
+Ends = dict[int, Counter[int]]
+"""Links of NICs by leaf and by the rack of their domain."""
+
+
+def _placed(family: Family, hall: Hall) -> tuple[Ends, list[list[int]]]:
+    """What hangs below the leaves of a plane, and the rack amid which each leaf, the switches above each pod's leaves
+    and the cores stand."""
+    numbers = leaf_numbers(family)
     rack = np.array([hall.rack_of(domain) for domain in range(family.domains)])
     width = int(rack.max()) + 1
     pairs, counts = np.unique(numbers * width + rack, return_counts=True)
-    hung: dict[int, Counter[int]] = {}
+    hung: Ends = {}
     for leaf, below, ends in zip(*divmod(pairs, width), counts, strict=True):
         hung.setdefault(int(leaf), Counter())[int(below)] += int(ends)
     leaves = [middle(hung[leaf]) for leaf in range(family.leaves)]
-    lengths = [Lengths() for _ in range(family.tiers)]
-    for leaf, below in hung.items():
-        for place, ends in below.items():
-            lengths[0][sold_m(hall.cable_m(place, leaves[leaf]))] += ends * planes
     in_pod = family.pods.leaves if family.pods else family.leaves
-    pods = [leaves[first : first + in_pod] for first in range(0, len(leaves), in_pod)]
-    amid = [middle(Counter(pod)) for pod in pods]
-    if family.tiers > 1:
-        for pod, spine in zip(pods, amid, strict=True):
-            for place in pod:
-                lengths[1][sold_m(hall.cable_m(place, spine))] += uplinks * planes
+    pods = [middle(Counter(leaves[first : first + in_pod])) for first in range(0, len(leaves), in_pod)]
+    return hung, [leaves, pods, [middle(Counter(pods))]][: family.tiers]
+
+
+def _switches(family: Family, uplinks: int, amid: list[list[int]]) -> list[Switches]:
+    """The switches of all planes by place; each bears half of the optics of the links at either side of it."""
+    tiers = levels(family, uplinks)
+    half_w = [n * optic.w / 2 for n, optic in zip(modules(family, uplinks), family.optics, strict=True)]
+    found = []
+    for level, (tier, box, racks_of_tier) in enumerate(zip(tiers, family.switches, amid, strict=True)):
+        w = box.w + math.fsum(half_w[level : level + 2]) / tier.switches
+        places = Counter(racks_of_tier)
+        each = tier.switches / len(racks_of_tier)
+        assert each == int(each), "the places of a tier hold equally many switches"
+        assert box.rack_units is not None, "halls without heights have no racks of switches"
+        found += [
+            Switches(place=(rack, level), count=int(each) * count, units=box.rack_units, w=w)
+            for rack, count in places.items()
+        ]
+    return found
+
+
+def _cables(
+    family: Family, uplinks: int, hall: Hall, ends: Ends, amid: list[list[int]], standing: SwitchRacks
+) -> tuple[Lengths, ...]:
+    """Cables of each level over all planes by the length they are sold in (m)."""
+    lengths = [Lengths() for _ in range(family.tiers)]
+    spots = [[standing.spot_of((rack, level)) for rack in tier] for level, tier in enumerate(amid)]
+    for leaf, below in ends.items():
+        for rack, count in below.items():
+            length_m = sold_m(hall.cable_m(standing.spot(rack), spots[0][leaf]))
+            lengths[0][length_m] += count * family.all_planes
+    in_pod = family.pods.leaves if family.pods else family.leaves
+    for leaf, spot in enumerate(spots[0] if family.tiers > 1 else ()):
+        lengths[1][sold_m(hall.cable_m(spot, spots[1][leaf // in_pod]))] += uplinks * family.all_planes
     if family.pods is not None:
-        core, up = middle(Counter(amid)), family.slices(uplinks) * family.pods.w
-        for spine in amid:
-            lengths[2][sold_m(hall.cable_m(spine, core))] += up * planes
-    return tuple(lengths), {*leaves, *(amid if family.tiers > 1 else ())}
+        up = family.slices(uplinks) * family.pods.w * family.all_planes
+        for spot in spots[1]:
+            lengths[2][sold_m(hall.cable_m(spot, spots[2][0]))] += up
+    return tuple(lengths)

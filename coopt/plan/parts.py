@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from coopt.instance.hardware import IDLE, SPARE
 from coopt.instance.question import ObjectiveKind
 
-ItemKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan", "labour"]
+ItemKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan", "labour", "rack"]
 
 
 class Record(BaseModel):

@@ -123,12 +123,15 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
     """How racks stand and what they draw, and the longest cables of each tier."""
     along, across = hall.sides_m
     pue, racks = instance.objective.pue, words.counted(hall.racks, "rack")
+    own = f" and {words.count(hall.switch_racks)} of switches" if hall.switch_racks else ""
+    of_first = " of the former" if own else ""
+    elsewhere = ", in racks that are not among these" if hall.switch_racks is None else ""
     beside = "servers" if hall.with_hosts else "interconnect"
     yield (
-        f"The hall: {racks} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m, with "
-        f"{hall.rack_w / 1e3:,.3g} kW of GPUs, {beside} and NICs in each; everything "
+        f"The hall: {racks}{own} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m, with "
+        f"{hall.rack_w / 1e3:,.3g} kW of GPUs, {beside} and NICs in each{of_first}; everything "
         f"together draws {words.power(hall.w)}, {words.power(hall.w * pue)} at a PUE of {pue:g}. Switches and optics "
-        f"draw {words.power(hall.w - hall.rack_w * hall.racks)} of it, in racks that are not among these."
+        f"draw {words.power(hall.w - hall.rack_w * hall.racks)} of it{elsewhere}."
     )
     longest = [f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)]
     yield f"Cables take up to {', '.join(longest)}."

@@ -29,6 +29,7 @@ DESCRIPTIONS: dict[ItemKind, str] = {
     "gpu": "GPU",
     "wan": "wide-area channel",
     "labour": "labour",
+    "rack": "rack of switches",
 }
 CABLE = "cable, in the price of its ends,"
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")

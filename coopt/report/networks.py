@@ -61,6 +61,8 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
             yield tier_table(network)
         if any(tier.cables for tier in network.tier):
             yield cable_table(network)
+        if network.switch_racks is not None:
+            yield f"The switches fill {words.counted(network.switch_racks, 'rack')} of their own."
         if network.pair_share is not None and network.pair_share < 1:
             share = words.percent(network.pair_share)
             yield f"Bundles are uneven: the worst pair of leaves has {share} of its bandwidth."

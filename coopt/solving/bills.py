@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from coopt.network.halls import NetworkHall, network_hall
 from coopt.network.part_networks import part_network
 from coopt.network.plan_networks import design_of
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
-from coopt.plan.parts import Cost, Design, ItemKind
+from coopt.plan.parts import Cost, Design, ItemKind, line
 from coopt.plan.schema import Part, Plan
 from coopt.plan.store import check_same_question, decided, read_plan
 from coopt.solving.evaluate import cheapest_design, open_design
@@ -28,8 +29,9 @@ COUNTED_AS: dict[ItemKind, str] = {
     "switch": "switches",
     "optics": "optics",
 }
+SWITCH_RACK = "rack of switches"
 NEVER_COUNTED = (
-    "racks, power distribution and cooling",
+    "power distribution and cooling",
     "installation, support, freight and spare parts",
     "storage, in-band and out-of-band networks",
 )
@@ -108,16 +110,25 @@ def _instance_bill(instance: Instance) -> NetworksBill:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, None)
     bare = _network("network", design_of(family, uplinks), cost)
-    return _together(instance.name, (_with_cables(bare, network_hall(instance, family, uplinks)),), cost, instance)
+    standing = _in_hall(bare, network_hall(instance, family, uplinks), instance)
+    return _together(instance.name, (standing,), cost, instance)
 
 
-def _with_cables(bare: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
-    """The network with its cables by length, where its racks are known."""
-    if hall is None:
+def _in_hall(bare: BilledNetwork, hall: NetworkHall | None, instance: Instance | None) -> BilledNetwork:
+    """The network with its cables by length and the racks of its switches, where its racks are known."""
+    if hall is None or instance is None:
         return bare
+    usd = instance.network.hall.usd_per_switch_rack
+    racks = [line("rack", SWITCH_RACK, hall.switch_racks, usd, 0.0)] if usd is not None and hall.switch_racks else []
     lengths = [tuple(CableLength(length_m=m, count=n) for m, n in sorted(cables.items())) for cables in hall.cables]
     tiers = zip(bare.tier, lengths, strict=True)
-    return bare.model_copy(update={"tier": tuple(t.model_copy(update={"cables": each}) for t, each in tiers)})
+    found = {
+        "tier": tuple(tier.model_copy(update={"cables": each}) for tier, each in tiers),
+        "switch_racks": hall.switch_racks,
+        "items": (*bare.items, *racks),
+        "usd": math.fsum([bare.usd, *(item.usd for item in racks)]),
+    }
+    return bare.model_copy(update=found)
 
 
 def _plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
@@ -125,7 +136,7 @@ def _plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     name = plan.instance.name
     if plan.cost is None:
         raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    networks = tuple(_with_cables(_part(part), _hall_of(instance, plan, part)) for part in plan.parts)
+    networks = tuple(_in_hall(_part(part), _hall_of(instance, plan, part), instance) for part in plan.parts)
     return _together(name, networks, plan.cost, instance)
 
 
@@ -187,16 +198,23 @@ def _together(
     name: str, networks: tuple[BilledNetwork, ...], cost: Cost, instance: Instance | None = None
 ) -> NetworksBill:
     kinds = {item.kind for item in cost.items}
+    racks = [item for network in networks for item in network.items if item.kind == "rack"]
+    standing = sum(network.switch_racks or 0 for network in networks)
+    together = [line("rack", SWITCH_RACK, sum(item.count for item in racks), racks[0].unit_usd, 0.0)] if racks else []
     not_counted = [noun for kind, noun in COUNTED_AS.items() if kind not in kinds]
     if instance is None:
         not_counted.append("servers, unless objective.include of the instance lists host")
     elif "host" not in instance.objective.include:
         not_counted.append("servers")
+    if racks:
+        not_counted.append("racks of HB domains")
+    else:
+        not_counted.append(f"racks, {standing:,} of them for switches" if standing else "racks")
     return NetworksBill(
         name=name,
         networks=networks,
-        items=cost.items,
+        items=(*cost.items, *together),
         not_counted=(*not_counted, *NEVER_COUNTED),
-        usd=cost.capex_usd,
+        usd=math.fsum([cost.capex_usd, *(item.usd for item in together)]),
         w=cost.power_w,
     )

@@ -47,6 +47,7 @@ def test_an_entry_that_extends_another_keeps_what_it_does_not_change() -> None:
     base = entries("switch")["qm9700"]
     assert ours == base.model_copy(update={"usd": 30_000, "sources": ours.sources})
     assert [source.fields for source in ours.sources] == [
+        ("rack_units",),
         ("cages",),
         ("radix", "port_gbit_s"),
         ("w",),

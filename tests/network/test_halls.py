@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 import coopt
 from coopt.fabric.halls import middle, sold_m
+from coopt.instance.designs import Hall
 from coopt.instance.schema import Instance
-from coopt.network.family import levels
+from coopt.network.family import Family, levels
 from coopt.network.graphs import whole_graph
 from coopt.network.halls import network_hall
 from coopt.network.part_networks import family_of_plan
 from coopt.network.space import families
+from coopt.network.transceivers import modules
 from tests.conftest import ask, example_count
 from tests.solving.oracle import instances
 
@@ -65,3 +69,124 @@ def test_the_hall_of_a_plan_holds_all_that_draws_power() -> None:
 
 def test_no_plan_depends_on_how_racks_stand() -> None:
     assert ask(network__hall={"racks_per_row": 3}).sha256 == ask().sha256
+
+
+@st.composite
+def standing(draw: st.DrawFn) -> tuple[Instance, Family, int]:
+    """A network whose switches have heights, in a hall that bounds what a rack holds."""
+    drawn = draw(instances())
+    ways = tuple(
+        one.model_copy(
+            update={"rack_units": draw(st.sampled_from([1.0, 1.5, 2.0])), "w": draw(st.sampled_from([0, 700]))}
+        )
+        for one in drawn.network.switches
+    )
+    own = {"racks_per_row": 3, "switch_rack_units": draw(st.sampled_from([2, 5, 42]))}
+    own["switch_rack_kw"] = draw(st.sampled_from([None, 0.7, 3.0]))
+    changed = {"switches": ways, "hall": drawn.network.hall.model_copy(update=own)}
+    instance = drawn.model_copy(update={"network": drawn.network.model_copy(update=changed)})
+    every = [family for family in families(instance) if family.tiers]
+    assume(every)
+    family = draw(st.sampled_from(every))
+    return instance, family, draw(st.sampled_from(family.uplink_choices))
+
+
+@settings(max_examples=example_count(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(standing())
+def test_racks_of_switches_hold_every_switch_of_the_graph_and_no_more_than_they_may(
+    drawn: tuple[Instance, Family, int],
+) -> None:
+    """One switch of the graph after the other, in the order of the racks amid which they stand."""
+    instance, family, u = drawn
+    found = network_hall(instance, family, u)
+    assert found is not None
+    hall, watts = instance.network.hall, instance.network.hall.switch_rack_kw
+    graph = whole_graph(family, u)
+    amid = places_in(graph, found.hall)
+    tiers = levels(family, u)
+    ends = [n * optic.w / 2 for n, optic in zip(modules(family, u), family.optics, strict=True)]
+    racks: list[list[tuple[int, int]]] = []
+    left = (0.0, 0.0)
+    for place, level in sorted((rack, graph.nodes[name]["level"] - 1) for name, rack in amid.items()):
+        box = family.switches[level]
+        w = box.w + sum(ends[level : level + 2]) / tiers[level].switches
+        assert box.rack_units is not None
+        if left[0] + 1e-6 < box.rack_units or left[1] + 1e-6 < w:
+            racks.append([])
+            left = (hall.switch_rack_units, math.inf if watts is None else 1e3 * watts)
+        racks[-1].append((place, level))
+        left = left[0] - box.rack_units, left[1] - w
+    assert found.switch_racks == len(racks)
+    assert found.all_racks == found.racks + len(racks)
+    assert [cables.total() for cables in found.cables] == [level.links for level in tiers]
+    assert len(found.amid) == len(racks)
+    # in rows, each rack of switches stands behind the rack of domains in the middle of what it holds
+    rows: list[tuple[float, int]] = [(float(rack), -1) for rack in range(found.racks)]
+    rows += [(sorted(place for place, _ in held)[(len(held) - 1) // 2] + 0.5, n) for n, held in enumerate(racks)]
+    rows.sort()
+    assert found.amid == {spot for spot, (_, n) in enumerate(rows) if n >= 0}
+    where = {rack: spot for spot, (rack, n) in enumerate(rows) if n < 0}
+    in_rack = {n: spot for spot, (_, n) in enumerate(rows) if n >= 0}
+    held_in: dict[tuple[int, int], list[int]] = {}
+    for n, held in enumerate(racks):
+        for key in held:
+            held_in.setdefault(key, []).append(n)
+    lengths = Counter[int]()
+    for a, b, edge in graph.edges(data=True):
+        if edge["level"] == 1:
+            nic, leaf = (a, b) if graph.nodes[b]["level"] else (b, a)
+            beside = held_in[amid[leaf], 0]
+            spot = in_rack[beside[(len(beside) - 1) // 2]]
+            rack = found.hall.rack_of(graph.nodes[nic]["domain"])
+            lengths[sold_m(found.hall.cable_m(where[rack], spot))] += edge["links"]
+    assert found.cables[0] == lengths
+
+
+def places_in(graph: Any, hall: Hall) -> dict[Any, int]:
+    """The rack of domains amid which each switch of a graph stands: the middle one of what hangs below it."""
+    places: dict[Any, int] = {}
+    for level in (1, 2, 3):
+        below: dict[Any, Counter[int]] = {}
+        for a, b, edge in graph.edges(data=True):
+            if edge["level"] == level:
+                lower, upper = (a, b) if graph.nodes[b]["level"] > graph.nodes[a]["level"] else (b, a)
+                rack = hall.rack_of(graph.nodes[lower]["domain"]) if level == 1 else places[lower]
+                below.setdefault(upper, Counter())[rack] += edge["links"] if level == 1 else 1
+        places |= {switch_: middle(racks) for switch_, racks in below.items()}
+    return places
+
+
+def test_racks_of_switches_are_told_and_billed_where_they_have_a_price() -> None:
+    changes = {"network__hb_domains": "hgx-h100-8", "cluster__gpus": 512, "network__switches": "qm9700"}
+    changes |= {"network__fabrics": "rail-optimized", "workload__0__max_iteration_time_s": 100.0}
+    changes |= {"network__nics": "cx7-400g", "network__optics": "400g-dr4", "network__nics_per_gpu": 1}
+    hall = {"switch_rack_units": 4, "usd_per_switch_rack": 9000.0}
+    instance = ask(**changes, network__hall=hall)
+    plan = coopt.solve(instance)
+    assert plan.design is not None
+    assert plan.cost is not None
+    switches = plan.design.fabric.switch_count
+    found = coopt.bom(instance, plan)
+    (racks,) = [item for item in found.items if item.kind == "rack"]
+    assert racks.count == found.networks[0].switch_racks == -(-switches // 4)
+    assert found.usd == pytest.approx(plan.cost.capex_usd + 9000.0 * racks.count)
+    assert "racks of HB domains" in found.not_counted
+    free = coopt.bom(ask(**changes, network__hall={"switch_rack_units": 4}), plan)
+    assert f"racks, {racks.count} of them for switches" in free.not_counted
+    assert free.usd == plan.cost.capex_usd
+    with pytest.raises(ValueError, match=r"switch_rack_units = 0\.5: switch 'qm9700' takes 1, needs at least"):
+        ask(**changes, network__hall={"switch_rack_units": 0.5})
+    with pytest.raises(ValueError, match=r"switch_rack_kw = 0\.5: switch 'qm9700' draws 0\.747 kW, needs at least"):
+        ask(**changes, network__hall={"switch_rack_kw": 0.5})
+
+
+def test_no_plan_depends_on_the_height_of_switches() -> None:
+    named, own = ask(network__switches="qm9700"), ask(network__switches={"extends": "qm9700", "rack_units": 3})
+    assert own.network.switches[0].rack_units == 3
+    assert ask(network__switches=own.network.switches[0].model_dump(mode="json")).sha256 == own.sha256
+    (switch_,) = named.network.switches
+    bare = switch_.model_copy(update={"rack_units": None})
+    assert (
+        named.model_copy(update={"network": named.network.model_copy(update={"switches": (bare,)})}).sha256
+        == named.sha256
+    )

@@ -16,6 +16,23 @@ def fabric_disagreements(instance: Question) -> Iterator[str]:
     yield from _planes(instance)
     yield from _fill(instance)
     yield from _discipline(instance)
+    yield from _switch_racks(instance)
+
+
+def _switch_racks(instance: Question) -> Iterator[str]:
+    """Switches that no rack of the hall takes."""
+    hall = instance.network.hall
+    for switch in instance.network.switches:
+        if switch.rack_units is not None and switch.rack_units > hall.switch_rack_units:
+            yield (
+                f"network.hall.switch_rack_units = {hall.switch_rack_units:g}: switch {switch.name!r} takes "
+                f"{switch.rack_units:g}, needs at least so many"
+            )
+        if hall.switch_rack_kw is not None and switch.w > 1e3 * hall.switch_rack_kw:
+            yield (
+                f"network.hall.switch_rack_kw = {hall.switch_rack_kw:g}: switch {switch.name!r} draws "
+                f"{switch.w / 1e3:g} kW, needs at least so many"
+            )
 
 
 def _ports(instance: Question) -> Iterator[str]:

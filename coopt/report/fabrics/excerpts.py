@@ -178,15 +178,15 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
 
 
 def hall_drawing(hall: NetworkHall) -> Drawing:
-    """Racks in their rows, each with its place; those amid which switches stand have a dark edge."""
+    """Racks in their rows, each with its place; those of switches, or amid which these stand, have a dark edge."""
     per_row = hall.hall.racks_per_row
-    columns = excerpt(min(per_row, hall.racks), MOST_RACKS)
+    columns = excerpt(min(per_row, hall.all_racks), MOST_RACKS)
     slots, pitch = _slots([("rack", column) for column in columns])
     parts, rows = list[Shape](), excerpt(hall.rows)
     for line, row in enumerate(rows):
         for column, slot in zip(columns, slots, strict=True):
             rack = row * per_row + column
-            if rack < hall.racks:
+            if rack < hall.all_racks:
                 amid = rack in hall.amid
                 place = {"x": (slot + 0.5) * pitch, "y": -line * ROW, "width": FILLED * pitch, "height": HEIGHT}
                 kind, colour = ("switch", UP) if amid else ("domain", "domain")

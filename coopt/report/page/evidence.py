@@ -40,6 +40,7 @@ FABRICS = {
     "all leaves, so that any GPU reaches any other.",
 }
 AMID = "Switches stand in or beside the racks with dark edges, amid what hangs below them."
+OWN_RACKS = "Racks with dark edges hold the switches, amid what hangs below them."
 ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}
 PLURALS = {"leaf": "leaves"}
 MOST_CELLS = 128  # of a side, so that each is seen on half a page
@@ -185,7 +186,8 @@ def _pictures(instance: Instance, family: Family, uplinks: int) -> Iterator[Pict
     if family.pods is not None:
         drawings.append(("pod", pod_drawing(family, uplinks), pod_caption(family, uplinks)))
     if (hall := network_hall(instance, family, uplinks)) is not None:
-        drawings.append(("hall", hall_drawing(hall), f"{' '.join(hall_sentences(instance, hall))} {AMID}"))
+        where = AMID if hall.switch_racks is None else OWN_RACKS
+        drawings.append(("hall", hall_drawing(hall), f"{' '.join(hall_sentences(instance, hall))} {where}"))
     for name, drawing, caption in drawings:
         yield Picture(svg=svg(drawing, name, caption), caption=caption)
 

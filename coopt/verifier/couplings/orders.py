@@ -116,7 +116,7 @@ def _ordered(fleet: Fleet, items: Sequence[Item]) -> Counter[ProductKey]:
     found: Counter[ProductKey] = Counter()
     for item in items:
         kind, name = item.product
-        if kind != "wan" and kind != "labour" and (kind, name) in fleet.prices:
+        if kind != "wan" and kind != "labour" and kind != "rack" and (kind, name) in fleet.prices:
             found[kind, name] += item.count
     return found
 
