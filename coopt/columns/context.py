@@ -11,7 +11,7 @@ from coopt.columns.flows import Groups
 from coopt.columns.layouts import NicLayout
 from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
-from coopt.network.family import Family, SlowTime
+from coopt.network.family import Family, SlowTime, common_links, core_group
 from coopt.perf.mapping import STAGES_TOGETHER, Mappings, Placements, expert_ranks
 
 
@@ -95,7 +95,7 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     pods: dict[str, float] = {}
     if family.pods and span < most and (pod_span := _pod_span(family, most)) < most:
         pods = {"pods": family.pods.count, "pod_span": _canonical(family, pod_span, domains, most)}
-        pods |= {"ratio": family.pod_ratio} if ratio else {"pod_up": family.pods.w // family.pods.each}
+        pods |= {"ratio": family.pod_ratio} if ratio else {"pod_up": _common_of_pods(family)}
         if pod_span == 0 and not ratio:
             pods |= {"pod_leaves": family.pods.leaves, "leaves": family.leaves, "down": family.down}
     mixed = pods.get("pod_span") == 0
@@ -104,6 +104,9 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     if ratio:
         return NicLayout(domains=domains, span=span, down=family.down, room=room, **pods)
     ports = {"down": family.down} if span == 0 else {}
+    if family.tiers == 2 and not family.bundle:
+        most_up = family.switch.radix - family.down
+        ports |= {"joined": family.leaves, "spine_ports": family.spine_ports, "most_up": most_up}
     counts = {"leaves": family.leaves, "planes": family.all_planes} if random else {}
     gpus = site.active if site.alike else 1  # of domains that are filled otherwise each mapping says how many
     return NicLayout(
@@ -121,6 +124,13 @@ def _canonical(family: Family, span: int, domains: int, most: int) -> int:
     if family.discipline.charge == "loads" or span in (0, most):
         return span
     return most if span >= most else math.gcd(span, domains)
+
+
+def _common_of_pods(family: Family) -> float:
+    """Links up of a switch of a pod, for each link of a leaf to it, which any two pods have in common."""
+    assert family.pods is not None
+    at_random = family.discipline.routing == "ecmp"
+    return float(common_links(family.pods.w, core_group(family), at_random=at_random)) / family.pods.each
 
 
 def _pod_span(family: Family, most: int) -> int:

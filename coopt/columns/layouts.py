@@ -25,7 +25,9 @@ class NicLayout:
     pods hold parts of rails or of domains and have to be gone through; of `pods` each has `pod_leaves`, whose switches
     have `pod_up` uplinks. `leaves` are those of one of `planes`, `down` and `ratio` the ports of a leaf below and what
     a pod adds to their ratio to uplinks. After the loss of a domain `room` domains are to spare, the lost one among
-    them; -1 before it.
+    them; -1 before it. Where the bundles of two tiers may differ, `joined` leaves deal uplinks to spines of
+    `spine_ports` each, and none has more than `most_up`; 0 where they are even. `pod_up` are those that switches of
+    pods have in common.
     """
 
     domains: Any
@@ -41,6 +43,9 @@ class NicLayout:
     pod_leaves: Any = 0
     pod_up: Any = 1
     room: Any = -1
+    joined: Any = 0
+    spine_ports: Any = 0
+    most_up: Any = 0
 
     @property
     def is_flat(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,9 @@ from coopt.columns.flows import APART, BOTH, RAIL, Groups, busiest, exchange, ho
 from coopt.columns.layouts import NicLayout, mixed_pods, most_of_mixed_pods, most_senders
 from coopt.columns.way_loads import WayLoads, loads_by_ways
 from coopt.instance.network import Discipline
+from coopt.network.family import common_links
 from coopt.perf.affine import KINDS, Flows, Reciprocals
-from coopt.perf.mapping import Bools, Floats, Ints
+from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
 
 MOST_UPLINKS = 1 << 12  # no switch has more ports
 SURE = 0.95
@@ -80,6 +81,7 @@ class Crossings:
         """The load of flows, out of leaves and pods, with the paths of a NIC rate, and rounds; (m, n) or (m, k, n)."""
         up = self.layout.pod_up * kept
         extra = (1,) * (np.ndim(uplinks) - 1)
+        uplinks = self._serving(uplinks)
         leaf, pod, rate, rounds = (part.reshape(len(part), *extra, part.shape[1]) for part in table)
         routing = self.discipline.routing
         if routing not in ("pinned", "ecmp"):
@@ -92,19 +94,45 @@ class Crossings:
             busy = np.maximum(_at_random(leaf * rate, uplinks, leaves), _at_random(pod * rate, uplinks * up, pods))
         return np.asarray(busy / rate)
 
+    def _serving(self, uplinks: Any) -> Any:
+        """What uplinks are worth where leaves that send to each other may have others in common; shape (n,) or (k, n).
+
+        Of a leaf of which some are lost those that are left whole count.
+        """
+        joined = np.asarray(self.layout.joined)
+        if not joined.any():
+            return uplinks
+        tables, which = self._menus
+        whole = np.floor(np.asarray(uplinks) + 1e-9).astype(np.int64)
+        few = tables[which, np.clip(whole, 0, tables.shape[1] - 1)]
+        return np.where((joined > 0) & (whole > 0), few, uplinks)
+
+    @cached_property
+    def _menus(self) -> tuple[Floats, Ints]:
+        """What every number of uplinks is worth, for layouts that differ in it, and which of them each row has."""
+        layout, at_random = self.layout, self.discipline.routing == "ecmp"
+        columns = (layout.joined, layout.spine_ports, layout.most_up)
+        few, which = distinct_rows(*(np.broadcast_to(column, self.peers.shape) for column in columns))
+        found = [serving_uplinks(*one, at_random) for one in zip(*(column.tolist() for column in few), strict=True)]
+        longest = max(map(len, found))
+        return np.stack([np.pad(one, (0, longest - len(one)), "edge") for one in found]), which
+
     @property
     def identity(self) -> Floats:
         """All that slowdowns depend on but uplinks; shape (columns, n)."""
         up, n = np.broadcast_to(self.layout.pod_up, self.peers.shape), len(self.peers)
         counts: tuple[Any, ...] = ()
+        deal = (self.layout.joined, self.layout.spine_ports, self.layout.most_up)
+        dealt = [np.broadcast_to(one, (n,)) for one in deal if np.any(one)]
         others = [] if self.ways is None else [self.ways.leaf, self.ways.pod, self.ways.shares]
         if self.discipline.routing == "ecmp":
             counts = (self.layout.planes, self.layout.leaves, self.layout.pods)
         if self.discipline.routing in ("pinned", "ecmp"):
-            return np.vstack([self.leaf, self.pod, up, *(np.broadcast_to(one, (n,)) for one in counts), *others])
+            counted = (np.broadcast_to(one, (n,)) for one in counts)
+            return np.vstack([self.leaf, self.pod, up, *counted, *dealt, *others])
         if self.ways is not None:
             others = [np.maximum(self.ways.leaf, self.ways.pod / up), self.ways.shares]
-        return np.vstack([np.maximum(self.leaf, self.pod / up), *others])
+        return np.vstack([np.maximum(self.leaf, self.pod / up), *dealt, *others])
 
     def enough_uplinks(self) -> Ints:
         """Uplinks of a leaf from which on more make nothing faster, up to what a switch has ports; shape (n,)."""
@@ -117,7 +145,8 @@ class Crossings:
         if self.ways is not None:
             busy = np.maximum(self.ways.leaf, self.ways.pod / up) * (self.ways.paths if whole else 1)
             most = np.maximum(most, busy.max(axis=0, initial=0.0))
-        return np.asarray(np.ceil(most * self._stretch * (1 + 1e-12)), dtype=np.int64)
+        half = np.where(np.asarray(self.layout.joined) > 0, 2, 1)  # half of them are in common at least
+        return np.asarray(np.ceil(most * self._stretch * (1 + 1e-12)) * half, dtype=np.int64)
 
     @property
     def _stretch(self) -> float:
@@ -285,6 +314,19 @@ def _by_ratio(rows: NicLayout, groups: Groups, leaf: Floats) -> None:
         inside = (rows.pods == 0) | stays(rows.pod_span, kind)
         reached = np.where(inside, rows.down, rows.down * rows.ratio)
         leaf[k] = np.where(stays(rows.span, kind), 0.0, reached)
+
+
+@cache
+def serving_uplinks(joined: int, spine_ports: int, most_up: int, at_random: bool) -> Floats:
+    """What each number of uplinks is worth, from 0 up to the most: no more than any larger one, which has other spines.
+
+    So more uplinks are never slower. It is exact where no larger number has fewer in common.
+    """
+    if not joined:
+        return np.zeros(1)
+    uplinks = np.arange(1, most_up + 1)
+    common = common_links(uplinks, -(-joined * uplinks // spine_ports), at_random=at_random)
+    return np.concatenate([[0.0], np.minimum.accumulate(common[::-1])[::-1]])
 
 
 def _whole(count: Floats, links: Any) -> Floats:

@@ -282,3 +282,17 @@ def next_even(uplinks: Any, bundle: Any) -> Any:
     """
     spines = np.maximum(-(-uplinks // np.where(bundle == 0, 1, bundle)), 1)
     return np.where(bundle == 0, uplinks, -(-uplinks // spines) * spines)
+
+
+def common_links(links: Any, switches: Any, *, at_random: bool = False) -> Any:
+    """What links up, dealt in turn to some switches, are worth where two that send to each other are dealt others.
+
+    Of q·s + r links to s switches two have q·s + max(0, 2r - s) in common at least, neighbours in the order of the deal
+    no more. Sprayed flows load a link as much as if there were only these. One `at_random` takes any link up and meets
+    as many at the other end, so that a link down from a switch with q + 1 links up and q down is (q + 1)/q as busy.
+    Takes numbers or arrays.
+    """
+    each, more = np.divmod(links, switches)
+    if at_random:
+        return np.where(more == 0, links, links * each / (each + 1))
+    return links - np.minimum(more, switches - more)

@@ -16,7 +16,7 @@ from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.network import DomainFill
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
-from coopt.network.family import Family
+from coopt.network.family import Family, core_group
 from coopt.network.island_bills import core_switch, links_to_core
 from coopt.network.optics import Levels, optic_choices
 from coopt.network.parts import price
@@ -277,8 +277,10 @@ def unbeaten(instance: Instance, every: Iterable[Family], measures: tuple[Object
 
 
 def _below_upper(family: Family) -> tuple[object, ...]:
-    """What families have in common that differ in switches above the leaves alone."""
+    """What families have in common that differ in switches above the leaves alone, on which uneven bundles depend."""
     own = {name: value for name, value in vars(family).items() if name not in ("upper", "bundle", "uplink_choices")}
+    own["dealt"] = family.tiers == 2 and not family.bundle and family.spine_ports
+    own["cores"] = family.pods is not None and not family.pods.bundle and core_group(family)
     own["pods"] = family.pods and replace(family.pods, bundle=0)
     own["optics"] = tuple(optic.name for optic in family.optics)
     return tuple(value.name if isinstance(value, Entry) else value for value in own.values())

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from itertools import combinations, permutations
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import coopt
+from coopt.columns.loads import serving_uplinks
 from coopt.instance.schema import Instance
-from coopt.network.family import Family, levels
+from coopt.network.family import Family, common_links, levels
 from coopt.network.graphs import whole_graph
 from coopt.network.parts import bill, total
 from coopt.network.space import families
@@ -192,3 +196,29 @@ def test_21_up_ports_go_round_one_core_where_22_take_two() -> None:
     changes |= {"network__switches": switch(64, 44_416), "network__oversubscription": 2.0}
     pods = {family.pods for family in families(ask(**changes)) if family.pods and family.pods.count == 3}
     assert {(one.w, one.cores(64)) for one in pods if one.l == 42} == {(22, 2), (21, 1)}
+
+
+def test_neighbours_have_fewest_links_in_common_of_all_that_deal_theirs_in_turn() -> None:
+    draw, uneven = random.Random(3), 0
+    for _ in range(example_count(400)):
+        radix, below = draw.randint(4, 40), draw.randint(2, 12)
+        below = min(below, radix)
+        links = draw.randint(1, radix)
+        switches = -(-below * links // radix)
+        deals = [Counter((i * links + j) % switches for j in range(links)) for i in range(below)]
+        shared = [sum((one & other).values()) for one, other in combinations(deals, 2)]
+        assert common_links(links, switches) == min(shared)
+        wider = max(up[m] / other[m] for up, other in permutations(deals, 2) for m in up)
+        assert common_links(links, switches, at_random=True) == pytest.approx(links / wider)
+        uneven += min(shared) < links
+    assert uneven > 50
+
+
+def test_more_uplinks_are_never_worth_less_where_bundles_differ() -> None:
+    """21 leaves and spines of 64 ports: 9 uplinks are worth 8, as 10 uplinks to 4 spines are."""
+    worth = serving_uplinks(21, 64, 32, at_random=False)
+    common = np.array([common_links(u, -(-21 * u // 64)) for u in range(1, 33)])
+    assert list(worth[1:]) == [min(common[u:]) for u in range(32)]
+    assert list(common[8:10]) == [9, 8]
+    assert list(worth[9:11]) == [8, 8]
+    assert (np.diff(worth) >= 0).all()

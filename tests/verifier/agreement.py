@@ -23,6 +23,8 @@ CHARGES: list[dict[str, Any]] = [
     {"network__routing": "ecmp"},
     {"network__routing": 1.5},
     {"network__charge": "ratio", "network__routing": 1.2},
+    {"network__bundles": "any"},
+    {"network__bundles": "any", "network__routing": "ecmp"},
 ]
 GPUS = {16: (8, 16), 24: (6, 12), 32: (8, 16), 48: (6, 12, 16), 64: (8, 16), 96: (8, 12)}
 """GPUs that train, and how many of them an HB domain may hold."""

@@ -189,12 +189,14 @@ def compare_planner(seed: int) -> Counter[str]:
     assert here is not None
     ports = check_ports(ledger, asked.instance, here, built.fabric, "capex")
     assert ports is not None
+    wiring, expert_tp = wire(here, ports), asked.workload.options.expert_tp
+    if not is_even(wiring):
+        return Counter()
     groups = groups_of(asked.workload, *asked.arrays())
     even = Discipline("loads", "spray", 1.0)
     ways = tuple((kind, flows) for kind in WAYS for flows in ("halving", "trees"))
     charged = crossings(context_of(chosen).layout, even, groups, ways=ways)  # type: ignore[arg-type]
     loads, rounds, seen = charged.carried(uplinks), charged.carried_by_ways(uplinks), Counter[str]()
-    wiring, expert_tp = wire(here, ports), asked.workload.options.expert_tp
     absent = () if asked.workload.model.experts else ("ep", "edp")
     for row, (split, place) in enumerate(asked.rows):
         found = busiest_links(wiring, here, place, looped=split.interleave > 1, expert_tp=expert_tp)

@@ -157,9 +157,10 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
 
 
 def _numbers(layout: NicLayout) -> tuple[Ints, ...]:
-    """The fields of layouts as whole numbers; ratios by the place they have among all."""
+    """The fields of layouts as whole numbers; those that need not be, by the place they have among all."""
     columns = {name: np.asarray(value) for name, value in vars(layout).items()}
-    columns["ratio"] = np.unique(columns["ratio"], return_inverse=True)[1].reshape(-1)
+    for name in ("ratio", "pod_up"):
+        columns[name] = np.unique(columns[name], return_inverse=True)[1].reshape(-1)
     del columns["room"]  # nothing is lost here
     return tuple(columns.values())
 

@@ -13,6 +13,7 @@ from coopt.columns.islands.sizes import Sites
 from coopt.columns.layouts import NicLayout
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Network, SwitchedKind
+from coopt.network.family import common_links
 from coopt.network.wiring import EndPoints, Wiring, wirings
 from coopt.perf.mapping import Bools, Ints
 
@@ -85,6 +86,7 @@ class Shapes:
                 pod_span=np.where(podded, self.pod_span, self.domains),
                 **{name: zero + value for name, value in (("nics", 1), ("ends", 1), ("leaves", 0), ("planes", 0))},
                 **{name: zero + value for name, value in (("pod_leaves", 0), ("pod_up", 1), ("room", -1))},
+                **dict.fromkeys(("joined", "spine_ports", "most_up"), zero),
             )
         of_a_rail = -(-self.domains // np.maximum(self.down, 1))
         whole = self.optimized & (self.pod_down % of_a_rail == 0)
@@ -93,6 +95,8 @@ class Shapes:
         pod_span = np.where(parts, 0, held) * podded
         podded &= pod_span < self.domains
         mixed, random = podded & (pod_span == 0), discipline.routing == "ecmp"
+        dealt = (self.tiers == 2) & (self.bundle == 0) & (self.leaf_span < self.domains)
+        in_common = common_links(self.pod_up, np.maximum(self.core_group, 1), at_random=random)
         return NicLayout(
             domains=self.domains,
             span=self.leaf_span,
@@ -105,8 +109,11 @@ class Shapes:
             pods=self.pods * podded,
             pod_span=pod_span * podded,
             pod_leaves=self.pod_down * mixed,
-            pod_up=np.where(podded, self.pod_up, 1),
+            pod_up=np.where(podded, in_common, 1.0),
             room=zero - 1,
+            joined=self.leaves * dealt,
+            spine_ports=self.radix * dealt,
+            most_up=(self.radix - self.down) * dealt,
         )
 
 

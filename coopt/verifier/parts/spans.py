@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from coopt.instance.network import Discipline
-from coopt.verifier.parts.layouts import Ports, ceil_ratio, leaf_count
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_count, leaf_count
 from coopt.verifier.parts.loads import (
     LeafLayout,
     OfKinds,
@@ -24,10 +25,13 @@ from coopt.verifier.training.placing import Placement
 
 
 class SharedLinks(NamedTuple):
-    """Links that flows share: of one leaf and of one pod, and how many leaves and pods there are on all planes."""
+    """Links that flows share: of one leaf and of one pod, and how many leaves and pods there are on all planes.
 
-    leaf: int
-    pod: int
+    Where bundles differ, they are those that serve all pairs of leaves, or of pods, alike.
+    """
+
+    leaf: float
+    pod: float
     leaves: int
     pods: int
 
@@ -84,8 +88,35 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     return reach._replace(
         pod_span=whole_pod_span(family, ports) if three else domains,
         layout=LeafLayout(gear.kind, domains, family.rails, gear.per_gpu, ports.down, below, gear.gpus_per_nic),
-        links=SharedLinks(ports.up, ports.slices * ports.pod_up, leaves * planes, pods * planes),
+        links=SharedLinks(*_serving(family, ports), leaves * planes, pods * planes),
     )
+
+
+def _serving(family: DesignFamily, ports: Ports) -> tuple[float, float]:
+    """Links of a leaf and of a pod that serve all others alike, of those that they have."""
+    gear, leaves = family.gear, leaf_count(family, ports.down)
+    assert gear is not None
+    leaf, pod, at_random = ports.up, ports.pod_up, gear.discipline.routing == "ecmp"
+    if ports.bundle:
+        return leaf, ports.slices * pod
+    if ports.tiers == 3:
+        return leaf, ports.slices * links_in_common(pod, core_count(leaves, ports, gear.at(3).radix), at_random)
+    if ports.pod_down:  # one pod that will be joined to others, and has equal bundles
+        return leaf, 0
+    every, radix = range(leaf, max(leaf, gear.switch.radix - ports.down) + 1), gear.at(2).radix
+    return min(links_in_common(up, ceil_ratio(leaves * up, radix), at_random) for up in every), 0
+
+
+@lru_cache(maxsize=100_000)
+def links_in_common(links: int, switches: int, at_random: bool) -> float:
+    """Links up of one of two neighbours that both can use, which deal them to the switches above in turn.
+
+    Of flows `at_random`, as many links as would leave none fuller than the narrowest bundle down from a switch is.
+    """
+    mine, next_one = (Counter((first + i) % switches for i in range(links)) for first in (0, links))
+    if at_random:
+        return links * min(mine.values()) / max(mine.values())
+    return sum(min(mine[switch], next_one[switch]) for switch in mine)
 
 
 def leaf_span(family: DesignFamily, down: int) -> int:
@@ -282,7 +313,7 @@ def _slowdown(reach: Reach, active: int, place: Placement, pattern: Pattern, who
     )
 
 
-def link_load(discipline: Discipline, rate: float, flows: int, links: int, switches: int) -> float:
+def link_load(discipline: Discipline, rate: float, flows: int, links: float, switches: int) -> float:
     """What the fullest of some links carries, over what it can: `flows` of `rate` NIC rates share them.
 
     Parameters
@@ -293,7 +324,7 @@ def link_load(discipline: Discipline, rate: float, flows: int, links: int, switc
     if not flows:
         return 0.0
     if discipline.routing == "pinned":
-        return rate * ceil_ratio(flows, links)
+        return rate * ceil_ratio(flows, int(links))  # bundles are even
     if discipline.routing == "ecmp":
         return rate * likely_most(flows, links, switches)
     stretch = 1 / discipline.efficiency if discipline.routing == "spray" else discipline.routing
@@ -305,7 +336,7 @@ MISFORTUNE = 0.05
 
 
 @lru_cache(maxsize=100_000)
-def likely_most(flows: int, links: int, switches: int) -> int:
+def likely_most(flows: int, links: float, switches: int) -> int:
     """The least k such that no flow shares a link with k or more others, up and down, but by `MISFORTUNE`.
 
     Each of `flows` at each of `switches` takes one of `links` at random; their chances are added up.
@@ -318,9 +349,9 @@ def likely_most(flows: int, links: int, switches: int) -> int:
     return low
 
 
-def _tail(trials: int, links: int, least: int) -> float:
+def _tail(trials: int, links: float, least: int) -> float:
     """Probability that `least` or more of some trials succeed, each with probability 1/links."""
-    if links == 1 or least > trials:
+    if links <= 1 or least > trials:
         return float(least <= trials)
     total = 0.0
     for hits in range(least, trials + 1):
