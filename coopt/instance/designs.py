@@ -27,7 +27,7 @@ Counts = Annotated[tuple[Annotated[Whole, Field(ge=0)], ...], one_or_series, Fie
 class TierForm(Table):
     """One tier of a design: all its switches are alike."""
 
-    ports: Annotated[Ports, Field(ge=2, description="ports of a switch")]
+    ports: Annotated[Whole, Field(ge=2, le=100_000, description="ports of a switch")]
     down: Annotated[Ports | None, Field(description="most cables down; a spine of two tiers may keep ports so")] = None
     up: Annotated[Ports | None, Field(description="cables up; 1:1 if left out")] = None
     gbit_s: Annotated[Positive | None, Field(description="rate of a port that is not broken out (Gbit/s)")] = None
