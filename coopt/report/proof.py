@@ -29,6 +29,10 @@ GATES = {
 }
 STAGES = ("model", "columns", "build", "handover", "solve")
 SHORT = 32
+LIMITS = frozenset(
+    {"deadline", "memory-fits", "limit-capex", "limit-power", "limit-racks", "limit-gpus", "most-products"}
+)
+"""Checks of what the plan takes against a limit of the instance."""
 SOURCE = "bound-source"
 """The check that says in words what a bound rests on."""
 
@@ -122,10 +126,18 @@ def verdict_headline(verdict: Verdict) -> str:
 
 
 def check_row(check: Check) -> tuple[Cell, ...]:
-    """A check as a line; where it holds long texts are cut, but for what a bound rests on."""
+    """A check as a line; where it holds long texts are cut, but for what a bound rests on.
+
+    A limit of the instance stands as `at most`, and what it allows as `one of`: neither is a claim that is derived
+    again.
+    """
     full = not check.ok or check.name == SOURCE
-    values = (value_text(check.claimed, full=not check.ok), value_text(check.recomputed, full=full))
-    return check.name, *values, verdict_word(check.ok), check.why
+    claimed, recomputed = value_text(check.claimed, full=not check.ok), value_text(check.recomputed, full=full)
+    if check.name in LIMITS:
+        claimed = f"at most {claimed}"
+    elif isinstance(check.recomputed, tuple) and len(check.recomputed) > 1 and not isinstance(check.claimed, tuple):
+        recomputed = f"one of {recomputed}"
+    return check.name, claimed, recomputed, verdict_word(check.ok), check.why
 
 
 def value_text(value: Value, full: bool = False) -> str:

@@ -15,8 +15,9 @@ from coopt.plan.effort import Progress
 from coopt.plan.evaluation import Evaluation, LimitCheck
 from coopt.report.catalog import APART, find_everywhere, provenance, show_report
 from coopt.report.plan import evaluation_headline, evaluation_report
-from coopt.report.proof import value_text, verdict_report
+from coopt.report.proof import LIMITS, check_row, value_text, verdict_report
 from coopt.report.terminal import plain_notes, progress_line, progress_shown, rendered
+from coopt.verifier.checks.names import NAMES
 from coopt.verifier.checks.verdict import Check, Verdict
 from tests.report.test_report_layout import Terminal
 
@@ -149,3 +150,15 @@ def test_a_source_for_a_table_covers_what_is_inside():
 def test_an_unknown_entry_is_refused_with_the_closest():
     with pytest.raises(InstanceError, match="closest: h100-sxm"):
         find_everywhere("h100-sxn")
+
+
+def test_limits_and_lists_of_a_verdict_are_no_claims():
+    assert check_row(check("limit-capex", claimed=25e6, recomputed=20e6))[:3] == (
+        "limit-capex",
+        "at most 25,000,000",
+        "20,000,000",
+    )
+    listed = ("rail-only", "clos")
+    assert check_row(check("fabric", claimed="clos", recomputed=listed))[2] == "one of rail-only, clos"
+    assert check_row(check("bill-lines", claimed=listed, recomputed=listed))[2] == "rail-only, clos"
+    assert set(NAMES) >= LIMITS
