@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 import pytest
 
@@ -23,11 +24,16 @@ SCRIPTS = "coopt/report/megatron.py"
 """Writes shell, where comments stand two blanks apart."""
 
 
+@cache
+def every_sentence() -> tuple[sentences.Sentence, ...]:
+    return tuple(sentences.sentences())
+
+
 @pytest.mark.parametrize("slip", SLIPS)
 def test_no_sentence_has_this_slip(slip: str) -> None:
     found = {
         f"{one.file}:{one.line}: {one.text}"
-        for one in sentences.sentences()
+        for one in every_sentence()
         if one.file != SCRIPTS and re.search(SLIPS[slip], sentences.VALUE.sub("X", one.text.strip()))
     }
     assert not found
@@ -35,18 +41,18 @@ def test_no_sentence_has_this_slip(slip: str) -> None:
 
 @pytest.mark.parametrize("file", ["coopt/cli/main.py", "coopt/verifier/audit.py", "coopt/serve/page/app.js"])
 def test_sentences_of_every_room_are_found(file: str) -> None:
-    assert any(one.file == file for one in sentences.sentences())
+    assert any(one.file == file for one in every_sentence())
 
 
 def test_an_example_is_the_sentence_with_values() -> None:
-    (one,) = (one for one in sentences.sentences() if one.text.startswith("This is a study: nobody sells"))
+    (one,) = (one for one in every_sentence() if one.text.startswith("This is a study: nobody sells"))
     shown = "x This is a study: nobody sells h100-hb16, whose size and price are assumed. y"
     assert sentences.example(one, shown) == shown[2:-2]
     assert sentences.example(one, "This is a plan.") is None
 
 
 def test_docstrings_help_and_checks_are_left_out() -> None:
-    texts = {one.text for one in sentences.sentences()}
+    texts = {one.text for one in every_sentence()}
     assert not any("\n    " in text and "Parameters" in text for text in texts)
     assert "a part has a design or direct links" not in texts
 
