@@ -36,6 +36,8 @@ def command(
     from coopt.report.terminal import rendered
     from coopt.solving.bills import bom
 
+    if settings and source.lower().endswith(".json"):
+        raise click.UsageError("--set: changes values of an instance, needs one in place of a plan.")
     if table is not None:
         check_place(table, source)
     asked = load(source, dict(settings)) if settings else source

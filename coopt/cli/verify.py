@@ -42,6 +42,8 @@ def command(
     from coopt.report.terminal import rendered
     from coopt.verifier.audit import verify
 
+    if part is not None and routes is None:
+        raise click.UsageError("--part: needs --routes.")
     remedy = "the file that `coopt export --format routes` writes"
     table = None if routes is None else read_text(Path(routes), "a CSV file", remedy)
     verdict = verify(load(instance, dict(settings)), read_plan(plan), routes=table, part=part)

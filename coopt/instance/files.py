@@ -126,7 +126,9 @@ def _enter(here: Any, part: str, key: str, file: str) -> Any:
 
 
 def _is_index(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+    """Whether a text counts from either end; nothing is counted from the last one, which is refused."""
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit()
 
 
 def _only(rows: Sequence[Any], key: str, file: str) -> Any:
@@ -136,6 +138,6 @@ def _only(rows: Sequence[Any], key: str, file: str) -> Any:
 
 
 def _check_index(rows: Sequence[Any], part: str, key: str, file: str) -> None:
-    if not _is_index(part) or len(part) > LONGEST_INDEX or int(part) >= len(rows):
+    if not _is_index(part) or len(part) > LONGEST_INDEX or part[0] == "-" or int(part) >= len(rows):
         key, part = (text if len(text) <= LONGEST_KEY else f"{text[:LONGEST_KEY]}..." for text in (key, part))
         raise InstanceError(f"{file}: override {key}: index {part} is not there, needs 0 to {len(rows) - 1}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-NUMBERED = re.compile(r"\bworkload\[(\d+)\]")
+NUMBERED = re.compile(r"\bworkload\[(\d{1,6})\]")
 
 
 def alternatives(names: Iterable[str]) -> str:
@@ -37,4 +37,9 @@ def with_names(text: str, names: Sequence[str]) -> str:
     """`workload['chat'].gpus` in place of `workload[1].gpus`, where there are several with names that differ."""
     if len(names) < 2 or len(set(names)) < len(names):
         return text
-    return NUMBERED.sub(lambda found: f"workload[{names[int(found[1])]!r}]", text)
+    return NUMBERED.sub(lambda found: _named(found, names), text)
+
+
+def _named(found: re.Match[str], names: Sequence[str]) -> str:
+    """A workload by its name; what only looks like one, within a name of somebody's own, stays."""
+    return f"workload[{names[int(found[1])]!r}]" if int(found[1]) < len(names) else found[0]

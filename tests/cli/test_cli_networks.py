@@ -125,3 +125,9 @@ def test_a_plan_is_billed_with_its_cables_and_lines_that_add_up_to_the_order(coo
     assert domains == {"north": 192, "south": 64, "": 256}
     assert any(row["part"].startswith("cable ") for row in rows)
     assert "the plan is of another instance" in coopt("bom", QUESTIONS / "two-teams.toml", plan).stderr
+
+
+def test_values_are_set_in_an_instance_and_in_no_plan(coopt, planned):
+    done = coopt("bom", planned[1], "--set", "network.max_tiers=2")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--set: changes values of an instance" in done.stderr

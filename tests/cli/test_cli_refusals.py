@@ -182,6 +182,12 @@ def test_an_index_too_long_for_a_number_is_refused(coopt, written):
     assert len(done.stderr) < 500
 
 
+def test_nothing_is_counted_from_the_end_of_a_list(coopt, written):
+    done = coopt("evaluate", written(), "--set", "workload.-1.name=other")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "override workload.-1.name: index -1 is not there, needs 0 to 0" in done.stderr
+
+
 def test_a_folder_is_no_instance(coopt, tmp_path):
     done = coopt("solve", tmp_path)
     assert done.exit_code == 1
@@ -258,6 +264,7 @@ TWO = '[[workload]]\nname = "chat"\nmodel = "gpt-22b"\nglobal_batch = 64\nmax_it
     [
         ("chat", "nan", "workload['chat'].max_iteration_time_s = nan: needs a finite number"),
         ("training", "nan", "workload[1].max_iteration_time_s = nan: needs a finite number"),  # two of one name
+        ("workload[7]", '1\noptions.transport = "tcp"', "workload 'workload[7]': options.transport = 'tcp'"),
     ],
 )
 def test_of_several_workloads_the_one_that_is_wrong_is_named(coopt, written, name: str, bound: str, said: str):

@@ -30,6 +30,12 @@ def test_a_false_claim_is_rejected_by_name(coopt, planned):
     assert "capex" in done.stdout.splitlines()[0]
 
 
+def test_a_part_is_one_of_routes(coopt, planned):
+    done = coopt("verify", *planned, "--part", "nobody's")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--part: needs --routes." in done.stderr
+
+
 def test_json_is_one_document_with_every_check(coopt, planned):
     verdict = json.loads(coopt("verify", *planned, "--json").stdout)
     assert verdict["accepted"] is True
