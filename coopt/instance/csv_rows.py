@@ -23,8 +23,8 @@ SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 NEEDED = "needs the columns kind and name, and figures such as usd"
 
 
-def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Place, kind and table of each line.
+def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """Number, kind and table of each line.
 
     A line changes the entry that its column `extends` names, or else the one of its own name.
 
@@ -63,7 +63,7 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[str, str, Mapping[str,
         known = {"extends": name} if name in entries(kind) or name in book[kind] else {}
         source = {"fields": [key for key in figures if key != "extends"], "tag": "S", "source": row.get("source") or ""}
         sources = {"sources": [source]} if source["source"] else {}
-        yield f"line {number}", kind, {"name": name, **known, **figures, **sources}
+        yield number, kind, {"name": name, **known, **figures, **sources}
 
 
 def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +15,7 @@ from coopt.instance.catalog import KINDS, Book, changed
 from coopt.instance.complaints import sentences
 from coopt.instance.csv_rows import of_no_product, rows_of_csv
 from coopt.instance.errors import InstanceError
-from coopt.instance.texts import read_toml
+from coopt.instance.texts import read_text, toml_of
 
 
 class CatalogFiles(Table):
@@ -42,17 +44,17 @@ def own_entries(files: Iterable[str], folder: Path) -> Book:
     for name in files:
         file = folder / name
         as_csv = file.suffix.lower() == ".csv"
-        for place, kind, row in rows_of_csv(file, book) if as_csv else _rows_of_toml(file):
+        for place, kind, row in _rows_of_csv(file, book) if as_csv else _rows_of_toml(file):
             if as_csv and (text := of_no_product(kind, row, book)):
-                complaints.append(f"{file.name}: {place}: {text}")
+                complaints.append(f"{file.name}: {place.of(text)}: {text}")
                 continue
             try:
                 table = changed(kind, row, book) if "extends" in row else row
                 entry = KINDS[kind].model_validate(table, context=book)
             except ValidationError as error:
-                complaints += [f"{file.name}: {place}: {text}" for text in sentences(error, KINDS[kind])]
+                complaints += [f"{file.name}: {place.of(text)}: {text}" for text in sentences(error, KINDS[kind])]
             except ValueError as error:
-                complaints.append(f"{file.name}: {place}: {error}")
+                complaints.append(f"{file.name}: {place.of(str(error))}: {error}")
             else:
                 book[kind][entry.name] = entry
     if complaints:
@@ -60,10 +62,51 @@ def own_entries(files: Iterable[str], folder: Path) -> Book:
     return book
 
 
-def _rows_of_toml(file: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    for kind, rows in read_toml(file, "a catalog file (`coopt catalog show NAME --toml` prints an entry)").items():
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where an entry stands in a file: its lines, with the number of the first, and how the entry is called."""
+
+    first: int
+    lines: tuple[str, ...] = ()
+    called: str = ""
+
+    def of(self, complaint: str) -> str:
+        """`line 7: switch 'ours'`: the line of the key that a complaint begins with, else that of the entry.
+
+        The entry alone where its lines are not known.
+        """
+        if not self.first:
+            return self.called
+        key = re.match(r"\w+", complaint)
+        own = re.compile(rf"\s*{key[0]}\s*=") if key else None
+        line = next((n for n, text in enumerate(self.lines) if own and own.match(text)), 0)
+        return f"line {self.first + line}{f': {self.called}' if self.called else ''}"
+
+
+def _rows_of_csv(file: Path, book: Book) -> Iterator[tuple[Place, str, Mapping[str, Any]]]:
+    yield from ((Place(first=line), kind, row) for line, kind, row in rows_of_csv(file, book))
+
+
+def _rows_of_toml(file: Path) -> Iterator[tuple[Place, str, Mapping[str, Any]]]:
+    text = read_text(file, "a TOML text file", "a catalog file (`coopt catalog show NAME --toml` prints an entry)")
+    for kind, rows in toml_of(text, file.name).items():
         if kind not in KINDS:
             raise InstanceError(f"{file.name}: {kind}: no kind of entry, needs one of {', '.join(KINDS)}")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise InstanceError(f"{file.name}: {kind}: needs tables that begin with [[{kind}]]")
-        yield from ((f"{kind} {row.get('name', number)!r}", kind, row) for number, row in enumerate(rows, start=1))
+        places = _places(text, kind)
+        for number, row in enumerate(rows):
+            first, lines = places[number] if len(places) == len(rows) else (0, ())
+            yield Place(first=first, lines=lines, called=f"{kind} {row.get('name', number + 1)!r}"), kind, row
+
+
+def _places(text: str, kind: str) -> list[tuple[int, tuple[str, ...]]]:
+    """The number of the line of every `[[kind]]`, and the lines from there to the next table of another entry."""
+    lines = text.splitlines()
+    heads = [n for n, line in enumerate(lines) if re.match(r"\s*\[\[", line)]
+    ends = [*heads[1:], len(lines)]
+    return [
+        (head + 1, tuple(lines[head:end]))
+        for head, end in zip(heads, ends, strict=False)
+        if re.match(rf"\s*\[\[\s*{kind}\s*\]\]", lines[head])
+    ]

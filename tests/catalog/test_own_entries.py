@@ -106,9 +106,13 @@ WRONG = {
     "quotes.toml": {
         "[[gpus]]\nname = 'x'": "gpus: no kind of entry, needs one of gpu, hb_domain",
         "gpu = 3": r"gpu: needs tables that begin with \[\[gpu\]\]",
-        "[[nic]]\nname = 'x'": "nic 'x': gbit_s: is missing, needs a value",
-        "[[nic]]\nname = 'x'\nextends = 'y'": "nic 'x': extends = 'y': the catalog has no nic of this name",
-        "[[nic]]\nname = 'x'\nextends = 'cx7-400g'\nprice = 3": "nic 'x': price: unknown key",
+        "[[nic]]\nname = 'x'": "line 1: nic 'x': gbit_s: is missing, needs a value",
+        "[[nic]]\nname = 'x'\nextends = 'y'": "line 3: nic 'x': extends = 'y': the catalog has no nic of this name",
+        "[[nic]]\nname = 'x'\nextends = 'cx7-400g'\nprice = 3": "line 4: nic 'x': price: unknown key",
+        "nic = [{ name = 'x', extends = 'cx7-400g', price = 3 }]": "nic 'x': price: unknown key",
+        "[[nic]]\nname = 'x'\nextends = 'cx7-400g'\n\n# dear\n [[ nic ]]\nname = 'y'\nextends = 'x'\nusd = -3": (
+            "line 9: nic 'y': usd = -3"
+        ),
         "nic": "not TOML",
     },
     "quotes.csv": {
