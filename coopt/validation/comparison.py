@@ -22,7 +22,7 @@ from coopt.validation.published import Measurement
 from coopt.validation.ranking import Ranking, ranking_of
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.settings import NARROW, OF_HARDWARE, OF_SOFTWARE
-from coopt.validation.splits import mappings_of
+from coopt.validation.splits import mappings_of, recomputed_of
 
 CAPPED = 0.6  # a row that is further off than this is one the model has no words for, and pulls at no parameter
 FITTED = re.compile(r"\bfitted\b")
@@ -115,7 +115,9 @@ class RowResult(Table):
     breakdown_s: Annotated[dict[str, float], Field(description="predicted seconds by cause")]
     memory_gib: Annotated[float | None, Field(description="memory that the fullest GPU needs, as predicted")] = None
     memory_limit_gib: Annotated[float | None, Field(description="memory of a GPU")] = None
-    states_mapping: Annotated[bool, Field(description="the source states degrees and micro-batch")] = False
+    states_mapping: Annotated[
+        bool, Field(description="the source states degrees and micro-batch, and its recipe offloads nothing")
+    ] = False
     doubt: Annotated[str, Field(description="why a row is doubted that ran and is predicted not to fit")] = ""
 
     @property
@@ -129,7 +131,9 @@ class RowResult(Table):
 class MemoryResult(Table):
     """Runs whose mapping is published, and those of them that are said not to fit, though they ran."""
 
-    stated: Annotated[int, Field(description="evaluated rows that state degrees and micro-batch")]
+    stated: Annotated[
+        int, Field(description="evaluated rows that state degrees and micro-batch, and whose recipes offload nothing")
+    ]
     refused: Annotated[int, Field(description="those predicted to need more memory than a GPU has")]
 
 
@@ -219,9 +223,15 @@ def _result(row: Measurement, run: MeasuredRun, predicted_s: float, parts: dict[
         breakdown_s=parts,
         memory_gib=needed_gib,
         memory_limit_gib=shown_gib,
-        states_mapping=row.micro_batch is not None,
+        states_mapping=row.micro_batch is not None and not _offloads(row),
         doubt=_doubt(row, run) if needed_gib > shown_gib else "",
     )
+
+
+def _offloads(row: Measurement) -> bool:
+    """Whether its recipe keeps activations in the memory of the host, so that nothing follows for that of the GPU."""
+    recipe = recomputed_of(row)
+    return recipe is not None and recipe.offloads
 
 
 def _doubt(row: Measurement, run: MeasuredRun) -> str:

@@ -72,6 +72,7 @@ class ShapeFact(Fact):
     window_every: int = 0
     expert_groups: int = 0
     top_groups: int = 0
+    neighbours: Annotated[bool, Field(description="the experts of a token stand side by side")] = False
     extra_predictions: int = 0
 
 
@@ -88,6 +89,7 @@ class Recomputed(Fact):
     model: str
     published: str = ""
     kind: Recompute
+    offloads: Annotated[bool, Field(description="activations go to the memory of the host besides")] = False
 
 
 class Recipe(Fact):

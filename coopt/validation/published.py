@@ -89,6 +89,8 @@ SHAPE = ("layers", "hidden", "ffn", "heads", "vocab", "seq")  # needed where no 
 MEASURED = ("iter_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu")  # one of them
 MAY_BE_ZERO = ("zero", "experts", "topk", "ep", "ep_overlap")
 LEAST, LARGEST = 1e-12, 1e15
+UNPUBLISHED = ("", "-", "–", "—", "n/a", "na")
+THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
 def read_measurements(path: str | Path) -> list[Measurement]:
@@ -165,10 +167,12 @@ def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) ->
 
 
 def _number(cell: str, *, whole: bool, least: int) -> int | float | None:
-    if not cell:
+    """A cell as a number, also one of `1,536` or `41.5%`; None where it says that nothing was published."""
+    if cell.lower() in UNPUBLISHED:
         return None
+    plain = cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell
     try:
-        number = float(cell)
+        number = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
     except ValueError:
         raise ValueError("needs a number, or nothing where it is not published") from None
     if not whole:

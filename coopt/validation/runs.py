@@ -24,6 +24,7 @@ from coopt.validation.splits import (
     with_least_recomputation,
 )
 
+NO_NAME = re.compile(r"nvidia|amd|instinct|tesla|dgx|hgx|sxm\d?|oam|hbm\d?e?|")
 PrecisionClass = Literal["16-bit", "fp8", "fp4"]
 
 
@@ -97,7 +98,8 @@ def run_of(row: Measurement) -> MeasuredRun:
     assert isinstance(domain, HbDomain)
     model = transformer_of(row, assumed)
     stack, precision = _stack(row, gpu.generation), _precision(row, gpu)
-    split = split_of(row, model, stack, assumed)
+    size = domain_of(row, domain, assumed)
+    split = split_of(row, model, stack, size, assumed)
     measured_s = measured_seconds(row, model, gpu.peak_flop_s(precision), assumed)
     workload = _workload(row, model, stack, split, precision, measured_s, assumed)
     if row.micro_batch is None:
@@ -118,7 +120,7 @@ def run_of(row: Measurement) -> MeasuredRun:
         gpu=gpu,
         gpus=split.tp * split.cp * split.pp * split.dp,
         hb_gbyte_s=device.hb_gbyte_s or domain.gbyte_s,
-        hb_size=domain_of(row),
+        hb_size=size,
         nic_gbit_s=row.nic_gbps_per_gpu or device.nic_gbit_s,
         split=split,
         measured_s=measured_s,
@@ -192,11 +194,18 @@ def software_of(stack: SoftwareStack, recipe: Mapping[str, Any]) -> Software:
 def _device(row: Measurement) -> PublishedGpu:
     if not row.gpu:
         raise UnusableError("GPU not published")
+    said = plain_gpu_name(row.gpu)
     for device in published_facts().device:
         names = {name.lower() for name in device.names}
-        if row.gpu.lower() in names and device.holds_for(row.text):
+        if said in names and device.holds_for(f"{row.text} | {said}"):
             return device
     raise UnusableError(f"accelerator {row.gpu} is not in the catalog")
+
+
+def plain_gpu_name(name: str) -> str:
+    """A name as `facts.toml` has it, without maker, board and kind of memory: `NVIDIA A100-SXM4-80GB` is `a100-80g`."""
+    words = re.split(r"[\s_()-]+", re.sub(r"(\d)\s*gi?b\b", r"\1g", name.lower()))
+    return "-".join(word for word in words if not NO_NAME.fullmatch(word))
 
 
 def _stack(row: Measurement, generation: str) -> SoftwareStack:
@@ -208,7 +217,7 @@ def _stack(row: Measurement, generation: str) -> SoftwareStack:
 
 
 def _precision(row: Measurement, gpu: Gpu) -> Precision:
-    precision = published_facts().precisions.get(row.precision.lower())
+    precision = published_facts().precisions.get(re.sub(r"[\s_]+", "-", row.precision.lower()))
     if precision is None:
         raise UnusableError(f"precision {row.precision!r} is not known" if row.precision else "precision not published")
     if not gpu.peak_flop_s(precision):

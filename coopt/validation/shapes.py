@@ -49,13 +49,25 @@ def shape_by_name(row: Measurement, assumed: list[str]) -> Transformer | None:
     assumed
         Takes a sentence about what came from the catalog.
     """
-    missing, model = unpublished_columns(row), entries("model").get(row.model.lower())
+    missing, model = unpublished_columns(row), catalog_model(row.model)
     if not missing or not isinstance(model, Transformer):
         return None
     if any(getattr(row, column) not in (None, getattr(model, name)) for column, name in ALIKE.items()):
         return None
     assumed.append(f"{', '.join(missing)} of {model.name} from the catalog")
     return model.model_copy(update={"vocab": row.vocab or model.vocab, "seq": row.seq or model.seq})
+
+
+def catalog_model(name: str) -> Transformer | None:
+    """The catalog's model of a name, whatever its case and hyphens; Llama 3.1 and 3.3 have the shapes of Llama 3."""
+    said = _letters(name)
+    models = (model for model in entries("model").values() if isinstance(model, Transformer))
+    return next((model for model in models if _letters(model.name) == said), None)
+
+
+def _letters(name: str) -> str:
+    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    return re.sub(r"^(?:meta)?llama3[13](?=8b|70b|405b)", "llama3", re.sub(r"^gpt3(?=175b)", "gpt", plain))
 
 
 def transformer_of(row: Measurement, assumed: list[str]) -> Transformer:
@@ -154,6 +166,8 @@ def _special(row: Measurement) -> dict[str, Any]:
             found["dense_layers"] = row.layers // shape.dense_every
         if shape.window_every:
             found["window_layers"] = row.layers // shape.window_every
+        if shape.neighbours and row.experts and row.topk and row.experts % row.topk == 0:
+            found |= {"expert_groups": row.experts // row.topk, "top_groups": 1}
     if not row.experts:
         found = {k: v for k, v in found.items() if k not in OF_EXPERTS}
     if found.get("dense_layers", 0) >= row.layers:

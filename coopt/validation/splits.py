@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from coopt.instance.hardware import Gpu
+from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.transformer import Transformer
-from coopt.instance.workload import Workload
+from coopt.instance.workload import Recompute, Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
 from coopt.perf.memory import memory_bytes
-from coopt.validation.facts import SoftwareStack, published_facts
+from coopt.validation.facts import Recomputed, SoftwareStack, published_facts
 from coopt.validation.published import Measurement, UnusableError
 
 EXPERT_TP = re.compile(r"\bETP=(\d+)")
@@ -21,8 +21,12 @@ SHARDED_OVER = re.compile(r"FSDP(?: shard)?(?: group |=)(\d+)")
 FSDP2 = re.compile(r"FSDP2|torchtitan", re.IGNORECASE)
 DEFERRED = re.compile(r"Automodel", re.IGNORECASE)  # its defer_fsdp_grad_sync is true if nothing else is said
 DOMAIN = re.compile(r"\bhbd=(\d+)")
+SERVER = 8  # GPUs of the usual server; what is larger is a rack of trays, whose GPUs a table counts by tray
+SHARDED = 3  # ZeRO stage that shards parameters too
 MANY_EXPERTS = 64  # models of as many are trained without splitting an expert by TP (judgement)
-BY_COST = ("none", "selective", "norm+act", "norm+ffn", "full")  # kinds of recomputation, those that repeat least first
+OFFLOADED = ", and activations in the memory of the host, which is not modelled"
+# kinds of recomputation, those that repeat least first
+BY_COST: tuple[Recompute, ...] = ("none", "selective", "norm+act", "norm+ffn", "full")
 MISSING_LAYERS = 3  # embedding, loss and a further prediction may each take the place of a layer
 
 
@@ -45,8 +49,10 @@ class MeasuredSplit:
     inside: tuple[int, int, int, int]
 
 
-def split_of(row: Measurement, model: Transformer, stack: SoftwareStack, assumed: list[str]) -> MeasuredSplit:
-    """The mapping of a row, or UnusableError with what is missing or does not divide."""
+def split_of(
+    row: Measurement, model: Transformer, stack: SoftwareStack, size: int, assumed: list[str]
+) -> MeasuredSplit:
+    """The mapping of a row in HB domains of a size, or UnusableError with what is missing or does not divide."""
     t, p, c, d = _degrees(row, assumed)
     etp = _expert_tp(row, model, t, assumed)
     ep = _expert_parallel(row, model, (c * d) if etp else (t * c * d))
@@ -61,10 +67,10 @@ def split_of(row: Measurement, model: Transformer, stack: SoftwareStack, assumed
         micro_batches=m,
         interleave=_interleave(row, model, p, assumed),
         recompute=_recompute(row, assumed),
-        sequence_parallel=t > 1 and (stack.sequence_parallel == "with tp" or "seqpar" in row.recompute),
+        sequence_parallel=t > 1 and (stack.sequence_parallel == "with tp" or "seqpar" in row.recompute.lower()),
         zero=_zero(row, stack, p, assumed),
         expert_tp=etp,
-        inside=ranks_inside((t, c, d, p), domain_of(row)),
+        inside=ranks_inside((t, c, d, p), size),
     )
 
 
@@ -78,22 +84,42 @@ def ranks_inside(degrees: tuple[int, int, int, int], size: int) -> tuple[int, in
     return inside[0], inside[1], inside[2], inside[3]
 
 
-def domain_of(row: Measurement) -> int:
-    """GPUs in an HB domain: from the notes (`hbd=72`), else those of a server, else 8."""
+def domain_of(row: Measurement, usual: HbDomain, assumed: list[str]) -> int:
+    """GPUs in an HB domain: from the notes (`hbd=72`), else those of a usual rack, else those of a server, else 8."""
     noted = DOMAIN.search(row.notes)
-    return max(1, int(noted[1])) if noted else row.gpus_per_node or 8
+    if noted:
+        return max(1, int(noted[1]))
+    if usual.size > SERVER and (row.gpus_per_node or 1) <= SERVER:
+        assumed.append(f"{usual.size} GPUs in an HB domain, as {usual.name} has them")
+        return usual.size
+    return row.gpus_per_node or SERVER
 
 
 def _degrees(row: Measurement, assumed: list[str]) -> tuple[int, int, int, int]:
-    if row.gpus is None or row.tp is None:
+    if row.gpus is None:
         raise UnusableError("parallel degrees or GPU count not published")
-    t, p, c = row.tp, row.pp or 1, row.cp or 1
+    p, c = row.pp or 1, row.cp or 1
+    t = _tensor_parallel(row, p * c, assumed)
     if row.gpus % (t * p * c):
         raise UnusableError(f"TP x PP x CP = {t * p * c} does not divide {row.gpus} GPUs")
     d = row.gpus // (t * p * c)
     if row.dp not in (None, d):
         assumed.append(f"DP {d} from the GPU count, printed as {row.dp}")
     return t, p, c, d
+
+
+def _tensor_parallel(row: Measurement, others: int, assumed: list[str]) -> int:
+    """TP as published; else what the other degrees leave of the GPUs; else none where ZeRO shards everything."""
+    if row.tp is not None:
+        return row.tp
+    if row.gpus and row.dp and row.gpus % (row.dp * others) == 0:
+        t = row.gpus // (row.dp * others)
+    elif row.zero == SHARDED:
+        t = 1
+    else:
+        raise UnusableError("parallel degrees or GPU count not published")
+    assumed.append(f"TP {t}")
+    return t
 
 
 def _micro_batches(row: Measurement, d: int) -> tuple[int, int]:
@@ -128,24 +154,33 @@ def _chunks(row: Measurement, assumed: list[str]) -> int:
 
 
 def _recompute(row: Measurement, assumed: list[str]) -> int:
-    kind = _recipe(row)
-    if kind is not None:
-        assumed.append(f"recomputation {kind}, as its recipe has it")
+    kind: Recompute | None = None
+    recipe = recomputed_of(row)
+    if recipe is not None:
+        kind = recipe.kind
+        assumed.append(f"recomputation {kind}, as its recipe has it" + OFFLOADED * recipe.offloads)
     elif row.recompute:
-        kind = published_facts().recompute.get(row.recompute)
-        if kind is None:
-            raise UnusableError(f"recomputation {row.recompute!r} is not known")
-        if row.recompute not in RECOMPUTE and row.recompute != f"{kind}+seqpar":
+        kind = _named_kind(row.recompute)
+        if row.recompute.lower() not in RECOMPUTE and row.recompute != f"{kind}+seqpar":
             assumed.append(f"recomputation {row.recompute} as {kind}")
     return RECOMPUTE.index(kind or "none")
 
 
-def _recipe(row: Measurement) -> str | None:
-    """The kind of recomputation known of the recipe of a row; none where nothing is known or the row says it."""
+def _named_kind(cell: str) -> Recompute:
+    """The kind a cell names: of several kinds or modules with a plus between them the one that repeats most."""
+    known = published_facts().recompute
+    parts = [part.strip() for part in cell.lower().split("+")]
+    if any(part not in known for part in parts):
+        raise UnusableError(f"recomputation {cell!r} is not known")
+    return max((known[part] for part in parts), key=BY_COST.index)
+
+
+def recomputed_of(row: Measurement) -> Recomputed | None:
+    """What is known of the recomputation of a row's recipe; None where nothing is known or the row says it."""
     for entry in published_facts().recomputed:
         told = entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE)
         if told and row.recompute == entry.published:
-            return entry.kind
+            return entry
     return None
 
 

@@ -20,6 +20,19 @@ def test_whole_numbers_may_be_written_with_a_point(table, dense):
     assert row.layers == 80
 
 
+@pytest.mark.parametrize("cell", ["-", "n/a", "N/A", "–"])
+def test_a_dash_or_its_like_was_not_published(table, dense, cell):
+    (row,) = read_measurements(table(dense | {"interleave": cell, "mfu": cell}))
+    assert (row.interleave, row.mfu) == (None, None)
+
+
+def test_numbers_are_read_as_tables_print_them(table, dense):
+    (row,) = read_measurements(
+        table(dense | {"global_batch": "1,536", "tokens_per_s_per_gpu": "16,789.5", "mfu": "41.5%"})
+    )
+    assert (row.global_batch, row.tokens_per_s_per_gpu, row.mfu) == (1536, 16789.5, pytest.approx(0.415))
+
+
 def test_a_byte_order_mark_and_empty_lines_are_ignored(table, dense):
     file = table(dense)
     file.write_text("\ufeff" + file.read_text("utf-8") + "\n,,\n\n", "utf-8")

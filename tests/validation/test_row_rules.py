@@ -8,7 +8,7 @@ from coopt.instance.catalog import find
 from coopt.perf.mapping import RECOMPUTE
 from coopt.validation.comparison import comparison_of
 from coopt.validation.published import UnusableError
-from coopt.validation.runs import run_of
+from coopt.validation.runs import SkippedRow, outcome_of, run_of
 from coopt.validation.splits import ranks_inside
 
 
@@ -161,6 +161,70 @@ def test_formats_are_sorted_into_precisions(run, published, precision, kind):
     assert made.precision == kind
 
 
+@pytest.mark.parametrize(
+    ("published", "gpu"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "a100-80g"),
+        ("A100 40GB", "a100-40g"),
+        ("A800-SXM4-80GB", "a100-80g"),
+        ("H100 80GB HBM3", "h100-sxm"),
+        ("nvidia_h100_sxm5", "h100-sxm"),
+        ("h100-96g-500w", "h100-96g-500w"),
+        ("NVIDIA H200 141GB", "h200"),
+        ("B200-SXM-180GB", "b200"),
+        ("DGX-GB200", "gb200"),
+        ("GB300 NVL72", "gb300"),
+        ("AMD Instinct MI300X OAM 192GB", "mi300x"),
+        ("MI355X (288 GB)", "mi355x"),
+    ],
+)
+def test_a_gpu_goes_by_the_names_that_tables_and_drivers_give_it(run, published, gpu):
+    assert run(gpu=published, iter_time_s=120.0).gpu.name == gpu
+
+
+def test_slower_links_inside_a_server_are_known_by_the_name_of_the_gpu(run):
+    assert run(gpu="A800").hb_gbyte_s == run(gpu="H800-80GB").hb_gbyte_s == 200
+    assert "A800 as a100-80g with 200 GB/s inside the domain" in run(gpu="A800").assumptions
+
+
+def test_a_rack_is_one_domain_though_tables_count_its_trays(run):
+    tray = run(gpu="GB200", gpus_per_node=4)
+    assert tray.hb_size == 72
+    assert tray.split.inside[2] == 4
+    assert "72 GPUs in an HB domain, as gb200-nvl72 has them" in tray.assumptions
+    assert run(gpu="GB200", gpus_per_node=36).hb_size == 36
+    assert run(gpu="GB200", gpus_per_node=4, notes="hbd=4").hb_size == 4
+
+
+def test_tensor_parallelism_that_is_not_published_follows_from_the_other_degrees(run, row):
+    made = run(tp=None)
+    assert (made.split.tp, made.split.dp) == (4, 4)
+    assert "TP 4" in made.assumptions
+    sharded = run(tp=None, pp=None, dp=None, zero=3, interleave=None)
+    assert (sharded.split.tp, sharded.split.dp) == (1, 64)
+    assert isinstance(outcome_of(row(tp=None, dp=5)), SkippedRow)
+
+
+@pytest.mark.parametrize(
+    ("published", "kind"),
+    [
+        ("Full", "full"),
+        ("core_attn", "selective"),
+        ("layernorm+moe_act", "norm+act"),
+        ("moe_act + layernorm", "norm+act"),
+        ("mla_up_proj+mlp", "norm+ffn"),
+        ("selective+seqpar", "selective"),
+    ],
+)
+def test_modules_that_a_recipe_recomputes_stand_for_the_kind_that_repeats_most(run, published, kind):
+    assert RECOMPUTE[run(recompute=published).split.recompute] == kind
+
+
+@pytest.mark.parametrize("published", ["BF16", "bfloat16", "amp_bf16", "bf16 mixed"])
+def test_a_format_goes_by_several_names(run, published):
+    assert run(precision=published).workload.precision == "bf16"
+
+
 def test_words_in_the_notes_tell_the_gpu_and_the_domain(run):
     assert run(notes="capped at 500 W").gpu.name == "h100-96g-500w"
     assert run().gpu.name == "h100-sxm"
@@ -190,6 +254,44 @@ def test_what_a_name_switches_on_is_listed(run, experts):
     listed = "latent attention, shared experts, dense layers, routing by groups: known of models named deepseek-v3"
     assert listed in run(deepseek, pp=1, dp=64).assumptions
     assert "sliding windows: known of models named gpt-oss-120b" in run(experts | {"model": "gpt-oss-120b"}).assumptions
+
+
+def test_experts_of_a_token_stand_side_by_side_under_a_gate_that_counts_through_them(run, experts):
+    model = run(experts, source_url="https://github.com/NVIDIA-NeMo/Automodel").workload.model
+    assert (model.expert_groups, model.top_groups) == (128 // 8, 1)
+    assert run(experts).workload.model.expert_groups == 0
+
+
+def test_attention_of_llm_foundry_is_that_of_triton_unless_its_sweep_says_flash(run):
+    source = "https://github.com/mosaicml/llm-foundry/blob/main/scripts/train/benchmarking/README.md"
+    small = run(source_url=f"{source}#L115", model="mpt-7b")
+    large = run(source_url=f"{source}#L85", model="mpt-7b")
+    assert (small.software.attention, large.software.attention) == (0.18, 0.35)
+    assert run(source_url=f"{source}#L83", model="mpt-13b").software.attention == 0.18
+    assert run(source_url=f"{source}#L250", model="mpt-7b", gpu="A100-40G").software.attention == 0.32
+
+
+def test_dualpipe_hides_the_exchange_of_experts(run, experts):
+    deepseek = experts | {"model": "deepseek-v3", "heads": 128, "kv_heads": 128, "experts": 256, "layers": 61}
+    assert run(deepseek, pp=1, dp=64, notes="DualPipe").workload.options.ep_overlap
+    assert not run(deepseek, pp=1, dp=64).workload.options.ep_overlap
+
+
+def test_what_a_recipe_offloads_says_nothing_about_the_memory_of_a_gpu(row):
+    offloaded = row(
+        id="mbridge-26.04-llama3-70b-GB300-fp8-64", gpu="GB300", precision="fp8", tp=1, pp=1, dp=64, interleave=None,
+        zero=3, micro_batch=2, recompute="", notes="FSDP shard=64",
+    )  # fmt: skip
+    made = comparison_of([offloaded, row()])
+    assert "none, as its recipe has it, and activations in the memory of the host" in " ".join(made.rows[0].assumptions)
+    assert (made.rows[0].states_mapping, made.rows[1].states_mapping) == (False, True)
+    assert made.memory.stated == 1
+
+
+@pytest.mark.parametrize("name", ["Llama-3.1 70B", "meta_llama3.3-70b", "LLAMA3_70B"])
+def test_case_and_hyphens_of_a_model_name_do_not_count(run, name):
+    empty = dict.fromkeys(("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"))
+    assert run(**empty, model=name).workload.model.hidden == 8192
 
 
 def test_a_catalog_name_stands_for_the_columns_of_its_shape(run):
