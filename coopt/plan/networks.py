@@ -89,7 +89,8 @@ class BilledNetwork(Record):
 
     `pair_share` is the least share of their uplinks that two leaves of a pod can use between them; None where
     it was not counted. Lines of HB domains count GPUs, of which one domain has `domain_gpus`; 0 where none is named.
-    `switch_racks` hold the switches; None where nobody knows how many they fill.
+    `switch_racks` hold the switches, `switch_racks_added` of them besides those of an earlier phase; None where nobody
+    knows how many they fill.
     """
 
     name: str
@@ -100,6 +101,7 @@ class BilledNetwork(Record):
     tier: tuple[BilledTier, ...]
     pair_share: float | None = None
     switch_racks: int | None = None
+    switch_racks_added: int | None = None
     items: tuple[Item, ...]
     unpriced: tuple[str, ...] = ()
     usd: float

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -110,25 +112,36 @@ def _instance_bill(instance: Instance) -> NetworksBill:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, None)
     bare = _network("network", design_of(family, uplinks), cost)
-    standing = _in_hall(bare, network_hall(instance, family, uplinks), instance)
+    (standing,) = _billed_racks(instance, [_in_hall(bare, network_hall(instance, family, uplinks))])
     return _together(instance.name, (standing,), cost, instance)
 
 
-def _in_hall(bare: BilledNetwork, hall: NetworkHall | None, instance: Instance | None) -> BilledNetwork:
-    """The network with its cables by length and the racks of its switches, where its racks are known."""
-    if hall is None or instance is None:
+def _in_hall(bare: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
+    """The network with its cables by length and the racks that its switches fill, where its racks are known."""
+    if hall is None:
         return bare
-    usd = instance.network.hall.usd_per_switch_rack
-    racks = [line("rack", SWITCH_RACK, hall.switch_racks, usd, 0.0)] if usd is not None and hall.switch_racks else []
     lengths = [tuple(CableLength(length_m=m, count=n) for m, n in sorted(cables.items())) for cables in hall.cables]
     tiers = zip(bare.tier, lengths, strict=True)
-    found = {
-        "tier": tuple(tier.model_copy(update={"cables": each}) for tier, each in tiers),
-        "switch_racks": hall.switch_racks,
-        "items": (*bare.items, *racks),
-        "usd": math.fsum([bare.usd, *(item.usd for item in racks)]),
-    }
-    return bare.model_copy(update=found)
+    wired = tuple(tier.model_copy(update={"cables": each}) for tier, each in tiers)
+    return bare.model_copy(update={"tier": wired, "switch_racks": hall.switch_racks})
+
+
+def _billed_racks(
+    instance: Instance | None, networks: Sequence[BilledNetwork], parts: Sequence[Part] = ()
+) -> Iterator[BilledNetwork]:
+    """The networks with a line for the racks of switches that each adds to those of an earlier phase, where the
+    instance has a price for them."""
+    usd = None if instance is None else instance.network.hall.usd_per_switch_rack
+    before: dict[str, int] = {}
+    for network, part in zip_longest(networks, parts):
+        built = part.name.rpartition(", ")[0] if part is not None and part.phase is not None else network.name
+        count = network.switch_racks or 0
+        added, before[built] = max(0, count - before.get(built, 0)), max(count, before.get(built, 0))
+        network = network.model_copy(update={"switch_racks_added": None if network.switch_racks is None else added})
+        if usd is not None and added:
+            racks = line("rack", SWITCH_RACK, added, usd, 0.0)
+            network = network.model_copy(update={"items": (*network.items, racks), "usd": network.usd + racks.usd})
+        yield network
 
 
 def _plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
@@ -136,7 +149,8 @@ def _plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     name = plan.instance.name
     if plan.cost is None:
         raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    networks = tuple(_in_hall(_part(part), _hall_of(instance, plan, part), instance) for part in plan.parts)
+    standing = [_in_hall(_part(part), _hall_of(instance, plan, part)) for part in plan.parts]
+    networks = tuple(_billed_racks(instance, standing, plan.parts))
     return _together(name, networks, plan.cost, instance)
 
 
@@ -199,7 +213,7 @@ def _together(
 ) -> NetworksBill:
     kinds = {item.kind for item in cost.items}
     racks = [item for network in networks for item in network.items if item.kind == "rack"]
-    standing = sum(network.switch_racks or 0 for network in networks)
+    standing = sum(network.switch_racks_added or 0 for network in networks)
     together = [line("rack", SWITCH_RACK, sum(item.count for item in racks), racks[0].unit_usd, 0.0)] if racks else []
     not_counted = [noun for kind, noun in COUNTED_AS.items() if kind not in kinds]
     if instance is None:

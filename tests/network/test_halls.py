@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from coopt.network.halls import network_hall
 from coopt.network.part_networks import family_of_plan
 from coopt.network.space import families
 from coopt.network.transceivers import modules
+from coopt.plan.store import read_plan
 from tests.conftest import ask, example_count
 from tests.solving.oracle import instances
 
@@ -190,3 +192,18 @@ def test_no_plan_depends_on_the_height_of_switches() -> None:
         named.model_copy(update={"network": named.network.model_copy(update={"switches": (bare,)})}).sha256
         == named.sha256
     )
+
+
+def test_racks_of_switches_that_stood_in_an_earlier_phase_are_not_bought_again() -> None:
+    shipped = Path(__file__).parents[2] / "instances" / "fleet-core-growth.toml"
+    plan = read_plan(Path(__file__).parents[2] / "benchmarks" / "library" / "fleet-core-growth.plan.json")
+    found = coopt.bom(coopt.load(shipped, {"network.hall.usd_per_switch_rack": 100.0}), plan)
+    standing: dict[str, int] = {}
+    for network, part in zip(found.networks, plan.parts, strict=True):
+        if network.switch_racks is not None:
+            built = part.name.rpartition(", ")[0]
+            standing[built] = max(standing.get(built, 0), network.switch_racks)
+    assert len(standing) < sum(network.switch_racks is not None for network in found.networks)
+    (racks,) = [item for item in found.items if item.kind == "rack"]
+    assert racks.count == sum(standing.values())
+    assert racks.usd == sum(item.usd for network in found.networks for item in network.items if item.kind == "rack")
