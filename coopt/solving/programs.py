@@ -38,6 +38,10 @@ from coopt.solving.sites.arrays import ring_problems
 from formulations import direct, partition, phased, regret, shared, sites
 
 
+UNHURRIED_S = 1e9
+"""Time for what comes before a program; a number, since an answer that there is none states it."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Program:
     """A model; `base` plus `unit` times its objective is one of the instance (USD or W)."""
@@ -63,7 +67,7 @@ def formulations_of(instance: Instance) -> tuple[str, ...]:
 
 def programs_of(instance: Instance) -> Programs:
     """What an instance is made into, however long that takes; all formulations have the same list of what may be."""
-    unhurried = instance.solver.model_copy(update={"time_limit_s": math.inf})
+    unhurried = instance.solver.model_copy(update={"time_limit_s": UNHURRIED_S})
     instance = instance.model_copy(update={"solver": unhurried})
     run = Run(instance=instance, backend=backend_of(instance.solver), on_progress=None)
     return KINDS[instance.problem](run)

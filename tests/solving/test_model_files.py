@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -138,6 +139,18 @@ def test_a_program_within_limits_that_nothing_meets_is_infeasible(tmp_path: Path
     h.readModel(str(file))
     h.run()
     assert h.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "switched"])
+def test_where_nothing_serves_no_program_of_any_kind_is_written(kind: str) -> None:
+    table = copy.deepcopy(KINDS[kind])
+    for workload in table["workload"]:
+        workload["max_iteration_time_s"] = 1e-6
+    instance = Instance.model_validate(table)
+    plan = coopt.solve(instance)
+    assert plan.status == "infeasible"
+    with pytest.raises(InstanceError, match="nothing serves every workload, so that there is no program to write"):
+        model_lp(instance, plan)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "switched"])
