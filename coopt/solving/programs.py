@@ -37,7 +37,6 @@ from coopt.solving.sites.answer import offered
 from coopt.solving.sites.arrays import ring_problems
 from formulations import direct, partition, phased, regret, shared, sites
 
-
 UNHURRIED_S = 1e9
 """Time for what comes before a program; a number, since an answer that there is none states it."""
 
