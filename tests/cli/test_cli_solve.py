@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 
 import pytest
 
 import coopt.solving.answer as solving
 from coopt.instance.files import load
+from coopt.plan.claims import InstanceId
 from coopt.plan.schema import Plan
-from coopt.plan.store import read_plan
+from coopt.plan.store import read_plan, with_replaced
+from coopt.verifier.checks.claims import check_question
+from coopt.verifier.checks.verdict import Ledger
 
 IMPOSSIBLE = ("time_s = 1.0", "time_s = 0.01")
 
@@ -202,6 +206,45 @@ def test_a_plan_with_replaced_values_is_refused_without_them_and_says_which(coop
     rejected = coopt("verify", instance, file)
     assert rejected.exit_code == 5
     assert "--set" in rejected.stdout
+
+
+@pytest.mark.parametrize("key", ["cluster.gpus", "workload.max_iteration_time_s", "workload.0.global_batch", "another"])
+def test_a_plan_that_was_solved_with_nothing_replaced_may_not_say_so(coopt, written, tmp_path, key):
+    instance, file = written(), tmp_path / "plan.json"
+    assert coopt("solve", instance, "-o", file).exit_code == 0
+    plan = json.loads(file.read_text("utf-8"))
+    file.write_text(json.dumps(plan | {"overrides": plan["overrides"] | {"values": {key: 32}}}), "utf-8")
+    rejected = coopt("verify", instance, file)
+    assert rejected.exit_code == 5
+    assert rejected.stdout.startswith("Rejected: 1 of 3 checks fail: replaced.")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"cluster.gpus": 128, "margin.time": 0.01},
+        {"cluster.gpus": [64, 128]},
+        {"cluster.gpus.least": 64, "cluster.gpus.most": 128, "cluster.gpus.step": 64},
+        {"cluster.gpu": "h200", "network.hb_domains": "hgx-h200-8"},
+        {"cluster.gpu.extends": "h100-sxm", "cluster.gpu.name": "ours"},
+        {"network.oversubscription": 3, "network.hall.racks_per_row": 10, "network.nics_per_gpu": 2},
+        {"workload.global_batch": [64, 128], "workload.critical_batch_tokens": 4e6, "workload.train_tokens": 1e12},
+        {"workload.0.mapping.tp": 4, "workload.0.options.dp_mode": ["sync", "overlap"]},
+        {"workload.0.options.software": "fsdp", "robust.slower": 2, "robust.survive": "nic"},
+        {"solver.gap": 0.1, "objective.minimize": "tco", "limits.racks": 100, "name": "other"},
+    ],
+    ids=lambda values: ", ".join(values),
+)
+def test_what_was_set_is_found_in_the_instance(coopt, written, tmp_path, values):
+    file, table = tmp_path / "plan.json", tomllib.loads(written().read_text("utf-8"))
+    if "cluster.gpu.extends" in values or "cluster.gpus.least" in values:
+        key = "gpu" if "cluster.gpu.extends" in values else "gpus"
+        table["cluster"][key] = {}
+    asked = load(table, values)
+    assert coopt("solve", written(), "-o", file).exit_code == 0
+    plan = with_replaced(read_plan(file), values)
+    named = plan.model_copy(update={"instance": InstanceId(name=asked.name, sha256=asked.sha256)})
+    assert check_question(Ledger(), asked, named)
 
 
 def test_an_infeasible_question_names_the_command_with_the_same_values(coopt, written):

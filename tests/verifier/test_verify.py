@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from coopt.instance.files import load
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Overrides, Plan
+from coopt.plan.store import with_replaced
 from coopt.report.proof import verdict_headline
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
@@ -64,6 +65,7 @@ def test_every_check_is_made_for_some_plan() -> None:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
     pinned, plan, table = routed("clos of two tiers")
     made |= {check.name for check in verify(pinned, plan, routes=table).checks}
+    made |= {check.name for check in verify(pinned, with_replaced(plan, {"name": pinned.name})).checks}
     assert made == NAMES
 
 

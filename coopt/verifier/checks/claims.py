@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from coopt.instance.schema import Instance, ObjectiveKind, Problem
 from coopt.plan.schema import Couplings, Plan
@@ -74,7 +75,7 @@ def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     claimed, question = plan.instance, instance
     replaced = plan.overrides.replaced
     given = f" It was solved with values replaced by --set: {replaced}." if replaced else ""
-    return ledger.holds(
+    same = ledger.holds(
         "instance",
         claimed.name == question.name and claimed.sha256 == question.sha256,
         f"{claimed.name} {claimed.sha256}",
@@ -82,6 +83,35 @@ def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         f"The plan answers instance {claimed.name!r} with another content or name than this one, {question.name!r}."
         + given,
     )
+    return same and _check_replaced(ledger, instance, plan)
+
+
+def _check_replaced(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
+    """Whether the instance has the values that a plan says were set in it, where it says so."""
+    if not plan.overrides.values:
+        return True
+    table = instance.model_dump(mode="json", by_alias=True)
+    others = [key for key, value in plan.overrides.values.items() if not _may_hold(table, key.split("."), value)]
+    why = f"The plan says that --set gave other values than the instance has: {', '.join(others)}."
+    return ledger.holds("replaced", not others, plan.overrides.replaced, None, why)
+
+
+def _may_hold(here: Any, path: list[str], value: Any) -> bool:
+    """Whether a value may stand at a place of an instance as it was read.
+
+    Only plain ones can be compared: names have become tables by then, and ranges lists.
+    """
+    if isinstance(here, list) and len(here) == 1 and path[:1] != ["0"]:
+        here = here[0]
+    if not path:
+        plain = all(isinstance(one, bool | int | float | str) for one in (here, value))
+        return not plain or here == value
+    first, *rest = path
+    if isinstance(here, list):
+        return not first.isdecimal() or (int(first) < len(here) and _may_hold(here[int(first)], rest, value))
+    if isinstance(here, dict) and first in here:
+        return _may_hold(here[first], rest, value)
+    return "schema" not in here if isinstance(here, dict) else True
 
 
 def asked_kind(instance: Instance, plan: Plan) -> ObjectiveKind:
