@@ -77,840 +77,872 @@ ROWS
  L  purchases_23
 COLUMNS
     MARK0000  'MARKER'                 'INTORG'
-    z_0       Obj       4964388.838656
+    z_0       Obj       4964388.8386560008
     z_0       one_option_0  1
     z_0       products_used_0_16  1
     z_0       products_used_0_19  1
-    z_0       limited_phase_0_gpus  0.15
+    z_0       limited_phase_0_gpus  0.14999999999999999
     z_0       limited_power_mw_of_site_fjord_in_2027  0.106172
-    z_0       limited_phase_1_gpus  0.075
+    z_0       limited_phase_1_gpus  0.074999999999999997
     z_0       limited_power_mw_of_site_fjord_in_2028  0.106172
     z_0       limited_phase_2_gpus  0.125
-    z_0       limited_power_mw_of_site_fjord_in_2030  0.288158933333333
-    z_0       purchases_3  0.036036036036036
-    z_0       purchases_7  0.0612244897959184
-    z_0       purchases_11  0.036036036036036
-    z_0       purchases_15  0.0612244897959184
-    z_0       purchases_19  0.144144144144144
-    z_0       purchases_23  0.163265306122449
-    z_1       Obj       8115124.634016
+    z_0       limited_power_mw_of_site_fjord_in_2030  0.28815893333333337
+    z_0       purchases_3  0.035555555555555556
+    z_0       purchases_7  0.061224489795918366
+    z_0       purchases_11  0.035555555555555556
+    z_0       purchases_15  0.061224489795918366
+    z_0       purchases_19  0.14222222222222222
+    z_0       purchases_23  0.16326530612244899
+    z_1       Obj       8115124.6340159997
     z_1       one_option_0  1
     z_1       products_used_0_16  1
     z_1       products_used_0_19  1
-    z_1       limited_phase_0_gpus  0.15
-    z_1       limited_power_mw_of_site_valley_in_2027  0.04886325
-    z_1       limited_phase_1_gpus  0.075
-    z_1       limited_power_mw_of_site_valley_in_2028  0.04886325
+    z_1       limited_phase_0_gpus  0.14999999999999999
+    z_1       limited_power_mw_of_site_valley_in_2027  0.048863250000000004
+    z_1       limited_phase_1_gpus  0.074999999999999997
+    z_1       limited_power_mw_of_site_valley_in_2028  0.048863250000000004
     z_1       limited_phase_2_gpus  0.125
     z_1       limited_power_mw_of_site_valley_in_2030  0.1326186
-    z_1       purchases_3  0.036036036036036
-    z_1       purchases_7  0.0612244897959184
-    z_1       purchases_11  0.036036036036036
-    z_1       purchases_15  0.0612244897959184
-    z_1       purchases_19  0.144144144144144
-    z_1       purchases_23  0.163265306122449
-    z_2       Obj       5100376.320256
+    z_1       purchases_3  0.035555555555555556
+    z_1       purchases_7  0.061224489795918366
+    z_1       purchases_11  0.035555555555555556
+    z_1       purchases_15  0.061224489795918366
+    z_1       purchases_19  0.14222222222222222
+    z_1       purchases_23  0.16326530612244899
+    z_2       Obj       5100376.3202559995
     z_2       one_option_0  1
     z_2       products_used_0_16  1
     z_2       products_used_0_19  1
-    z_2       limited_phase_0_gpus  0.15
+    z_2       limited_phase_0_gpus  0.14999999999999999
     z_2       limited_power_mw_of_site_fjord_in_2027  0.106172
-    z_2       limited_phase_1_gpus  0.1
-    z_2       limited_power_mw_of_site_fjord_in_2028  0.146622666666667
+    z_2       limited_phase_1_gpus  0.10000000000000001
+    z_2       limited_power_mw_of_site_fjord_in_2028  0.14662266666666668
     z_2       limited_phase_2_gpus  0.125
-    z_2       limited_power_mw_of_site_fjord_in_2030  0.288158933333333
-    z_2       purchases_3  0.036036036036036
-    z_2       purchases_7  0.0612244897959184
-    z_2       purchases_11  0.108108108108108
-    z_2       purchases_15  0.0816326530612245
-    z_2       purchases_19  0.144144144144144
-    z_2       purchases_23  0.163265306122449
-    z_3       Obj       8400904.611616
+    z_2       limited_power_mw_of_site_fjord_in_2030  0.28815893333333337
+    z_2       purchases_3  0.035555555555555556
+    z_2       purchases_7  0.061224489795918366
+    z_2       purchases_11  0.10666666666666666
+    z_2       purchases_15  0.081632653061224483
+    z_2       purchases_19  0.14222222222222222
+    z_2       purchases_23  0.16326530612244897
+    z_3       Obj       8400904.6116159987
     z_3       one_option_0  1
     z_3       products_used_0_16  1
     z_3       products_used_0_19  1
-    z_3       limited_phase_0_gpus  0.15
-    z_3       limited_power_mw_of_site_valley_in_2027  0.04886325
-    z_3       limited_phase_1_gpus  0.1
-    z_3       limited_power_mw_of_site_valley_in_2028  0.06747975
+    z_3       limited_phase_0_gpus  0.14999999999999999
+    z_3       limited_power_mw_of_site_valley_in_2027  0.048863250000000004
+    z_3       limited_phase_1_gpus  0.10000000000000001
+    z_3       limited_power_mw_of_site_valley_in_2028  0.067479750000000005
     z_3       limited_phase_2_gpus  0.125
     z_3       limited_power_mw_of_site_valley_in_2030  0.1326186
-    z_3       purchases_3  0.036036036036036
-    z_3       purchases_7  0.0612244897959184
-    z_3       purchases_11  0.108108108108108
-    z_3       purchases_15  0.0816326530612245
-    z_3       purchases_19  0.144144144144144
-    z_3       purchases_23  0.163265306122449
-    z_4       Obj       5292277.316608
+    z_3       purchases_3  0.035555555555555556
+    z_3       purchases_7  0.061224489795918366
+    z_3       purchases_11  0.10666666666666666
+    z_3       purchases_15  0.081632653061224483
+    z_3       purchases_19  0.14222222222222222
+    z_3       purchases_23  0.16326530612244897
+    z_4       Obj       4961911.3679360002
     z_4       one_option_0  1
     z_4       products_used_0_16  1
-    z_4       products_used_0_20  1
-    z_4       limited_phase_0_gpus  0.15
-    z_4       limited_power_mw_of_site_fjord_in_2027  0.106738133333333
-    z_4       limited_phase_1_gpus  0.075
-    z_4       limited_power_mw_of_site_fjord_in_2028  0.106738133333333
+    z_4       products_used_0_19  1
+    z_4       limited_phase_0_gpus  0.14999999999999999
+    z_4       limited_power_mw_of_site_fjord_in_2027  0.11184506666666667
+    z_4       limited_phase_1_gpus  0.074999999999999997
+    z_4       limited_power_mw_of_site_fjord_in_2028  0.11184506666666667
     z_4       limited_phase_2_gpus  0.125
-    z_4       limited_power_mw_of_site_fjord_in_2030  0.280039466666667
-    z_4       purchases_7  0.0612244897959184
-    z_4       purchases_15  0.0612244897959184
-    z_4       purchases_23  0.163265306122449
-    z_5       Obj       8373996.681088
+    z_4       limited_power_mw_of_site_fjord_in_2030  0.28798293333333336
+    z_4       purchases_3  0.10666666666666667
+    z_4       purchases_7  0.061224489795918366
+    z_4       purchases_11  0.10666666666666667
+    z_4       purchases_15  0.061224489795918366
+    z_4       purchases_19  0.14222222222222222
+    z_4       purchases_23  0.16326530612244899
+    z_5       Obj       8142594.8000959996
     z_5       one_option_0  1
     z_5       products_used_0_16  1
-    z_5       products_used_0_20  1
-    z_5       limited_phase_0_gpus  0.15
-    z_5       limited_power_mw_of_site_valley_in_2027  0.0491238
-    z_5       limited_phase_1_gpus  0.075
-    z_5       limited_power_mw_of_site_valley_in_2028  0.0491238
+    z_5       products_used_0_19  1
+    z_5       limited_phase_0_gpus  0.14999999999999999
+    z_5       limited_power_mw_of_site_valley_in_2027  0.05147415000000001
+    z_5       limited_phase_1_gpus  0.074999999999999997
+    z_5       limited_power_mw_of_site_valley_in_2028  0.05147415000000001
     z_5       limited_phase_2_gpus  0.125
-    z_5       limited_power_mw_of_site_valley_in_2030  0.1288818
-    z_5       purchases_7  0.0612244897959184
-    z_5       purchases_15  0.0612244897959184
-    z_5       purchases_23  0.163265306122449
-    z_6       Obj       4947338.333312
+    z_5       limited_power_mw_of_site_valley_in_2030  0.13253760000000001
+    z_5       purchases_3  0.10666666666666667
+    z_5       purchases_7  0.061224489795918366
+    z_5       purchases_11  0.10666666666666667
+    z_5       purchases_15  0.061224489795918366
+    z_5       purchases_19  0.14222222222222222
+    z_5       purchases_23  0.16326530612244899
+    z_6       Obj       5292277.3166080005
     z_6       one_option_0  1
     z_6       products_used_0_16  1
-    z_6       products_used_0_19  1
-    z_6       limited_phase_0_gpus  0.15
-    z_6       limited_power_mw_of_site_fjord_in_2027  0.110397466666667
-    z_6       limited_phase_1_gpus  0.075
-    z_6       limited_power_mw_of_site_fjord_in_2028  0.110397466666667
+    z_6       products_used_0_20  1
+    z_6       limited_phase_0_gpus  0.14999999999999999
+    z_6       limited_power_mw_of_site_fjord_in_2027  0.10673813333333333
+    z_6       limited_phase_1_gpus  0.074999999999999997
+    z_6       limited_power_mw_of_site_fjord_in_2028  0.10673813333333333
     z_6       limited_phase_2_gpus  0.125
-    z_6       limited_power_mw_of_site_fjord_in_2030  0.289019866666667
-    z_6       purchases_3  0.0900900900900901
-    z_6       purchases_7  0.0612244897959184
-    z_6       purchases_11  0.0900900900900901
-    z_6       purchases_15  0.0612244897959184
-    z_6       purchases_19  0.162162162162162
-    z_6       purchases_23  0.163265306122449
-    z_7       Obj       8129196.534032
+    z_6       limited_power_mw_of_site_fjord_in_2030  0.28003946666666668
+    z_6       purchases_7  0.061224489795918366
+    z_6       purchases_15  0.061224489795918366
+    z_6       purchases_23  0.16326530612244899
+    z_7       Obj       8373996.6810880015
     z_7       one_option_0  1
     z_7       products_used_0_16  1
-    z_7       products_used_0_19  1
-    z_7       limited_phase_0_gpus  0.15
-    z_7       limited_power_mw_of_site_valley_in_2027  0.050807925
-    z_7       limited_phase_1_gpus  0.075
-    z_7       limited_power_mw_of_site_valley_in_2028  0.050807925
+    z_7       products_used_0_20  1
+    z_7       limited_phase_0_gpus  0.14999999999999999
+    z_7       limited_power_mw_of_site_valley_in_2027  0.049123800000000002
+    z_7       limited_phase_1_gpus  0.074999999999999997
+    z_7       limited_power_mw_of_site_valley_in_2028  0.049123800000000002
     z_7       limited_phase_2_gpus  0.125
-    z_7       limited_power_mw_of_site_valley_in_2030  0.133014825
-    z_7       purchases_3  0.0900900900900901
-    z_7       purchases_7  0.0612244897959184
-    z_7       purchases_11  0.0900900900900901
-    z_7       purchases_15  0.0612244897959184
-    z_7       purchases_19  0.162162162162162
-    z_7       purchases_23  0.163265306122449
-    z_8       Obj       4939079.204352
+    z_7       limited_power_mw_of_site_valley_in_2030  0.12888180000000002
+    z_7       purchases_7  0.061224489795918366
+    z_7       purchases_15  0.061224489795918366
+    z_7       purchases_23  0.16326530612244899
+    z_8       Obj       4947338.3333119992
     z_8       one_option_0  1
     z_8       products_used_0_16  1
     z_8       products_used_0_19  1
-    z_8       limited_phase_0_gpus  0.15
-    z_8       limited_power_mw_of_site_fjord_in_2027  0.1090672
-    z_8       limited_phase_1_gpus  0.075
-    z_8       limited_power_mw_of_site_fjord_in_2028  0.1090672
+    z_8       limited_phase_0_gpus  0.14999999999999999
+    z_8       limited_power_mw_of_site_fjord_in_2027  0.11039746666666668
+    z_8       limited_phase_1_gpus  0.074999999999999997
+    z_8       limited_power_mw_of_site_fjord_in_2028  0.11039746666666668
     z_8       limited_phase_2_gpus  0.125
-    z_8       limited_power_mw_of_site_fjord_in_2030  0.289019866666667
-    z_8       purchases_3  0.0720720720720721
-    z_8       purchases_7  0.0612244897959184
-    z_8       purchases_11  0.0720720720720721
-    z_8       purchases_15  0.0612244897959184
-    z_8       purchases_19  0.162162162162162
-    z_8       purchases_23  0.163265306122449
-    z_9       Obj       8113548.257472
+    z_8       limited_power_mw_of_site_fjord_in_2030  0.28901986666666674
+    z_8       purchases_3  0.088888888888888892
+    z_8       purchases_7  0.061224489795918366
+    z_8       purchases_11  0.088888888888888892
+    z_8       purchases_15  0.061224489795918366
+    z_8       purchases_19  0.16
+    z_8       purchases_23  0.16326530612244899
+    z_9       Obj       8129196.5340320002
     z_9       one_option_0  1
     z_9       products_used_0_16  1
     z_9       products_used_0_19  1
-    z_9       limited_phase_0_gpus  0.15
-    z_9       limited_power_mw_of_site_valley_in_2027  0.0501957
-    z_9       limited_phase_1_gpus  0.075
-    z_9       limited_power_mw_of_site_valley_in_2028  0.0501957
+    z_9       limited_phase_0_gpus  0.14999999999999999
+    z_9       limited_power_mw_of_site_valley_in_2027  0.050807925000000004
+    z_9       limited_phase_1_gpus  0.074999999999999997
+    z_9       limited_power_mw_of_site_valley_in_2028  0.050807925000000004
     z_9       limited_phase_2_gpus  0.125
     z_9       limited_power_mw_of_site_valley_in_2030  0.133014825
-    z_9       purchases_3  0.0720720720720721
-    z_9       purchases_7  0.0612244897959184
-    z_9       purchases_11  0.0720720720720721
-    z_9       purchases_15  0.0612244897959184
-    z_9       purchases_19  0.162162162162162
-    z_9       purchases_23  0.163265306122449
-    z_10      Obj       4936625.779552
+    z_9       purchases_3  0.088888888888888892
+    z_9       purchases_7  0.061224489795918366
+    z_9       purchases_11  0.088888888888888892
+    z_9       purchases_15  0.061224489795918366
+    z_9       purchases_19  0.16
+    z_9       purchases_23  0.16326530612244899
+    z_10      Obj       4988141.8346879994
     z_10      one_option_0  1
     z_10      products_used_0_16  1
     z_10      products_used_0_19  1
-    z_10      limited_phase_0_gpus  0.15
-    z_10      limited_power_mw_of_site_fjord_in_2027  0.108822633333333
-    z_10      limited_phase_1_gpus  0.075
-    z_10      limited_power_mw_of_site_fjord_in_2028  0.108822633333333
+    z_10      limited_phase_0_gpus  0.14999999999999999
+    z_10      limited_power_mw_of_site_fjord_in_2027  0.11141460000000002
+    z_10      limited_phase_1_gpus  0.074999999999999997
+    z_10      limited_power_mw_of_site_fjord_in_2028  0.11141460000000002
     z_10      limited_phase_2_gpus  0.125
-    z_10      limited_power_mw_of_site_fjord_in_2030  0.2876797
-    z_10      purchases_3  0.0675675675675676
-    z_10      purchases_7  0.0612244897959184
-    z_10      purchases_11  0.0675675675675676
-    z_10      purchases_15  0.0612244897959184
-    z_10      purchases_19  0.13963963963964
-    z_10      purchases_23  0.163265306122449
-    z_11      Obj       8097825.732172
+    z_10      limited_power_mw_of_site_fjord_in_2030  0.28761113333333338
+    z_10      purchases_3  0.097777777777777783
+    z_10      purchases_7  0.061224489795918366
+    z_10      purchases_11  0.097777777777777783
+    z_10      purchases_15  0.061224489795918366
+    z_10      purchases_19  0.13333333333333333
+    z_10      purchases_23  0.16326530612244899
+    z_11      Obj       8163129.8389679994
     z_11      one_option_0  1
     z_11      products_used_0_16  1
     z_11      products_used_0_19  1
-    z_11      limited_phase_0_gpus  0.15
-    z_11      limited_power_mw_of_site_valley_in_2027  0.05008314375
-    z_11      limited_phase_1_gpus  0.075
-    z_11      limited_power_mw_of_site_valley_in_2028  0.05008314375
+    z_11      limited_phase_0_gpus  0.14999999999999999
+    z_11      limited_power_mw_of_site_valley_in_2027  0.051276037500000003
+    z_11      limited_phase_1_gpus  0.074999999999999997
+    z_11      limited_power_mw_of_site_valley_in_2028  0.051276037500000003
     z_11      limited_phase_2_gpus  0.125
-    z_11      limited_power_mw_of_site_valley_in_2030  0.13239804375
-    z_11      purchases_3  0.0675675675675676
-    z_11      purchases_7  0.0612244897959184
-    z_11      purchases_11  0.0675675675675676
-    z_11      purchases_15  0.0612244897959184
-    z_11      purchases_19  0.13963963963964
-    z_11      purchases_23  0.163265306122449
-    z_12      Obj       4935735.41088
+    z_11      limited_power_mw_of_site_valley_in_2030  0.13236648750000002
+    z_11      purchases_3  0.097777777777777783
+    z_11      purchases_7  0.061224489795918366
+    z_11      purchases_11  0.097777777777777783
+    z_11      purchases_15  0.061224489795918366
+    z_11      purchases_19  0.13333333333333333
+    z_11      purchases_23  0.16326530612244899
+    z_12      Obj       4939079.2043520017
     z_12      one_option_0  1
     z_12      products_used_0_16  1
     z_12      products_used_0_19  1
-    z_12      limited_phase_0_gpus  0.15
-    z_12      limited_power_mw_of_site_fjord_in_2027  0.1085194
-    z_12      limited_phase_1_gpus  0.075
-    z_12      limited_power_mw_of_site_fjord_in_2028  0.1085194
+    z_12      limited_phase_0_gpus  0.14999999999999999
+    z_12      limited_power_mw_of_site_fjord_in_2027  0.10906720000000002
+    z_12      limited_phase_1_gpus  0.074999999999999997
+    z_12      limited_power_mw_of_site_fjord_in_2028  0.10906720000000002
     z_12      limited_phase_2_gpus  0.125
-    z_12      limited_power_mw_of_site_fjord_in_2030  0.286887333333333
-    z_12      purchases_3  0.0630630630630631
-    z_12      purchases_7  0.0612244897959184
-    z_12      purchases_11  0.0630630630630631
-    z_12      purchases_15  0.0612244897959184
-    z_12      purchases_19  0.126126126126126
-    z_12      purchases_23  0.163265306122449
-    z_13      Obj       8088208.91868
+    z_12      limited_power_mw_of_site_fjord_in_2030  0.28901986666666674
+    z_12      purchases_3  0.071111111111111111
+    z_12      purchases_7  0.061224489795918366
+    z_12      purchases_11  0.071111111111111111
+    z_12      purchases_15  0.061224489795918366
+    z_12      purchases_19  0.16
+    z_12      purchases_23  0.16326530612244899
+    z_13      Obj       8113548.257472001
     z_13      one_option_0  1
     z_13      products_used_0_16  1
     z_13      products_used_0_19  1
-    z_13      limited_phase_0_gpus  0.15
-    z_13      limited_power_mw_of_site_valley_in_2027  0.0499435875
-    z_13      limited_phase_1_gpus  0.075
-    z_13      limited_power_mw_of_site_valley_in_2028  0.0499435875
+    z_13      limited_phase_0_gpus  0.14999999999999999
+    z_13      limited_power_mw_of_site_valley_in_2027  0.050195700000000003
+    z_13      limited_phase_1_gpus  0.074999999999999997
+    z_13      limited_power_mw_of_site_valley_in_2028  0.050195700000000003
     z_13      limited_phase_2_gpus  0.125
-    z_13      limited_power_mw_of_site_valley_in_2030  0.132033375
-    z_13      purchases_3  0.0630630630630631
-    z_13      purchases_7  0.0612244897959184
-    z_13      purchases_11  0.0630630630630631
-    z_13      purchases_15  0.0612244897959184
-    z_13      purchases_19  0.126126126126126
-    z_13      purchases_23  0.163265306122449
-    z_14      Obj       8969767.9392768
+    z_13      limited_power_mw_of_site_valley_in_2030  0.133014825
+    z_13      purchases_3  0.071111111111111111
+    z_13      purchases_7  0.061224489795918366
+    z_13      purchases_11  0.071111111111111111
+    z_13      purchases_15  0.061224489795918366
+    z_13      purchases_19  0.16
+    z_13      purchases_23  0.16326530612244899
+    z_14      Obj       4936625.7795520015
     z_14      one_option_0  1
-    z_14      products_used_0_17  1
+    z_14      products_used_0_16  1
     z_14      products_used_0_19  1
-    z_14      limited_phase_0_gpus  0.15
-    z_14      limited_power_mw_of_site_fjord_in_2027  0.11371008
-    z_14      limited_phase_1_gpus  0.075
-    z_14      limited_power_mw_of_site_fjord_in_2028  0.11371008
+    z_14      limited_phase_0_gpus  0.14999999999999999
+    z_14      limited_power_mw_of_site_fjord_in_2027  0.10882263333333335
+    z_14      limited_phase_1_gpus  0.074999999999999997
+    z_14      limited_power_mw_of_site_fjord_in_2028  0.10882263333333335
     z_14      limited_phase_2_gpus  0.125
-    z_14      limited_power_mw_of_site_fjord_in_2030  0.29592288
-    z_14      purchases_3  0.0720720720720721
-    z_14      purchases_7  0.0612244897959184
-    z_14      purchases_11  0.0720720720720721
-    z_14      purchases_15  0.0612244897959184
-    z_14      purchases_19  0.0720720720720721
-    z_14      purchases_23  0.163265306122449
-    z_15      Obj       12231376.4686848
+    z_14      limited_power_mw_of_site_fjord_in_2030  0.28767970000000004
+    z_14      purchases_3  0.066666666666666666
+    z_14      purchases_7  0.061224489795918366
+    z_14      purchases_11  0.066666666666666666
+    z_14      purchases_15  0.061224489795918366
+    z_14      purchases_19  0.13777777777777778
+    z_14      purchases_23  0.16326530612244899
+    z_15      Obj       8097825.7321720021
     z_15      one_option_0  1
-    z_15      products_used_0_17  1
+    z_15      products_used_0_16  1
     z_15      products_used_0_19  1
-    z_15      limited_phase_0_gpus  0.15
-    z_15      limited_power_mw_of_site_valley_in_2027  0.05233248
-    z_15      limited_phase_1_gpus  0.075
-    z_15      limited_power_mw_of_site_valley_in_2028  0.05233248
+    z_15      limited_phase_0_gpus  0.14999999999999999
+    z_15      limited_power_mw_of_site_valley_in_2027  0.05008314375000001
+    z_15      limited_phase_1_gpus  0.074999999999999997
+    z_15      limited_power_mw_of_site_valley_in_2028  0.05008314375000001
     z_15      limited_phase_2_gpus  0.125
-    z_15      limited_power_mw_of_site_valley_in_2030  0.13619178
-    z_15      purchases_3  0.0720720720720721
-    z_15      purchases_7  0.0612244897959184
-    z_15      purchases_11  0.0720720720720721
-    z_15      purchases_15  0.0612244897959184
-    z_15      purchases_19  0.0720720720720721
-    z_15      purchases_23  0.163265306122449
-    z_16      Obj       9667099.4326528
+    z_15      limited_power_mw_of_site_valley_in_2030  0.13239804375
+    z_15      purchases_3  0.066666666666666666
+    z_15      purchases_7  0.061224489795918366
+    z_15      purchases_11  0.066666666666666666
+    z_15      purchases_15  0.061224489795918366
+    z_15      purchases_19  0.13777777777777778
+    z_15      purchases_23  0.16326530612244899
+    z_16      Obj       4935735.4108800013
     z_16      one_option_0  1
-    z_16      products_used_0_17  1
-    z_16      products_used_0_20  1
-    z_16      limited_phase_0_gpus  0.15
-    z_16      limited_power_mw_of_site_fjord_in_2027  0.112085013333333
-    z_16      limited_phase_1_gpus  0.075
-    z_16      limited_power_mw_of_site_fjord_in_2028  0.112085013333333
+    z_16      products_used_0_16  1
+    z_16      products_used_0_19  1
+    z_16      limited_phase_0_gpus  0.14999999999999999
+    z_16      limited_power_mw_of_site_fjord_in_2027  0.1085194
+    z_16      limited_phase_1_gpus  0.074999999999999997
+    z_16      limited_power_mw_of_site_fjord_in_2028  0.1085194
     z_16      limited_phase_2_gpus  0.125
-    z_16      limited_power_mw_of_site_fjord_in_2030  0.294297813333333
-    z_16      purchases_7  0.0612244897959184
-    z_16      purchases_15  0.0612244897959184
-    z_16      purchases_23  0.163265306122449
-    z_17      Obj       12905238.6606208
+    z_16      limited_power_mw_of_site_fjord_in_2030  0.28688733333333333
+    z_16      purchases_3  0.06222222222222222
+    z_16      purchases_7  0.061224489795918366
+    z_16      purchases_11  0.06222222222222222
+    z_16      purchases_15  0.061224489795918366
+    z_16      purchases_19  0.12444444444444444
+    z_16      purchases_23  0.16326530612244899
+    z_17      Obj       8088208.918680002
     z_17      one_option_0  1
-    z_17      products_used_0_17  1
-    z_17      products_used_0_20  1
-    z_17      limited_phase_0_gpus  0.15
-    z_17      limited_power_mw_of_site_valley_in_2027  0.05158458
-    z_17      limited_phase_1_gpus  0.075
-    z_17      limited_power_mw_of_site_valley_in_2028  0.05158458
+    z_17      products_used_0_16  1
+    z_17      products_used_0_19  1
+    z_17      limited_phase_0_gpus  0.14999999999999999
+    z_17      limited_power_mw_of_site_valley_in_2027  0.049943587500000004
+    z_17      limited_phase_1_gpus  0.074999999999999997
+    z_17      limited_power_mw_of_site_valley_in_2028  0.049943587500000004
     z_17      limited_phase_2_gpus  0.125
-    z_17      limited_power_mw_of_site_valley_in_2030  0.13544388
-    z_17      purchases_7  0.0612244897959184
-    z_17      purchases_15  0.0612244897959184
-    z_17      purchases_23  0.163265306122449
-    z_18      Obj       18826620.2039296
-    z_18      one_option_1  1
-    z_18      products_used_1_17  1
-    z_18      products_used_1_19  1
-    z_18      limited_phase_0_gpus  0.2
-    z_18      limited_power_mw_of_site_fjord_in_2027  0.15015264
-    z_18      limited_phase_1_gpus  0.2
-    z_18      limited_power_mw_of_site_fjord_in_2028  0.306565013333333
-    z_18      limited_phase_2_gpus  0.25
-    z_18      limited_power_mw_of_site_fjord_in_2030  0.608747626666667
-    z_18      purchases_3  0.0720720720720721
-    z_18      purchases_7  0.0816326530612245
-    z_18      purchases_11  0.216216216216216
-    z_18      purchases_15  0.163265306122449
-    z_18      purchases_19  0.36036036036036
-    z_18      purchases_23  0.326530612244898
-    z_19      Obj       25650067.4813056
-    z_19      one_option_1  1
-    z_19      products_used_1_17  1
-    z_19      products_used_1_19  1
-    z_19      limited_phase_0_gpus  0.2
-    z_19      limited_power_mw_of_site_valley_in_2027  0.06910434
-    z_19      limited_phase_1_gpus  0.2
-    z_19      limited_power_mw_of_site_valley_in_2028  0.14108958
-    z_19      limited_phase_2_gpus  0.25
-    z_19      limited_power_mw_of_site_valley_in_2030  0.28016226
-    z_19      purchases_3  0.0720720720720721
-    z_19      purchases_7  0.0816326530612245
-    z_19      purchases_11  0.216216216216216
-    z_19      purchases_15  0.163265306122449
-    z_19      purchases_19  0.36036036036036
-    z_19      purchases_23  0.326530612244898
-    z_20      Obj       18907857.2614656
-    z_20      one_option_1  1
-    z_20      products_used_1_17  1
-    z_20      products_used_1_19  1
-    z_20      limited_phase_0_gpus  0.2
-    z_20      limited_power_mw_of_site_fjord_in_2027  0.15015264
-    z_20      limited_phase_1_gpus  0.2
-    z_20      limited_power_mw_of_site_fjord_in_2028  0.30750368
-    z_20      limited_phase_2_gpus  0.25
-    z_20      limited_power_mw_of_site_fjord_in_2030  0.60483456
-    z_20      purchases_3  0.0720720720720721
-    z_20      purchases_7  0.0816326530612245
-    z_20      purchases_11  0.216216216216216
-    z_20      purchases_15  0.163265306122449
-    z_20      purchases_19  0.288288288288288
-    z_20      purchases_23  0.326530612244898
-    z_21      Obj       25700003.4470016
-    z_21      one_option_1  1
-    z_21      products_used_1_17  1
-    z_21      products_used_1_19  1
-    z_21      limited_phase_0_gpus  0.2
-    z_21      limited_power_mw_of_site_valley_in_2027  0.06910434
-    z_21      limited_phase_1_gpus  0.2
-    z_21      limited_power_mw_of_site_valley_in_2028  0.14152158
-    z_21      limited_phase_2_gpus  0.25
-    z_21      limited_power_mw_of_site_valley_in_2030  0.27836136
-    z_21      purchases_3  0.0720720720720721
-    z_21      purchases_7  0.0816326530612245
-    z_21      purchases_11  0.216216216216216
-    z_21      purchases_15  0.163265306122449
-    z_21      purchases_19  0.288288288288288
-    z_21      purchases_23  0.326530612244898
-    z_22      Obj       19490518.7434496
+    z_17      limited_power_mw_of_site_valley_in_2030  0.13203337500000001
+    z_17      purchases_3  0.06222222222222222
+    z_17      purchases_7  0.061224489795918366
+    z_17      purchases_11  0.06222222222222222
+    z_17      purchases_15  0.061224489795918366
+    z_17      purchases_19  0.12444444444444444
+    z_17      purchases_23  0.16326530612244899
+    z_18      Obj       8969767.9392768014
+    z_18      one_option_0  1
+    z_18      products_used_0_17  1
+    z_18      products_used_0_19  1
+    z_18      limited_phase_0_gpus  0.14999999999999999
+    z_18      limited_power_mw_of_site_fjord_in_2027  0.11371008000000001
+    z_18      limited_phase_1_gpus  0.074999999999999997
+    z_18      limited_power_mw_of_site_fjord_in_2028  0.11371008000000001
+    z_18      limited_phase_2_gpus  0.125
+    z_18      limited_power_mw_of_site_fjord_in_2030  0.29592288000000005
+    z_18      purchases_3  0.071111111111111111
+    z_18      purchases_7  0.061224489795918366
+    z_18      purchases_11  0.071111111111111111
+    z_18      purchases_15  0.061224489795918366
+    z_18      purchases_19  0.071111111111111111
+    z_18      purchases_23  0.16326530612244899
+    z_19      Obj       12231376.468684802
+    z_19      one_option_0  1
+    z_19      products_used_0_17  1
+    z_19      products_used_0_19  1
+    z_19      limited_phase_0_gpus  0.14999999999999999
+    z_19      limited_power_mw_of_site_valley_in_2027  0.052332480000000008
+    z_19      limited_phase_1_gpus  0.074999999999999997
+    z_19      limited_power_mw_of_site_valley_in_2028  0.052332480000000008
+    z_19      limited_phase_2_gpus  0.125
+    z_19      limited_power_mw_of_site_valley_in_2030  0.13619178000000001
+    z_19      purchases_3  0.071111111111111111
+    z_19      purchases_7  0.061224489795918366
+    z_19      purchases_11  0.071111111111111111
+    z_19      purchases_15  0.061224489795918366
+    z_19      purchases_19  0.071111111111111111
+    z_19      purchases_23  0.16326530612244899
+    z_20      Obj       9667099.4326528013
+    z_20      one_option_0  1
+    z_20      products_used_0_17  1
+    z_20      products_used_0_20  1
+    z_20      limited_phase_0_gpus  0.14999999999999999
+    z_20      limited_power_mw_of_site_fjord_in_2027  0.11208501333333336
+    z_20      limited_phase_1_gpus  0.074999999999999997
+    z_20      limited_power_mw_of_site_fjord_in_2028  0.11208501333333336
+    z_20      limited_phase_2_gpus  0.125
+    z_20      limited_power_mw_of_site_fjord_in_2030  0.29429781333333338
+    z_20      purchases_7  0.061224489795918366
+    z_20      purchases_15  0.061224489795918366
+    z_20      purchases_23  0.16326530612244899
+    z_21      Obj       12905238.660620799
+    z_21      one_option_0  1
+    z_21      products_used_0_17  1
+    z_21      products_used_0_20  1
+    z_21      limited_phase_0_gpus  0.14999999999999999
+    z_21      limited_power_mw_of_site_valley_in_2027  0.051584580000000005
+    z_21      limited_phase_1_gpus  0.074999999999999997
+    z_21      limited_power_mw_of_site_valley_in_2028  0.051584580000000005
+    z_21      limited_phase_2_gpus  0.125
+    z_21      limited_power_mw_of_site_valley_in_2030  0.13544388000000002
+    z_21      purchases_7  0.061224489795918366
+    z_21      purchases_15  0.061224489795918366
+    z_21      purchases_23  0.16326530612244899
+    z_22      Obj       18826620.203929603
     z_22      one_option_1  1
     z_22      products_used_1_17  1
-    z_22      products_used_1_20  1
-    z_22      limited_phase_0_gpus  0.2
-    z_22      limited_power_mw_of_site_fjord_in_2027  0.151284906666667
-    z_22      limited_phase_1_gpus  0.2
-    z_22      limited_power_mw_of_site_fjord_in_2028  0.297055146666667
+    z_22      products_used_1_19  1
+    z_22      limited_phase_0_gpus  0.20000000000000001
+    z_22      limited_power_mw_of_site_fjord_in_2027  0.15015264000000003
+    z_22      limited_phase_1_gpus  0.20000000000000001
+    z_22      limited_power_mw_of_site_fjord_in_2028  0.30656501333333336
     z_22      limited_phase_2_gpus  0.25
-    z_22      limited_power_mw_of_site_fjord_in_2030  0.588595626666667
-    z_22      purchases_7  0.0816326530612245
-    z_22      purchases_15  0.163265306122449
-    z_22      purchases_23  0.326530612244898
-    z_23      Obj       26101747.3120256
+    z_22      limited_power_mw_of_site_fjord_in_2030  0.60874762666666671
+    z_22      purchases_3  0.071111111111111111
+    z_22      purchases_7  0.081632653061224483
+    z_22      purchases_11  0.21333333333333332
+    z_22      purchases_15  0.16326530612244897
+    z_22      purchases_19  0.35555555555555557
+    z_22      purchases_23  0.32653061224489793
+    z_23      Obj       25650067.481305607
     z_23      one_option_1  1
     z_23      products_used_1_17  1
-    z_23      products_used_1_20  1
-    z_23      limited_phase_0_gpus  0.2
-    z_23      limited_power_mw_of_site_valley_in_2027  0.06962544
-    z_23      limited_phase_1_gpus  0.2
-    z_23      limited_power_mw_of_site_valley_in_2028  0.13671288
+    z_23      products_used_1_19  1
+    z_23      limited_phase_0_gpus  0.20000000000000001
+    z_23      limited_power_mw_of_site_valley_in_2027  0.069104340000000014
+    z_23      limited_phase_1_gpus  0.20000000000000001
+    z_23      limited_power_mw_of_site_valley_in_2028  0.14108958000000002
     z_23      limited_phase_2_gpus  0.25
-    z_23      limited_power_mw_of_site_valley_in_2030  0.27088776
-    z_23      purchases_7  0.0816326530612245
-    z_23      purchases_15  0.163265306122449
-    z_23      purchases_23  0.326530612244898
-    z_24      Obj       18795047.2715776
+    z_23      limited_power_mw_of_site_valley_in_2030  0.28016226000000005
+    z_23      purchases_3  0.071111111111111111
+    z_23      purchases_7  0.081632653061224483
+    z_23      purchases_11  0.21333333333333332
+    z_23      purchases_15  0.16326530612244897
+    z_23      purchases_19  0.35555555555555557
+    z_23      purchases_23  0.32653061224489793
+    z_24      Obj       18844259.790745601
     z_24      one_option_1  1
     z_24      products_used_1_17  1
     z_24      products_used_1_19  1
-    z_24      limited_phase_0_gpus  0.2
-    z_24      limited_power_mw_of_site_fjord_in_2027  0.153282506666667
-    z_24      limited_phase_1_gpus  0.2
-    z_24      limited_power_mw_of_site_fjord_in_2028  0.304373813333333
+    z_24      limited_phase_0_gpus  0.20000000000000001
+    z_24      limited_power_mw_of_site_fjord_in_2027  0.15015264000000003
+    z_24      limited_phase_1_gpus  0.20000000000000001
+    z_24      limited_power_mw_of_site_fjord_in_2028  0.3072690133333334
     z_24      limited_phase_2_gpus  0.25
-    z_24      limited_power_mw_of_site_fjord_in_2030  0.606556426666667
-    z_24      purchases_3  0.108108108108108
-    z_24      purchases_7  0.0816326530612245
-    z_24      purchases_11  0.18018018018018
-    z_24      purchases_15  0.163265306122449
-    z_24      purchases_19  0.324324324324324
-    z_24      purchases_23  0.326530612244898
-    z_25      Obj       25596701.3158336
+    z_24      limited_power_mw_of_site_fjord_in_2030  0.60448256
+    z_24      purchases_3  0.071111111111111111
+    z_24      purchases_7  0.081632653061224483
+    z_24      purchases_11  0.21333333333333332
+    z_24      purchases_15  0.16326530612244897
+    z_24      purchases_19  0.28444444444444444
+    z_24      purchases_23  0.32653061224489793
+    z_25      Obj       25632408.613081604
     z_25      one_option_1  1
     z_25      products_used_1_17  1
     z_25      products_used_1_19  1
-    z_25      limited_phase_0_gpus  0.2
-    z_25      limited_power_mw_of_site_valley_in_2027  0.07054479
-    z_25      limited_phase_1_gpus  0.2
-    z_25      limited_power_mw_of_site_valley_in_2028  0.14008113
+    z_25      limited_phase_0_gpus  0.20000000000000001
+    z_25      limited_power_mw_of_site_valley_in_2027  0.069104340000000014
+    z_25      limited_phase_1_gpus  0.20000000000000001
+    z_25      limited_power_mw_of_site_valley_in_2028  0.14141358000000001
     z_25      limited_phase_2_gpus  0.25
-    z_25      limited_power_mw_of_site_valley_in_2030  0.27915381
-    z_25      purchases_3  0.108108108108108
-    z_25      purchases_7  0.0816326530612245
-    z_25      purchases_11  0.18018018018018
-    z_25      purchases_15  0.163265306122449
-    z_25      purchases_19  0.324324324324324
-    z_25      purchases_23  0.326530612244898
-    z_26      Obj       19194606.6131456
+    z_25      limited_power_mw_of_site_valley_in_2030  0.27819936000000001
+    z_25      purchases_3  0.071111111111111111
+    z_25      purchases_7  0.081632653061224483
+    z_25      purchases_11  0.21333333333333332
+    z_25      purchases_15  0.16326530612244897
+    z_25      purchases_19  0.28444444444444444
+    z_25      purchases_23  0.32653061224489793
+    z_26      Obj       19490518.743449599
     z_26      one_option_1  1
     z_26      products_used_1_17  1
-    z_26      products_used_1_19  1
-    z_26      limited_phase_0_gpus  0.4
-    z_26      limited_power_mw_of_site_fjord_in_2027  0.304373813333333
-    z_26      limited_phase_1_gpus  0.2
-    z_26      limited_power_mw_of_site_fjord_in_2028  0.304373813333333
+    z_26      products_used_1_20  1
+    z_26      limited_phase_0_gpus  0.20000000000000001
+    z_26      limited_power_mw_of_site_fjord_in_2027  0.15128490666666669
+    z_26      limited_phase_1_gpus  0.20000000000000001
+    z_26      limited_power_mw_of_site_fjord_in_2028  0.29705514666666671
     z_26      limited_phase_2_gpus  0.25
-    z_26      limited_power_mw_of_site_fjord_in_2030  0.606556426666667
-    z_26      purchases_3  0.18018018018018
-    z_26      purchases_7  0.163265306122449
-    z_26      purchases_11  0.18018018018018
-    z_26      purchases_15  0.163265306122449
-    z_26      purchases_19  0.324324324324324
-    z_26      purchases_23  0.326530612244898
-    z_27      Obj       26276013.0794816
+    z_26      limited_power_mw_of_site_fjord_in_2030  0.58859562666666676
+    z_26      purchases_7  0.081632653061224483
+    z_26      purchases_15  0.16326530612244897
+    z_26      purchases_23  0.32653061224489793
+    z_27      Obj       26101747.312025599
     z_27      one_option_1  1
     z_27      products_used_1_17  1
-    z_27      products_used_1_19  1
-    z_27      limited_phase_0_gpus  0.4
-    z_27      limited_power_mw_of_site_valley_in_2027  0.14008113
-    z_27      limited_phase_1_gpus  0.2
-    z_27      limited_power_mw_of_site_valley_in_2028  0.14008113
+    z_27      products_used_1_20  1
+    z_27      limited_phase_0_gpus  0.20000000000000001
+    z_27      limited_power_mw_of_site_valley_in_2027  0.069625440000000011
+    z_27      limited_phase_1_gpus  0.20000000000000001
+    z_27      limited_power_mw_of_site_valley_in_2028  0.13671288000000001
     z_27      limited_phase_2_gpus  0.25
-    z_27      limited_power_mw_of_site_valley_in_2030  0.27915381
-    z_27      purchases_3  0.18018018018018
-    z_27      purchases_7  0.163265306122449
-    z_27      purchases_11  0.18018018018018
-    z_27      purchases_15  0.163265306122449
-    z_27      purchases_19  0.324324324324324
-    z_27      purchases_23  0.326530612244898
-    z_28      Obj       18884115.8532096
+    z_27      limited_power_mw_of_site_valley_in_2030  0.27088776000000003
+    z_27      purchases_7  0.081632653061224483
+    z_27      purchases_15  0.16326530612244897
+    z_27      purchases_23  0.32653061224489793
+    z_28      Obj       18795047.271577604
     z_28      one_option_1  1
     z_28      products_used_1_17  1
     z_28      products_used_1_19  1
-    z_28      limited_phase_0_gpus  0.2
-    z_28      limited_power_mw_of_site_fjord_in_2027  0.153282506666667
-    z_28      limited_phase_1_gpus  0.2
-    z_28      limited_power_mw_of_site_fjord_in_2028  0.30640808
+    z_28      limited_phase_0_gpus  0.20000000000000001
+    z_28      limited_power_mw_of_site_fjord_in_2027  0.15328250666666668
+    z_28      limited_phase_1_gpus  0.20000000000000001
+    z_28      limited_power_mw_of_site_fjord_in_2028  0.30437381333333335
     z_28      limited_phase_2_gpus  0.25
-    z_28      limited_power_mw_of_site_fjord_in_2030  0.60373896
-    z_28      purchases_3  0.108108108108108
-    z_28      purchases_7  0.0816326530612245
-    z_28      purchases_11  0.198198198198198
-    z_28      purchases_15  0.163265306122449
-    z_28      purchases_19  0.27027027027027
-    z_28      purchases_23  0.326530612244898
-    z_29      Obj       25668262.9673856
+    z_28      limited_power_mw_of_site_fjord_in_2030  0.60655642666666676
+    z_28      purchases_3  0.10666666666666667
+    z_28      purchases_7  0.081632653061224483
+    z_28      purchases_11  0.17777777777777778
+    z_28      purchases_15  0.16326530612244897
+    z_28      purchases_19  0.32000000000000001
+    z_28      purchases_23  0.32653061224489793
+    z_29      Obj       25596701.315833602
     z_29      one_option_1  1
     z_29      products_used_1_17  1
     z_29      products_used_1_19  1
-    z_29      limited_phase_0_gpus  0.2
-    z_29      limited_power_mw_of_site_valley_in_2027  0.07054479
-    z_29      limited_phase_1_gpus  0.2
-    z_29      limited_power_mw_of_site_valley_in_2028  0.141017355
+    z_29      limited_phase_0_gpus  0.20000000000000001
+    z_29      limited_power_mw_of_site_valley_in_2027  0.07054479000000001
+    z_29      limited_phase_1_gpus  0.20000000000000001
+    z_29      limited_power_mw_of_site_valley_in_2028  0.14008113000000003
     z_29      limited_phase_2_gpus  0.25
-    z_29      limited_power_mw_of_site_valley_in_2030  0.277857135
-    z_29      purchases_3  0.108108108108108
-    z_29      purchases_7  0.0816326530612245
-    z_29      purchases_11  0.198198198198198
-    z_29      purchases_15  0.163265306122449
-    z_29      purchases_19  0.27027027027027
-    z_29      purchases_23  0.326530612244898
-    z_30      Obj       18882127.1176896
+    z_29      limited_power_mw_of_site_valley_in_2030  0.27915381000000006
+    z_29      purchases_3  0.10666666666666667
+    z_29      purchases_7  0.081632653061224483
+    z_29      purchases_11  0.17777777777777778
+    z_29      purchases_15  0.16326530612244897
+    z_29      purchases_19  0.32000000000000001
+    z_29      purchases_23  0.32653061224489793
+    z_30      Obj       19194606.613145601
     z_30      one_option_1  1
     z_30      products_used_1_17  1
     z_30      products_used_1_19  1
-    z_30      limited_phase_0_gpus  0.2
-    z_30      limited_power_mw_of_site_fjord_in_2027  0.15367374
-    z_30      limited_phase_1_gpus  0.2
-    z_30      limited_power_mw_of_site_fjord_in_2028  0.30640808
+    z_30      limited_phase_0_gpus  0.40000000000000002
+    z_30      limited_power_mw_of_site_fjord_in_2027  0.30437381333333335
+    z_30      limited_phase_1_gpus  0.20000000000000001
+    z_30      limited_power_mw_of_site_fjord_in_2028  0.30437381333333335
     z_30      limited_phase_2_gpus  0.25
-    z_30      limited_power_mw_of_site_fjord_in_2030  0.60373896
-    z_30      purchases_3  0.112612612612613
-    z_30      purchases_7  0.0816326530612245
-    z_30      purchases_11  0.198198198198198
-    z_30      purchases_15  0.163265306122449
-    z_30      purchases_19  0.27027027027027
-    z_30      purchases_23  0.326530612244898
-    z_31      Obj       25666998.6181656
+    z_30      limited_power_mw_of_site_fjord_in_2030  0.60655642666666676
+    z_30      purchases_3  0.17777777777777778
+    z_30      purchases_7  0.16326530612244897
+    z_30      purchases_11  0.17777777777777778
+    z_30      purchases_15  0.16326530612244897
+    z_30      purchases_19  0.32000000000000001
+    z_30      purchases_23  0.32653061224489793
+    z_31      Obj       26276013.079481598
     z_31      one_option_1  1
     z_31      products_used_1_17  1
     z_31      products_used_1_19  1
-    z_31      limited_phase_0_gpus  0.2
-    z_31      limited_power_mw_of_site_valley_in_2027  0.07072484625
-    z_31      limited_phase_1_gpus  0.2
-    z_31      limited_power_mw_of_site_valley_in_2028  0.141017355
+    z_31      limited_phase_0_gpus  0.40000000000000002
+    z_31      limited_power_mw_of_site_valley_in_2027  0.14008113000000003
+    z_31      limited_phase_1_gpus  0.20000000000000001
+    z_31      limited_power_mw_of_site_valley_in_2028  0.14008113000000003
     z_31      limited_phase_2_gpus  0.25
-    z_31      limited_power_mw_of_site_valley_in_2030  0.277857135
-    z_31      purchases_3  0.112612612612613
-    z_31      purchases_7  0.0816326530612245
-    z_31      purchases_11  0.198198198198198
-    z_31      purchases_15  0.163265306122449
-    z_31      purchases_19  0.27027027027027
-    z_31      purchases_23  0.326530612244898
-    z_32      Obj       18880138.3821696
+    z_31      limited_power_mw_of_site_valley_in_2030  0.27915381000000006
+    z_31      purchases_3  0.17777777777777778
+    z_31      purchases_7  0.16326530612244897
+    z_31      purchases_11  0.17777777777777778
+    z_31      purchases_15  0.16326530612244897
+    z_31      purchases_19  0.32000000000000001
+    z_31      purchases_23  0.32653061224489793
+    z_32      Obj       18818560.501465607
     z_32      one_option_1  1
     z_32      products_used_1_17  1
     z_32      products_used_1_19  1
-    z_32      limited_phase_0_gpus  0.2
-    z_32      limited_power_mw_of_site_fjord_in_2027  0.154064973333333
-    z_32      limited_phase_1_gpus  0.2
-    z_32      limited_power_mw_of_site_fjord_in_2028  0.30640808
+    z_32      limited_phase_0_gpus  0.20000000000000001
+    z_32      limited_power_mw_of_site_fjord_in_2027  0.15328250666666668
+    z_32      limited_phase_1_gpus  0.20000000000000001
+    z_32      limited_power_mw_of_site_fjord_in_2028  0.30589951333333337
     z_32      limited_phase_2_gpus  0.25
-    z_32      limited_power_mw_of_site_fjord_in_2030  0.60373896
-    z_32      purchases_3  0.117117117117117
-    z_32      purchases_7  0.0816326530612245
-    z_32      purchases_11  0.198198198198198
-    z_32      purchases_15  0.163265306122449
-    z_32      purchases_19  0.27027027027027
-    z_32      purchases_23  0.326530612244898
-    z_33      Obj       25665734.2689456
+    z_32      limited_power_mw_of_site_fjord_in_2030  0.60311306000000009
+    z_32      purchases_3  0.10666666666666667
+    z_32      purchases_7  0.081632653061224483
+    z_32      purchases_11  0.19111111111111112
+    z_32      purchases_15  0.16326530612244897
+    z_32      purchases_19  0.26222222222222225
+    z_32      purchases_23  0.32653061224489793
+    z_33      Obj       25595261.712001603
     z_33      one_option_1  1
     z_33      products_used_1_17  1
     z_33      products_used_1_19  1
-    z_33      limited_phase_0_gpus  0.2
-    z_33      limited_power_mw_of_site_valley_in_2027  0.0709049025
-    z_33      limited_phase_1_gpus  0.2
-    z_33      limited_power_mw_of_site_valley_in_2028  0.141017355
+    z_33      limited_phase_0_gpus  0.20000000000000001
+    z_33      limited_power_mw_of_site_valley_in_2027  0.07054479000000001
+    z_33      limited_phase_1_gpus  0.20000000000000001
+    z_33      limited_power_mw_of_site_valley_in_2028  0.14078329875000001
     z_33      limited_phase_2_gpus  0.25
-    z_33      limited_power_mw_of_site_valley_in_2030  0.277857135
-    z_33      purchases_3  0.117117117117117
-    z_33      purchases_7  0.0816326530612245
-    z_33      purchases_11  0.198198198198198
-    z_33      purchases_15  0.163265306122449
-    z_33      purchases_19  0.27027027027027
-    z_33      purchases_23  0.326530612244898
-    z_34      Obj       18878149.6466496
+    z_33      limited_power_mw_of_site_valley_in_2030  0.27756907875000003
+    z_33      purchases_3  0.10666666666666667
+    z_33      purchases_7  0.081632653061224483
+    z_33      purchases_11  0.19111111111111112
+    z_33      purchases_15  0.16326530612244897
+    z_33      purchases_19  0.26222222222222225
+    z_33      purchases_23  0.32653061224489793
+    z_34      Obj       18816571.765945606
     z_34      one_option_1  1
     z_34      products_used_1_17  1
     z_34      products_used_1_19  1
-    z_34      limited_phase_0_gpus  0.2
-    z_34      limited_power_mw_of_site_fjord_in_2027  0.154456206666667
-    z_34      limited_phase_1_gpus  0.2
-    z_34      limited_power_mw_of_site_fjord_in_2028  0.30640808
+    z_34      limited_phase_0_gpus  0.20000000000000001
+    z_34      limited_power_mw_of_site_fjord_in_2027  0.15367374
+    z_34      limited_phase_1_gpus  0.20000000000000001
+    z_34      limited_power_mw_of_site_fjord_in_2028  0.30589951333333337
     z_34      limited_phase_2_gpus  0.25
-    z_34      limited_power_mw_of_site_fjord_in_2030  0.60373896
-    z_34      purchases_3  0.121621621621622
-    z_34      purchases_7  0.0816326530612245
-    z_34      purchases_11  0.198198198198198
-    z_34      purchases_15  0.163265306122449
-    z_34      purchases_19  0.27027027027027
-    z_34      purchases_23  0.326530612244898
-    z_35      Obj       25664469.9197256
+    z_34      limited_power_mw_of_site_fjord_in_2030  0.60311306000000009
+    z_34      purchases_3  0.1111111111111111
+    z_34      purchases_7  0.081632653061224483
+    z_34      purchases_11  0.19111111111111112
+    z_34      purchases_15  0.16326530612244897
+    z_34      purchases_19  0.26222222222222225
+    z_34      purchases_23  0.32653061224489793
+    z_35      Obj       25593997.362781607
     z_35      one_option_1  1
     z_35      products_used_1_17  1
     z_35      products_used_1_19  1
-    z_35      limited_phase_0_gpus  0.2
-    z_35      limited_power_mw_of_site_valley_in_2027  0.07108495875
-    z_35      limited_phase_1_gpus  0.2
-    z_35      limited_power_mw_of_site_valley_in_2028  0.141017355
+    z_35      limited_phase_0_gpus  0.20000000000000001
+    z_35      limited_power_mw_of_site_valley_in_2027  0.070724846250000001
+    z_35      limited_phase_1_gpus  0.20000000000000001
+    z_35      limited_power_mw_of_site_valley_in_2028  0.14078329875000001
     z_35      limited_phase_2_gpus  0.25
-    z_35      limited_power_mw_of_site_valley_in_2030  0.277857135
-    z_35      purchases_3  0.121621621621622
-    z_35      purchases_7  0.0816326530612245
-    z_35      purchases_11  0.198198198198198
-    z_35      purchases_15  0.163265306122449
-    z_35      purchases_19  0.27027027027027
-    z_35      purchases_23  0.326530612244898
-    z_36      Obj       18876160.9111296
+    z_35      limited_power_mw_of_site_valley_in_2030  0.27756907875000003
+    z_35      purchases_3  0.1111111111111111
+    z_35      purchases_7  0.081632653061224483
+    z_35      purchases_11  0.19111111111111112
+    z_35      purchases_15  0.16326530612244897
+    z_35      purchases_19  0.26222222222222225
+    z_35      purchases_23  0.32653061224489793
+    z_36      Obj       18814583.030425601
     z_36      one_option_1  1
     z_36      products_used_1_17  1
     z_36      products_used_1_19  1
-    z_36      limited_phase_0_gpus  0.2
-    z_36      limited_power_mw_of_site_fjord_in_2027  0.15484744
-    z_36      limited_phase_1_gpus  0.2
-    z_36      limited_power_mw_of_site_fjord_in_2028  0.30640808
+    z_36      limited_phase_0_gpus  0.20000000000000001
+    z_36      limited_power_mw_of_site_fjord_in_2027  0.15406497333333335
+    z_36      limited_phase_1_gpus  0.20000000000000001
+    z_36      limited_power_mw_of_site_fjord_in_2028  0.30589951333333337
     z_36      limited_phase_2_gpus  0.25
-    z_36      limited_power_mw_of_site_fjord_in_2030  0.60373896
-    z_36      purchases_3  0.126126126126126
-    z_36      purchases_7  0.0816326530612245
-    z_36      purchases_11  0.198198198198198
-    z_36      purchases_15  0.163265306122449
-    z_36      purchases_19  0.27027027027027
-    z_36      purchases_23  0.326530612244898
-    z_37      Obj       25663205.5705056
+    z_36      limited_power_mw_of_site_fjord_in_2030  0.60311306000000009
+    z_36      purchases_3  0.11555555555555555
+    z_36      purchases_7  0.081632653061224483
+    z_36      purchases_11  0.19111111111111112
+    z_36      purchases_15  0.16326530612244897
+    z_36      purchases_19  0.26222222222222225
+    z_36      purchases_23  0.32653061224489793
+    z_37      Obj       25592733.013561603
     z_37      one_option_1  1
     z_37      products_used_1_17  1
     z_37      products_used_1_19  1
-    z_37      limited_phase_0_gpus  0.2
-    z_37      limited_power_mw_of_site_valley_in_2027  0.071265015
-    z_37      limited_phase_1_gpus  0.2
-    z_37      limited_power_mw_of_site_valley_in_2028  0.141017355
+    z_37      limited_phase_0_gpus  0.20000000000000001
+    z_37      limited_power_mw_of_site_valley_in_2027  0.070904902500000005
+    z_37      limited_phase_1_gpus  0.20000000000000001
+    z_37      limited_power_mw_of_site_valley_in_2028  0.14078329875000001
     z_37      limited_phase_2_gpus  0.25
-    z_37      limited_power_mw_of_site_valley_in_2030  0.277857135
-    z_37      purchases_3  0.126126126126126
-    z_37      purchases_7  0.0816326530612245
-    z_37      purchases_11  0.198198198198198
-    z_37      purchases_15  0.163265306122449
-    z_37      purchases_19  0.27027027027027
-    z_37      purchases_23  0.326530612244898
-    z_38      Obj       19276213.6158976
+    z_37      limited_power_mw_of_site_valley_in_2030  0.27756907875000003
+    z_37      purchases_3  0.11555555555555555
+    z_37      purchases_7  0.081632653061224483
+    z_37      purchases_11  0.19111111111111112
+    z_37      purchases_15  0.16326530612244897
+    z_37      purchases_19  0.26222222222222225
+    z_37      purchases_23  0.32653061224489793
+    z_38      Obj       18812594.294905603
     z_38      one_option_1  1
     z_38      products_used_1_17  1
     z_38      products_used_1_19  1
-    z_38      limited_phase_0_gpus  0.4
-    z_38      limited_power_mw_of_site_fjord_in_2027  0.30640808
-    z_38      limited_phase_1_gpus  0.2
-    z_38      limited_power_mw_of_site_fjord_in_2028  0.30640808
+    z_38      limited_phase_0_gpus  0.20000000000000001
+    z_38      limited_power_mw_of_site_fjord_in_2027  0.15445620666666668
+    z_38      limited_phase_1_gpus  0.20000000000000001
+    z_38      limited_power_mw_of_site_fjord_in_2028  0.30589951333333337
     z_38      limited_phase_2_gpus  0.25
-    z_38      limited_power_mw_of_site_fjord_in_2030  0.60373896
-    z_38      purchases_3  0.198198198198198
-    z_38      purchases_7  0.163265306122449
-    z_38      purchases_11  0.198198198198198
-    z_38      purchases_15  0.163265306122449
-    z_38      purchases_19  0.27027027027027
-    z_38      purchases_23  0.326530612244898
-    z_39      Obj       26343879.6893536
+    z_38      limited_power_mw_of_site_fjord_in_2030  0.60311306000000009
+    z_38      purchases_3  0.12
+    z_38      purchases_7  0.081632653061224483
+    z_38      purchases_11  0.19111111111111112
+    z_38      purchases_15  0.16326530612244897
+    z_38      purchases_19  0.26222222222222225
+    z_38      purchases_23  0.32653061224489793
+    z_39      Obj       25591468.664341602
     z_39      one_option_1  1
     z_39      products_used_1_17  1
     z_39      products_used_1_19  1
-    z_39      limited_phase_0_gpus  0.4
-    z_39      limited_power_mw_of_site_valley_in_2027  0.141017355
-    z_39      limited_phase_1_gpus  0.2
-    z_39      limited_power_mw_of_site_valley_in_2028  0.141017355
+    z_39      limited_phase_0_gpus  0.20000000000000001
+    z_39      limited_power_mw_of_site_valley_in_2027  0.07108495875000001
+    z_39      limited_phase_1_gpus  0.20000000000000001
+    z_39      limited_power_mw_of_site_valley_in_2028  0.14078329875000001
     z_39      limited_phase_2_gpus  0.25
-    z_39      limited_power_mw_of_site_valley_in_2030  0.277857135
-    z_39      purchases_3  0.198198198198198
-    z_39      purchases_7  0.163265306122449
-    z_39      purchases_11  0.198198198198198
-    z_39      purchases_15  0.163265306122449
-    z_39      purchases_19  0.27027027027027
-    z_39      purchases_23  0.326530612244898
-    z_40      Obj       22949842.4503296
+    z_39      limited_power_mw_of_site_valley_in_2030  0.27756907875000003
+    z_39      purchases_3  0.12
+    z_39      purchases_7  0.081632653061224483
+    z_39      purchases_11  0.19111111111111112
+    z_39      purchases_15  0.16326530612244897
+    z_39      purchases_19  0.26222222222222225
+    z_39      purchases_23  0.32653061224489793
+    z_40      Obj       19212523.658873603
     z_40      one_option_1  1
     z_40      products_used_1_17  1
-    z_40      products_used_1_20  1
-    z_40      limited_phase_0_gpus  0.2
-    z_40      limited_power_mw_of_site_fjord_in_2027  0.150844906666667
-    z_40      limited_phase_1_gpus  0.2
-    z_40      limited_power_mw_of_site_fjord_in_2028  0.300311146666667
+    z_40      products_used_1_19  1
+    z_40      limited_phase_0_gpus  0.40000000000000002
+    z_40      limited_power_mw_of_site_fjord_in_2027  0.30589951333333337
+    z_40      limited_phase_1_gpus  0.20000000000000001
+    z_40      limited_power_mw_of_site_fjord_in_2028  0.30589951333333337
     z_40      limited_phase_2_gpus  0.25
-    z_40      limited_power_mw_of_site_fjord_in_2030  0.60437696
-    z_40      purchases_7  0.0816326530612245
-    z_40      purchases_15  0.163265306122449
-    z_40      purchases_23  0.326530612244898
-    z_41      Obj       29712568.9117056
+    z_40      limited_power_mw_of_site_fjord_in_2030  0.60311306000000009
+    z_40      purchases_3  0.19111111111111112
+    z_40      purchases_7  0.16326530612244897
+    z_40      purchases_11  0.19111111111111112
+    z_40      purchases_15  0.16326530612244897
+    z_40      purchases_19  0.26222222222222225
+    z_40      purchases_23  0.32653061224489793
+    z_41      Obj       26271802.1943896
     z_41      one_option_1  1
     z_41      products_used_1_17  1
-    z_41      products_used_1_20  1
-    z_41      limited_phase_0_gpus  0.2
-    z_41      limited_power_mw_of_site_valley_in_2027  0.06942294
-    z_41      limited_phase_1_gpus  0.2
-    z_41      limited_power_mw_of_site_valley_in_2028  0.13821138
+    z_41      products_used_1_19  1
+    z_41      limited_phase_0_gpus  0.40000000000000002
+    z_41      limited_power_mw_of_site_valley_in_2027  0.14078329875000001
+    z_41      limited_phase_1_gpus  0.20000000000000001
+    z_41      limited_power_mw_of_site_valley_in_2028  0.14078329875000001
     z_41      limited_phase_2_gpus  0.25
-    z_41      limited_power_mw_of_site_valley_in_2030  0.27815076
-    z_41      purchases_7  0.0816326530612245
-    z_41      purchases_15  0.163265306122449
-    z_41      purchases_23  0.326530612244898
-    z_42      Obj       22606250.9866496
+    z_41      limited_power_mw_of_site_valley_in_2030  0.27756907875000003
+    z_41      purchases_3  0.19111111111111112
+    z_41      purchases_7  0.16326530612244897
+    z_41      purchases_11  0.19111111111111112
+    z_41      purchases_15  0.16326530612244897
+    z_41      purchases_19  0.26222222222222225
+    z_41      purchases_23  0.32653061224489793
+    z_42      Obj       22949842.450329602
     z_42      one_option_1  1
     z_42      products_used_1_17  1
     z_42      products_used_1_20  1
-    z_42      limited_phase_0_gpus  0.2
-    z_42      limited_power_mw_of_site_fjord_in_2027  0.150932906666667
-    z_42      limited_phase_1_gpus  0.2
-    z_42      limited_power_mw_of_site_fjord_in_2028  0.299651146666667
+    z_42      limited_phase_0_gpus  0.20000000000000001
+    z_42      limited_power_mw_of_site_fjord_in_2027  0.15084490666666669
+    z_42      limited_phase_1_gpus  0.20000000000000001
+    z_42      limited_power_mw_of_site_fjord_in_2028  0.3003111466666667
     z_42      limited_phase_2_gpus  0.25
-    z_42      limited_power_mw_of_site_fjord_in_2030  0.603115626666667
-    z_42      purchases_7  0.0816326530612245
-    z_42      purchases_15  0.163265306122449
-    z_42      purchases_23  0.326530612244898
-    z_43      Obj       29355486.3472256
+    z_42      limited_power_mw_of_site_fjord_in_2030  0.60437696000000007
+    z_42      purchases_7  0.081632653061224483
+    z_42      purchases_15  0.16326530612244897
+    z_42      purchases_23  0.32653061224489793
+    z_43      Obj       29712568.911705606
     z_43      one_option_1  1
     z_43      products_used_1_17  1
     z_43      products_used_1_20  1
-    z_43      limited_phase_0_gpus  0.2
-    z_43      limited_power_mw_of_site_valley_in_2027  0.06946344
-    z_43      limited_phase_1_gpus  0.2
-    z_43      limited_power_mw_of_site_valley_in_2028  0.13790763
+    z_43      limited_phase_0_gpus  0.20000000000000001
+    z_43      limited_power_mw_of_site_valley_in_2027  0.069422940000000002
+    z_43      limited_phase_1_gpus  0.20000000000000001
+    z_43      limited_power_mw_of_site_valley_in_2028  0.13821138000000002
     z_43      limited_phase_2_gpus  0.25
-    z_43      limited_power_mw_of_site_valley_in_2030  0.27757026
-    z_43      purchases_7  0.0816326530612245
-    z_43      purchases_15  0.163265306122449
-    z_43      purchases_23  0.326530612244898
-    z_44      Obj       8846338.1813248
-    z_44      one_option_2  1
-    z_44      products_used_2_17  1
-    z_44      products_used_2_19  1
-    z_44      limited_phase_1_gpus  0.1
-    z_44      limited_power_mw_of_site_fjord_in_2028  0.15015264
-    z_44      limited_phase_2_gpus  0.125
-    z_44      limited_power_mw_of_site_fjord_in_2030  0.29592288
-    z_44      purchases_11  0.0720720720720721
-    z_44      purchases_15  0.0816326530612245
-    z_44      purchases_19  0.0720720720720721
-    z_44      purchases_23  0.163265306122449
-    z_45      Obj       12032357.4416128
-    z_45      one_option_2  1
-    z_45      products_used_2_17  1
-    z_45      products_used_2_19  1
-    z_45      limited_phase_1_gpus  0.1
-    z_45      limited_power_mw_of_site_valley_in_2028  0.06910434
-    z_45      limited_phase_2_gpus  0.125
-    z_45      limited_power_mw_of_site_valley_in_2030  0.13619178
-    z_45      purchases_11  0.0720720720720721
-    z_45      purchases_15  0.0816326530612245
-    z_45      purchases_19  0.0720720720720721
-    z_45      purchases_23  0.163265306122449
-    z_46      Obj       9545377.9447808
+    z_43      limited_power_mw_of_site_valley_in_2030  0.27815076000000005
+    z_43      purchases_7  0.081632653061224483
+    z_43      purchases_15  0.16326530612244897
+    z_43      purchases_23  0.32653061224489793
+    z_44      Obj       22606250.986649599
+    z_44      one_option_1  1
+    z_44      products_used_1_17  1
+    z_44      products_used_1_20  1
+    z_44      limited_phase_0_gpus  0.20000000000000001
+    z_44      limited_power_mw_of_site_fjord_in_2027  0.1509329066666667
+    z_44      limited_phase_1_gpus  0.20000000000000001
+    z_44      limited_power_mw_of_site_fjord_in_2028  0.2996511466666667
+    z_44      limited_phase_2_gpus  0.25
+    z_44      limited_power_mw_of_site_fjord_in_2030  0.60311562666666674
+    z_44      purchases_7  0.081632653061224483
+    z_44      purchases_15  0.16326530612244897
+    z_44      purchases_23  0.32653061224489793
+    z_45      Obj       29355486.347225603
+    z_45      one_option_1  1
+    z_45      products_used_1_17  1
+    z_45      products_used_1_20  1
+    z_45      limited_phase_0_gpus  0.20000000000000001
+    z_45      limited_power_mw_of_site_valley_in_2027  0.069463440000000015
+    z_45      limited_phase_1_gpus  0.20000000000000001
+    z_45      limited_power_mw_of_site_valley_in_2028  0.13790763
+    z_45      limited_phase_2_gpus  0.25
+    z_45      limited_power_mw_of_site_valley_in_2030  0.27757026000000001
+    z_45      purchases_7  0.081632653061224483
+    z_45      purchases_15  0.16326530612244897
+    z_45      purchases_23  0.32653061224489793
+    z_46      Obj       8846338.1813248005
     z_46      one_option_2  1
     z_46      products_used_2_17  1
-    z_46      products_used_2_20  1
-    z_46      limited_phase_1_gpus  0.1
-    z_46      limited_power_mw_of_site_fjord_in_2028  0.148527573333333
+    z_46      products_used_2_19  1
+    z_46      limited_phase_1_gpus  0.10000000000000001
+    z_46      limited_power_mw_of_site_fjord_in_2028  0.15015264000000003
     z_46      limited_phase_2_gpus  0.125
-    z_46      limited_power_mw_of_site_fjord_in_2030  0.294297813333333
-    z_46      purchases_15  0.0816326530612245
-    z_46      purchases_23  0.163265306122449
-    z_47      Obj       12710936.7884288
+    z_46      limited_power_mw_of_site_fjord_in_2030  0.29592288000000005
+    z_46      purchases_11  0.071111111111111111
+    z_46      purchases_15  0.081632653061224483
+    z_46      purchases_19  0.071111111111111111
+    z_46      purchases_23  0.16326530612244897
+    z_47      Obj       12032357.441612802
     z_47      one_option_2  1
     z_47      products_used_2_17  1
-    z_47      products_used_2_20  1
-    z_47      limited_phase_1_gpus  0.1
-    z_47      limited_power_mw_of_site_valley_in_2028  0.06835644
+    z_47      products_used_2_19  1
+    z_47      limited_phase_1_gpus  0.10000000000000001
+    z_47      limited_power_mw_of_site_valley_in_2028  0.069104340000000014
     z_47      limited_phase_2_gpus  0.125
-    z_47      limited_power_mw_of_site_valley_in_2030  0.13544388
-    z_47      purchases_15  0.0816326530612245
-    z_47      purchases_23  0.163265306122449
-    z_48      Obj       6682366.785024
-    z_48      one_option_3  1
-    z_48      products_used_3_16  1
-    z_48      products_used_3_19  1
-    z_48      limited_phase_2_gpus  0.1875
-    z_48      limited_power_mw_of_site_fjord_in_2030  0.4291474
-    z_48      purchases_19  0.171171171171171
-    z_48      purchases_23  0.244897959183673
-    z_49      Obj       10496379.190464
-    z_49      one_option_3  1
-    z_49      products_used_3_16  1
-    z_49      products_used_3_19  1
-    z_49      limited_phase_2_gpus  0.1875
-    z_49      limited_power_mw_of_site_valley_in_2030  0.1975053375
-    z_49      purchases_19  0.171171171171171
-    z_49      purchases_23  0.244897959183673
-    z_50      Obj       8350700.506112
+    z_47      limited_power_mw_of_site_valley_in_2030  0.13619178000000001
+    z_47      purchases_11  0.071111111111111111
+    z_47      purchases_15  0.081632653061224483
+    z_47      purchases_19  0.071111111111111111
+    z_47      purchases_23  0.16326530612244897
+    z_48      Obj       9545377.9447808005
+    z_48      one_option_2  1
+    z_48      products_used_2_17  1
+    z_48      products_used_2_20  1
+    z_48      limited_phase_1_gpus  0.10000000000000001
+    z_48      limited_power_mw_of_site_fjord_in_2028  0.14852757333333336
+    z_48      limited_phase_2_gpus  0.125
+    z_48      limited_power_mw_of_site_fjord_in_2030  0.29429781333333338
+    z_48      purchases_15  0.081632653061224483
+    z_48      purchases_23  0.16326530612244897
+    z_49      Obj       12710936.7884288
+    z_49      one_option_2  1
+    z_49      products_used_2_17  1
+    z_49      products_used_2_20  1
+    z_49      limited_phase_1_gpus  0.10000000000000001
+    z_49      limited_power_mw_of_site_valley_in_2028  0.068356440000000004
+    z_49      limited_phase_2_gpus  0.125
+    z_49      limited_power_mw_of_site_valley_in_2030  0.13544388000000002
+    z_49      purchases_15  0.081632653061224483
+    z_49      purchases_23  0.16326530612244897
+    z_50      Obj       6682366.7850240003
     z_50      one_option_3  1
     z_50      products_used_3_16  1
-    z_50      products_used_3_20  1
+    z_50      products_used_3_19  1
     z_50      limited_phase_2_gpus  0.1875
-    z_50      limited_power_mw_of_site_fjord_in_2030  0.425287866666667
-    z_50      purchases_23  0.244897959183673
-    z_51      Obj       12130411.624832
+    z_50      limited_power_mw_of_site_fjord_in_2030  0.42914740000000001
+    z_50      purchases_19  0.16888888888888889
+    z_50      purchases_23  0.24489795918367346
+    z_51      Obj       10496379.190463999
     z_51      one_option_3  1
     z_51      products_used_3_16  1
-    z_51      products_used_3_20  1
+    z_51      products_used_3_19  1
     z_51      limited_phase_2_gpus  0.1875
-    z_51      limited_power_mw_of_site_valley_in_2030  0.195729075
-    z_51      purchases_23  0.244897959183673
-    z_52      Obj       13611747.4230272
+    z_51      limited_power_mw_of_site_valley_in_2030  0.19750533750000002
+    z_51      purchases_19  0.16888888888888889
+    z_51      purchases_23  0.24489795918367346
+    z_52      Obj       8350700.506112
     z_52      one_option_3  1
-    z_52      products_used_3_17  1
+    z_52      products_used_3_16  1
     z_52      products_used_3_20  1
     z_52      limited_phase_2_gpus  0.1875
-    z_52      limited_power_mw_of_site_fjord_in_2030  0.442825386666667
-    z_52      purchases_23  0.244897959183673
-    z_53      Obj       17547321.8158592
+    z_52      limited_power_mw_of_site_fjord_in_2030  0.42528786666666668
+    z_52      purchases_23  0.24489795918367346
+    z_53      Obj       12130411.624832001
     z_53      one_option_3  1
-    z_53      products_used_3_17  1
+    z_53      products_used_3_16  1
     z_53      products_used_3_20  1
     z_53      limited_phase_2_gpus  0.1875
-    z_53      limited_power_mw_of_site_valley_in_2030  0.20380032
-    z_53      purchases_23  0.244897959183673
-    z_54      Obj       12668247.8779392
+    z_53      limited_power_mw_of_site_valley_in_2030  0.195729075
+    z_53      purchases_23  0.24489795918367346
+    z_54      Obj       13611747.423027201
     z_54      one_option_3  1
     z_54      products_used_3_17  1
-    z_54      products_used_3_19  1
+    z_54      products_used_3_20  1
     z_54      limited_phase_2_gpus  0.1875
-    z_54      limited_power_mw_of_site_fjord_in_2030  0.45053492
-    z_54      purchases_19  0.171171171171171
-    z_54      purchases_23  0.244897959183673
-    z_55      Obj       16672340.1174912
+    z_54      limited_power_mw_of_site_fjord_in_2030  0.44282538666666676
+    z_54      purchases_23  0.24489795918367346
+    z_55      Obj       17547321.815859199
     z_55      one_option_3  1
     z_55      products_used_3_17  1
-    z_55      products_used_3_19  1
+    z_55      products_used_3_20  1
     z_55      limited_phase_2_gpus  0.1875
-    z_55      limited_power_mw_of_site_valley_in_2030  0.2073484575
-    z_55      purchases_19  0.171171171171171
-    z_55      purchases_23  0.244897959183673
-    v_3_0     bracket_to_3_0  -0.27027027027027
-    v_3_1     bracket_from_3_1  0.27027027027027
-    v_3_1     bracket_to_3_1  -0.540540540540541
-    v_3_2     bracket_from_3_2  0.540540540540541
+    z_55      limited_power_mw_of_site_valley_in_2030  0.20380032000000003
+    z_55      purchases_23  0.24489795918367346
+    z_56      Obj       12668247.877939202
+    z_56      one_option_3  1
+    z_56      products_used_3_17  1
+    z_56      products_used_3_19  1
+    z_56      limited_phase_2_gpus  0.1875
+    z_56      limited_power_mw_of_site_fjord_in_2030  0.45053492000000012
+    z_56      purchases_19  0.16888888888888889
+    z_56      purchases_23  0.24489795918367346
+    z_57      Obj       16672340.117491201
+    z_57      one_option_3  1
+    z_57      products_used_3_17  1
+    z_57      products_used_3_19  1
+    z_57      limited_phase_2_gpus  0.1875
+    z_57      limited_power_mw_of_site_valley_in_2030  0.20734845750000003
+    z_57      purchases_19  0.16888888888888889
+    z_57      purchases_23  0.24489795918367346
+    v_3_0     bracket_to_3_0  -0.26666666666666666
+    v_3_1     bracket_from_3_1  0.26666666666666666
+    v_3_1     bracket_to_3_1  -0.53333333333333333
+    v_3_2     bracket_from_3_2  0.53333333333333333
     v_3_2     bracket_to_3_2  -1
-    v_7_0     bracket_to_7_0  -0.326530612244898
-    v_7_1     Obj       2457600.00000001
-    v_7_1     bracket_from_7_1  0.326530612244898
-    v_7_1     bracket_to_7_1  -0.489795918367347
-    v_7_2     Obj       6144000
-    v_7_2     bracket_from_7_2  0.489795918367347
+    v_7_0     bracket_to_7_0  -0.32653061224489793
+    v_7_1     Obj       2457600.0000000065
+    v_7_1     bracket_from_7_1  0.32653061224489793
+    v_7_1     bracket_to_7_1  -0.48979591836734693
+    v_7_2     Obj       6144000.0000000047
+    v_7_2     bracket_from_7_2  0.48979591836734693
     v_7_2     bracket_to_7_2  -1
-    v_11_0    bracket_to_11_0  -0.27027027027027
-    v_11_1    bracket_from_11_1  0.27027027027027
-    v_11_1    bracket_to_11_1  -0.540540540540541
-    v_11_2    bracket_from_11_2  0.540540540540541
-    v_11_2    bracket_to_11_2  -0.711711711711712
-    v_15_0    bracket_to_15_0  -0.326530612244898
-    v_15_1    Obj       2260992
-    v_15_1    bracket_from_15_1  0.326530612244898
-    v_15_1    bracket_to_15_1  -0.489795918367347
-    v_15_2    Obj       5652480
-    v_15_2    bracket_from_15_2  0.489795918367347
-    v_15_2    bracket_to_15_2  -0.775510204081633
-    v_19_0    bracket_to_19_0  -0.27027027027027
-    v_19_1    bracket_from_19_1  0.27027027027027
-    v_19_1    bracket_to_19_1  -0.423423423423423
-    v_19_2    bracket_from_19_2  0.540540540540541
-    v_19_2    bracket_to_19_2  -0.540540540540541
-    v_23_0    bracket_to_23_0  -0.326530612244898
-    v_23_1    Obj       1966080
-    v_23_1    bracket_from_23_1  0.326530612244898
-    v_23_1    bracket_to_23_1  -0.489795918367347
-    v_23_2    Obj       4915200
-    v_23_2    bracket_from_23_2  0.489795918367347
-    v_23_2    bracket_to_23_2  -0.591836734693878
+    v_11_0    bracket_to_11_0  -0.26666666666666666
+    v_11_1    bracket_from_11_1  0.26666666666666666
+    v_11_1    bracket_to_11_1  -0.53333333333333333
+    v_11_2    bracket_from_11_2  0.53333333333333333
+    v_11_2    bracket_to_11_2  -0.7022222222222223
+    v_15_0    bracket_to_15_0  -0.32653061224489793
+    v_15_1    Obj       2260991.9999999986
+    v_15_1    bracket_from_15_1  0.32653061224489793
+    v_15_1    bracket_to_15_1  -0.48979591836734693
+    v_15_2    Obj       5652479.9999999963
+    v_15_2    bracket_from_15_2  0.48979591836734693
+    v_15_2    bracket_to_15_2  -0.77551020408163263
+    v_19_0    bracket_to_19_0  -0.26666666666666666
+    v_19_1    bracket_from_19_1  0.26666666666666666
+    v_19_1    bracket_to_19_1  -0.4177777777777778
+    v_19_2    bracket_from_19_2  0.53333333333333333
+    v_19_2    bracket_to_19_2  -0.53333333333333333
+    v_23_0    bracket_to_23_0  -0.32653061224489793
+    v_23_1    Obj       1966079.9999999981
+    v_23_1    bracket_from_23_1  0.32653061224489793
+    v_23_1    bracket_to_23_1  -0.48979591836734693
+    v_23_2    Obj       4915199.9999999953
+    v_23_2    bracket_from_23_2  0.48979591836734693
+    v_23_2    bracket_to_23_2  -0.59183673469387754
     MARK0001  'MARKER'                 'INTEND'
-    x_3_0     Obj       7992000
+    x_3_0     Obj       8100000.0000000009
     x_3_0     bracket_from_3_0  -1
     x_3_0     bracket_to_3_0  1
     x_3_0     purchases_3  -1
     x_3_0     purchases_11  -1
     x_3_0     purchases_19  -1
-    x_3_1     Obj       7192800
+    x_3_1     Obj       7290000
     x_3_1     bracket_from_3_1  -1
     x_3_1     bracket_to_3_1  1
     x_3_1     purchases_3  -1
     x_3_1     purchases_11  -1
     x_3_1     purchases_19  -1
-    x_3_2     Obj       6393600
+    x_3_2     Obj       6480000.0000000009
     x_3_2     bracket_from_3_2  -1
     x_3_2     bracket_to_3_2  1
     x_3_2     purchases_3  -1
     x_3_2     purchases_11  -1
     x_3_2     purchases_19  -1
-    x_7_0     Obj       188160000
+    x_7_0     Obj       188160000.00000003
     x_7_0     bracket_from_7_0  -1
     x_7_0     bracket_to_7_0  1
     x_7_0     purchases_7  -1
@@ -928,17 +960,17 @@ COLUMNS
     x_7_2     purchases_7  -1
     x_7_2     purchases_15  -1
     x_7_2     purchases_23  -1
-    x_11_0    Obj       9190800
+    x_11_0    Obj       9315000
     x_11_0    bracket_from_11_0  -1
     x_11_0    bracket_to_11_0  1
     x_11_0    purchases_11  -1
     x_11_0    purchases_19  -1
-    x_11_1    Obj       8271720
+    x_11_1    Obj       8383499.9999999991
     x_11_1    bracket_from_11_1  -1
     x_11_1    bracket_to_11_1  1
     x_11_1    purchases_11  -1
     x_11_1    purchases_19  -1
-    x_11_2    Obj       7352640
+    x_11_2    Obj       7452000.0000000009
     x_11_2    bracket_from_11_2  -1
     x_11_2    bracket_to_11_2  1
     x_11_2    purchases_11  -1
@@ -958,15 +990,15 @@ COLUMNS
     x_15_2    bracket_to_15_2  1
     x_15_2    purchases_15  -1
     x_15_2    purchases_23  -1
-    x_19_0    Obj       7992000
+    x_19_0    Obj       8100000.0000000009
     x_19_0    bracket_from_19_0  -1
     x_19_0    bracket_to_19_0  1
     x_19_0    purchases_19  -1
-    x_19_1    Obj       7192800
+    x_19_1    Obj       7290000
     x_19_1    bracket_from_19_1  -1
     x_19_1    bracket_to_19_1  1
     x_19_1    purchases_19  -1
-    x_19_2    Obj       6393600
+    x_19_2    Obj       6480000.0000000009
     x_19_2    bracket_from_19_2  -1
     x_19_2    bracket_to_19_2  1
     x_19_2    purchases_19  -1
@@ -974,7 +1006,7 @@ COLUMNS
     x_23_0    bracket_from_23_0  -1
     x_23_0    bracket_to_23_0  1
     x_23_0    purchases_23  -1
-    x_23_1    Obj       144506880
+    x_23_1    Obj       144506880.00000003
     x_23_1    bracket_from_23_1  -1
     x_23_1    bracket_to_23_1  1
     x_23_1    purchases_23  -1
@@ -1009,15 +1041,15 @@ RHS
     RHS_V     one_option_3  1
     RHS_V     distinct_products_hb  1
     RHS_V     distinct_products_switch  1
-    RHS_V     limited_phase_0_gpus  1.000000001
-    RHS_V     limited_power_mw_of_site_fjord_in_2027  1.000000001
-    RHS_V     limited_power_mw_of_site_valley_in_2027  1.000000001
-    RHS_V     limited_phase_1_gpus  1.000000001
-    RHS_V     limited_power_mw_of_site_fjord_in_2028  1.000000001
-    RHS_V     limited_power_mw_of_site_valley_in_2028  1.000000001
-    RHS_V     limited_phase_2_gpus  1.000000001
-    RHS_V     limited_power_mw_of_site_fjord_in_2030  1.000000001
-    RHS_V     limited_power_mw_of_site_valley_in_2030  1.000000001
+    RHS_V     limited_phase_0_gpus  1.0000000010000001
+    RHS_V     limited_power_mw_of_site_fjord_in_2027  1.0000000010000001
+    RHS_V     limited_power_mw_of_site_valley_in_2027  1.0000000010000001
+    RHS_V     limited_phase_1_gpus  1.0000000010000001
+    RHS_V     limited_power_mw_of_site_fjord_in_2028  1.0000000010000001
+    RHS_V     limited_power_mw_of_site_valley_in_2028  1.0000000010000001
+    RHS_V     limited_phase_2_gpus  1.0000000010000001
+    RHS_V     limited_power_mw_of_site_fjord_in_2030  1.0000000010000001
+    RHS_V     limited_power_mw_of_site_valley_in_2030  1.0000000010000001
 BOUNDS
  BV BOUND     z_0     
  BV BOUND     z_1     
@@ -1075,6 +1107,8 @@ BOUNDS
  BV BOUND     z_53    
  BV BOUND     z_54    
  BV BOUND     z_55    
+ BV BOUND     z_56    
+ BV BOUND     z_57    
  BV BOUND     v_3_0   
  BV BOUND     v_3_1   
  BV BOUND     v_3_2   

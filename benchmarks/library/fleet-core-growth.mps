@@ -73,7 +73,7 @@ ROWS
  L  purchases_19
  L  purchases_21
 COLUMNS
-    regret    Obj       145158.2894192
+    regret    Obj       145158.28941920001
     regret    regrets_0  -1
     regret    regrets_1  -1
     regret    regrets_2  -1
@@ -83,14 +83,14 @@ COLUMNS
     regret    regrets_6  -1
     regret    regrets_7  -1
     MARK0000  'MARKER'                 'INTORG'
-    z_0       regrets_0  225.711621727518
-    z_0       regrets_1  227.761003827502
-    z_0       regrets_2  225.711621727518
-    z_0       regrets_3  227.761003827502
-    z_0       regrets_4  231.498408023781
-    z_0       regrets_5  233.547790123765
-    z_0       regrets_6  231.498408023781
-    z_0       regrets_7  233.547790123765
+    z_0       regrets_0  225.71162172751764
+    z_0       regrets_1  227.76100382750161
+    z_0       regrets_2  225.71162172751764
+    z_0       regrets_3  227.76100382750161
+    z_0       regrets_4  231.4984080237806
+    z_0       regrets_5  233.54779012376457
+    z_0       regrets_6  231.4984080237806
+    z_0       regrets_7  233.54779012376457
     z_0       one_option_0  1
     z_0       products_used_0_16  1
     z_0       limited_phase_0_gpus  0.375
@@ -99,105 +99,105 @@ COLUMNS
     z_0       core_ports_0  24
     z_0       core_ports_1  24
     z_0       core_ports_2  72
-    z_0       purchases_3  0.0459770114942529
-    z_0       purchases_5  0.107142857142857
-    z_0       purchases_11  0.0459770114942529
-    z_0       purchases_13  0.107142857142857
-    z_0       purchases_19  0.183908045977011
-    z_0       purchases_21  0.285714285714286
-    z_1       regrets_0  225.919716712109
-    z_1       regrets_1  227.935502384224
-    z_1       regrets_2  225.919716712109
-    z_1       regrets_3  227.935502384224
-    z_1       regrets_4  231.706503008372
-    z_1       regrets_5  233.722288680487
-    z_1       regrets_6  231.706503008372
-    z_1       regrets_7  233.722288680487
+    z_0       purchases_3  0.045714285714285714
+    z_0       purchases_5  0.10714285714285714
+    z_0       purchases_11  0.045714285714285714
+    z_0       purchases_13  0.10714285714285714
+    z_0       purchases_19  0.18285714285714286
+    z_0       purchases_21  0.2857142857142857
+    z_1       regrets_0  226.03169273542147
+    z_1       regrets_1  228.22665935616934
+    z_1       regrets_2  226.03169273542147
+    z_1       regrets_3  228.22665935616934
+    z_1       regrets_4  231.81847903168443
+    z_1       regrets_5  234.0134456524323
+    z_1       regrets_6  231.81847903168443
+    z_1       regrets_7  234.0134456524323
     z_1       one_option_0  1
     z_1       products_used_0_16  1
     z_1       limited_phase_0_gpus  0.375
     z_1       limited_phase_1_gpus  0.1875
     z_1       limited_phase_2_gpus  0.25
-    z_1       core_ports_0  32
-    z_1       core_ports_1  32
-    z_1       core_ports_2  64
-    z_1       purchases_3  0.114942528735632
-    z_1       purchases_5  0.107142857142857
-    z_1       purchases_11  0.114942528735632
-    z_1       purchases_13  0.107142857142857
-    z_1       purchases_19  0.206896551724138
-    z_1       purchases_21  0.285714285714286
-    z_2       regrets_0  226.087493089865
-    z_2       regrets_1  228.439243040666
-    z_2       regrets_2  226.087493089865
-    z_2       regrets_3  228.439243040666
-    z_2       regrets_4  231.874279386128
-    z_2       regrets_5  234.226029336929
-    z_2       regrets_6  231.874279386128
-    z_2       regrets_7  234.226029336929
+    z_1       core_ports_0  48
+    z_1       core_ports_1  48
+    z_1       core_ports_2  72
+    z_1       purchases_3  0.13714285714285715
+    z_1       purchases_5  0.10714285714285714
+    z_1       purchases_11  0.13714285714285715
+    z_1       purchases_13  0.10714285714285714
+    z_1       purchases_19  0.18285714285714286
+    z_1       purchases_21  0.2857142857142857
+    z_2       regrets_0  225.91971671210905
+    z_2       regrets_1  227.93550238422443
+    z_2       regrets_2  225.91971671210905
+    z_2       regrets_3  227.93550238422443
+    z_2       regrets_4  231.70650300837201
+    z_2       regrets_5  233.72228868048734
+    z_2       regrets_6  231.70650300837201
+    z_2       regrets_7  233.72228868048734
     z_2       one_option_0  1
     z_2       products_used_0_16  1
     z_2       limited_phase_0_gpus  0.375
     z_2       limited_phase_1_gpus  0.1875
     z_2       limited_phase_2_gpus  0.25
-    z_2       core_ports_0  48
-    z_2       core_ports_1  48
-    z_2       core_ports_2  72
-    z_2       purchases_3  0.126436781609195
-    z_2       purchases_5  0.107142857142857
-    z_2       purchases_11  0.126436781609195
-    z_2       purchases_13  0.107142857142857
-    z_2       purchases_19  0.172413793103448
-    z_2       purchases_21  0.285714285714286
-    z_3       regrets_0  232.92584220497
-    z_3       regrets_1  234.896832639928
-    z_3       regrets_2  242.399082524225
-    z_3       regrets_3  244.370072959182
-    z_3       regrets_4  238.712628501233
-    z_3       regrets_5  240.683618936191
-    z_3       regrets_6  248.185868820488
-    z_3       regrets_7  250.156859255445
+    z_2       core_ports_0  32
+    z_2       core_ports_1  32
+    z_2       core_ports_2  64
+    z_2       purchases_3  0.11428571428571428
+    z_2       purchases_5  0.10714285714285714
+    z_2       purchases_11  0.11428571428571428
+    z_2       purchases_13  0.10714285714285714
+    z_2       purchases_19  0.20571428571428571
+    z_2       purchases_21  0.2857142857142857
+    z_3       regrets_0  226.08749308986495
+    z_3       regrets_1  228.43924304066621
+    z_3       regrets_2  226.08749308986495
+    z_3       regrets_3  228.43924304066621
+    z_3       regrets_4  231.87427938612794
+    z_3       regrets_5  234.22602933692917
+    z_3       regrets_6  231.87427938612794
+    z_3       regrets_7  234.22602933692917
     z_3       one_option_0  1
     z_3       products_used_0_16  1
     z_3       limited_phase_0_gpus  0.375
     z_3       limited_phase_1_gpus  0.1875
     z_3       limited_phase_2_gpus  0.25
-    z_3       core_ports_0  32
-    z_3       core_ports_1  32
-    z_3       core_ports_2  64
-    z_3       purchases_5  0.107142857142857
-    z_3       purchases_13  0.107142857142857
-    z_3       purchases_21  0.285714285714286
-    z_4       regrets_0  225.827570958301
-    z_4       regrets_1  227.787362583969
-    z_4       regrets_2  225.827570958301
-    z_4       regrets_3  227.787362583969
-    z_4       regrets_4  231.614357254564
-    z_4       regrets_5  233.574148880232
-    z_4       regrets_6  231.614357254564
-    z_4       regrets_7  233.574148880232
+    z_3       core_ports_0  48
+    z_3       core_ports_1  48
+    z_3       core_ports_2  72
+    z_3       purchases_3  0.12571428571428572
+    z_3       purchases_5  0.10714285714285714
+    z_3       purchases_11  0.12571428571428572
+    z_3       purchases_13  0.10714285714285714
+    z_3       purchases_19  0.17142857142857143
+    z_3       purchases_21  0.2857142857142857
+    z_4       regrets_0  232.92584220497037
+    z_4       regrets_1  234.8968326399276
+    z_4       regrets_2  242.39908252422501
+    z_4       regrets_3  244.37007295918224
+    z_4       regrets_4  238.7126285012333
+    z_4       regrets_5  240.68361893619056
+    z_4       regrets_6  248.18586882048794
+    z_4       regrets_7  250.1568592554452
     z_4       one_option_0  1
     z_4       products_used_0_16  1
     z_4       limited_phase_0_gpus  0.375
     z_4       limited_phase_1_gpus  0.1875
     z_4       limited_phase_2_gpus  0.25
-    z_4       core_ports_0  24
-    z_4       core_ports_1  24
+    z_4       core_ports_0  32
+    z_4       core_ports_1  32
     z_4       core_ports_2  64
-    z_4       purchases_3  0.0919540229885057
-    z_4       purchases_5  0.107142857142857
-    z_4       purchases_11  0.0919540229885057
-    z_4       purchases_13  0.107142857142857
-    z_4       purchases_19  0.206896551724138
-    z_4       purchases_21  0.285714285714286
-    z_5       regrets_0  225.700599470322
-    z_5       regrets_1  227.716385142438
-    z_5       regrets_2  225.700599470322
-    z_5       regrets_3  227.716385142438
-    z_5       regrets_4  231.487385766585
-    z_5       regrets_5  233.503171438701
-    z_5       regrets_6  231.487385766585
-    z_5       regrets_7  233.503171438701
+    z_4       purchases_5  0.10714285714285714
+    z_4       purchases_13  0.10714285714285714
+    z_4       purchases_21  0.2857142857142857
+    z_5       regrets_0  225.8275709583011
+    z_5       regrets_1  227.78736258396884
+    z_5       regrets_2  225.8275709583011
+    z_5       regrets_3  227.78736258396884
+    z_5       regrets_4  231.61435725456406
+    z_5       regrets_5  233.5741488802318
+    z_5       regrets_6  231.61435725456406
+    z_5       regrets_7  233.5741488802318
     z_5       one_option_0  1
     z_5       products_used_0_16  1
     z_5       limited_phase_0_gpus  0.375
@@ -205,21 +205,21 @@ COLUMNS
     z_5       limited_phase_2_gpus  0.25
     z_5       core_ports_0  24
     z_5       core_ports_1  24
-    z_5       core_ports_2  66
-    z_5       purchases_3  0.0804597701149425
-    z_5       purchases_5  0.107142857142857
-    z_5       purchases_11  0.0804597701149425
-    z_5       purchases_13  0.107142857142857
-    z_5       purchases_19  0.160919540229885
-    z_5       purchases_21  0.285714285714286
-    z_6       regrets_0  232.802390212861
-    z_6       regrets_1  234.762181838529
-    z_6       regrets_2  242.165476574915
-    z_6       regrets_3  244.125268200583
-    z_6       regrets_4  238.589176509124
-    z_6       regrets_5  240.548968134792
-    z_6       regrets_6  247.952262871178
-    z_6       regrets_7  249.912054496846
+    z_5       core_ports_2  64
+    z_5       purchases_3  0.091428571428571428
+    z_5       purchases_5  0.10714285714285714
+    z_5       purchases_11  0.091428571428571428
+    z_5       purchases_13  0.10714285714285714
+    z_5       purchases_19  0.20571428571428571
+    z_5       purchases_21  0.2857142857142857
+    z_6       regrets_0  225.7005994703224
+    z_6       regrets_1  227.71638514243779
+    z_6       regrets_2  225.7005994703224
+    z_6       regrets_3  227.71638514243779
+    z_6       regrets_4  231.48738576658536
+    z_6       regrets_5  233.50317143870072
+    z_6       regrets_6  231.48738576658536
+    z_6       regrets_7  233.50317143870072
     z_6       one_option_0  1
     z_6       products_used_0_16  1
     z_6       limited_phase_0_gpus  0.375
@@ -227,141 +227,141 @@ COLUMNS
     z_6       limited_phase_2_gpus  0.25
     z_6       core_ports_0  24
     z_6       core_ports_1  24
-    z_6       core_ports_2  64
-    z_6       purchases_5  0.107142857142857
-    z_6       purchases_13  0.107142857142857
-    z_6       purchases_21  0.285714285714286
-    z_7       regrets_0  232.069380748326
-    z_7       regrets_1  234.143960169211
-    z_7       regrets_2  240.441081495574
-    z_7       regrets_3  242.515660916459
-    z_7       regrets_4  237.856167044589
-    z_7       regrets_5  239.930746465474
-    z_7       regrets_6  246.227867791837
-    z_7       regrets_7  248.302447212722
+    z_6       core_ports_2  66
+    z_6       purchases_3  0.080000000000000002
+    z_6       purchases_5  0.10714285714285714
+    z_6       purchases_11  0.080000000000000002
+    z_6       purchases_13  0.10714285714285714
+    z_6       purchases_19  0.16
+    z_6       purchases_21  0.2857142857142857
+    z_7       regrets_0  232.80239021286087
+    z_7       regrets_1  234.76218183852865
+    z_7       regrets_2  242.16547657491492
+    z_7       regrets_3  244.12526820058261
+    z_7       regrets_4  238.58917650912386
+    z_7       regrets_5  240.54896813479158
+    z_7       regrets_6  247.95226287117788
+    z_7       regrets_7  249.9120544968456
     z_7       one_option_0  1
     z_7       products_used_0_16  1
     z_7       limited_phase_0_gpus  0.375
     z_7       limited_phase_1_gpus  0.1875
     z_7       limited_phase_2_gpus  0.25
-    z_7       core_ports_0  25
-    z_7       core_ports_1  25
-    z_7       core_ports_2  65
-    z_7       purchases_5  0.107142857142857
-    z_7       purchases_13  0.107142857142857
-    z_7       purchases_21  0.285714285714286
-    z_8       regrets_0  231.152276251348
-    z_8       regrets_1  233.168061923463
-    z_8       regrets_2  238.47751440519
-    z_8       regrets_3  240.493300077305
-    z_8       regrets_4  236.939062547611
-    z_8       regrets_5  238.954848219726
-    z_8       regrets_6  244.264300701453
-    z_8       regrets_7  246.280086373568
+    z_7       core_ports_0  24
+    z_7       core_ports_1  24
+    z_7       core_ports_2  64
+    z_7       purchases_5  0.10714285714285714
+    z_7       purchases_13  0.10714285714285714
+    z_7       purchases_21  0.2857142857142857
+    z_8       regrets_0  232.06938074832578
+    z_8       regrets_1  234.1439601692112
+    z_8       regrets_2  240.44108149557408
+    z_8       regrets_3  242.5156609164595
+    z_8       regrets_4  237.85616704458874
+    z_8       regrets_5  239.93074646547419
+    z_8       regrets_6  246.22786779183704
+    z_8       regrets_7  248.30244721272246
     z_8       one_option_0  1
     z_8       products_used_0_16  1
     z_8       limited_phase_0_gpus  0.375
     z_8       limited_phase_1_gpus  0.1875
     z_8       limited_phase_2_gpus  0.25
-    z_8       core_ports_0  24
-    z_8       core_ports_1  24
-    z_8       core_ports_2  66
-    z_8       purchases_5  0.107142857142857
-    z_8       purchases_13  0.107142857142857
-    z_8       purchases_21  0.285714285714286
-    z_9       regrets_0  257.680115350357
-    z_9       regrets_1  259.51672007384
-    z_9       regrets_2  257.680115350357
-    z_9       regrets_3  259.51672007384
-    z_9       regrets_4  263.46690164662
-    z_9       regrets_5  265.303506370103
-    z_9       regrets_6  263.46690164662
-    z_9       regrets_7  265.303506370103
+    z_8       core_ports_0  25
+    z_8       core_ports_1  25
+    z_8       core_ports_2  65
+    z_8       purchases_5  0.10714285714285714
+    z_8       purchases_13  0.10714285714285714
+    z_8       purchases_21  0.2857142857142857
+    z_9       regrets_0  231.15227625134767
+    z_9       regrets_1  233.16806192346309
+    z_9       regrets_2  238.47751440518994
+    z_9       regrets_3  240.49330007730532
+    z_9       regrets_4  236.93906254761066
+    z_9       regrets_5  238.95484821972605
+    z_9       regrets_6  244.2643007014529
+    z_9       regrets_7  246.28008637356828
     z_9       one_option_0  1
-    z_9       products_used_0_17  1
+    z_9       products_used_0_16  1
     z_9       limited_phase_0_gpus  0.375
     z_9       limited_phase_1_gpus  0.1875
     z_9       limited_phase_2_gpus  0.25
-    z_9       core_ports_0  32
-    z_9       core_ports_1  32
-    z_9       core_ports_2  64
-    z_9       purchases_3  0.0919540229885057
-    z_9       purchases_5  0.107142857142857
-    z_9       purchases_11  0.0919540229885057
-    z_9       purchases_13  0.107142857142857
-    z_9       purchases_19  0.275862068965517
-    z_9       purchases_21  0.285714285714286
-    z_10      regrets_0  263.096402488665
-    z_10      regrets_1  263.544354860246
-    z_10      regrets_2  271.908719064716
-    z_10      regrets_3  272.356671436297
-    z_10      regrets_4  268.883188784928
-    z_10      regrets_5  269.331141156509
-    z_10      regrets_6  277.695505360979
-    z_10      regrets_7  278.14345773256
+    z_9       core_ports_0  24
+    z_9       core_ports_1  24
+    z_9       core_ports_2  66
+    z_9       purchases_5  0.10714285714285714
+    z_9       purchases_13  0.10714285714285714
+    z_9       purchases_21  0.2857142857142857
+    z_10      regrets_0  257.68011535035726
+    z_10      regrets_1  259.51672007384013
+    z_10      regrets_2  257.68011535035726
+    z_10      regrets_3  259.51672007384013
+    z_10      regrets_4  263.46690164662022
+    z_10      regrets_5  265.30350637010315
+    z_10      regrets_6  263.46690164662022
+    z_10      regrets_7  265.30350637010315
     z_10      one_option_0  1
     z_10      products_used_0_17  1
     z_10      limited_phase_0_gpus  0.375
     z_10      limited_phase_1_gpus  0.1875
     z_10      limited_phase_2_gpus  0.25
-    z_10      core_ports_0  64
-    z_10      core_ports_1  64
+    z_10      core_ports_0  32
+    z_10      core_ports_1  32
     z_10      core_ports_2  64
-    z_10      purchases_5  0.107142857142857
-    z_10      purchases_13  0.107142857142857
-    z_10      purchases_21  0.285714285714286
-    z_11      regrets_0  257.610499856537
-    z_11      regrets_1  259.581490291494
-    z_11      regrets_2  257.610499856537
-    z_11      regrets_3  259.581490291494
-    z_11      regrets_4  263.3972861528
-    z_11      regrets_5  265.368276587757
-    z_11      regrets_6  263.3972861528
-    z_11      regrets_7  265.368276587757
+    z_10      purchases_3  0.091428571428571428
+    z_10      purchases_5  0.10714285714285714
+    z_10      purchases_11  0.091428571428571428
+    z_10      purchases_13  0.10714285714285714
+    z_10      purchases_19  0.2742857142857143
+    z_10      purchases_21  0.2857142857142857
+    z_11      regrets_0  263.09640248866526
+    z_11      regrets_1  263.54435486024641
+    z_11      regrets_2  271.90871906471602
+    z_11      regrets_3  272.35667143629729
+    z_11      regrets_4  268.88318878492817
+    z_11      regrets_5  269.33114115650937
+    z_11      regrets_6  277.69550536097904
+    z_11      regrets_7  278.14345773256025
     z_11      one_option_0  1
     z_11      products_used_0_17  1
     z_11      limited_phase_0_gpus  0.375
     z_11      limited_phase_1_gpus  0.1875
     z_11      limited_phase_2_gpus  0.25
-    z_11      core_ports_0  32
-    z_11      core_ports_1  32
+    z_11      core_ports_0  64
+    z_11      core_ports_1  64
     z_11      core_ports_2  64
-    z_11      purchases_3  0.109195402298851
-    z_11      purchases_5  0.107142857142857
-    z_11      purchases_11  0.109195402298851
-    z_11      purchases_13  0.107142857142857
-    z_11      purchases_19  0.206896551724138
-    z_11      purchases_21  0.285714285714286
-    z_12      regrets_0  257.567276765213
-    z_12      regrets_1  259.527068390881
-    z_12      regrets_2  257.567276765213
-    z_12      regrets_3  259.527068390881
-    z_12      regrets_4  263.354063061476
-    z_12      regrets_5  265.313854687144
-    z_12      regrets_6  263.354063061476
-    z_12      regrets_7  265.313854687144
+    z_11      purchases_5  0.10714285714285714
+    z_11      purchases_13  0.10714285714285714
+    z_11      purchases_21  0.2857142857142857
+    z_12      regrets_0  257.61049985653716
+    z_12      regrets_1  259.58149029149439
+    z_12      regrets_2  257.61049985653716
+    z_12      regrets_3  259.58149029149439
+    z_12      regrets_4  263.39728615280012
+    z_12      regrets_5  265.36827658775735
+    z_12      regrets_6  263.39728615280012
+    z_12      regrets_7  265.36827658775735
     z_12      one_option_0  1
     z_12      products_used_0_17  1
     z_12      limited_phase_0_gpus  0.375
     z_12      limited_phase_1_gpus  0.1875
     z_12      limited_phase_2_gpus  0.25
-    z_12      core_ports_0  24
-    z_12      core_ports_1  24
+    z_12      core_ports_0  32
+    z_12      core_ports_1  32
     z_12      core_ports_2  64
-    z_12      purchases_3  0.0919540229885057
-    z_12      purchases_5  0.107142857142857
-    z_12      purchases_11  0.0919540229885057
-    z_12      purchases_13  0.107142857142857
-    z_12      purchases_19  0.206896551724138
-    z_12      purchases_21  0.285714285714286
-    z_13      regrets_0  257.440305277234
-    z_13      regrets_1  259.45609094935
-    z_13      regrets_2  257.440305277234
-    z_13      regrets_3  259.45609094935
-    z_13      regrets_4  263.227091573497
-    z_13      regrets_5  265.242877245613
-    z_13      regrets_6  263.227091573497
-    z_13      regrets_7  265.242877245613
+    z_12      purchases_3  0.10857142857142857
+    z_12      purchases_5  0.10714285714285714
+    z_12      purchases_11  0.10857142857142857
+    z_12      purchases_13  0.10714285714285714
+    z_12      purchases_19  0.20571428571428571
+    z_12      purchases_21  0.2857142857142857
+    z_13      regrets_0  257.56727676521314
+    z_13      regrets_1  259.52706839088091
+    z_13      regrets_2  257.56727676521314
+    z_13      regrets_3  259.52706839088091
+    z_13      regrets_4  263.35406306147615
+    z_13      regrets_5  265.31385468714382
+    z_13      regrets_6  263.35406306147615
+    z_13      regrets_7  265.31385468714382
     z_13      one_option_0  1
     z_13      products_used_0_17  1
     z_13      limited_phase_0_gpus  0.375
@@ -369,21 +369,21 @@ COLUMNS
     z_13      limited_phase_2_gpus  0.25
     z_13      core_ports_0  24
     z_13      core_ports_1  24
-    z_13      core_ports_2  66
-    z_13      purchases_3  0.0804597701149425
-    z_13      purchases_5  0.107142857142857
-    z_13      purchases_11  0.0804597701149425
-    z_13      purchases_13  0.107142857142857
-    z_13      purchases_19  0.160919540229885
-    z_13      purchases_21  0.285714285714286
-    z_14      regrets_0  264.542096019773
-    z_14      regrets_1  266.501887645441
-    z_14      regrets_2  273.905182381827
-    z_14      regrets_3  275.864974007495
-    z_14      regrets_4  270.328882316036
-    z_14      regrets_5  272.288673941704
-    z_14      regrets_6  279.69196867809
-    z_14      regrets_7  281.651760303758
+    z_13      core_ports_2  64
+    z_13      purchases_3  0.091428571428571428
+    z_13      purchases_5  0.10714285714285714
+    z_13      purchases_11  0.091428571428571428
+    z_13      purchases_13  0.10714285714285714
+    z_13      purchases_19  0.20571428571428571
+    z_13      purchases_21  0.2857142857142857
+    z_14      regrets_0  257.44030527723447
+    z_14      regrets_1  259.4560909493498
+    z_14      regrets_2  257.44030527723447
+    z_14      regrets_3  259.4560909493498
+    z_14      regrets_4  263.22709157349743
+    z_14      regrets_5  265.24287724561282
+    z_14      regrets_6  263.22709157349743
+    z_14      regrets_7  265.24287724561282
     z_14      one_option_0  1
     z_14      products_used_0_17  1
     z_14      limited_phase_0_gpus  0.375
@@ -391,78 +391,78 @@ COLUMNS
     z_14      limited_phase_2_gpus  0.25
     z_14      core_ports_0  24
     z_14      core_ports_1  24
-    z_14      core_ports_2  64
-    z_14      purchases_5  0.107142857142857
-    z_14      purchases_13  0.107142857142857
-    z_14      purchases_21  0.285714285714286
-    z_15      regrets_0  263.809086555238
-    z_15      regrets_1  265.883665976123
-    z_15      regrets_2  272.180787302486
-    z_15      regrets_3  274.255366723372
-    z_15      regrets_4  269.595872851501
-    z_15      regrets_5  271.670452272386
-    z_15      regrets_6  277.967573598749
-    z_15      regrets_7  280.042153019634
+    z_14      core_ports_2  66
+    z_14      purchases_3  0.080000000000000002
+    z_14      purchases_5  0.10714285714285714
+    z_14      purchases_11  0.080000000000000002
+    z_14      purchases_13  0.10714285714285714
+    z_14      purchases_19  0.16
+    z_14      purchases_21  0.2857142857142857
+    z_15      regrets_0  264.54209601977294
+    z_15      regrets_1  266.50188764544066
+    z_15      regrets_2  273.90518238182693
+    z_15      regrets_3  275.86497400749477
+    z_15      regrets_4  270.3288823160359
+    z_15      regrets_5  272.28867394170368
+    z_15      regrets_6  279.69196867808995
+    z_15      regrets_7  281.65176030375767
     z_15      one_option_0  1
     z_15      products_used_0_17  1
     z_15      limited_phase_0_gpus  0.375
     z_15      limited_phase_1_gpus  0.1875
     z_15      limited_phase_2_gpus  0.25
-    z_15      core_ports_0  25
-    z_15      core_ports_1  25
-    z_15      core_ports_2  65
-    z_15      purchases_5  0.107142857142857
-    z_15      purchases_13  0.107142857142857
-    z_15      purchases_21  0.285714285714286
-    z_16      regrets_0  262.89198205826
-    z_16      regrets_1  264.907767730375
-    z_16      regrets_2  270.217220212102
-    z_16      regrets_3  272.233005884217
-    z_16      regrets_4  268.678768354523
-    z_16      regrets_5  270.694554026638
-    z_16      regrets_6  276.004006508365
-    z_16      regrets_7  278.01979218048
+    z_15      core_ports_0  24
+    z_15      core_ports_1  24
+    z_15      core_ports_2  64
+    z_15      purchases_5  0.10714285714285714
+    z_15      purchases_13  0.10714285714285714
+    z_15      purchases_21  0.2857142857142857
+    z_16      regrets_0  263.80908655523785
+    z_16      regrets_1  265.88366597612321
+    z_16      regrets_2  272.18078730248612
+    z_16      regrets_3  274.25536672337154
+    z_16      regrets_4  269.59587285150076
+    z_16      regrets_5  271.67045227238623
+    z_16      regrets_6  277.96757359874914
+    z_16      regrets_7  280.0421530196345
     z_16      one_option_0  1
     z_16      products_used_0_17  1
     z_16      limited_phase_0_gpus  0.375
     z_16      limited_phase_1_gpus  0.1875
     z_16      limited_phase_2_gpus  0.25
-    z_16      core_ports_0  24
-    z_16      core_ports_1  24
-    z_16      core_ports_2  66
-    z_16      purchases_5  0.107142857142857
-    z_16      purchases_13  0.107142857142857
-    z_16      purchases_21  0.285714285714286
-    z_17      regrets_0  460.43152541559
-    z_17      regrets_1  464.351108666926
-    z_17      regrets_2  460.43152541559
-    z_17      regrets_3  464.351108666926
-    z_17      regrets_4  472.15941230935
-    z_17      regrets_5  476.078995560685
-    z_17      regrets_6  472.15941230935
-    z_17      regrets_7  476.078995560685
-    z_17      one_option_1  1
-    z_17      products_used_1_16  1
-    z_17      limited_phase_0_gpus  0.5
-    z_17      limited_phase_1_gpus  0.5
-    z_17      limited_phase_2_gpus  0.5
-    z_17      core_ports_0  32
-    z_17      core_ports_1  64
-    z_17      core_ports_2  128
-    z_17      purchases_3  0.137931034482759
-    z_17      purchases_5  0.142857142857143
-    z_17      purchases_11  0.229885057471264
-    z_17      purchases_13  0.285714285714286
-    z_17      purchases_19  0.413793103448276
-    z_17      purchases_21  0.571428571428571
-    z_18      regrets_0  475.947298335012
-    z_18      regrets_1  479.777291112031
-    z_18      regrets_2  496.656242288731
-    z_18      regrets_3  500.486235065751
-    z_18      regrets_4  487.675185228772
-    z_18      regrets_5  491.505178005791
-    z_18      regrets_6  508.384129182491
-    z_18      regrets_7  512.21412195951
+    z_16      core_ports_0  25
+    z_16      core_ports_1  25
+    z_16      core_ports_2  65
+    z_16      purchases_5  0.10714285714285714
+    z_16      purchases_13  0.10714285714285714
+    z_16      purchases_21  0.2857142857142857
+    z_17      regrets_0  262.89198205825971
+    z_17      regrets_1  264.90776773037516
+    z_17      regrets_2  270.21722021210195
+    z_17      regrets_3  272.23300588421733
+    z_17      regrets_4  268.67876835452267
+    z_17      regrets_5  270.69455402663806
+    z_17      regrets_6  276.00400650836491
+    z_17      regrets_7  278.01979218048035
+    z_17      one_option_0  1
+    z_17      products_used_0_17  1
+    z_17      limited_phase_0_gpus  0.375
+    z_17      limited_phase_1_gpus  0.1875
+    z_17      limited_phase_2_gpus  0.25
+    z_17      core_ports_0  24
+    z_17      core_ports_1  24
+    z_17      core_ports_2  66
+    z_17      purchases_5  0.10714285714285714
+    z_17      purchases_13  0.10714285714285714
+    z_17      purchases_21  0.2857142857142857
+    z_18      regrets_0  460.43152541559027
+    z_18      regrets_1  464.35110866692577
+    z_18      regrets_2  460.43152541559027
+    z_18      regrets_3  464.35110866692577
+    z_18      regrets_4  472.15941230934982
+    z_18      regrets_5  476.07899556068531
+    z_18      regrets_6  472.15941230934982
+    z_18      regrets_7  476.07899556068531
     z_18      one_option_1  1
     z_18      products_used_1_16  1
     z_18      limited_phase_0_gpus  0.5
@@ -471,784 +471,806 @@ COLUMNS
     z_18      core_ports_0  32
     z_18      core_ports_1  64
     z_18      core_ports_2  128
-    z_18      purchases_5  0.142857142857143
-    z_18      purchases_13  0.285714285714286
-    z_18      purchases_21  0.571428571428571
-    z_19      regrets_0  473.002470025789
-    z_19      regrets_1  477.258017555811
-    z_19      regrets_2  489.745871520286
-    z_19      regrets_3  494.001419050307
-    z_19      regrets_4  484.730356919549
-    z_19      regrets_5  488.98590444957
-    z_19      regrets_6  501.473758414045
-    z_19      regrets_7  505.729305944067
+    z_18      purchases_3  0.13714285714285715
+    z_18      purchases_5  0.14285714285714285
+    z_18      purchases_11  0.22857142857142859
+    z_18      purchases_13  0.2857142857142857
+    z_18      purchases_19  0.41142857142857148
+    z_18      purchases_21  0.5714285714285714
+    z_19      regrets_0  475.94729833501202
+    z_19      regrets_1  479.77729111203115
+    z_19      regrets_2  496.65624228873139
+    z_19      regrets_3  500.48623506575063
+    z_19      regrets_4  487.67518522877157
+    z_19      regrets_5  491.50517800579075
+    z_19      regrets_6  508.38412918249094
+    z_19      regrets_7  512.21412195951018
     z_19      one_option_1  1
     z_19      products_used_1_16  1
     z_19      limited_phase_0_gpus  0.5
     z_19      limited_phase_1_gpus  0.5
     z_19      limited_phase_2_gpus  0.5
-    z_19      core_ports_0  48
-    z_19      core_ports_1  96
-    z_19      core_ports_2  144
-    z_19      purchases_5  0.142857142857143
-    z_19      purchases_13  0.285714285714286
-    z_19      purchases_21  0.571428571428571
-    z_20      regrets_0  460.594110687809
-    z_20      regrets_1  465.045637380397
-    z_20      regrets_2  460.594110687809
-    z_20      regrets_3  465.045637380397
-    z_20      regrets_4  472.321997581568
-    z_20      regrets_5  476.773524274157
-    z_20      regrets_6  472.321997581568
-    z_20      regrets_7  476.773524274157
+    z_19      core_ports_0  32
+    z_19      core_ports_1  64
+    z_19      core_ports_2  128
+    z_19      purchases_5  0.14285714285714285
+    z_19      purchases_13  0.2857142857142857
+    z_19      purchases_21  0.5714285714285714
+    z_20      regrets_0  472.89699620089607
+    z_20      regrets_1  477.00695921015352
+    z_20      regrets_2  489.64039769539261
+    z_20      regrets_3  493.75036070465006
+    z_20      regrets_4  484.62488309465562
+    z_20      regrets_5  488.73484610391313
+    z_20      regrets_6  501.36828458915221
+    z_20      regrets_7  505.47824759840967
     z_20      one_option_1  1
     z_20      products_used_1_16  1
     z_20      limited_phase_0_gpus  0.5
     z_20      limited_phase_1_gpus  0.5
     z_20      limited_phase_2_gpus  0.5
     z_20      core_ports_0  48
-    z_20      core_ports_1  72
+    z_20      core_ports_1  96
     z_20      core_ports_2  144
-    z_20      purchases_3  0.160919540229885
-    z_20      purchases_5  0.142857142857143
-    z_20      purchases_11  0.206896551724138
-    z_20      purchases_13  0.285714285714286
-    z_20      purchases_19  0.344827586206897
-    z_20      purchases_21  0.571428571428571
-    z_21      regrets_0  474.374477375813
-    z_21      regrets_1  478.294060627148
-    z_21      regrets_2  493.100650099921
-    z_21      regrets_3  497.020233351256
-    z_21      regrets_4  486.102364269572
-    z_21      regrets_5  490.021947520908
-    z_21      regrets_6  504.82853699368
-    z_21      regrets_7  508.748120245016
+    z_20      purchases_5  0.14285714285714285
+    z_20      purchases_13  0.2857142857142857
+    z_20      purchases_21  0.5714285714285714
+    z_21      regrets_0  460.34987869705003
+    z_21      regrets_1  464.50463694346558
+    z_21      regrets_2  460.34987869705003
+    z_21      regrets_3  464.50463694346558
+    z_21      regrets_4  472.07776559080958
+    z_21      regrets_5  476.23252383722513
+    z_21      regrets_6  472.07776559080958
+    z_21      regrets_7  476.23252383722513
     z_21      one_option_1  1
     z_21      products_used_1_16  1
     z_21      limited_phase_0_gpus  0.5
     z_21      limited_phase_1_gpus  0.5
     z_21      limited_phase_2_gpus  0.5
-    z_21      core_ports_0  32
-    z_21      core_ports_1  64
-    z_21      core_ports_2  128
-    z_21      purchases_5  0.142857142857143
-    z_21      purchases_13  0.285714285714286
-    z_21      purchases_21  0.571428571428571
-    z_22      regrets_0  472.078754263248
-    z_22      regrets_1  476.715061309114
-    z_22      regrets_2  487.362615824836
-    z_22      regrets_3  491.998922870702
-    z_22      regrets_4  483.806641157008
-    z_22      regrets_5  488.442948202873
-    z_22      regrets_6  499.090502718596
-    z_22      regrets_7  503.726809764461
+    z_21      core_ports_0  48
+    z_21      core_ports_1  72
+    z_21      core_ports_2  144
+    z_21      purchases_3  0.15428571428571428
+    z_21      purchases_5  0.14285714285714285
+    z_21      purchases_11  0.19999999999999998
+    z_21      purchases_13  0.2857142857142857
+    z_21      purchases_19  0.33714285714285713
+    z_21      purchases_21  0.5714285714285714
+    z_22      regrets_0  474.37447737581294
+    z_22      regrets_1  478.29406062714838
+    z_22      regrets_2  493.10065009992087
+    z_22      regrets_3  497.02023335125637
+    z_22      regrets_4  486.10236426957243
+    z_22      regrets_5  490.02194752090804
+    z_22      regrets_6  504.82853699368047
+    z_22      regrets_7  508.74812024501603
     z_22      one_option_1  1
     z_22      products_used_1_16  1
     z_22      limited_phase_0_gpus  0.5
     z_22      limited_phase_1_gpus  0.5
     z_22      limited_phase_2_gpus  0.5
-    z_22      core_ports_0  48
-    z_22      core_ports_1  96
-    z_22      core_ports_2  144
-    z_22      purchases_5  0.142857142857143
-    z_22      purchases_13  0.285714285714286
-    z_22      purchases_21  0.571428571428571
-    z_23      regrets_0  460.108790033495
-    z_23      regrets_1  464.066869191763
-    z_23      regrets_2  460.108790033495
-    z_23      regrets_3  464.066869191763
-    z_23      regrets_4  471.836676927255
-    z_23      regrets_5  475.794756085523
-    z_23      regrets_6  471.836676927255
-    z_23      regrets_7  475.794756085523
+    z_22      core_ports_0  32
+    z_22      core_ports_1  64
+    z_22      core_ports_2  128
+    z_22      purchases_5  0.14285714285714285
+    z_22      purchases_13  0.2857142857142857
+    z_22      purchases_21  0.5714285714285714
+    z_23      regrets_0  472.0787542632483
+    z_23      regrets_1  476.71506130911359
+    z_23      regrets_2  487.36261582483644
+    z_23      regrets_3  491.99892287070173
+    z_23      regrets_4  483.80664115700779
+    z_23      regrets_5  488.44294820287314
+    z_23      regrets_6  499.09050271859599
+    z_23      regrets_7  503.72680976446134
     z_23      one_option_1  1
     z_23      products_used_1_16  1
     z_23      limited_phase_0_gpus  0.5
     z_23      limited_phase_1_gpus  0.5
     z_23      limited_phase_2_gpus  0.5
-    z_23      core_ports_0  33
-    z_23      core_ports_1  66
-    z_23      core_ports_2  129
-    z_23      purchases_3  0.132183908045977
-    z_23      purchases_5  0.142857142857143
-    z_23      purchases_11  0.195402298850575
-    z_23      purchases_13  0.285714285714286
-    z_23      purchases_19  0.316091954022989
-    z_23      purchases_21  0.571428571428571
-    z_24      regrets_0  472.324762122275
-    z_24      regrets_1  476.31433793167
-    z_24      regrets_2  488.517393830768
-    z_24      regrets_3  492.506969640163
-    z_24      regrets_4  484.052649016035
-    z_24      regrets_5  488.04222482543
-    z_24      regrets_6  500.245280724528
-    z_24      regrets_7  504.234856533923
+    z_23      core_ports_0  48
+    z_23      core_ports_1  96
+    z_23      core_ports_2  144
+    z_23      purchases_5  0.14285714285714285
+    z_23      purchases_13  0.2857142857142857
+    z_23      purchases_21  0.5714285714285714
+    z_24      regrets_0  460.10879003349498
+    z_24      regrets_1  464.0668691917632
+    z_24      regrets_2  460.10879003349498
+    z_24      regrets_3  464.0668691917632
+    z_24      regrets_4  471.83667692725459
+    z_24      regrets_5  475.79475608552275
+    z_24      regrets_6  471.83667692725459
+    z_24      regrets_7  475.79475608552275
     z_24      one_option_1  1
     z_24      products_used_1_16  1
     z_24      limited_phase_0_gpus  0.5
     z_24      limited_phase_1_gpus  0.5
     z_24      limited_phase_2_gpus  0.5
-    z_24      core_ports_0  35
-    z_24      core_ports_1  65
-    z_24      core_ports_2  130
-    z_24      purchases_5  0.142857142857143
-    z_24      purchases_13  0.285714285714286
-    z_24      purchases_21  0.571428571428571
-    z_25      regrets_0  470.748368924783
-    z_25      regrets_1  474.936023673487
-    z_25      regrets_2  484.875613935764
-    z_25      regrets_3  489.063268684468
-    z_25      regrets_4  482.476255818543
-    z_25      regrets_5  486.663910567246
-    z_25      regrets_6  496.603500829524
-    z_25      regrets_7  500.791155578228
+    z_24      core_ports_0  33
+    z_24      core_ports_1  66
+    z_24      core_ports_2  129
+    z_24      purchases_3  0.13142857142857142
+    z_24      purchases_5  0.14285714285714285
+    z_24      purchases_11  0.19428571428571428
+    z_24      purchases_13  0.2857142857142857
+    z_24      purchases_19  0.31428571428571428
+    z_24      purchases_21  0.5714285714285714
+    z_25      regrets_0  472.32476212227505
+    z_25      regrets_1  476.31433793167002
+    z_25      regrets_2  488.51739383076841
+    z_25      regrets_3  492.50696964016345
+    z_25      regrets_4  484.05264901603459
+    z_25      regrets_5  488.04222482542963
+    z_25      regrets_6  500.24528072452796
+    z_25      regrets_7  504.23485653392299
     z_25      one_option_1  1
     z_25      products_used_1_16  1
     z_25      limited_phase_0_gpus  0.5
     z_25      limited_phase_1_gpus  0.5
     z_25      limited_phase_2_gpus  0.5
-    z_25      core_ports_0  36
-    z_25      core_ports_1  66
-    z_25      core_ports_2  132
-    z_25      purchases_5  0.142857142857143
-    z_25      purchases_13  0.285714285714286
-    z_25      purchases_21  0.571428571428571
-    z_26      regrets_0  525.296536801944
-    z_26      regrets_1  529.126529578963
-    z_26      regrets_2  525.296536801944
-    z_26      regrets_3  529.126529578963
-    z_26      regrets_4  537.024423695703
-    z_26      regrets_5  540.854416472723
-    z_26      regrets_6  537.024423695703
-    z_26      regrets_7  540.854416472723
+    z_25      core_ports_0  35
+    z_25      core_ports_1  65
+    z_25      core_ports_2  130
+    z_25      purchases_5  0.14285714285714285
+    z_25      purchases_13  0.2857142857142857
+    z_25      purchases_21  0.5714285714285714
+    z_26      regrets_0  470.74836892478299
+    z_26      regrets_1  474.9360236734866
+    z_26      regrets_2  484.87561393576442
+    z_26      regrets_3  489.06326868446803
+    z_26      regrets_4  482.4762558185426
+    z_26      regrets_5  486.66391056724609
+    z_26      regrets_6  496.60350082952408
+    z_26      regrets_7  500.79115557822763
     z_26      one_option_1  1
-    z_26      products_used_1_17  1
+    z_26      products_used_1_16  1
     z_26      limited_phase_0_gpus  0.5
     z_26      limited_phase_1_gpus  0.5
     z_26      limited_phase_2_gpus  0.5
-    z_26      core_ports_0  32
-    z_26      core_ports_1  64
-    z_26      core_ports_2  128
-    z_26      purchases_3  0.0919540229885057
-    z_26      purchases_5  0.142857142857143
-    z_26      purchases_11  0.275862068965517
-    z_26      purchases_13  0.285714285714286
-    z_26      purchases_19  0.459770114942529
-    z_26      purchases_21  0.571428571428571
-    z_27      regrets_0  525.434508336881
-    z_27      regrets_1  529.835640387666
-    z_27      regrets_2  525.434508336881
-    z_27      regrets_3  529.835640387666
-    z_27      regrets_4  537.16239523064
-    z_27      regrets_5  541.563527281425
-    z_27      regrets_6  537.16239523064
-    z_27      regrets_7  541.563527281425
+    z_26      core_ports_0  36
+    z_26      core_ports_1  66
+    z_26      core_ports_2  132
+    z_26      purchases_5  0.14285714285714285
+    z_26      purchases_13  0.2857142857142857
+    z_26      purchases_21  0.5714285714285714
+    z_27      regrets_0  525.2965368019436
+    z_27      regrets_1  529.12652957896296
+    z_27      regrets_2  525.2965368019436
+    z_27      regrets_3  529.12652957896296
+    z_27      regrets_4  537.02442369570326
+    z_27      regrets_5  540.85441647272251
+    z_27      regrets_6  537.02442369570326
+    z_27      regrets_7  540.85441647272251
     z_27      one_option_1  1
     z_27      products_used_1_17  1
     z_27      limited_phase_0_gpus  0.5
     z_27      limited_phase_1_gpus  0.5
     z_27      limited_phase_2_gpus  0.5
-    z_27      core_ports_0  48
-    z_27      core_ports_1  96
-    z_27      core_ports_2  144
-    z_27      purchases_3  0.0919540229885057
-    z_27      purchases_5  0.142857142857143
-    z_27      purchases_11  0.275862068965517
-    z_27      purchases_13  0.285714285714286
-    z_27      purchases_19  0.367816091954023
-    z_27      purchases_21  0.571428571428571
-    z_28      regrets_0  525.205692303481
-    z_28      regrets_1  529.125275554816
-    z_28      regrets_2  525.205692303481
-    z_28      regrets_3  529.125275554816
-    z_28      regrets_4  536.933579197241
-    z_28      regrets_5  540.853162448576
-    z_28      regrets_6  536.933579197241
-    z_28      regrets_7  540.853162448576
+    z_27      core_ports_0  32
+    z_27      core_ports_1  64
+    z_27      core_ports_2  128
+    z_27      purchases_3  0.091428571428571428
+    z_27      purchases_5  0.14285714285714285
+    z_27      purchases_11  0.2742857142857143
+    z_27      purchases_13  0.2857142857142857
+    z_27      purchases_19  0.45714285714285713
+    z_27      purchases_21  0.5714285714285714
+    z_28      regrets_0  525.22356068709428
+    z_28      regrets_1  529.33352369635168
+    z_28      regrets_2  525.22356068709428
+    z_28      regrets_3  529.33352369635168
+    z_28      regrets_4  536.95144758085382
+    z_28      regrets_5  541.06141059011134
+    z_28      regrets_6  536.95144758085382
+    z_28      regrets_7  541.06141059011134
     z_28      one_option_1  1
     z_28      products_used_1_17  1
     z_28      limited_phase_0_gpus  0.5
     z_28      limited_phase_1_gpus  0.5
     z_28      limited_phase_2_gpus  0.5
-    z_28      core_ports_0  32
-    z_28      core_ports_1  64
-    z_28      core_ports_2  128
-    z_28      purchases_3  0.137931034482759
-    z_28      purchases_5  0.142857142857143
-    z_28      purchases_11  0.229885057471264
-    z_28      purchases_13  0.285714285714286
-    z_28      purchases_19  0.413793103448276
-    z_28      purchases_21  0.571428571428571
-    z_29      regrets_0  525.442839600668
-    z_29      regrets_1  529.933562125769
-    z_29      regrets_2  525.442839600668
-    z_29      regrets_3  529.933562125769
-    z_29      regrets_4  537.170726494427
-    z_29      regrets_5  541.661449019529
-    z_29      regrets_6  537.170726494427
-    z_29      regrets_7  541.661449019529
+    z_28      core_ports_0  48
+    z_28      core_ports_1  96
+    z_28      core_ports_2  144
+    z_28      purchases_3  0.091428571428571428
+    z_28      purchases_5  0.14285714285714285
+    z_28      purchases_11  0.2742857142857143
+    z_28      purchases_13  0.2857142857142857
+    z_28      purchases_19  0.36571428571428571
+    z_28      purchases_21  0.5714285714285714
+    z_29      regrets_0  525.20569230348087
+    z_29      regrets_1  529.12527555481643
+    z_29      regrets_2  525.20569230348087
+    z_29      regrets_3  529.12527555481643
+    z_29      regrets_4  536.93357919724053
+    z_29      regrets_5  540.85316244857609
+    z_29      regrets_6  536.93357919724053
+    z_29      regrets_7  540.85316244857609
     z_29      one_option_1  1
     z_29      products_used_1_17  1
     z_29      limited_phase_0_gpus  0.5
     z_29      limited_phase_1_gpus  0.5
     z_29      limited_phase_2_gpus  0.5
-    z_29      core_ports_0  48
-    z_29      core_ports_1  96
-    z_29      core_ports_2  144
-    z_29      purchases_3  0.137931034482759
-    z_29      purchases_5  0.142857142857143
-    z_29      purchases_11  0.252873563218391
-    z_29      purchases_13  0.285714285714286
-    z_29      purchases_19  0.344827586206897
-    z_29      purchases_21  0.571428571428571
-    z_30      regrets_0  539.329054215521
-    z_30      regrets_1  543.271035085435
-    z_30      regrets_2  558.22045787543
-    z_30      regrets_3  562.162438745345
-    z_30      regrets_4  551.056941109281
-    z_30      regrets_5  554.998921979195
-    z_30      regrets_6  569.948344769189
-    z_30      regrets_7  573.890325639104
+    z_29      core_ports_0  32
+    z_29      core_ports_1  64
+    z_29      core_ports_2  128
+    z_29      purchases_3  0.13714285714285715
+    z_29      purchases_5  0.14285714285714285
+    z_29      purchases_11  0.22857142857142859
+    z_29      purchases_13  0.2857142857142857
+    z_29      purchases_19  0.41142857142857148
+    z_29      purchases_21  0.5714285714285714
+    z_30      regrets_0  525.20709801031876
+    z_30      regrets_1  529.40665149389247
+    z_30      regrets_2  525.20709801031876
+    z_30      regrets_3  529.40665149389247
+    z_30      regrets_4  536.93498490407831
+    z_30      regrets_5  541.1345383876519
+    z_30      regrets_6  536.93498490407831
+    z_30      regrets_7  541.1345383876519
     z_30      one_option_1  1
     z_30      products_used_1_17  1
     z_30      limited_phase_0_gpus  0.5
     z_30      limited_phase_1_gpus  0.5
     z_30      limited_phase_2_gpus  0.5
-    z_30      core_ports_0  64
-    z_30      core_ports_1  64
-    z_30      core_ports_2  128
-    z_30      purchases_5  0.142857142857143
-    z_30      purchases_13  0.285714285714286
-    z_30      purchases_21  0.571428571428571
-    z_31      regrets_0  524.882956921386
-    z_31      regrets_1  528.841036079654
-    z_31      regrets_2  524.882956921386
-    z_31      regrets_3  528.841036079654
-    z_31      regrets_4  536.610843815145
-    z_31      regrets_5  540.568922973413
-    z_31      regrets_6  536.610843815145
-    z_31      regrets_7  540.568922973413
+    z_30      core_ports_0  48
+    z_30      core_ports_1  96
+    z_30      core_ports_2  144
+    z_30      purchases_3  0.13714285714285715
+    z_30      purchases_5  0.14285714285714285
+    z_30      purchases_11  0.24571428571428572
+    z_30      purchases_13  0.2857142857142857
+    z_30      purchases_19  0.33714285714285719
+    z_30      purchases_21  0.5714285714285714
+    z_31      regrets_0  539.32905421552096
+    z_31      regrets_1  543.27103508543541
+    z_31      regrets_2  558.22045787542993
+    z_31      regrets_3  562.1624387453445
+    z_31      regrets_4  551.0569411092805
+    z_31      regrets_5  554.99892197919496
+    z_31      regrets_6  569.94834476918948
+    z_31      regrets_7  573.89032563910405
     z_31      one_option_1  1
     z_31      products_used_1_17  1
     z_31      limited_phase_0_gpus  0.5
     z_31      limited_phase_1_gpus  0.5
     z_31      limited_phase_2_gpus  0.5
-    z_31      core_ports_0  33
-    z_31      core_ports_1  66
-    z_31      core_ports_2  129
-    z_31      purchases_3  0.132183908045977
-    z_31      purchases_5  0.142857142857143
-    z_31      purchases_11  0.195402298850575
-    z_31      purchases_13  0.285714285714286
-    z_31      purchases_19  0.316091954022989
-    z_31      purchases_21  0.571428571428571
-    z_32      regrets_0  539.148644263704
-    z_32      regrets_1  543.068227515039
-    z_32      regrets_2  557.874816987812
-    z_32      regrets_3  561.794400239147
-    z_32      regrets_4  550.876531157463
-    z_32      regrets_5  554.796114408799
-    z_32      regrets_6  569.602703881571
-    z_32      regrets_7  573.522287132907
+    z_31      core_ports_0  64
+    z_31      core_ports_1  64
+    z_31      core_ports_2  128
+    z_31      purchases_5  0.14285714285714285
+    z_31      purchases_13  0.2857142857142857
+    z_31      purchases_21  0.5714285714285714
+    z_32      regrets_0  524.8829569213857
+    z_32      regrets_1  528.8410360796538
+    z_32      regrets_2  524.8829569213857
+    z_32      regrets_3  528.8410360796538
+    z_32      regrets_4  536.61084381514536
+    z_32      regrets_5  540.56892297341346
+    z_32      regrets_6  536.61084381514536
+    z_32      regrets_7  540.56892297341346
     z_32      one_option_1  1
     z_32      products_used_1_17  1
     z_32      limited_phase_0_gpus  0.5
     z_32      limited_phase_1_gpus  0.5
     z_32      limited_phase_2_gpus  0.5
-    z_32      core_ports_0  32
-    z_32      core_ports_1  64
-    z_32      core_ports_2  128
-    z_32      purchases_5  0.142857142857143
-    z_32      purchases_13  0.285714285714286
-    z_32      purchases_21  0.571428571428571
-    z_33      regrets_0  537.098929010166
-    z_33      regrets_1  541.088504819561
-    z_33      regrets_2  553.291560718659
-    z_33      regrets_3  557.281136528054
-    z_33      regrets_4  548.826815903925
-    z_33      regrets_5  552.81639171332
-    z_33      regrets_6  565.019447612419
-    z_33      regrets_7  569.009023421814
+    z_32      core_ports_0  33
+    z_32      core_ports_1  66
+    z_32      core_ports_2  129
+    z_32      purchases_3  0.13142857142857142
+    z_32      purchases_5  0.14285714285714285
+    z_32      purchases_11  0.19428571428571428
+    z_32      purchases_13  0.2857142857142857
+    z_32      purchases_19  0.31428571428571428
+    z_32      purchases_21  0.5714285714285714
+    z_33      regrets_0  539.14864426370366
+    z_33      regrets_1  543.0682275150391
+    z_33      regrets_2  557.87481698781164
+    z_33      regrets_3  561.79440023914708
+    z_33      regrets_4  550.87653115746321
+    z_33      regrets_5  554.79611440879864
+    z_33      regrets_6  569.60270388157119
+    z_33      regrets_7  573.52228713290674
     z_33      one_option_1  1
     z_33      products_used_1_17  1
     z_33      limited_phase_0_gpus  0.5
     z_33      limited_phase_1_gpus  0.5
     z_33      limited_phase_2_gpus  0.5
-    z_33      core_ports_0  35
-    z_33      core_ports_1  65
-    z_33      core_ports_2  130
-    z_33      purchases_5  0.142857142857143
-    z_33      purchases_13  0.285714285714286
-    z_33      purchases_21  0.571428571428571
-    z_34      regrets_0  535.522535812674
-    z_34      regrets_1  539.710190561377
-    z_34      regrets_2  549.649780823655
-    z_34      regrets_3  553.837435572359
-    z_34      regrets_4  547.250422706433
-    z_34      regrets_5  551.438077455137
-    z_34      regrets_6  561.377667717415
-    z_34      regrets_7  565.565322466118
+    z_33      core_ports_0  32
+    z_33      core_ports_1  64
+    z_33      core_ports_2  128
+    z_33      purchases_5  0.14285714285714285
+    z_33      purchases_13  0.2857142857142857
+    z_33      purchases_21  0.5714285714285714
+    z_34      regrets_0  537.09892901016576
+    z_34      regrets_1  541.08850481956074
+    z_34      regrets_2  553.29156071865918
+    z_34      regrets_3  557.28113652805405
+    z_34      regrets_4  548.82681590392542
+    z_34      regrets_5  552.81639171332017
+    z_34      regrets_6  565.01944761241862
+    z_34      regrets_7  569.00902342181371
     z_34      one_option_1  1
     z_34      products_used_1_17  1
     z_34      limited_phase_0_gpus  0.5
     z_34      limited_phase_1_gpus  0.5
     z_34      limited_phase_2_gpus  0.5
-    z_34      core_ports_0  36
-    z_34      core_ports_1  66
-    z_34      core_ports_2  132
-    z_34      purchases_5  0.142857142857143
-    z_34      purchases_13  0.285714285714286
-    z_34      purchases_21  0.571428571428571
-    z_35      regrets_0  126.956116731164
-    z_35      regrets_1  127.157695298375
-    z_35      regrets_2  131.141967104788
-    z_35      regrets_3  131.343545671999
-    z_35      regrets_4  130.042402755837
-    z_35      regrets_5  130.243981323049
-    z_35      regrets_6  134.228253129461
-    z_35      regrets_7  134.429831696673
-    z_35      one_option_2  1
-    z_35      products_used_2_16  1
-    z_35      limited_phase_1_gpus  0.25
-    z_35      limited_phase_2_gpus  0.125
-    z_35      core_ports_1  32
-    z_35      core_ports_2  32
-    z_35      purchases_13  0.142857142857143
-    z_35      purchases_21  0.142857142857143
-    z_36      regrets_0  124.486063567582
-    z_36      regrets_1  125.49395640364
-    z_36      regrets_2  124.486063567582
-    z_36      regrets_3  125.49395640364
-    z_36      regrets_4  127.572349592256
-    z_36      regrets_5  128.580242428313
-    z_36      regrets_6  127.572349592256
-    z_36      regrets_7  128.580242428313
+    z_34      core_ports_0  35
+    z_34      core_ports_1  65
+    z_34      core_ports_2  130
+    z_34      purchases_5  0.14285714285714285
+    z_34      purchases_13  0.2857142857142857
+    z_34      purchases_21  0.5714285714285714
+    z_35      regrets_0  535.52253581267371
+    z_35      regrets_1  539.71019056137732
+    z_35      regrets_2  549.64978082365519
+    z_35      regrets_3  553.8374355723588
+    z_35      regrets_4  547.25042270643326
+    z_35      regrets_5  551.43807745513686
+    z_35      regrets_6  561.37766771741474
+    z_35      regrets_7  565.56532246611823
+    z_35      one_option_1  1
+    z_35      products_used_1_17  1
+    z_35      limited_phase_0_gpus  0.5
+    z_35      limited_phase_1_gpus  0.5
+    z_35      limited_phase_2_gpus  0.5
+    z_35      core_ports_0  36
+    z_35      core_ports_1  66
+    z_35      core_ports_2  132
+    z_35      purchases_5  0.14285714285714285
+    z_35      purchases_13  0.2857142857142857
+    z_35      purchases_21  0.5714285714285714
+    z_36      regrets_0  126.95611673116369
+    z_36      regrets_1  127.15769529837522
+    z_36      regrets_2  131.14196710478782
+    z_36      regrets_3  131.34354567199935
+    z_36      regrets_4  130.04240275583726
+    z_36      regrets_5  130.24398132304881
+    z_36      regrets_6  134.22825312946139
+    z_36      regrets_7  134.42983169667292
     z_36      one_option_2  1
     z_36      products_used_2_16  1
     z_36      limited_phase_1_gpus  0.25
     z_36      limited_phase_2_gpus  0.125
     z_36      core_ports_1  32
     z_36      core_ports_2  32
-    z_36      purchases_11  0.103448275862069
-    z_36      purchases_13  0.142857142857143
-    z_36      purchases_19  0.103448275862069
-    z_36      purchases_21  0.142857142857143
-    z_37      regrets_0  124.409892347569
-    z_37      regrets_1  125.449281834754
-    z_37      regrets_2  124.409892347569
-    z_37      regrets_3  125.449281834754
-    z_37      regrets_4  127.496178372243
-    z_37      regrets_5  128.535567859427
-    z_37      regrets_6  127.496178372243
-    z_37      regrets_7  128.535567859427
+    z_36      purchases_13  0.14285714285714285
+    z_36      purchases_21  0.14285714285714285
+    z_37      regrets_0  124.48606356758201
+    z_37      regrets_1  125.4939564036397
+    z_37      regrets_2  124.48606356758201
+    z_37      regrets_3  125.4939564036397
+    z_37      regrets_4  127.57234959225559
+    z_37      regrets_5  128.58024242831326
+    z_37      regrets_6  127.57234959225559
+    z_37      regrets_7  128.58024242831326
     z_37      one_option_2  1
     z_37      products_used_2_16  1
     z_37      limited_phase_1_gpus  0.25
     z_37      limited_phase_2_gpus  0.125
-    z_37      core_ports_1  33
-    z_37      core_ports_2  33
-    z_37      purchases_11  0.0804597701149425
-    z_37      purchases_13  0.142857142857143
-    z_37      purchases_19  0.0804597701149425
-    z_37      purchases_21  0.142857142857143
-    z_38      regrets_0  141.365190315378
-    z_38      regrets_1  141.56676888259
-    z_38      regrets_2  141.365190315378
-    z_38      regrets_3  141.56676888259
-    z_38      regrets_4  144.451476340052
-    z_38      regrets_5  144.653054907264
-    z_38      regrets_6  144.451476340052
-    z_38      regrets_7  144.653054907264
+    z_37      core_ports_1  32
+    z_37      core_ports_2  32
+    z_37      purchases_11  0.10285714285714286
+    z_37      purchases_13  0.14285714285714285
+    z_37      purchases_19  0.10285714285714286
+    z_37      purchases_21  0.14285714285714285
+    z_38      regrets_0  124.40989234756942
+    z_38      regrets_1  125.4492818347539
+    z_38      regrets_2  124.40989234756942
+    z_38      regrets_3  125.4492818347539
+    z_38      regrets_4  127.49617837224301
+    z_38      regrets_5  128.53556785942749
+    z_38      regrets_6  127.49617837224301
+    z_38      regrets_7  128.53556785942749
     z_38      one_option_2  1
-    z_38      products_used_2_17  1
+    z_38      products_used_2_16  1
     z_38      limited_phase_1_gpus  0.25
     z_38      limited_phase_2_gpus  0.125
-    z_38      core_ports_1  32
-    z_38      core_ports_2  32
-    z_38      purchases_11  0.0919540229885057
-    z_38      purchases_13  0.142857142857143
-    z_38      purchases_19  0.0919540229885057
-    z_38      purchases_21  0.142857142857143
-    z_39      regrets_0  143.615836181399
-    z_39      regrets_1  143.842612069512
-    z_39      regrets_2  146.755223961618
-    z_39      regrets_3  146.981999849731
-    z_39      regrets_4  146.702122206073
-    z_39      regrets_5  146.928898094186
-    z_39      regrets_6  149.841509986291
-    z_39      regrets_7  150.068285874404
+    z_38      core_ports_1  33
+    z_38      core_ports_2  33
+    z_38      purchases_11  0.080000000000000002
+    z_38      purchases_13  0.14285714285714285
+    z_38      purchases_19  0.080000000000000002
+    z_38      purchases_21  0.14285714285714285
+    z_39      regrets_0  141.36519031537847
+    z_39      regrets_1  141.56676888259
+    z_39      regrets_2  141.36519031537847
+    z_39      regrets_3  141.56676888259
+    z_39      regrets_4  144.45147634005204
+    z_39      regrets_5  144.65305490726357
+    z_39      regrets_6  144.45147634005204
+    z_39      regrets_7  144.65305490726357
     z_39      one_option_2  1
     z_39      products_used_2_17  1
     z_39      limited_phase_1_gpus  0.25
     z_39      limited_phase_2_gpus  0.125
-    z_39      core_ports_1  36
-    z_39      core_ports_2  36
-    z_39      purchases_13  0.142857142857143
-    z_39      purchases_21  0.142857142857143
-    z_40      regrets_0  145.500821469493
-    z_40      regrets_1  146.508714305551
-    z_40      regrets_2  150.20990313982
-    z_40      regrets_3  151.217795975878
-    z_40      regrets_4  148.587107494166
-    z_40      regrets_5  149.595000330224
-    z_40      regrets_6  153.296189164494
-    z_40      regrets_7  154.304082000551
+    z_39      core_ports_1  32
+    z_39      core_ports_2  32
+    z_39      purchases_11  0.091428571428571428
+    z_39      purchases_13  0.14285714285714285
+    z_39      purchases_19  0.091428571428571428
+    z_39      purchases_21  0.14285714285714285
+    z_40      regrets_0  143.61583618139946
+    z_40      regrets_1  143.84261206951243
+    z_40      regrets_2  146.75522396161756
+    z_40      regrets_3  146.98199984973053
+    z_40      regrets_4  146.70212220607303
+    z_40      regrets_5  146.92889809418602
+    z_40      regrets_6  149.84150998629116
+    z_40      regrets_7  150.06828587440413
     z_40      one_option_2  1
     z_40      products_used_2_17  1
     z_40      limited_phase_1_gpus  0.25
     z_40      limited_phase_2_gpus  0.125
-    z_40      core_ports_1  32
-    z_40      core_ports_2  32
-    z_40      purchases_13  0.142857142857143
-    z_40      purchases_21  0.142857142857143
-    z_41      regrets_0  141.927523257759
-    z_41      regrets_1  142.966912744943
-    z_41      regrets_2  141.927523257759
-    z_41      regrets_3  142.966912744943
-    z_41      regrets_4  145.013809282432
-    z_41      regrets_5  146.053198769617
-    z_41      regrets_6  145.013809282432
-    z_41      regrets_7  146.053198769617
+    z_40      core_ports_1  36
+    z_40      core_ports_2  36
+    z_40      purchases_13  0.14285714285714285
+    z_40      purchases_21  0.14285714285714285
+    z_41      regrets_0  145.50082146949288
+    z_41      regrets_1  146.50871430555057
+    z_41      regrets_2  150.20990313982003
+    z_41      regrets_3  151.21779597587772
+    z_41      regrets_4  148.58710749416645
+    z_41      regrets_5  149.59500033022417
+    z_41      regrets_6  153.29618916449363
+    z_41      regrets_7  154.30408200055132
     z_41      one_option_2  1
     z_41      products_used_2_17  1
     z_41      limited_phase_1_gpus  0.25
     z_41      limited_phase_2_gpus  0.125
-    z_41      core_ports_1  33
-    z_41      core_ports_2  33
-    z_41      purchases_11  0.0804597701149425
-    z_41      purchases_13  0.142857142857143
-    z_41      purchases_19  0.0804597701149425
-    z_41      purchases_21  0.142857142857143
-    v_3_0     bracket_to_3_0  -0.229885057471264
-    v_3_1     bracket_from_3_1  0.229885057471264
-    v_3_1     bracket_to_3_1  -0.459770114942529
-    v_3_2     bracket_from_3_2  0.459770114942529
+    z_41      core_ports_1  32
+    z_41      core_ports_2  32
+    z_41      purchases_13  0.14285714285714285
+    z_41      purchases_21  0.14285714285714285
+    z_42      regrets_0  141.92752325775882
+    z_42      regrets_1  142.96691274494333
+    z_42      regrets_2  141.92752325775882
+    z_42      regrets_3  142.96691274494333
+    z_42      regrets_4  145.01380928243242
+    z_42      regrets_5  146.05319876961693
+    z_42      regrets_6  145.01380928243242
+    z_42      regrets_7  146.05319876961693
+    z_42      one_option_2  1
+    z_42      products_used_2_17  1
+    z_42      limited_phase_1_gpus  0.25
+    z_42      limited_phase_2_gpus  0.125
+    z_42      core_ports_1  33
+    z_42      core_ports_2  33
+    z_42      purchases_11  0.080000000000000002
+    z_42      purchases_13  0.14285714285714285
+    z_42      purchases_19  0.080000000000000002
+    z_42      purchases_21  0.14285714285714285
+    v_3_0     bracket_to_3_0  -0.22857142857142856
+    v_3_1     bracket_from_3_1  0.22857142857142856
+    v_3_1     bracket_to_3_1  -0.45714285714285713
+    v_3_2     bracket_from_3_2  0.45714285714285713
     v_3_2     bracket_to_3_2  -1
-    v_5_0     bracket_to_5_0  -0.558035714285714
-    v_5_1     regrets_0  0.661347005287196
-    v_5_1     regrets_1  1.71950221374671
-    v_5_1     regrets_2  0.661347005287196
-    v_5_1     regrets_3  1.71950221374671
-    v_5_1     regrets_4  0.661347005287196
-    v_5_1     regrets_5  1.71950221374671
-    v_5_1     regrets_6  0.661347005287196
-    v_5_1     regrets_7  1.71950221374671
-    v_5_1     bracket_from_5_1  0.558035714285714
+    v_5_0     bracket_to_5_0  -0.5580357142857143
+    v_5_1     regrets_0  0.66134700528719648
+    v_5_1     regrets_1  1.7195022137467104
+    v_5_1     regrets_2  0.66134700528719648
+    v_5_1     regrets_3  1.7195022137467104
+    v_5_1     regrets_4  0.66134700528719648
+    v_5_1     regrets_5  1.7195022137467104
+    v_5_1     regrets_6  0.66134700528719648
+    v_5_1     regrets_7  1.7195022137467104
+    v_5_1     bracket_from_5_1  0.5580357142857143
     v_5_1     bracket_to_5_1  -1
-    v_5_2     regrets_0  1.81870426453979
-    v_5_2     regrets_1  4.72863108780345
-    v_5_2     regrets_2  1.81870426453979
-    v_5_2     regrets_3  4.72863108780345
-    v_5_2     regrets_4  1.81870426453979
-    v_5_2     regrets_5  4.72863108780345
-    v_5_2     regrets_6  1.81870426453979
-    v_5_2     regrets_7  4.72863108780345
-    v_5_2     bracket_from_5_2  1.11607142857143
-    v_5_2     bracket_to_5_2  -1.11607142857143
-    v_11_0    bracket_to_11_0  -0.229885057471264
-    v_11_1    bracket_from_11_1  0.229885057471264
-    v_11_1    bracket_to_11_1  -0.459770114942529
-    v_11_2    bracket_from_11_2  0.459770114942529
-    v_11_2    bracket_to_11_2  -0.701149425287356
-    v_13_0    bracket_to_13_0  -0.558035714285714
-    v_13_1    regrets_0  0.595212304758477
-    v_13_1    regrets_1  1.54755199237204
-    v_13_1    regrets_2  0.595212304758477
-    v_13_1    regrets_3  1.54755199237204
-    v_13_1    regrets_4  0.595212304758477
-    v_13_1    regrets_5  1.54755199237204
-    v_13_1    regrets_6  0.595212304758477
-    v_13_1    regrets_7  1.54755199237204
-    v_13_1    bracket_from_13_1  0.558035714285714
+    v_5_2     regrets_0  1.8187042645397895
+    v_5_2     regrets_1  4.7286310878034534
+    v_5_2     regrets_2  1.8187042645397895
+    v_5_2     regrets_3  4.7286310878034534
+    v_5_2     regrets_4  1.8187042645397895
+    v_5_2     regrets_5  4.7286310878034534
+    v_5_2     regrets_6  1.8187042645397895
+    v_5_2     regrets_7  4.7286310878034534
+    v_5_2     bracket_from_5_2  1.1160714285714286
+    v_5_2     bracket_to_5_2  -1.1160714285714286
+    v_11_0    bracket_to_11_0  -0.22857142857142856
+    v_11_1    bracket_from_11_1  0.22857142857142856
+    v_11_1    bracket_to_11_1  -0.45714285714285713
+    v_11_2    bracket_from_11_2  0.45714285714285713
+    v_11_2    bracket_to_11_2  -0.69714285714285706
+    v_13_0    bracket_to_13_0  -0.5580357142857143
+    v_13_1    regrets_0  0.59521230475847653
+    v_13_1    regrets_1  1.5475519923720387
+    v_13_1    regrets_2  0.59521230475847653
+    v_13_1    regrets_3  1.5475519923720387
+    v_13_1    regrets_4  0.59521230475847653
+    v_13_1    regrets_5  1.5475519923720387
+    v_13_1    regrets_6  0.59521230475847653
+    v_13_1    regrets_7  1.5475519923720387
+    v_13_1    bracket_from_13_1  0.5580357142857143
     v_13_1    bracket_to_13_1  -0.75
-    v_13_2    regrets_0  1.63683383808581
-    v_13_2    regrets_1  4.2557679790231
-    v_13_2    regrets_2  1.63683383808581
-    v_13_2    regrets_3  4.2557679790231
-    v_13_2    regrets_4  1.63683383808581
-    v_13_2    regrets_5  4.2557679790231
-    v_13_2    regrets_6  1.63683383808581
-    v_13_2    regrets_7  4.2557679790231
-    v_13_2    bracket_from_13_2  1.11607142857143
-    v_13_2    bracket_to_13_2  -1.11607142857143
-    v_19_0    bracket_to_19_0  -0.229885057471264
-    v_19_1    bracket_from_19_1  0.229885057471264
-    v_19_1    bracket_to_19_1  -0.390804597701149
-    v_19_2    bracket_from_19_2  0.459770114942529
-    v_19_2    bracket_to_19_2  -0.459770114942529
-    v_21_0    bracket_to_21_0  -0.464285714285714
-    v_21_1    regrets_0  0.529077604229757
-    v_21_1    regrets_1  1.37560177099737
-    v_21_1    regrets_2  0.529077604229757
-    v_21_1    regrets_3  1.37560177099737
-    v_21_1    regrets_4  0.529077604229757
-    v_21_1    regrets_5  1.37560177099737
-    v_21_1    regrets_6  0.529077604229757
-    v_21_1    regrets_7  1.37560177099737
-    v_21_1    bracket_from_21_1  0.558035714285714
-    v_21_1    bracket_to_21_1  -0.558035714285714
-    v_21_2    regrets_0  1.45496341163183
-    v_21_2    regrets_1  3.78290487024276
-    v_21_2    regrets_2  1.45496341163183
-    v_21_2    regrets_3  3.78290487024276
-    v_21_2    regrets_4  1.45496341163183
-    v_21_2    regrets_5  3.78290487024276
-    v_21_2    regrets_6  1.45496341163183
-    v_21_2    regrets_7  3.78290487024276
-    v_21_2    bracket_from_21_2  1.11607142857143
-    v_21_2    bracket_to_21_2  -1.11607142857143
+    v_13_2    regrets_0  1.6368338380858107
+    v_13_2    regrets_1  4.2557679790231013
+    v_13_2    regrets_2  1.6368338380858107
+    v_13_2    regrets_3  4.2557679790231013
+    v_13_2    regrets_4  1.6368338380858107
+    v_13_2    regrets_5  4.2557679790231013
+    v_13_2    regrets_6  1.6368338380858107
+    v_13_2    regrets_7  4.2557679790231013
+    v_13_2    bracket_from_13_2  1.1160714285714286
+    v_13_2    bracket_to_13_2  -1.1160714285714286
+    v_19_0    bracket_to_19_0  -0.22857142857142856
+    v_19_1    bracket_from_19_1  0.22857142857142856
+    v_19_1    bracket_to_19_1  -0.38857142857142857
+    v_19_2    bracket_from_19_2  0.45714285714285713
+    v_19_2    bracket_to_19_2  -0.45714285714285713
+    v_21_0    bracket_to_21_0  -0.4642857142857143
+    v_21_1    regrets_0  0.52907760422975658
+    v_21_1    regrets_1  1.3756017709973669
+    v_21_1    regrets_2  0.52907760422975658
+    v_21_1    regrets_3  1.3756017709973669
+    v_21_1    regrets_4  0.52907760422975658
+    v_21_1    regrets_5  1.3756017709973669
+    v_21_1    regrets_6  0.52907760422975658
+    v_21_1    regrets_7  1.3756017709973669
+    v_21_1    bracket_from_21_1  0.5580357142857143
+    v_21_1    bracket_to_21_1  -0.5580357142857143
+    v_21_2    regrets_0  1.4549634116318317
+    v_21_2    regrets_1  3.7829048702427648
+    v_21_2    regrets_2  1.4549634116318317
+    v_21_2    regrets_3  3.7829048702427648
+    v_21_2    regrets_4  1.4549634116318317
+    v_21_2    regrets_5  3.7829048702427648
+    v_21_2    regrets_6  1.4549634116318317
+    v_21_2    regrets_7  3.7829048702427648
+    v_21_2    bracket_from_21_2  1.1160714285714286
+    v_21_2    bracket_to_21_2  -1.1160714285714286
     MARK0001  'MARKER'                 'INTEND'
-    x_3_0     regrets_0  30.2070244664927
-    x_3_0     regrets_1  30.2070244664927
-    x_3_0     regrets_2  69.0446273519833
-    x_3_0     regrets_3  69.0446273519833
-    x_3_0     regrets_4  30.2070244664927
-    x_3_0     regrets_5  30.2070244664927
-    x_3_0     regrets_6  69.0446273519833
-    x_3_0     regrets_7  69.0446273519833
+    x_3_0     regrets_0  30.380628055380566
+    x_3_0     regrets_1  30.380628055380566
+    x_3_0     regrets_2  69.441435555155579
+    x_3_0     regrets_3  69.441435555155579
+    x_3_0     regrets_4  30.380628055380566
+    x_3_0     regrets_5  30.380628055380566
+    x_3_0     regrets_6  69.441435555155579
+    x_3_0     regrets_7  69.441435555155579
     x_3_0     bracket_from_3_0  -1
     x_3_0     bracket_to_3_0  1
     x_3_0     purchases_3  -1
     x_3_0     purchases_11  -1
     x_3_0     purchases_19  -1
-    x_3_1     regrets_0  27.1863220198434
-    x_3_1     regrets_1  27.1863220198434
-    x_3_1     regrets_2  62.1401646167849
-    x_3_1     regrets_3  62.1401646167849
-    x_3_1     regrets_4  27.1863220198434
-    x_3_1     regrets_5  27.1863220198434
-    x_3_1     regrets_6  62.1401646167849
-    x_3_1     regrets_7  62.1401646167849
+    x_3_1     regrets_0  27.342565249842508
+    x_3_1     regrets_1  27.342565249842508
+    x_3_1     regrets_2  62.497291999640019
+    x_3_1     regrets_3  62.497291999640019
+    x_3_1     regrets_4  27.342565249842508
+    x_3_1     regrets_5  27.342565249842508
+    x_3_1     regrets_6  62.497291999640019
+    x_3_1     regrets_7  62.497291999640019
     x_3_1     bracket_from_3_1  -1
     x_3_1     bracket_to_3_1  1
     x_3_1     purchases_3  -1
     x_3_1     purchases_11  -1
     x_3_1     purchases_19  -1
-    x_3_2     regrets_0  24.1656195731941
-    x_3_2     regrets_1  24.1656195731941
-    x_3_2     regrets_2  55.2357018815866
-    x_3_2     regrets_3  55.2357018815866
-    x_3_2     regrets_4  24.1656195731941
-    x_3_2     regrets_5  24.1656195731941
-    x_3_2     regrets_6  55.2357018815866
-    x_3_2     regrets_7  55.2357018815866
+    x_3_2     regrets_0  24.304502444304454
+    x_3_2     regrets_1  24.304502444304454
+    x_3_2     regrets_2  55.553148444124467
+    x_3_2     regrets_3  55.553148444124467
+    x_3_2     regrets_4  24.304502444304454
+    x_3_2     regrets_5  24.304502444304454
+    x_3_2     regrets_6  55.553148444124467
+    x_3_2     regrets_7  55.553148444124467
     x_3_2     bracket_from_3_2  -1
     x_3_2     bracket_to_3_2  1
     x_3_2     purchases_3  -1
     x_3_2     purchases_11  -1
     x_3_2     purchases_19  -1
-    x_5_0     regrets_0  14.8141729184332
-    x_5_0     regrets_1  38.5168495879263
-    x_5_0     regrets_2  14.8141729184332
-    x_5_0     regrets_3  38.5168495879263
-    x_5_0     regrets_4  14.8141729184332
-    x_5_0     regrets_5  38.5168495879263
-    x_5_0     regrets_6  14.8141729184332
-    x_5_0     regrets_7  38.5168495879263
+    x_5_0     regrets_0  14.814172918433192
+    x_5_0     regrets_1  38.516849587926302
+    x_5_0     regrets_2  14.814172918433192
+    x_5_0     regrets_3  38.516849587926302
+    x_5_0     regrets_4  14.814172918433192
+    x_5_0     regrets_5  38.516849587926302
+    x_5_0     regrets_6  14.814172918433192
+    x_5_0     regrets_7  38.516849587926302
     x_5_0     bracket_from_5_0  -1
     x_5_0     bracket_to_5_0  1
     x_5_0     purchases_5  -1
     x_5_0     purchases_13  -1
     x_5_0     purchases_21  -1
-    x_5_1     regrets_0  13.6290390849585
-    x_5_1     regrets_1  35.4355016208922
-    x_5_1     regrets_2  13.6290390849585
-    x_5_1     regrets_3  35.4355016208922
-    x_5_1     regrets_4  13.6290390849585
-    x_5_1     regrets_5  35.4355016208922
-    x_5_1     regrets_6  13.6290390849585
-    x_5_1     regrets_7  35.4355016208922
+    x_5_1     regrets_0  13.629039084958535
+    x_5_1     regrets_1  35.435501620892197
+    x_5_1     regrets_2  13.629039084958535
+    x_5_1     regrets_3  35.435501620892197
+    x_5_1     regrets_4  13.629039084958535
+    x_5_1     regrets_5  35.435501620892197
+    x_5_1     regrets_6  13.629039084958535
+    x_5_1     regrets_7  35.435501620892197
     x_5_1     bracket_from_5_1  -1
     x_5_1     bracket_to_5_1  1
     x_5_1     purchases_5  -1
     x_5_1     purchases_13  -1
     x_5_1     purchases_21  -1
-    x_5_2     regrets_0  12.5920469806682
-    x_5_2     regrets_1  32.7393221497374
-    x_5_2     regrets_2  12.5920469806682
-    x_5_2     regrets_3  32.7393221497374
-    x_5_2     regrets_4  12.5920469806682
-    x_5_2     regrets_5  32.7393221497374
-    x_5_2     regrets_6  12.5920469806682
-    x_5_2     regrets_7  32.7393221497374
+    x_5_2     regrets_0  12.592046980668211
+    x_5_2     regrets_1  32.739322149737355
+    x_5_2     regrets_2  12.592046980668211
+    x_5_2     regrets_3  32.739322149737355
+    x_5_2     regrets_4  12.592046980668211
+    x_5_2     regrets_5  32.739322149737355
+    x_5_2     regrets_6  12.592046980668211
+    x_5_2     regrets_7  32.739322149737355
     x_5_2     bracket_from_5_2  -1
     x_5_2     bracket_to_5_2  1
     x_5_2     purchases_5  -1
     x_5_2     purchases_13  -1
     x_5_2     purchases_21  -1
-    x_11_0    regrets_0  28.696673243168
-    x_11_0    regrets_1  28.696673243168
-    x_11_0    regrets_2  65.5923959843841
-    x_11_0    regrets_3  65.5923959843841
-    x_11_0    regrets_4  28.696673243168
-    x_11_0    regrets_5  28.696673243168
-    x_11_0    regrets_6  65.5923959843841
-    x_11_0    regrets_7  65.5923959843841
+    x_11_0    regrets_0  28.861596652611539
+    x_11_0    regrets_1  28.861596652611539
+    x_11_0    regrets_2  65.969363777397803
+    x_11_0    regrets_3  65.969363777397803
+    x_11_0    regrets_4  28.861596652611539
+    x_11_0    regrets_5  28.861596652611539
+    x_11_0    regrets_6  65.969363777397803
+    x_11_0    regrets_7  65.969363777397803
     x_11_0    bracket_from_11_0  -1
     x_11_0    bracket_to_11_0  1
     x_11_0    purchases_11  -1
     x_11_0    purchases_19  -1
-    x_11_1    regrets_0  25.8270059188512
-    x_11_1    regrets_1  25.8270059188512
-    x_11_1    regrets_2  59.0331563859457
-    x_11_1    regrets_3  59.0331563859457
-    x_11_1    regrets_4  25.8270059188512
-    x_11_1    regrets_5  25.8270059188512
-    x_11_1    regrets_6  59.0331563859457
-    x_11_1    regrets_7  59.0331563859457
+    x_11_1    regrets_0  25.975436987350385
+    x_11_1    regrets_1  25.975436987350385
+    x_11_1    regrets_2  59.372427399658022
+    x_11_1    regrets_3  59.372427399658022
+    x_11_1    regrets_4  25.975436987350385
+    x_11_1    regrets_5  25.975436987350385
+    x_11_1    regrets_6  59.372427399658022
+    x_11_1    regrets_7  59.372427399658022
     x_11_1    bracket_from_11_1  -1
     x_11_1    bracket_to_11_1  1
     x_11_1    purchases_11  -1
     x_11_1    purchases_19  -1
-    x_11_2    regrets_0  22.9573385945344
-    x_11_2    regrets_1  22.9573385945344
-    x_11_2    regrets_2  52.4739167875073
-    x_11_2    regrets_3  52.4739167875073
-    x_11_2    regrets_4  22.9573385945344
-    x_11_2    regrets_5  22.9573385945344
-    x_11_2    regrets_6  52.4739167875073
-    x_11_2    regrets_7  52.4739167875073
+    x_11_2    regrets_0  23.089277322089231
+    x_11_2    regrets_1  23.089277322089231
+    x_11_2    regrets_2  52.775491021918242
+    x_11_2    regrets_3  52.775491021918242
+    x_11_2    regrets_4  23.089277322089231
+    x_11_2    regrets_5  23.089277322089231
+    x_11_2    regrets_6  52.775491021918242
+    x_11_2    regrets_7  52.775491021918242
     x_11_2    bracket_from_11_2  -1
     x_11_2    bracket_to_11_2  1
     x_11_2    purchases_11  -1
     x_11_2    purchases_19  -1
-    x_13_0    regrets_0  13.3327556265899
-    x_13_0    regrets_1  34.6651646291337
-    x_13_0    regrets_2  13.3327556265899
-    x_13_0    regrets_3  34.6651646291337
-    x_13_0    regrets_4  13.3327556265899
-    x_13_0    regrets_5  34.6651646291337
-    x_13_0    regrets_6  13.3327556265899
-    x_13_0    regrets_7  34.6651646291337
+    x_13_0    regrets_0  13.332755626589872
+    x_13_0    regrets_1  34.66516462913367
+    x_13_0    regrets_2  13.332755626589872
+    x_13_0    regrets_3  34.66516462913367
+    x_13_0    regrets_4  13.332755626589872
+    x_13_0    regrets_5  34.66516462913367
+    x_13_0    regrets_6  13.332755626589872
+    x_13_0    regrets_7  34.66516462913367
     x_13_0    bracket_from_13_0  -1
     x_13_0    bracket_to_13_0  1
     x_13_0    purchases_13  -1
     x_13_0    purchases_21  -1
-    x_13_1    regrets_0  12.2661351764627
-    x_13_1    regrets_1  31.891951458803
-    x_13_1    regrets_2  12.2661351764627
-    x_13_1    regrets_3  31.891951458803
-    x_13_1    regrets_4  12.2661351764627
-    x_13_1    regrets_5  31.891951458803
-    x_13_1    regrets_6  12.2661351764627
-    x_13_1    regrets_7  31.891951458803
+    x_13_1    regrets_0  12.266135176462681
+    x_13_1    regrets_1  31.891951458802975
+    x_13_1    regrets_2  12.266135176462681
+    x_13_1    regrets_3  31.891951458802975
+    x_13_1    regrets_4  12.266135176462681
+    x_13_1    regrets_5  31.891951458802975
+    x_13_1    regrets_6  12.266135176462681
+    x_13_1    regrets_7  31.891951458802975
     x_13_1    bracket_from_13_1  -1
     x_13_1    bracket_to_13_1  1
     x_13_1    purchases_13  -1
     x_13_1    purchases_21  -1
-    x_13_2    regrets_0  11.3328422826014
-    x_13_2    regrets_1  29.4653899347636
-    x_13_2    regrets_2  11.3328422826014
-    x_13_2    regrets_3  29.4653899347636
-    x_13_2    regrets_4  11.3328422826014
-    x_13_2    regrets_5  29.4653899347636
-    x_13_2    regrets_6  11.3328422826014
-    x_13_2    regrets_7  29.4653899347636
+    x_13_2    regrets_0  11.332842282601391
+    x_13_2    regrets_1  29.465389934763621
+    x_13_2    regrets_2  11.332842282601391
+    x_13_2    regrets_3  29.465389934763621
+    x_13_2    regrets_4  11.332842282601391
+    x_13_2    regrets_5  29.465389934763621
+    x_13_2    regrets_6  11.332842282601391
+    x_13_2    regrets_7  29.465389934763621
     x_13_2    bracket_from_13_2  -1
     x_13_2    bracket_to_13_2  1
     x_13_2    purchases_13  -1
     x_13_2    purchases_21  -1
-    x_19_0    regrets_0  27.1863220198434
-    x_19_0    regrets_1  27.1863220198434
-    x_19_0    regrets_2  62.1401646167849
-    x_19_0    regrets_3  62.1401646167849
-    x_19_0    regrets_4  27.1863220198434
-    x_19_0    regrets_5  27.1863220198434
-    x_19_0    regrets_6  62.1401646167849
-    x_19_0    regrets_7  62.1401646167849
+    x_19_0    regrets_0  27.342565249842508
+    x_19_0    regrets_1  27.342565249842508
+    x_19_0    regrets_2  62.497291999640019
+    x_19_0    regrets_3  62.497291999640019
+    x_19_0    regrets_4  27.342565249842508
+    x_19_0    regrets_5  27.342565249842508
+    x_19_0    regrets_6  62.497291999640019
+    x_19_0    regrets_7  62.497291999640019
     x_19_0    bracket_from_19_0  -1
     x_19_0    bracket_to_19_0  1
     x_19_0    purchases_19  -1
-    x_19_1    regrets_0  24.4676898178591
-    x_19_1    regrets_1  24.4676898178591
-    x_19_1    regrets_2  55.9261481551064
-    x_19_1    regrets_3  55.9261481551064
-    x_19_1    regrets_4  24.4676898178591
-    x_19_1    regrets_5  24.4676898178591
-    x_19_1    regrets_6  55.9261481551064
-    x_19_1    regrets_7  55.9261481551064
+    x_19_1    regrets_0  24.608308724858261
+    x_19_1    regrets_1  24.608308724858261
+    x_19_1    regrets_2  56.247562799676025
+    x_19_1    regrets_3  56.247562799676025
+    x_19_1    regrets_4  24.608308724858261
+    x_19_1    regrets_5  24.608308724858261
+    x_19_1    regrets_6  56.247562799676025
+    x_19_1    regrets_7  56.247562799676025
     x_19_1    bracket_from_19_1  -1
     x_19_1    bracket_to_19_1  1
     x_19_1    purchases_19  -1
-    x_19_2    regrets_0  21.7490576158747
-    x_19_2    regrets_1  21.7490576158747
-    x_19_2    regrets_2  49.7121316934279
-    x_19_2    regrets_3  49.7121316934279
-    x_19_2    regrets_4  21.7490576158747
-    x_19_2    regrets_5  21.7490576158747
-    x_19_2    regrets_6  49.7121316934279
-    x_19_2    regrets_7  49.7121316934279
+    x_19_2    regrets_0  21.874052199874008
+    x_19_2    regrets_1  21.874052199874008
+    x_19_2    regrets_2  49.997833599712024
+    x_19_2    regrets_3  49.997833599712024
+    x_19_2    regrets_4  21.874052199874008
+    x_19_2    regrets_5  21.874052199874008
+    x_19_2    regrets_6  49.997833599712024
+    x_19_2    regrets_7  49.997833599712024
     x_19_2    bracket_from_19_2  -1
     x_19_2    bracket_to_19_2  1
     x_19_2    purchases_19  -1
-    x_21_0    regrets_0  11.8513383347466
-    x_21_0    regrets_1  30.813479670341
-    x_21_0    regrets_2  11.8513383347466
-    x_21_0    regrets_3  30.813479670341
-    x_21_0    regrets_4  11.8513383347466
-    x_21_0    regrets_5  30.813479670341
-    x_21_0    regrets_6  11.8513383347466
-    x_21_0    regrets_7  30.813479670341
+    x_21_0    regrets_0  11.851338334746552
+    x_21_0    regrets_1  30.813479670341035
+    x_21_0    regrets_2  11.851338334746552
+    x_21_0    regrets_3  30.813479670341035
+    x_21_0    regrets_4  11.851338334746552
+    x_21_0    regrets_5  30.813479670341035
+    x_21_0    regrets_6  11.851338334746552
+    x_21_0    regrets_7  30.813479670341035
     x_21_0    bracket_from_21_0  -1
     x_21_0    bracket_to_21_0  1
     x_21_0    purchases_21  -1
-    x_21_1    regrets_0  10.9032312679668
-    x_21_1    regrets_1  28.3484012967138
-    x_21_1    regrets_2  10.9032312679668
-    x_21_1    regrets_3  28.3484012967138
-    x_21_1    regrets_4  10.9032312679668
-    x_21_1    regrets_5  28.3484012967138
-    x_21_1    regrets_6  10.9032312679668
-    x_21_1    regrets_7  28.3484012967138
+    x_21_1    regrets_0  10.903231267966829
+    x_21_1    regrets_1  28.348401296713757
+    x_21_1    regrets_2  10.903231267966829
+    x_21_1    regrets_3  28.348401296713757
+    x_21_1    regrets_4  10.903231267966829
+    x_21_1    regrets_5  28.348401296713757
+    x_21_1    regrets_6  10.903231267966829
+    x_21_1    regrets_7  28.348401296713757
     x_21_1    bracket_from_21_1  -1
     x_21_1    bracket_to_21_1  1
     x_21_1    purchases_21  -1
-    x_21_2    regrets_0  10.0736375845346
-    x_21_2    regrets_1  26.1914577197899
-    x_21_2    regrets_2  10.0736375845346
-    x_21_2    regrets_3  26.1914577197899
-    x_21_2    regrets_4  10.0736375845346
-    x_21_2    regrets_5  26.1914577197899
-    x_21_2    regrets_6  10.0736375845346
-    x_21_2    regrets_7  26.1914577197899
+    x_21_2    regrets_0  10.07363758453457
+    x_21_2    regrets_1  26.191457719789881
+    x_21_2    regrets_2  10.07363758453457
+    x_21_2    regrets_3  26.191457719789881
+    x_21_2    regrets_4  10.07363758453457
+    x_21_2    regrets_5  26.191457719789881
+    x_21_2    regrets_6  10.07363758453457
+    x_21_2    regrets_7  26.191457719789881
     x_21_2    bracket_from_21_2  -1
     x_21_2    bracket_to_21_2  1
     x_21_2    purchases_21  -1
     MARK0002  'MARKER'                 'INTORG'
-    n_0       regrets_0  0.00450798919316451
-    n_0       regrets_1  0.00450798919316451
-    n_0       regrets_2  0.00450798919316451
-    n_0       regrets_3  0.00450798919316451
-    n_0       regrets_4  0.00450798919316451
-    n_0       regrets_5  0.00450798919316451
-    n_0       regrets_6  0.00450798919316451
-    n_0       regrets_7  0.00450798919316451
+    n_0       regrets_0  0.0045079891931645109
+    n_0       regrets_1  0.0045079891931645109
+    n_0       regrets_2  0.0045079891931645109
+    n_0       regrets_3  0.0045079891931645109
+    n_0       regrets_4  0.0045079891931645109
+    n_0       regrets_5  0.0045079891931645109
+    n_0       regrets_6  0.0045079891931645109
+    n_0       regrets_7  0.0045079891931645109
     n_0       core_ports_0  -64
     n_0       core_growth_1  1
-    n_0       purchases_3  0.00574712643678161
-    n_1       regrets_0  0.00676198378974677
-    n_1       regrets_1  0.00676198378974677
-    n_1       regrets_2  0.00676198378974677
-    n_1       regrets_3  0.00676198378974677
-    n_1       regrets_4  0.00676198378974677
-    n_1       regrets_5  0.00676198378974677
-    n_1       regrets_6  0.00676198378974677
-    n_1       regrets_7  0.00676198378974677
+    n_0       purchases_3  0.0057142857142857143
+    n_1       regrets_0  0.0067619837897467663
+    n_1       regrets_1  0.0067619837897467663
+    n_1       regrets_2  0.0067619837897467663
+    n_1       regrets_3  0.0067619837897467663
+    n_1       regrets_4  0.0067619837897467663
+    n_1       regrets_5  0.0067619837897467663
+    n_1       regrets_6  0.0067619837897467663
+    n_1       regrets_7  0.0067619837897467663
     n_1       core_ports_1  -64
     n_1       core_growth_1  -1
     n_1       core_growth_2  1
-    n_1       purchases_11  0.00574712643678161
-    n_2       regrets_0  0.018031956772658
-    n_2       regrets_1  0.018031956772658
-    n_2       regrets_2  0.018031956772658
-    n_2       regrets_3  0.018031956772658
-    n_2       regrets_4  0.018031956772658
-    n_2       regrets_5  0.018031956772658
-    n_2       regrets_6  0.018031956772658
-    n_2       regrets_7  0.018031956772658
+    n_1       purchases_11  0.0057142857142857143
+    n_2       regrets_0  0.018031956772658043
+    n_2       regrets_1  0.018031956772658043
+    n_2       regrets_2  0.018031956772658043
+    n_2       regrets_3  0.018031956772658043
+    n_2       regrets_4  0.018031956772658043
+    n_2       regrets_5  0.018031956772658043
+    n_2       regrets_6  0.018031956772658043
+    n_2       regrets_7  0.018031956772658043
     n_2       core_ports_2  -64
     n_2       core_growth_2  -1
-    n_2       purchases_19  0.00574712643678161
+    n_2       purchases_19  0.0057142857142857143
     y_16      products_used_0_16  -1
     y_16      products_used_1_16  -1
     y_16      products_used_2_16  -1
@@ -1259,21 +1281,21 @@ COLUMNS
     y_17      distinct_products_hb  1
     MARK0003  'MARKER'                 'INTEND'
 RHS
-    RHS_V     regrets_0  837.351920681444
-    RHS_V     regrets_1  864.953722769572
-    RHS_V     regrets_2  855.386853515625
-    RHS_V     regrets_3  883.224602335677
-    RHS_V     regrets_4  857.95287989614
-    RHS_V     regrets_5  885.554681984268
-    RHS_V     regrets_6  875.987812730322
-    RHS_V     regrets_7  903.825561550373
+    RHS_V     regrets_0  837.35192068144363
+    RHS_V     regrets_1  864.95372276957187
+    RHS_V     regrets_2  855.38685351562538
+    RHS_V     regrets_3  883.22460233567676
+    RHS_V     regrets_4  857.95287989613973
+    RHS_V     regrets_5  885.55468198426797
+    RHS_V     regrets_6  875.98781273032159
+    RHS_V     regrets_7  903.82556155037287
     RHS_V     one_option_0  1
     RHS_V     one_option_1  1
     RHS_V     one_option_2  1
     RHS_V     distinct_products_hb  1
-    RHS_V     limited_phase_0_gpus  1.000000001
-    RHS_V     limited_phase_1_gpus  1.000000001
-    RHS_V     limited_phase_2_gpus  1.000000001
+    RHS_V     limited_phase_0_gpus  1.0000000010000001
+    RHS_V     limited_phase_1_gpus  1.0000000010000001
+    RHS_V     limited_phase_2_gpus  1.0000000010000001
 BOUNDS
  BV BOUND     z_0     
  BV BOUND     z_1     
@@ -1317,6 +1339,7 @@ BOUNDS
  BV BOUND     z_39    
  BV BOUND     z_40    
  BV BOUND     z_41    
+ BV BOUND     z_42    
  BV BOUND     v_3_0   
  BV BOUND     v_3_1   
  BV BOUND     v_3_2   

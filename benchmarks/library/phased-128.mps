@@ -71,6 +71,10 @@ ROWS
  L  least_uplinks_31_1
  L  least_uplinks_32_0
  L  least_uplinks_32_1
+ L  least_uplinks_33_0
+ L  least_uplinks_33_1
+ L  least_uplinks_34_0
+ L  least_uplinks_34_1
  L  most_uplinks_0_0
  L  most_uplinks_0_1
  L  most_uplinks_1_0
@@ -137,6 +141,10 @@ ROWS
  L  most_uplinks_31_1
  L  most_uplinks_32_0
  L  most_uplinks_32_1
+ L  most_uplinks_33_0
+ L  most_uplinks_33_1
+ L  most_uplinks_34_0
+ L  most_uplinks_34_1
  L  growth_0_1
  L  growth_1_1
  L  growth_2_1
@@ -170,6 +178,8 @@ ROWS
  L  growth_30_1
  L  growth_31_1
  L  growth_32_1
+ L  growth_33_1
+ L  growth_34_1
  E  spines_of_phases_0_0
  L  spines_of_phases_0_1
  E  spines_of_phases_1_0
@@ -236,6 +246,10 @@ ROWS
  L  spines_of_phases_31_1
  L  spines_of_phases_32_0
  L  spines_of_phases_32_1
+ L  spines_of_phases_33_0
+ L  spines_of_phases_33_1
+ L  spines_of_phases_34_0
+ L  spines_of_phases_34_1
  L  purchases_0_0
  L  purchases_0_1
  L  purchases_0_2
@@ -648,6 +662,30 @@ COLUMNS
     u_32_1    growth_32_1  -1
     u_32_1    spines_of_phases_32_1  11
     u_32_1    purchases_1_3  22
+    u_33_0    Obj       -200
+    u_33_0    least_uplinks_33_0  -1
+    u_33_0    most_uplinks_33_0  1
+    u_33_0    growth_33_1  1
+    u_33_0    spines_of_phases_33_0  4
+    u_33_0    purchases_0_3  8
+    u_33_1    Obj       200
+    u_33_1    least_uplinks_33_1  -1
+    u_33_1    most_uplinks_33_1  1
+    u_33_1    growth_33_1  -1
+    u_33_1    spines_of_phases_33_1  15
+    u_33_1    purchases_1_3  30
+    u_34_0    Obj       -150
+    u_34_0    least_uplinks_34_0  -1
+    u_34_0    most_uplinks_34_0  1
+    u_34_0    growth_34_1  1
+    u_34_0    spines_of_phases_34_0  3
+    u_34_0    purchases_0_3  6
+    u_34_1    Obj       150
+    u_34_1    least_uplinks_34_1  -1
+    u_34_1    most_uplinks_34_1  1
+    u_34_1    growth_34_1  -1
+    u_34_1    spines_of_phases_34_1  12
+    u_34_1    purchases_1_3  24
     y_0       one_line  1
     y_0       least_uplinks_0_1  2
     y_0       most_uplinks_0_1  -4
@@ -1057,6 +1095,32 @@ COLUMNS
     y_32      purchases_1_3  256
     y_32      purchases_1_4  11
     y_32      purchases_1_5  128
+    y_33      one_line  1
+    y_33      least_uplinks_33_0  3
+    y_33      least_uplinks_33_1  3
+    y_33      most_uplinks_33_0  -7
+    y_33      most_uplinks_33_1  -7
+    y_33      purchases_0_1  32
+    y_33      purchases_0_3  64
+    y_33      purchases_0_4  4
+    y_33      purchases_0_5  32
+    y_33      purchases_1_1  128
+    y_33      purchases_1_3  256
+    y_33      purchases_1_4  15
+    y_33      purchases_1_5  128
+    y_34      one_line  1
+    y_34      least_uplinks_34_0  4
+    y_34      least_uplinks_34_1  4
+    y_34      most_uplinks_34_0  -5
+    y_34      most_uplinks_34_1  -5
+    y_34      purchases_0_1  32
+    y_34      purchases_0_3  64
+    y_34      purchases_0_4  3
+    y_34      purchases_0_5  32
+    y_34      purchases_1_1  128
+    y_34      purchases_1_3  256
+    y_34      purchases_1_4  12
+    y_34      purchases_1_5  128
     s_0_0     spines_of_phases_0_0  1
     s_0_1     spines_of_phases_0_1  -8
     s_0_1     purchases_1_2  8
@@ -1145,6 +1209,14 @@ COLUMNS
     s_32_0    purchases_0_4  1
     s_32_1    spines_of_phases_32_1  -11
     s_32_1    purchases_1_4  1
+    s_33_0    spines_of_phases_33_0  -4
+    s_33_0    purchases_0_4  1
+    s_33_1    spines_of_phases_33_1  -15
+    s_33_1    purchases_1_4  1
+    s_34_0    spines_of_phases_34_0  -3
+    s_34_0    purchases_0_4  1
+    s_34_1    spines_of_phases_34_1  -12
+    s_34_1    purchases_1_4  1
     MARK0001  'MARKER'                 'INTEND'
 RHS
     RHS_V     one_line  1
@@ -1227,6 +1299,10 @@ BOUNDS
  UI BOUND     u_31_1    6
  UI BOUND     u_32_0    4
  UI BOUND     u_32_1    4
+ UI BOUND     u_33_0    7
+ UI BOUND     u_33_1    7
+ UI BOUND     u_34_0    5
+ UI BOUND     u_34_1    5
  BV BOUND     y_0     
  BV BOUND     y_1     
  BV BOUND     y_2     
@@ -1260,6 +1336,8 @@ BOUNDS
  BV BOUND     y_30    
  BV BOUND     y_31    
  BV BOUND     y_32    
+ BV BOUND     y_33    
+ BV BOUND     y_34    
  FX BOUND     s_0_0     0
  UI BOUND     s_0_1     2
  FX BOUND     s_1_0     0
@@ -1326,4 +1404,8 @@ BOUNDS
  UI BOUND     s_31_1    6
  UI BOUND     s_32_0    4
  UI BOUND     s_32_1    4
+ UI BOUND     s_33_0    7
+ UI BOUND     s_33_1    7
+ UI BOUND     s_34_0    5
+ UI BOUND     s_34_1    5
 ENDATA
