@@ -94,6 +94,10 @@ def certify(
     check_same_question(instance, plan)
     bound, kind = plan.objective.bound, asked_kind(instance, plan)
     require_billed(instance, "certify", kind)
+    if isinstance(proof, str | Path):
+        proof = read_proof(proof)
+    if proof is not None and (proof.instance.sha256 != instance.sha256 or proof.objective != kind):
+        raise InstanceError(f"{instance.name}: the proof is of another instance or objective, needs one of this plan")
     if plan.objective.kind != kind:
         return _unproven(plan, f"nothing: the plan is of least {plan.objective.kind}, {kind} is asked for")
     if bound is None and plan.status != "infeasible":
@@ -115,10 +119,6 @@ def certify(
         found = SitesBound(instance, kind, ceiling)
         by = "every ring, slowest rate and division into shares, each network priced exactly"
         return _certificate(plan, found.least, found.tried).model_copy(update={"by": by})
-    if isinstance(proof, str | Path):
-        proof = read_proof(proof)
-    if proof is not None and (proof.instance.sha256 != instance.sha256 or proof.objective != kind):
-        raise InstanceError(f"{instance.name}: the proof is of another instance or objective, needs one of this plan")
     if instance.problem == "direct":
         return _of_links(instance, plan, proof, kind)
     if instance.problem in ("partition", "fleet") and proof is not None:

@@ -188,6 +188,16 @@ def test_a_proof_of_something_else_is_refused(name: str, change: Callable[[dict[
         certify(instance, plan, Proof.model_validate(document))
 
 
+def test_a_proof_beside_one_network_is_read_all_the_same(tmp_path) -> None:
+    """Nothing that is given to a command is passed over."""
+    instance = ask()
+    plan = solve(instance)
+    with pytest.raises(InstanceError, match="another instance or objective"):
+        certify(instance, plan, answered("sites")[2])
+    with pytest.raises(InstanceError, match="needs"):
+        certify(instance, plan, tmp_path)
+
+
 @pytest.mark.parametrize("amount", ["-1", "1e400", "nan", "0x10", "1/0"])
 def test_an_amount_that_is_no_plain_number_is_refused(tmp_path, amount: str) -> None:
     document = json.loads(proof_json(answered("sites")[2]))
