@@ -200,3 +200,13 @@ def test_no_module_shares_its_name_with_a_function_or_class_in_it() -> None:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == file.stem
     ]
     assert shared == ["coopt/cli/main.py"]  # the entry point of a click program goes by this name
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    """One meaning for a word; those of a module alone begin with an underscore."""
+    homes: dict[str, list[str]] = {}
+    for file in sorted([*ROOT.glob("coopt/**/*.py"), *ROOT.glob("formulations/**/*.py")]):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
+    assert not {name: files for name, files in homes.items() if len(files) > 1}

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from coopt.instance.listings import counted
+
 Bundles = Literal["even", "any"]
 
 
@@ -51,8 +53,7 @@ class TierPorts:
         """
         takes = -(-down // self.down_split) - (-up // self.up_split)
         if takes > self.ports:
-            cables = "cable" if down == 1 else "cables"
-            raise NotWirableError(tier, takes, self.ports, f"for {down:,} {cables} down and {up:,} up")
+            raise NotWirableError(tier, takes, self.ports, f"for {counted(down, 'cable')} down and {up:,} up")
 
 
 @dataclass(frozen=True, kw_only=True)

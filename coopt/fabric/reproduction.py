@@ -7,6 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from coopt.fabric.designs import counted
+from coopt.instance import listings
 from coopt.instance.designs import PublishedDesign, read_designs
 from coopt.instance.errors import InstanceError
 from coopt.plan.networks import Counts, ReproducedRow, Reproduction
@@ -40,19 +41,19 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
             id=design.id, source=design.source, published=published, counted=None, ok=False, why=str(error)
         )
     ours = Counts(switches=tuple(tier.switches for tier in tiers), links=tuple(tier.links for tier in tiers))
-    differences = [*_differences("switch", "switches", ours.switches, published.switches)]
+    differences = [*_differences("switch", ours.switches, published.switches)]
     if published.links is not None:
-        differences += _differences("link", "links", ours.links or (), published.links)
+        differences += _differences("link", ours.links or (), published.links)
     why = f"{'; '.join(differences)}." if differences else ""
     return ReproducedRow(
         id=design.id, source=design.source, published=published, counted=ours, ok=not differences, why=why
     )
 
 
-def _differences(noun: str, nouns: str, ours: tuple[int, ...], theirs: tuple[int, ...]) -> Iterator[str]:
+def _differences(noun: str, ours: tuple[int, ...], theirs: tuple[int, ...]) -> Iterator[str]:
     """Tiers that are off, in words; a tier that one of both lacks has none."""
     for tier, (one, other) in enumerate(zip_longest(ours, theirs, fillvalue=0), start=1):
         if one != other:
-            counted = f"1 {noun}" if one == 1 else f"{one:,} {nouns}" if one else f"no {nouns}"
+            found = listings.counted(one, noun) if one else f"no {noun}"
             published = f"{other:,}" if other else "none"
-            yield f"tier {tier} has {counted} as counted and {published} as published"
+            yield f"tier {tier} has {found} as counted and {published} as published"

@@ -33,6 +33,12 @@ def workload_names(table: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(names) if len(names) == len(rows) else ()
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 rack`, `4,096 switches`: a count and its noun."""
+    plural = f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
 def with_names(text: str, names: Sequence[str]) -> str:
     """`workload['chat'].gpus` in place of `workload[1].gpus`, where there are several with names that differ."""
     if len(names) < 2 or len(set(names)) < len(names):

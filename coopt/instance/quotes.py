@@ -63,7 +63,7 @@ def own_entries(files: Iterable[str], folder: Path) -> Book:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class EntryPlace:
     """Where an entry stands in a file: its lines, with the number of the first, and how the entry is called."""
 
     first: int
@@ -83,11 +83,11 @@ class Place:
         return f"line {self.first + line}{f': {self.called}' if self.called else ''}"
 
 
-def _rows_of_csv(file: Path, book: Book) -> Iterator[tuple[Place, str, Mapping[str, Any]]]:
-    yield from ((Place(first=line), kind, row) for line, kind, row in rows_of_csv(file, book))
+def _rows_of_csv(file: Path, book: Book) -> Iterator[tuple[EntryPlace, str, Mapping[str, Any]]]:
+    yield from ((EntryPlace(first=line), kind, row) for line, kind, row in rows_of_csv(file, book))
 
 
-def _rows_of_toml(file: Path) -> Iterator[tuple[Place, str, Mapping[str, Any]]]:
+def _rows_of_toml(file: Path) -> Iterator[tuple[EntryPlace, str, Mapping[str, Any]]]:
     text = read_text(file, "a TOML text file", "a catalog file (`coopt catalog show NAME --toml` prints an entry)")
     for kind, rows in toml_of(text, file.name).items():
         if kind not in KINDS:
@@ -97,7 +97,7 @@ def _rows_of_toml(file: Path) -> Iterator[tuple[Place, str, Mapping[str, Any]]]:
         places = _places(text, kind)
         for number, row in enumerate(rows):
             first, lines = places[number] if len(places) == len(rows) else (0, ())
-            yield Place(first=first, lines=lines, called=f"{kind} {row.get('name', number + 1)!r}"), kind, row
+            yield EntryPlace(first=first, lines=lines, called=f"{kind} {row.get('name', number + 1)!r}"), kind, row
 
 
 def _places(text: str, kind: str) -> list[tuple[int, tuple[str, ...]]]:

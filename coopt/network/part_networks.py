@@ -227,8 +227,7 @@ def _last_design(plan: Plan, part: Part) -> Design | None:
     """What a network that grows ends as; None for one that does not, and where it is not known."""
     if part.phase is None:
         return None
-    name, _, _ = part.name.rpartition(", ")
-    line = [one for one in plan.parts if one.phase is not None and one.name.rpartition(", ")[0] == name]
+    line = [one for one in plan.parts if one.phase is not None and one.slot == part.slot]
     last = max(line, key=lambda one: one.phase or 0.0)
     return None if last is part else last.design
 

@@ -125,6 +125,11 @@ class Part(Record):
     cost: Cost | None = None
     power_w: float
 
+    @property
+    def slot(self) -> str:
+        """What the network is called in every phase; empty where there is only one that grows."""
+        return self.name if self.phase is None else self.name.rpartition(", ")[0]
+
 
 class SitePower(Record):
     """What a site feeds in a phase: IT power of its parts, core and channels, times PUE (W)."""

@@ -6,6 +6,7 @@ import math
 
 from coopt.instance.listings import alternatives as alternatives
 from coopt.instance.listings import both as both
+from coopt.instance.listings import counted as counted
 
 ROUNDING = 1e-9
 """Relative differences below this are rounding."""
@@ -18,12 +19,6 @@ WATTS = ((1e6, "MW"), (1e3, "kW"))
 def count(number: int) -> str:
     """`32,768`."""
     return f"{number:,}"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 rack`, `4,096 switches`: a count and its noun."""
-    plural = f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s"
-    return f"{count(number)} {noun if number == 1 else plural}"
 
 
 def kind(name: str) -> str:

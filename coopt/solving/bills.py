@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,7 @@ def _instance_bill(instance: Instance) -> NetworksBill:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, None)
     bare = _network("network", design_of(family, uplinks), cost)
-    (standing,) = _billed_racks(instance, [_in_hall(bare, network_hall(instance, family, uplinks))])
+    (standing,) = _billed_racks(instance, [(bare.name, _in_hall(bare, network_hall(instance, family, uplinks)))])
     return _together(instance.name, (standing,), cost, instance)
 
 
@@ -126,17 +126,14 @@ def _in_hall(bare: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
     return bare.model_copy(update={"tier": wired, "switch_racks": hall.switch_racks})
 
 
-def _billed_racks(
-    instance: Instance | None, networks: Sequence[BilledNetwork], parts: Sequence[Part] = ()
-) -> Iterator[BilledNetwork]:
-    """The networks with a line for the racks of switches that each adds to those of an earlier phase, where the
-    instance has a price for them."""
+def _billed_racks(instance: Instance | None, networks: Sequence[tuple[str, BilledNetwork]]) -> Iterator[BilledNetwork]:
+    """The networks, with what they are called in every phase, with a line for the racks of switches that each adds to
+    those of an earlier phase, where the instance has a price for them."""
     usd = None if instance is None else instance.network.hall.usd_per_switch_rack
-    before: dict[str, int] = {}
-    for network, part in zip_longest(networks, parts):
-        built = part.name.rpartition(", ")[0] if part is not None and part.phase is not None else network.name
+    before = Counter[str]()
+    for name, network in networks:
         count = network.switch_racks or 0
-        added, before[built] = max(0, count - before.get(built, 0)), max(count, before.get(built, 0))
+        added, before[name] = max(0, count - before[name]), max(count, before[name])
         network = network.model_copy(update={"switch_racks_added": None if network.switch_racks is None else added})
         if usd is not None and added:
             racks = line("rack", SWITCH_RACK, added, usd, 0.0)
@@ -149,8 +146,8 @@ def _plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     name = plan.instance.name
     if plan.cost is None:
         raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    standing = [_in_hall(_part(part), _hall_of(instance, plan, part)) for part in plan.parts]
-    networks = tuple(_billed_racks(instance, standing, plan.parts))
+    standing = [(part.slot, _in_hall(_part(part), _hall_of(instance, plan, part))) for part in plan.parts]
+    networks = tuple(_billed_racks(instance, standing))
     return _together(name, networks, plan.cost, instance)
 
 

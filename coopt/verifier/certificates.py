@@ -35,8 +35,9 @@ from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
 from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_worth, least_racks
 from coopt.verifier.parts.enumeration import Condition, DesignChain, design_chains, no_condition
-from coopt.verifier.parts.layouts import Chain, levels
+from coopt.verifier.parts.layouts import Chain
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.switch_levels import levels
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.proofs.cases import JUST_ABOVE, prove_cases
 

@@ -232,7 +232,7 @@ def test_a_row_that_is_off_says_which_tier(written) -> None:
 @pytest.mark.parametrize(
     ("published", "why"),
     [
-        ("[16, 8, 4]", "tier 3 has no switches as counted and 4 as published."),
+        ("[16, 8, 4]", "tier 3 has no switch as counted and 4 as published."),
         ("[16]", "tier 2 has 8 switches as counted and none as published."),
         ("[16, 8, 0]", ""),
     ],

@@ -15,6 +15,18 @@ def with_bundles(instance: Instance, bundles: str) -> Instance:
     return instance.model_copy(update={"network": instance.network.model_copy(update={"bundles": bundles})})
 
 
+def on_gpus(instance: Instance, gpus: int, slower: float) -> Instance:
+    """So many GPUs, twice as many sequences, and bounds so much looser, which hold on larger networks."""
+    workloads = tuple(
+        one.model_copy(
+            update={"global_batch": 2 * gpus, "max_iteration_time_s": slower * (one.max_iteration_time_s or 1.0)}
+        )
+        for one in instance.workload
+    )
+    cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
+    return instance.model_copy(update={"workload": workloads, "cluster": cluster})
+
+
 def least_spines(links: int, below: int, radix: int) -> int:
     """The fewest switches that all have equally many of the links of each of so many switches below them."""
     each = (switches for switches in range(1, links + 1) if links % switches == 0)

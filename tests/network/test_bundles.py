@@ -22,7 +22,7 @@ from coopt.network.space import families
 from coopt.network.wiring import EndPoints, wirings
 from coopt.verifier.parts.layouts import pod_splits
 from tests.conftest import ask, example_count, question, switch
-from tests.network.even_bundles import least_spines, offered, up_ports, with_bundles
+from tests.network.even_bundles import least_spines, offered, on_gpus, up_ports, with_bundles
 from tests.solving.oracle import enumerated, instances
 
 KEPT = ("gpus", "active", "fabric", "nics_per_gpu", "tiers", "leaves", "down", "optics", "planes", "core_ports")
@@ -169,15 +169,8 @@ def tall(draw: st.DrawFn) -> Instance:
         "pod_uplinks": draw(st.sampled_from(["ratio", "any"])),
     }
     slower = draw(st.sampled_from([2.0, 6.0, 20.0]))
-    workloads = tuple(
-        one.model_copy(
-            update={"global_batch": 2 * gpus, "max_iteration_time_s": slower * (one.max_iteration_time_s or 1.0)}
-        )
-        for one in drawn.workload
-    )
     network = drawn.network.model_copy(update=changes)
-    cluster = drawn.cluster.model_copy(update={"gpus": (gpus,)})
-    return drawn.model_copy(update={"network": network, "workload": workloads, "cluster": cluster})
+    return on_gpus(drawn, gpus, slower).model_copy(update={"network": network})
 
 
 @settings(max_examples=example_count(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])

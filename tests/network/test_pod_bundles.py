@@ -20,6 +20,7 @@ from coopt.network.space import families
 from coopt.plan.schema import Fabric, Plan
 from coopt.solving.route_files import COLUMNS, routes_csv
 from tests.conftest import DISCIPLINES, ask, example_count, question, switch
+from tests.network.even_bundles import on_gpus
 from tests.solving.oracle import enumerated, instances
 
 ROUTE = COLUMNS[COLUMNS.index("source_nic") : COLUMNS.index("destination_gpu")]
@@ -58,15 +59,8 @@ def podded(draw: st.DrawFn) -> Instance:
     own = {"pod_bundles": draw(st.sampled_from([(1, 2), (2,), (1, 2, 3)])), "fabrics": ("rail-optimized", "clos")}
     merged = drawn.network.model_copy(update={"routing": "spray", **changes, **own})
     slower = draw(st.sampled_from([2.0, 6.0, 20.0]))
-    workloads = tuple(
-        one.model_copy(
-            update={"global_batch": 2 * gpus, "max_iteration_time_s": slower * (one.max_iteration_time_s or 1.0)}
-        )
-        for one in drawn.workload
-    )
     merged = merged.model_copy(update={"oversubscription": draw(st.sampled_from([1.0, 1.0, 2.0, (1.0, 2.0)]))})
-    cluster = drawn.cluster.model_copy(update={"gpus": (gpus,)})
-    return drawn.model_copy(update={"network": merged, "workload": workloads, "cluster": cluster})
+    return on_gpus(drawn, gpus, slower).model_copy(update={"network": merged})
 
 
 @settings(max_examples=example_count(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])

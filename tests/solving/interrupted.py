@@ -16,9 +16,9 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
 from coopt.network.space import families
-from coopt.verifier.parts.layouts import SwitchLevel
 from coopt.verifier.parts.outages import outages_of
 from coopt.verifier.parts.space import DesignFamily, NetworkGear
+from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.parts.uptime import uptime_of
 from tests.solving.oracle import every_design, every_mapping, fastest_s
 

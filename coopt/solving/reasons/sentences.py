@@ -48,7 +48,7 @@ def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> I
         return
     other, reached = _seen_from(design, one.tighter.design), f"{number(one.tighter.bound)} {one.unit}"
     extra = one.tighter.extra
-    price = saying.same if extra == 0 else f"{costs_more(kind, extra, value)}"
+    price = saying.same if extra == 0 else costs_more(kind, extra, value)
     if other.startswith(SAME):
         yield f"With {other.removeprefix(SAME_WITH)}, the same network {does} {reached} and {price}."
     else:

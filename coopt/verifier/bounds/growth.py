@@ -56,9 +56,10 @@ def least_growth_below(growths: Growths, bound: float, short: float = STRICT) ->
             if not uplinks[-1]:
                 break
             uplinks[t] = growths.serving(path[t], t, short, uplinks[t])
-        least = min(growth_values(instance, path, uplinks, standing).values(), default=None)
-        if least is not None and (ceiling is None or least < ceiling):
-            least_value = ceiling = least
+        else:
+            least = min(growth_values(instance, path, uplinks, standing).values(), default=None)
+            if least is not None and (ceiling is None or least < ceiling):
+                least_value = ceiling = least
     return least_value
 
 

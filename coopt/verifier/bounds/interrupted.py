@@ -12,9 +12,9 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.checks.verdict import STRICT, below
 from coopt.verifier.parts.bills import bill, bill_total, within_limits
 from coopt.verifier.parts.enumeration import DesignChain, FoundDesign, design_chains, fewest_spares
-from coopt.verifier.parts.layouts import SwitchLevel, levels
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.switch_levels import SwitchLevel, levels
 from coopt.verifier.parts.timings import Trainer
 
 

@@ -19,8 +19,8 @@ from coopt.verifier.couplings.limits import product_counts, question_of_island
 from coopt.verifier.couplings.prices import UnitCounts, counts_of_island, counts_together, volume_bill
 from coopt.verifier.parts.bills import keeps, least_racks
 from coopt.verifier.parts.enumeration import least_designs
-from coopt.verifier.parts.layouts import levels
 from coopt.verifier.parts.space import DesignFamily, families
+from coopt.verifier.parts.switch_levels import levels
 
 MOST_FAMILIES = 3_000
 MOST_CHOICES = 100_000

@@ -24,8 +24,8 @@ from coopt.verifier.couplings.ring import wait_for_gradients
 from coopt.verifier.couplings.sites import objective_at, question_of_site
 from coopt.verifier.parts.bills import bill, decimal
 from coopt.verifier.parts.enumeration import DesignChain, design_chains
-from coopt.verifier.parts.layouts import levels
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.switch_levels import levels
 from coopt.verifier.parts.timings import Trainer
 
 SLACK = Fraction(ROUNDING)
@@ -35,7 +35,7 @@ Waits = tuple[float, ...]
 """What each workload waits for gradients of other sites in an iteration (s)."""
 
 
-class SiteRing(NamedTuple):
+class LinkedSites(NamedTuple):
     """Sites that train together, and the links between neighbours; none for one site."""
 
     sites: tuple[Site, ...]
@@ -54,7 +54,7 @@ class LocalPrices(NamedTuple):
         return self.usd * usd + self.w * w
 
 
-def rings(instance: Instance) -> Iterator[SiteRing]:
+def rings(instance: Instance) -> Iterator[LinkedSites]:
     """Every site alone, every pair with a link, and every cycle of links once."""
     links = {frozenset(wan.between): wan for wan in instance.wan}
     for count in range(1, len(instance.site) + 1):
@@ -67,7 +67,7 @@ def rings(instance: Instance) -> Iterator[SiteRing]:
                 joined = [links.get(frozenset((a.name, b.name))) for a, b in ends]
                 there = tuple(link for link in joined if link is not None)
                 if len(there) == len(joined):
-                    yield SiteRing(sites, there)
+                    yield LinkedSites(sites, there)
 
 
 def local_prices(instance: Instance, kind: ObjectiveKind, site: Site) -> LocalPrices:
@@ -165,7 +165,7 @@ class SitesBound:
         for ring in rings(instance):
             self._go_through(ring)
 
-    def _go_through(self, ring: SiteRing) -> None:
+    def _go_through(self, ring: LinkedSites) -> None:
         rates = _rates(ring) or [Fraction(1)]
         self.tried["rings"] += 1
         ranges = [(0, len(rates) - 1)]
@@ -182,12 +182,12 @@ class SitesBound:
                 middle = (low + high) // 2
                 ranges += [(low, middle), (middle + 1, high)]
 
-    def _waits(self, ring: SiteRing, rate_gbit_s: Fraction) -> Waits:
+    def _waits(self, ring: LinkedSites, rate_gbit_s: Fraction) -> Waits:
         late_s = max((link.latency_ms / 1e3 for link in ring.links), default=0.0)
         count, rate = len(ring.sites), float(rate_gbit_s)
         return tuple(wait_for_gradients(one, count, late_s, rate)[1] for one in self._instance.workload)
 
-    def _channels(self, ring: SiteRing, rate_gbit_s: Fraction) -> Fraction:
+    def _channels(self, ring: LinkedSites, rate_gbit_s: Fraction) -> Fraction:
         """What the fewest channels are worth that carry a rate on every link."""
         total = Fraction()
         for link in ring.links:
@@ -195,14 +195,14 @@ class SitesBound:
             total += math.ceil(rate_gbit_s / decimal(link.gbit_s)) * sum(halves, Fraction())
         return total
 
-    def _fed(self, ring: SiteRing, site: Site, rate_gbit_s: Fraction) -> LocalPrices:
+    def _fed(self, ring: LinkedSites, site: Site, rate_gbit_s: Fraction) -> LocalPrices:
         """What counts at a site that feeds its ends of the fewest channels that carry a rate."""
         mine = (link for link in ring.links if site.name in link.between)
         w = sum((math.ceil(rate_gbit_s / decimal(link.gbit_s)) * decimal(link.w) / 2 for link in mine), Fraction())
         prices = self._prices[site.name]
         return prices._replace(fed_w=prices.fed_w - w)
 
-    def _divided(self, ring: SiteRing, waits: Waits, rate_gbit_s: Fraction) -> Fraction | None:
+    def _divided(self, ring: LinkedSites, waits: Waits, rate_gbit_s: Fraction) -> Fraction | None:
         """What the cheapest networks of all sites are worth that are in time after waits and fed beside the channels of
         a rate, whichever shares each site takes; None where there are none."""
         shares = self._instance.cluster.shares or 1
@@ -218,7 +218,7 @@ class SitesBound:
         return best.get(shares)
 
 
-def _rates(ring: SiteRing) -> list[Fraction]:
+def _rates(ring: LinkedSites) -> list[Fraction]:
     """Every rate that the slowest link of a ring may have, ascending (Gbit/s)."""
     most: Sequence[Fraction] = [link.most * decimal(link.gbit_s) for link in ring.links]
     steps = {n * decimal(link.gbit_s) for link in ring.links for n in range(1, link.most + 1)}

@@ -12,11 +12,11 @@ from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import BillTotal, bill, bill_total, within_limits
 from coopt.verifier.parts.enumeration import SURELY, FoundDesign, design_chains
-from coopt.verifier.parts.layouts import SwitchLevel, levels
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of, pace_of
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.switch_levels import SwitchLevel, levels
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import running_of, uptime_of
 
@@ -63,8 +63,8 @@ def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
 def check_timed_value(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart, sums: BillTotal) -> None:
     """Check that the value is that of the recomputed bill and the time that the plan tells, which is checked itself."""
     kind, value = plan.objective.kind, plan.objective.value
+    asked, gpu, reach = instance.availability, instance.cluster.gpu, reach_of(part.family, part.ports)
     for run in part.runs:
-        asked, gpu, reach = instance.availability, instance.cluster.gpu, reach_of(part.family, part.ports)
         pace = pace_of(asked, run, part.family, reach, part.levels, gpu) if asked else 1.0
         mean_s = run.claim.iteration_time_s / pace if pace else math.inf
         calendar_s = on_calendar_s(instance, run.workload, part.family, part.levels, mean_s)

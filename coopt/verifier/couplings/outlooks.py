@@ -16,9 +16,10 @@ from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, 
 from coopt.verifier.couplings.losses import check_losses, loss_condition
 from coopt.verifier.parts.bills import bill, bill_total
 from coopt.verifier.parts.enumeration import designs_below
-from coopt.verifier.parts.layouts import Ports, levels
+from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily, run_for
+from coopt.verifier.parts.switch_levels import levels
 
 
 class EquippedDesign(NamedTuple):

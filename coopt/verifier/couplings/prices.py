@@ -15,8 +15,9 @@ from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.core import Joint
 from coopt.verifier.parts.bill_checks import check_products, check_sums
 from coopt.verifier.parts.bills import BillTotal, UnitPrice, priced_total
-from coopt.verifier.parts.layouts import SwitchLevel, ceil_ratio
+from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.space import DesignFamily, core_switch
+from coopt.verifier.parts.switch_levels import SwitchLevel
 
 ProductKey = tuple[CostKind, str]
 

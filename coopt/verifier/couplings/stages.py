@@ -19,22 +19,19 @@ from coopt.verifier.parts.layouts import (
     NO_NETWORK,
     Chain,
     Ports,
-    SwitchLevel,
     cages,
     ceil_ratio,
     chains,
     core_count,
     core_ports,
     leaf_count,
-    levels,
-    levels_of_pod,
-    levels_of_switch,
     planes_on_switch,
     spine_count,
     switches_above,
 )
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of
+from coopt.verifier.parts.switch_levels import SwitchLevel, levels, levels_of_pod, levels_of_switch
 from coopt.verifier.parts.wiring import WiredGraph, wire
 
 

@@ -20,8 +20,8 @@ from coopt.instance.hardware import Nic, Optic, Panel
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
 from coopt.plan.schema import Fabric
 from coopt.verifier.checks.verdict import ROUNDING
-from coopt.verifier.parts.layouts import SwitchLevel
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, linkable
+from coopt.verifier.parts.switch_levels import SwitchLevel
 
 
 def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:

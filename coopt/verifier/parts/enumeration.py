@@ -17,10 +17,11 @@ from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.checks.verdict import STRICT, below
 from coopt.verifier.parts.bills import bill, bill_total, optics_choices, within_limits
-from coopt.verifier.parts.layouts import Chain, Ports, SwitchLevel, chains, levels
+from coopt.verifier.parts.layouts import Chain, Ports, chains
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of
+from coopt.verifier.parts.switch_levels import SwitchLevel, levels
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import interrupted, lost_of, running_share, uptime_of
 

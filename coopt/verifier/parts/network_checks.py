@@ -8,10 +8,11 @@ from typing import NamedTuple
 from coopt.instance.hardware import Optic
 from coopt.plan.schema import Fabric
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
-from coopt.verifier.parts.layouts import Ports, SwitchLevel
+from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.link_loads import busiest_links, is_even
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, kept_inside, mean_loads, reach_of
+from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.parts.wiring import (
     LevelCount,
     Node,

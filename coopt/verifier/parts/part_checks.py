@@ -14,11 +14,12 @@ from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bill_checks import check_bill
 from coopt.verifier.parts.bills import BillTotal, bill, bill_total, optic_names, optics_named
 from coopt.verifier.parts.design_checks import check_ports
-from coopt.verifier.parts.layouts import Ports, SwitchLevel
+from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.outages import outages_of, pace_of
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, reach_of
+from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run
 

@@ -12,8 +12,8 @@ from coopt.instance.availability import Availability
 from coopt.instance.workload import Workload
 from coopt.plan.parts import Uptime
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
-from coopt.verifier.parts.layouts import SwitchLevel
 from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.memory import WEIGHT_BYTES
 from coopt.verifier.training.shards import held_parameters

@@ -41,7 +41,7 @@ class ExactLimit(NamedTuple):
     worth: int
 
 
-class Step(NamedTuple):
+class IslandExcess(NamedTuple):
     """An island with what it costs over the cheapest of its workload, the units it takes of the exact limit, and what
     it costs over without their price."""
 
@@ -69,9 +69,9 @@ class OpenChoices:
         self.least = ceiling if rest is None else min(sum(least) + limit.worth + rest, ceiling)
         """The least that a choice within the exact limit may add up to, where that is below the ceiling."""
 
-    def _step(self, one: OpenIsland, low: int) -> Step:
+    def _step(self, one: OpenIsland, low: int) -> IslandExcess:
         units, over = one.island.taken.amounts.get(self._limit.measure, 0), one.price - low
-        return Step(over, units, over - units * self._limit.price, one)
+        return IslandExcess(over, units, over - units * self._limit.price, one)
 
     def _rest(self) -> list[Frontier]:
         """What the islands of each workload and of those after it may take and cost, where that is below the room."""

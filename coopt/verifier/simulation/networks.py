@@ -13,8 +13,9 @@ from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.design_checks import check_gear
-from coopt.verifier.parts.layouts import Ports, levels
+from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.switch_levels import levels
 from coopt.verifier.parts.wiring import WiredGraph, count_levels, wire
 from coopt.verifier.simulation.fabric_flows import (
     TIED,

@@ -116,7 +116,7 @@ OVERLAP_COST = 0.33
 """σ: share of a hidden transfer that still costs time."""
 
 
-class PipelineWaits(NamedTuple):
+class PipelineHops(NamedTuple):
     """Hops of an iteration where a middle stage sets the pace, and the last one: all, and those that fill and drain.
 
     A middle stage also waits for the last one's logits, of `met_logits` micro-batches.
@@ -163,7 +163,7 @@ class GpuTraffic(NamedTuple):
     """all-gathers the receiver of a hop adds"""
     hop_cost: float
     """share of a hop that costs time"""
-    waits: PipelineWaits
+    waits: PipelineHops
     gradient_bytes: int
     """g"""
     reductions: float
@@ -221,27 +221,27 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     )
 
 
-def pipeline_waits(p: int, v: int, m: int) -> PipelineWaits:
+def pipeline_waits(p: int, v: int, m: int) -> PipelineHops:
     """The hops of p stages of v chunks, over m micro-batches of which p go round a ring of stages at a time."""
     if p == 1:
-        return PipelineWaits(0.0, 0, 0.0, 0, 0)
+        return PipelineHops(0.0, 0, 0.0, 0, 0)
     if p == 2 and v == 1:
-        return PipelineWaits(m + 1.0, 1, m + 1.0, 1, 0)
+        return PipelineHops(m + 1.0, 1, m + 1.0, 1, 0)
     if v > 1 and m == p:  # all forward, then all backward
         hops = 2.0 * (p * v + p - 2)
-        return PipelineWaits(hops, 2 * p - 4, hops, 2 * p - 4, 0)
+        return PipelineHops(hops, 2 * p - 4, hops, 2 * p - 4, 0)
     if p == 2:
         hops = (2 * v - 0.5) * m
-        return PipelineWaits(hops, 0, hops, 0, 0)
+        return PipelineHops(hops, 0, hops, 0, 0)
     filling, hops = 2 * p - 5, 2.0 * v * m + 2 * p - 5
     if v == 1:
-        return PipelineWaits(hops, filling, hops - m + 2, filling + 2, min(m, 2))
+        return PipelineHops(hops, filling, hops - m + 2, filling + 2, min(m, 2))
     turns = m // p
     met = 2 if p == 3 else turns + 1
     if p % 2 == 0:
-        return PipelineWaits(hops, filling, hops - turns * (p - 1) + 1, filling + 1, met)
+        return PipelineHops(hops, filling, hops - turns * (p - 1) + 1, filling + 1, met)
     hops += (turns - 1) * (2 * v * p / (p - 1) - 2)  # one stage of an odd ring has nobody to exchange with
-    return PipelineWaits(hops, filling, hops - m + 2, filling + 2, met)
+    return PipelineHops(hops, filling, hops - m + 2, filling + 2, met)
 
 
 def _layer_gathers(workload: Workload, split: ScalarMapping) -> float:
