@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -17,9 +18,10 @@ from coopt.plan.direct_links import LinkCut, LinkLengths
 from coopt.plan.proof import Proof
 from coopt.plan.schema import Plan
 from coopt.plan.store import proof_json
-from coopt.verifier.bounds.links import priced_links
-from coopt.verifier.checks.verdict import Verdict
-from coopt.verifier.parts.link_demands import StageGrid
+from coopt.verifier.bounds.links import LinksBound, joins_stages_and_replicas, link_places, priced_links
+from coopt.verifier.checks.verdict import LENIENT, Verdict
+from coopt.verifier.parts.link_demands import LinkedRun, StageGrid, sends_on
+from coopt.verifier.parts.timings import timings_of
 from tests.conftest import example_count, small_model, switch
 from tests.solving.direct.oracle import fewest_links
 from tests.solving.direct.test_direct_links import linked
@@ -30,11 +32,11 @@ USD_PER_LINK = 2 * (300 + 40 + 100)
 RING = StageGrid(1, 4, 1, False)
 
 
-def asked(bound_s: float, pp: list[int]) -> Instance:
+def asked(bound_s: float, pp: list[int], interleave: Sequence[int] = (1, 2)) -> Instance:
     """A question of four domains whose switches are dear."""
     mapping = {"micro_batch": [1], "zero": [1], "recompute": ["none"], "sequence_parallel": [True], "pp": pp}
     workload = {"name": "w", "model": small_model(tied_embeddings=False), "global_batch": 64}
-    workload |= {"mapping": mapping | {"interleave": [1, 2]}, "max_iteration_time_s": bound_s}
+    workload |= {"mapping": mapping | {"interleave": [*interleave]}, "max_iteration_time_s": bound_s}
     return Instance.model_validate(linked(workload=[workload], network__switches=[switch(8, 500_000, 10)]))
 
 
@@ -153,6 +155,48 @@ def test_lengths_of_another_grid_are_refused() -> None:
     short = [one.model_copy(update={"lengths": dict.fromkeys(one.lengths, ("1",))}) for one in proof.links]
     with pytest.raises(InstanceError, match="1 lengths or prices of ports where"):
         coopt.certify(instance, plan, proof.model_copy(update={"links": tuple(short)}))
+
+
+STRANGE = {
+    "stages": [3, 0, -2, 10**9],
+    "replicas": [1, -2, 5, 10**9],
+    "inner": [2, 0, 7],
+    "closed": [True],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in STRANGE.items() for value in values])
+def test_lengths_of_a_grid_that_no_mapping_has_are_refused(key: str, value: int) -> None:
+    instance = asked(1.8, [2], [1])
+    plan = coopt.solve(instance)
+    proof = coopt.prove(instance, plan)
+    assert coopt.certify(instance, plan, proof).ok
+    strange = proof.links[0].model_copy(update={key: value})
+    given = proof.model_copy(update={"links": (*proof.links, strange)})
+    with pytest.raises(InstanceError, match=r"proof: no mapping on direct links has -?\d+ x .* needs lengths of grids"):
+        coopt.certify(instance, plan, given)
+    verdict = coopt.verify(instance, with_lengths(plan, *given.links))
+    (refused,) = verdict.failures
+    assert (refused.name, "no mapping on direct links has" in refused.why) == ("link-lengths", True)
+
+
+def test_every_grid_of_a_mapping_may_have_lengths() -> None:
+    instance = asked(3.0, [1, 2, 4])
+    for place in link_places(instance, "capex"):
+        near = timings_of(instance.workload, instance.cluster.gpu).near(place.family, 0, LENIENT)
+        runs = [LinkedRun(work, where, place.family, 1.0, 3.0) for _, (work, where) in near]
+        grids = {run.grid for run in runs if joins_stages_and_replicas(instance.workload[0], run.place)}
+        assert grids
+        for grid in grids:
+            lengths = dict.fromkeys(sends_on(grid), ("1",) * (grid.stages**2 * grid.replicas))
+            given = LinkLengths(**grid._asdict(), lengths=lengths)
+            LinksBound(instance, "capex", 1.0, [given])
+
+
+def test_lengths_of_a_phase_in_which_nothing_is_sent_are_refused() -> None:
+    lengths = LinkLengths(stages=1, replicas=4, inner=1, closed=False, lengths={"dp": ("1",) * 4, "pp": ("1",) * 4})
+    with pytest.raises(InstanceError, match="proof: lengths of phase 'pp', needs dp of their grid"):
+        priced_links(RING, lengths)
 
 
 def test_a_proof_of_links_is_read_as_it_was_written() -> None:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.workload import Workload
 from coopt.plan.direct_links import LinkLengths
 from coopt.plan.schema import Plan
 from coopt.verifier.bounds.designs import check_rival_bounds
@@ -47,6 +48,8 @@ from coopt.verifier.parts.link_demands import (
 )
 from coopt.verifier.parts.space import DesignFamily, active_counts
 from coopt.verifier.parts.timings import timings_of
+from coopt.verifier.training.mappings import splits
+from coopt.verifier.training.placing import Placement, placements
 
 SCALE = 10**15
 """Amounts of a proof are rounded down to this part of one."""
@@ -90,6 +93,10 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
         When numbers of lengths, ports or domains are not those of the grid.
     """
     stages, turns = grid.stages, grid.replicas
+    if others := set(lengths.lengths) - set(sends_on(grid)):
+        raise InstanceError(
+            f"proof: lengths of phase {min(others)!r}, needs {' and '.join(sends_on(grid))} of their grid"
+        )
     by_phase = {phase: _whole(lengths.lengths.get(phase, ()), stages**2 * turns) for phase in sends_on(grid)}
     ports = _whole(lengths.ports or ("0",) * stages, stages)
     cuts = [(frozenset(cut.domains), _amount(cut.price)) for cut in lengths.cuts]
@@ -229,10 +236,10 @@ class LinksBound:
         self._most_mappings = most_mappings
         self.least: Fraction | None = None
         self._most = Fraction(ceiling) * (1 - Fraction(ROUNDING)) if math.isfinite(ceiling) else None
-        self._lengths = tuple(lengths)
-        self._priced: dict[StageGrid, list[PricedLinks]] = {}
+        places = list(link_places(instance, kind))
+        self._priced = _priced_by_grid(instance.workload[0], places, lengths)
         self._timings = timings_of(instance.workload, instance.cluster.gpu)
-        for place in link_places(instance, kind):
+        for place in places:
             self._go_through(place)
 
     @property
@@ -245,15 +252,14 @@ class LinksBound:
         byte_s, bound_s = place.nic.gbit_s * 1e9 / 8, self._instance.workload[0].bound_s
         needed = self._needed(place)
         for _, (work, where) in self._timings.near(place.family, 0, LENIENT):
-            tied = self._instance.workload[0].model.tied_embeddings and where.pp_across > 2
-            if (where.tp_across, where.cp_across, where.ep_across) != (1, 1, 1) or tied:
+            if not joins_stages_and_replicas(self._instance.workload[0], where):
                 continue
             if not self.whole:
                 return
             self.tried["mappings"] += 1
             run = LinkedRun(work, where, place.family, byte_s, bound_s)
             if needed and run.in_time_below(needed) and least_links(run) < needed:
-                count = PaceRanges(run, place.ports, self._priced_on(run.grid), self.tried).least_links(needed)
+                count = PaceRanges(run, place.ports, self._priced.get(run.grid, ()), self.tried).least_links(needed)
                 if count < needed:
                     needed = count
                     self._most = self.least = self._worth(place, count)
@@ -277,12 +283,57 @@ class LinksBound:
     def _worth(self, place: LinkPlace, links: int) -> Fraction:
         return exact_worth(self._instance, self._lines(place, links), self._kind)
 
-    def _priced_on(self, grid: StageGrid) -> list[PricedLinks]:
-        if grid not in self._priced:
-            own = (one for one in self._lengths if (one.stages, one.replicas, one.inner, one.closed) == grid)
-            priced = (priced_links(grid, one) for one in own)
-            self._priced[grid] = [one for one in priced if one is not None]
-        return self._priced[grid]
+
+def joins_stages_and_replicas(workload: Workload, place: Placement) -> bool:
+    """Whether links carry nothing but what stages and replicas send, the embedding of both ends not among it."""
+    tied = workload.model.tied_embeddings and place.pp_across > 2
+    return (place.tp_across, place.cp_across, place.ep_across) == (1, 1, 1) and not tied
+
+
+def _priced_by_grid(
+    workload: Workload, places: Sequence[LinkPlace], lengths: Iterable[LinkLengths]
+) -> dict[StageGrid, list[PricedLinks]]:
+    """What lengths prove, by their grid.
+
+    Raises
+    ------
+    InstanceError
+        When no mapping has the grid of some lengths, or their numbers are not those of the grid.
+    """
+    found: dict[StageGrid, list[PricedLinks]] = {}
+    for one in lengths:
+        grid = StageGrid(one.stages, one.replicas, one.inner, one.closed)
+        if not _exists(grid, workload, {place.family for place in places}):
+            raise InstanceError(
+                f"proof: no mapping on direct links has {_described(grid)}; needs lengths of grids that one has"
+            )
+        priced = priced_links(grid, one)
+        found.setdefault(grid, []).extend([] if priced is None else [priced])
+    return found
+
+
+def _described(grid: StageGrid) -> str:
+    rings = "in closed rings" if grid.closed else "in open chains"
+    return f"{grid.stages} x {grid.replicas} domains with {grid.inner} stages in each, {rings}"
+
+
+def _exists(grid: StageGrid, workload: Workload, families: Iterable[DesignFamily]) -> bool:
+    """Whether a mapping has a grid on some of these domains, in time or not."""
+    pp = grid.stages * grid.inner
+    if workload.mapping.pp is not None and pp not in workload.mapping.pp:
+        return False
+    cut = workload.model_copy(update={"mapping": workload.mapping.model_copy(update={"pp": (pp,)})})
+    for family in families:
+        for split in splits(cut, family.gpus) if family.domains == grid.domains else ():
+            run = placements(workload, split, family.active, family.rooms, turned=family.charges_loads)
+            if (split.interleave > 1) == grid.closed and any(
+                (place.pp_across, place.dp_across) == grid[:2]
+                and family.holds(place.pp_in)
+                and joins_stages_and_replicas(workload, place)
+                for place in run
+            ):
+                return True
+    return False
 
 
 class PaceRanges:
