@@ -39,7 +39,7 @@ from coopt.verifier.parts.layouts import Chain
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.switch_levels import levels
 from coopt.verifier.parts.timings import Trainer
-from coopt.verifier.proofs.cases import JUST_ABOVE, prove_cases
+from coopt.verifier.proofs.cases import JUST_ABOVE, prove_cases, prove_without_multipliers
 
 DesignValue = Callable[[DesignChain, int], Fraction]
 """What the design of a chain with so many uplinks is worth."""
@@ -122,8 +122,8 @@ def certify(
         return _certificate(plan, found.least, found.tried).model_copy(update={"by": by})
     if instance.problem == "direct":
         return _of_links(instance, plan, proof, kind)
-    if instance.problem in ("partition", "fleet") and proof is not None:
-        return _of_cases(instance, plan, proof)
+    if instance.problem in ("partition", "fleet"):
+        return _of_islands(instance, plan, kind) if proof is None else _of_cases(instance, plan, proof)
     return _unproven(plan, "nothing: without a proof only one network, in phases, in doubt or at sites is gone through")
 
 
@@ -151,11 +151,20 @@ def _of_links(instance: Instance, plan: Plan, proof: Proof | None, kind: Objecti
     return found.model_copy(update={"by": f"{by}, each design with switches priced exactly"})
 
 
+def _of_islands(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certificate:
+    """What is proven of islands without a proof: that some workload has none."""
+    if plan.status == "infeasible" and prove_without_multipliers(instance, kind).least == math.inf:
+        by = "islands listed anew: some workload has none, whatever the others have"
+        return _unproven(plan, by).model_copy(update={"ok": True})
+    return _unproven(plan, "nothing: a bound of islands takes a proof (`coopt prove` finds it)")
+
+
 def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
     """What the cases of a proof prove of islands."""
     proven = prove_cases(instance, plan, proof)
     claimed = plan.objective.bound
-    by = proven.why or "multipliers of every case: no choice of islands is worth less"
+    more = "is worth less" if claimed is not None else "keeps all limits"
+    by = proven.why or f"multipliers of every case: no choice of islands {more}"
     ok = proven.least >= (math.inf if claimed is None else claimed * (1 - ROUNDING))
     return Certificate(
         bound_claimed=claimed,

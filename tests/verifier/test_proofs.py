@@ -120,6 +120,56 @@ def test_a_core_whose_optic_another_one_beats_has_cases_as_well(changes: dict[st
     assert certify(instance, plan, prove(instance, plan)).ok
 
 
+@pytest.mark.parametrize("whose", ["one", "all"])
+@pytest.mark.parametrize("name", ["partition", *FLEETS])
+def test_that_a_workload_has_no_island_is_proven_with_a_proof_and_without(name: str, whose: str) -> None:
+    instance = hurried(solved("partition")[0] if name == "partition" else FLEETS[name](), whose)
+    plan = solve(instance)
+    assert plan.status == "infeasible"
+    assert certify(instance, plan, prove(instance, plan)).ok
+    found = certify(instance, plan)
+    assert (found.ok, found.by) == (True, "islands listed anew: some workload has none, whatever the others have")
+
+
+def hurried(instance: Instance, whose: str) -> Instance:
+    """The question with a bound that nothing meets, of the first workload or of all."""
+    late = {"max_iteration_time_s": 1e-6}
+    first, *others = instance.workload
+    workloads = [first, *others] if whose == "all" else [first]
+    names = {workload.name for workload in workloads}
+    asked = tuple(one.model_copy(update=late) if one.name in names else one for one in instance.workload)
+    phases = tuple(
+        phase.model_copy(
+            update={
+                "workloads": tuple(one.model_copy(update=late) if one.name in names else one for one in phase.workloads)
+            }
+        )
+        for phase in instance.phase
+    )
+    return instance.model_copy(update={"workload": asked, "phase": phases})
+
+
+@pytest.mark.parametrize("name", ["partition", *FLEETS])
+def test_that_every_workload_has_islands_is_no_answer_that_nothing_is_feasible(name: str) -> None:
+    instance, plan, proof = answered(name)
+    none = plan.model_copy(
+        update={"status": "infeasible", "objective": plan.objective.model_copy(update={"bound": None})}
+    )
+    late = hurried(instance, "all")
+    for one in (None, proof, prove(late, solve(late)).model_copy(update={"instance": proof.instance})):
+        assert not certify(instance, none, one).ok
+    assert "a bound of islands takes a proof (`coopt prove` finds it)" in certify(instance, plan).by
+
+
+def test_that_limits_leave_nothing_is_proven_where_regret_is_minimised() -> None:
+    instance = FLEETS["everything"]()
+    hopeless = instance.model_copy(update={"limits": instance.limits.model_copy(update={"racks": 1})})
+    plan = solve(hopeless)
+    assert plan.status == "infeasible"
+    assert not certify(hopeless, plan).ok
+    assert certify(hopeless, plan, prove(hopeless, plan)).ok
+
+
 def test_that_no_choice_is_feasible_is_proven() -> None:
     instance = FLEETS["sites"]()
     hopeless = instance.model_copy(update={"limits": instance.limits.model_copy(update={"capex_usd": 4e5})})

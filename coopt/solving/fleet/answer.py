@@ -68,26 +68,37 @@ class Offered:
     outlooks: Outcomes
 
 
-def offered(run: Run, *, beaten_optics: bool = False) -> Offered | Plan:
-    """Everything a fleet may be built from, on request with cores whose optic another one beats; a plan that says why
-    where there is no answer."""
+def offered(run: Run) -> Offered | Plan:
+    """Everything a fleet may be built from; a plan that says why where there is no answer."""
     robust = run.instance.robust or Robust()
     regret = run.instance.robust is not None and robust.aim == "regret"
     run.formulation = "regret of islands" if regret else "totals"
-    listed = at_efficiency(run.instance, robust.efficiency[0])
-    billed = listed if regret else at_prices(listed, robust.prices.worst)
-    placed = _listed(run, billed, robust, beaten_optics)
+    placed = islands_listed(run)
     served = {one.slot for _, some in placed for one in some}
-    missing = [slot for number, slot in enumerate(slots_of(listed)) if number not in served]
+    missing = [slot for number, slot in enumerate(slots_of(run.instance)) if number not in served]
     if missing:
         return infeasible(run, no_island(run.instance, missing))
-    outlooks: Outcomes | str = _outlooks(run, robust, placed) if regret else ()
+    outlooks: Outcomes | str = outcomes_of(run, robust, placed) if regret else ()
     if outlooks == "infeasible":
-        return infeasible(run, over_limits(run, [_offer(asked, some, ()).data for asked, some in placed]))
+        return infeasible(run, over_limits(run, [one.data for one in offers_of(placed, ())]))
     if isinstance(outlooks, str):
         return unknown(run, outlooks)
+    return Offered(offers=offers_of(placed, outlooks), outlooks=outlooks)
+
+
+def islands_listed(run: Run, *, beaten_optics: bool = False) -> list[Listed]:
+    """The islands that bills count, at the prices of these bills, on request with cores whose optic another one
+    beats."""
+    robust = run.instance.robust or Robust()
+    listed = at_efficiency(run.instance, robust.efficiency[0])
+    regret = run.instance.robust is not None and robust.aim == "regret"
+    return _listed(run, listed if regret else at_prices(listed, robust.prices.worst), robust, beaten_optics)
+
+
+def offers_of(placed: Sequence[Listed], outlooks: Outcomes) -> tuple[Offer, ...]:
+    """What islands offer by each optic of the core, in every outlook."""
     at = [(then, best) for _, then, best in outlooks]
-    return Offered(offers=tuple(_offer(asked, some, at) for asked, some in placed), outlooks=outlooks)
+    return tuple(_offer(asked, some, at) for asked, some in placed)
 
 
 def fleet_plan(run: Run) -> Plan:
@@ -154,7 +165,7 @@ def with_core_of(instance: Instance, asked: Instance) -> Instance:
     return instance.model_copy(update={"sharing": sharing})
 
 
-def _outlooks(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | str:
+def outcomes_of(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | str:
     """The question at every way prices may turn out, with the least objective at the best efficiency then.
 
     These optima are exact, whatever gap the instance allows: regret is measured from them. Where one of them stayed

@@ -149,7 +149,7 @@ def fleet_data(instance: Instance, placed: Sequence[Placed]) -> PartitionData:
         workload=np.array([one.slot for one in placed], dtype=np.int64),
         usd=np.array([_labour_usd(instance, one.path) for one in placed]),
         other=other,
-        quantity=rises.reshape(len(placed), -1),
+        quantity=rises.reshape(len(placed), grid.phases * len(grid.goods)),
         products=tuple(_products(grid, flat=flat)),
         kinds=tuple(_kinds(grid)),
         limits=tuple(_limits(grid, placed, sites, watts, cores)),

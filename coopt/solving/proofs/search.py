@@ -6,6 +6,8 @@ import math
 import time
 from collections.abc import Iterator
 
+import numpy as np
+
 from coopt.columns.islands.options import list_options
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
@@ -17,7 +19,7 @@ from coopt.plan.store import check_same_question, decided, read_plan
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.lengths import link_lengths
-from coopt.solving.fleet.answer import hopeful_offers, offered, offers_then
+from coopt.solving.fleet.answer import hopeful_offers, islands_listed, offers_of, offers_then, outcomes_of
 from coopt.solving.fleet.arrays import Grid, slots_of
 from coopt.solving.outcome import identity
 from coopt.solving.partition.arrays import partition_data
@@ -100,18 +102,21 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     if instance.problem == "partition":
         asked = with_core_optics(instance, beaten=True)
         return [(one, partition_data(one, list_options(one, lambda _: None, run.check_clock))) for one in asked], []
-    choice = offered(run, beaten_optics=True)
-    if isinstance(choice, Plan):
-        raise InstanceError(f"{instance.name}: no island serves every workload, which takes no proof of coupled parts")
-    offers = [(one.instance, one.data) for one in choice.offers]
-    if not choice.outlooks:
-        return offers, []
+    placed = islands_listed(run, beaten_optics=True)
+    robust = instance.robust
+    if robust is None or robust.aim != "regret" or plan.status == "infeasible":  # limits do not depend on the outlook
+        return [(one.instance, one.data) for one in offers_of(placed, ())], []
+    outlooks = outcomes_of(run, robust, placed)
+    if isinstance(outlooks, str):
+        raise InstanceError(
+            f"{instance.name}: the best plans at other prices are not known ({outlooks}), needs a longer time limit"
+        )
     claimed = plan.couplings.outlooks
-    assert instance.robust is not None
-    assert claimed is not None
-    placed = [(one.instance, one.placed) for one in choice.offers]
-    plain = hopeful_offers(run, instance.robust, placed, beaten_optics=True)
-    pairs = zip(choice.outlooks, claimed.turns, strict=True)
+    if claimed is None or len(claimed.turns) != len(outlooks):
+        raise InstanceError(f"{instance.name}: the plan does not have every way that prices may turn out")
+    plain = hopeful_offers(run, robust, placed, beaten_optics=True)
+    offers = [(one.instance, one.data) for one in offers_of(placed, outlooks)]
+    pairs = zip(outlooks, claimed.turns, strict=True)
     return offers, [
         ([(one.instance, one.data) for one in offers_then(plain, then)], turn.best) for (_, then, _), turn in pairs
     ]
@@ -119,10 +124,13 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
 
 def _cases(instance: Instance, data: PartitionData, target: float, deadline: float) -> tuple[Cases, float]:
     """The cases of what is offered, written down, and the bound that they prove."""
+    optic = None if instance.sharing.core is None else instance.sharing.core.optic
+    if len(np.unique(data.workload)) < data.workloads:  # some workload has no island, which takes no multipliers
+        return Cases(optic=optic, tree=Leaf(costs=False)), math.inf
     kept = subset(data, useful(data))
-    writer, core = _Writer(instance, kept), instance.sharing.core
+    writer = _Writer(instance, kept)
     prover = cuts.Prover(kept, target, deadline, writer.whole)
-    return Cases(optic=None if core is None else core.optic, tree=writer.node(prover.tree())), prover.proven
+    return Cases(optic=optic, tree=writer.node(prover.tree())), prover.proven
 
 
 class _Writer:

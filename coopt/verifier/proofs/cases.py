@@ -166,6 +166,9 @@ class CaseReader:
         self.leaves += 1
         if any(most is not None and most < least for least, most in case.bought.values()):
             return
+        if leaf.costs and math.isinf(self._bound):
+            self._lower(-math.inf, "it counts costs, which do not show that no choice keeps all limits")
+            return
         try:
             prices = LeafPrices(self._terms, leaf, case.bought)
         except NothingProvenError as error:
@@ -177,14 +180,14 @@ class CaseReader:
         bound = prices.fixed + sum(least)
         if bound >= goal:
             return
-        if not leaf.costs or math.isinf(self._bound):
+        if not leaf.costs:
             self._lower(-math.inf, "some choice may be within all limits")
         elif (proven := self._go_through(prices, case, least, goal)) < goal:
             self._lower(proven / prices.scale, "it proves less, and leaves many choices open")
 
     def _goal(self, leaf: Leaf, prices: LeafPrices) -> int:
         """From which sum on a leaf is closed: without costs, limits are exceeded above 0."""
-        if not leaf.costs or math.isinf(self._bound):
+        if not leaf.costs:
             return 1
         return math.ceil(Fraction(self._bound) * (1 - SLACK) * prices.scale)
 
@@ -279,9 +282,8 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     bound = math.inf if plan.objective.bound is None else plan.objective.bound
     if proof.bound is not None:
         bound = min(bound, float(proof.bound))
-    if robust is None or robust.aim != "regret":
-        question = instance if robust is None else certain_question(instance, robust)
-        return AskedIslands(question, kind, robust).proven([], bound, proof.cases)
+    if robust is None or robust.aim != "regret" or math.isinf(bound):  # limits hold at list prices
+        return _asked(instance, kind).proven([], bound, proof.cases)
     turns = [] if plan.couplings.outlooks is None else [(t.factors, t.best) for t in plan.couplings.outlooks.turns]
     if [factors for factors, _ in turns] != list(corners(robust.prices)) or len(proof.bests) != len(turns):
         return ProvenCases(-math.inf, 0, 0, "plan and proof do not have every way that prices may turn out")
@@ -298,6 +300,18 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     return found._replace(leaves=leaves + found.leaves, opened=opened + found.opened)
 
 
+def prove_without_multipliers(instance: Instance, kind: ObjectiveKind) -> ProvenCases:
+    """What is shown of a question with no feasible choice by its islands alone: that some workload has none."""
+    islands = _asked(instance, kind)
+    return islands.proven([], math.inf, [Cases(optic=optic, tree=Leaf(costs=False)) for optic in islands.optics])
+
+
+def _asked(instance: Instance, kind: ObjectiveKind) -> AskedIslands:
+    """The islands of a question at the prices of its bill."""
+    robust = instance.robust
+    return AskedIslands(instance if robust is None else certain_question(instance, robust), kind, robust)
+
+
 class AskedIslands:
     """A question with every optic that its core may have, and the islands of each, listed once."""
 
@@ -309,6 +323,11 @@ class AskedIslands:
             by_bill = robust is None or robust.aim != "regret"
             menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=by_bill)) for name in fleet.islands]
             self._asked.append((None if core is None else core.optic, fleet, menus))
+
+    @property
+    def optics(self) -> list[str | None]:
+        """The optics that a core may have; None where there is no core."""
+        return [optic for optic, _, _ in self._asked]
 
     def proven(
         self, turns: Sequence[tuple[dict[str, float], float]], bound: float, cases: Sequence[Cases]
