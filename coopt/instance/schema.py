@@ -18,7 +18,7 @@ from coopt.instance.question import ObjectiveKind as ObjectiveKind
 from coopt.instance.question import Problem as Problem
 from coopt.instance.question import Question
 from coopt.instance.question import Solver as Solver
-from coopt.instance.rules.agreement import disagreements
+from coopt.instance.rules.agreement import disagreements, missing_bounds
 from coopt.instance.tables import html
 
 
@@ -34,15 +34,19 @@ class Instance(Question):
 
     def _repr_html_(self) -> str:
         keys = ("name", "model", "global_batch", "precision", "bound_s")
+        bounds = [one.bound_s if one.bounded else "none" for one in self.workload]
         rows = [
-            dict(zip(keys, (one.name, one.model.name, one.global_batch, one.precision, one.bound_s), strict=True))
-            for one in self.workload
+            dict(zip(keys, (one.name, one.model.name, one.global_batch, one.precision, bound_s), strict=True))
+            for one, bound_s in zip(self.workload, bounds, strict=True)
         ]
         return html(repr(self), [self.description] if self.description else [], [rows])
 
     @model_validator(mode="after")
     def _fits_together(self) -> Instance:
-        complaints = list(choice_complaints(self) if self.problem == "choice" else disagreements(self))
+        open_lists = self.problem == "choice"
+        complaints = (open_lists and list(missing_bounds(self))) or list(
+            choice_complaints(self) if open_lists else disagreements(self)
+        )
         if complaints:
             raise ValueError("\n".join(complaints))
         return self

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from coopt.instance.phases import BOUND_KEYS, Phase
 from coopt.instance.question import CostKind, Question
 from coopt.instance.sharing import Discount
-from coopt.instance.workload import Workload
+from coopt.instance.workload import LONGEST_S, Workload
 
 Q = TypeVar("Q", bound=Question)
 
@@ -128,10 +128,6 @@ def list_prices(instance: Question) -> dict[CostKind, dict[str, float]]:
         "optics": {optic.name: optic.usd for optic in network.optics},
         "gpu": {gpu.name: gpu.usd},
     }
-
-
-LONGEST_S = 1e15
-"""The longest bound an instance may have."""
 
 
 def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:

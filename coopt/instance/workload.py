@@ -210,10 +210,13 @@ def spoken(number: float) -> str:
 YEARS_FROM = 730.0  # days that are told as years
 ROUND_UP = 1.0 + 2.0**-50
 BOUNDS = ("max_iteration_time_s", "min_tokens_per_s", "train_days")
+ONE_BOUND = "exactly one of max_iteration_time_s, min_tokens_per_s, train_days (with train_tokens)"
+LONGEST_S = 1e15
+"""The longest iteration that a bound may allow (s), and what counts where there is no bound."""
 
 
 class Workload(Table):
-    """One model to train within a bound."""
+    """One model to train, within a bound unless the fastest plan is asked for."""
 
     name: Annotated[Name, Field(description="how the answer calls it")]
     model: Annotated[Transformer, named("model"), Field(description="the language model")]
@@ -304,16 +307,12 @@ class Workload(Table):
     @model_validator(mode="after")
     def _one_bound(self) -> Workload:
         given = [key for key in BOUNDS if getattr(self, key) is not None]
-        if len(given) != 1:
-            what = both(given) if given else "no bound"
-            raise ValueError(
-                f"{what} given, needs exactly one of max_iteration_time_s, min_tokens_per_s, "
-                "train_days (with train_tokens)"
-            )
+        if len(given) > 1:
+            raise ValueError(f"{both(given)} given, needs {ONE_BOUND}")
         if self.train_days is not None and self.train_tokens is None:
             raise ValueError("train_days has no train_tokens, needs how many tokens are trained in that time")
-        if not 1e-9 <= self.bound_s <= 1e15:
-            raise ValueError(f"{given[0]} amounts to {self.bound_s:.3g} s an iteration, needs 1e-9 to 1e15 s")
+        if not 1e-9 <= self.asked_s <= LONGEST_S:
+            raise ValueError(f"{given[0]} amounts to {self.asked_s:.3g} s an iteration, needs 1e-9 to 1e15 s")
         if self.options.tp_sync_fraction < 1.0 and False not in self.mapping.sequence_parallel:
             raise ValueError(
                 f"options.tp_sync_fraction = {self.options.tp_sync_fraction:g} leaves no sequence parallelism, "
@@ -333,6 +332,11 @@ class Workload(Table):
     def time_margin(self) -> float:
         """The share added to its iteration times before they are compared with its bound."""
         return self._time_margin
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it has a bound: a question of least time needs none."""
+        return any(getattr(self, key) is not None for key in BOUNDS)
 
     @property
     def calendar(self) -> bool:
@@ -381,12 +385,12 @@ class Workload(Table):
 
     @property
     def bound_s(self) -> float:
-        """What a predicted iteration may take (s): the bound, less the margin."""
-        return self.asked_s / (1.0 + self._time_margin)
+        """What a predicted iteration may take (s): the bound, less the margin; `LONGEST_S` where there is none."""
+        return self.asked_s / (1.0 + self._time_margin) if self.bounded else LONGEST_S
 
     @property
     def asked_s(self) -> float:
-        """The bound as seconds for one iteration, whichever way it was written.
+        """The bound as seconds for one iteration, whichever way it was written; `LONGEST_S` where there is none.
 
         Conversions round up by a few units in the last place, so that a rate a plan attains is a bound it meets.
         """
@@ -394,5 +398,6 @@ class Workload(Table):
             return self.max_iteration_time_s
         if self.min_tokens_per_s is not None:
             return self.tokens_per_iteration / self.min_tokens_per_s * ROUND_UP
-        assert self.train_days is not None
+        if self.train_days is None:
+            return LONGEST_S
         return self.train_days * 86400.0 * self.tokens_per_iteration / self.needed_tokens * ROUND_UP

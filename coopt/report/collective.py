@@ -83,7 +83,7 @@ def collective_headline(outcome: CollectiveOutcome) -> str:
 
 def _trained_row(workload: Trained) -> tuple[str, ...]:
     times = workload.planned_time_s, workload.iteration_time_s, workload.between_domains_s, workload.bound_s
-    return workload.name, *map(words.seconds, times)
+    return workload.name, *map(words.bound, times)
 
 
 def _rows(outcome: CollectiveOutcome) -> Iterator[tuple[str, str]]:

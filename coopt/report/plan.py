@@ -9,6 +9,7 @@ from rich.text import Text
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
+from coopt.instance.workload import LONGEST_S
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import Baseline
 from coopt.plan.direct_links import DirectLinks
@@ -110,13 +111,14 @@ def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
                 run.mapping.recompute,
                 *map(words.count, (run.mapping.micro_batch, run.mapping.interleave, run.mapping.zero)),
                 words.seconds(run.iteration_time_s),
-                words.percent(run.slack),
+                words.free(run.slack, run.bound_s),
                 f"{run.memory_gib:.1f}",
                 words.percent(run.mfu),
             )
             for run in workload.mappings
         ]
-        title = f"Workload {workload.name}, at most {words.seconds(workload.bound_s)}: the fastest mappings"
+        within = f", at most {words.seconds(workload.bound_s)}" if workload.bound_s < LONGEST_S else ""
+        title = f"Workload {workload.name}{within}: the fastest mappings"
         numbers = ("batch", "chunks", "ZeRO", "iteration", "slack", "GiB", "MFU")
         yield figures(title, ("split", "recompute"), numbers, rows)
         fitting = f"{words.count(workload.fitting)} of {words.counted(workload.listed, 'mapping')}"

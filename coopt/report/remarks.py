@@ -149,6 +149,8 @@ def _doubts(instance: Instance) -> Iterator[tuple[str, str]]:
 
 
 def _bound(workload: Workload) -> str:
+    if not workload.bounded:
+        return "no bound on its time"
     bound = f"at most {words.seconds(workload.asked_s)} an iteration"
     rate = workload.in_own_units(workload.asked_s)
     return f"{bound} ({rate})" if rate else bound

@@ -88,7 +88,7 @@ def _network(instance: Instance, part: Part) -> FactTable:
     if len(part.workloads) == 1:
         (run,) = part.workloads
         (workload,) = instance.workload
-        took = f"{words.seconds(run.iteration_time_s)} of at most {words.seconds(run.bound_s)}"
+        took = words.allowed(run.iteration_time_s, run.bound_s)
         reached = trained_text(run, workload)
         rows += [
             ("Split", split(run)),
@@ -119,8 +119,8 @@ def _runs(plan: Plan) -> Iterator[RenderableType]:
             run.name,
             degrees(run.mapping),
             words.seconds(run.iteration_time_s),
-            words.seconds(run.bound_s),
-            words.percent(run.slack),
+            words.bound(run.bound_s),
+            words.free(run.slack, run.bound_s),
         )
         for run in sorted(plan.runs, key=lambda run: run.slack)
     ]

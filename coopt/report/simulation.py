@@ -57,10 +57,11 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> Iterator[Rend
 
 def simulation_headline(workload: SimulatedWorkload) -> str:
     """`Workload w: 0.6845 s simulated, +0.57% of the closed form; its bound of 1.000 s is met.`"""
-    time, bound = words.seconds(workload.simulated_s), words.seconds(workload.bound_s)
+    time, bound = words.seconds(workload.simulated_s), words.bound(workload.bound_s)
     verdict = "is met" if workload.met else f"is MISSED by {words.percent(workload.simulated_s / workload.bound_s - 1)}"
     away = f"{workload.difference:+.2%} from the closed form"
-    return f"Workload {workload.name}: {time} simulated, {away}; its bound of {bound} {verdict}."
+    kept = f"its bound of {bound} {verdict}" if bound != words.NO_BOUND else "it has no bound"
+    return f"Workload {workload.name}: {time} simulated, {away}; {kept}."
 
 
 def _row(workload: SimulatedWorkload) -> tuple[Cell, ...]:
@@ -69,7 +70,7 @@ def _row(workload: SimulatedWorkload) -> tuple[Cell, ...]:
         workload.name,
         *times,
         f"{workload.difference:+.2%}",
-        words.seconds(workload.bound_s),
+        words.bound(workload.bound_s),
         verdict_word(workload.met),
     )
 

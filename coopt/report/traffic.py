@@ -85,7 +85,7 @@ def _collective(collective: CollectiveRoutes, several: bool) -> tuple[Cell, ...]
 
 
 def _workload(workload: RoutedWorkload) -> tuple[Cell, ...]:
-    times = (words.seconds(time) for time in (workload.iteration_time_s, workload.routed_time_s, workload.bound_s))
+    times = (words.bound(time) for time in (workload.iteration_time_s, workload.routed_time_s, workload.bound_s))
     return workload.name, *times, verdict_word(workload.within_bound)
 
 

@@ -7,10 +7,12 @@ import math
 from coopt.instance.listings import alternatives as alternatives
 from coopt.instance.listings import both as both
 from coopt.instance.listings import counted as counted
+from coopt.instance.workload import LONGEST_S
 
 ROUNDING = 1e-9
 """Relative differences below this are rounding."""
 
+NO_BOUND = "none"
 SCALES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 WATTS = ((1e6, "MW"), (1e3, "kW"))
@@ -85,6 +87,21 @@ def exact(number: float) -> str:
 def seconds(s: float) -> str:
     """`11.82 s`: four digits, never fewer than the whole seconds."""
     return f"{digits(s, 4)} s"
+
+
+def bound(bound_s: float) -> str:
+    """`12.00 s`, or `none` where any time will do."""
+    return seconds(bound_s) if bound_s < LONGEST_S else NO_BOUND
+
+
+def allowed(time_s: float, bound_s: float) -> str:
+    """`11.82 s of at most 12.00 s`, or the time alone where any will do."""
+    return f"{seconds(time_s)} of at most {seconds(bound_s)}" if bound_s < LONGEST_S else seconds(time_s)
+
+
+def free(slack: float, bound_s: float) -> str:
+    """How far a time stays within its bound: `1.5%`, or `-` where it has none."""
+    return percent(slack) if bound_s < LONGEST_S else "-"
 
 
 def digits(number: float, significant: int) -> str:

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.schema import Instance
+from coopt.instance.workload import LONGEST_S
 from coopt.network.part_networks import family_of_plan
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.evaluation import MappingRanking
@@ -37,7 +38,7 @@ from coopt.report.fronts.text import (
     value_scale,
 )
 from coopt.report.page.evidence import plane_caption, time_bar
-from coopt.report.parts import BILL, bill_table, degrees
+from coopt.report.parts import BILL, bill_table, degrees, under_bound
 from coopt.report.plan import plan_sections, ranking_report
 from coopt.report.proof import checks_table, search_rows, verdict_headline
 from coopt.report.remarks import accuracy, first_sentences, margins_table
@@ -97,7 +98,7 @@ def _figures(plan: Plan) -> Iterator[Document]:
     if plan.runs:
         run = min(plan.runs, key=lambda run: run.slack)
         owner = f" of {run.name}" if len(plan.runs) > 1 else ""
-        note = f"{words.percent(run.slack)} under the bound of {words.seconds(run.bound_s)}; {degrees(run.mapping)}"
+        note = f"{under_bound(run)}; {degrees(run.mapping)}"
         yield _figure(f"Iteration{owner}", words.seconds(run.iteration_time_s), note, run.iteration_time_s, "s")
     designs = [part.design for part in plan.parts if part.design is not None]
     if len(plan.parts) == 1 and designs:
@@ -115,7 +116,8 @@ def _figure(name: str, value: str, note: str, number: float | None, unit: str) -
 
 def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:
     """How a workload runs: its time by components, in percent of its bound."""
-    bar, share = time_bar(run), run.iteration_time_s / run.bound_s
+    bounded = run.bound_s < LONGEST_S
+    bar, share = time_bar(run), run.iteration_time_s / run.bound_s if bounded else 1.0
     return {
         "name": run.name
         if not several
@@ -124,7 +126,7 @@ def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:
         else f"{run.name}, {part.name}",
         "says": bar.says,
         "time": words.seconds(run.iteration_time_s),
-        "bound": words.seconds(run.bound_s),
+        "bound": words.seconds(run.bound_s) if bounded else None,
         "segments": [
             {"name": one.name, "colour": one.colour, "start": one.start * share, "share": one.share * share}
             for one in bar.segments
@@ -172,7 +174,6 @@ def front_contents(instance: Instance, front: Front) -> Document:
         "time_label": time_label(instance),
         "value_label": label,
         "bound": bound_of(instance),
-        "bound_words": time_words(instance, bound_of(instance)),
         "points": [
             {
                 "pace": point.pace,

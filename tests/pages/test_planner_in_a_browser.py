@@ -190,13 +190,37 @@ def test_what_is_not_known_of_another_question_says_why_and_nothing_of_the_old_o
     browser = planner()
     assert browser.execute_script("return document.getElementById('chart') !== null")
     other = tmp_path / "fastest.toml"
-    other.write_text(TINY.replace('minimize = "capex"', "") + '\n[objective]\nminimize = "time"\n', "utf-8")
+    other.write_text(TINY.replace('minimize = "capex"', "") + '\n[objective]\nminimize = "usd_per_token"\n', "utf-8")
     browser.execute_script("document.getElementById('file').hidden = false")
     browser.find_element("id", "file").send_keys(str(other))
     until(browser, "return document.getElementById('front').innerText.includes('compares bills')")
     settled(browser)
-    until(browser, "return document.getElementById('why').textContent.includes('and nothing takes less')")
+    until(browser, "return document.getElementById('why').textContent.includes('and nothing costs less')")
     assert browser.execute_script("return document.getElementById('chart') === null")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_least_time_needs_no_bound_and_shows_what_less_money_buys(planner, tmp_path, width):
+    browser = planner(width)
+    other = tmp_path / "fastest.toml"
+    bounds = [
+        line for line in TINY.splitlines() if line.startswith(("max_iteration_time_s", "min_tokens", "train_days"))
+    ]
+    free = TINY.replace(bounds[0], "").replace('minimize = "capex"', "") + '\n[objective]\nminimize = "time"\n'
+    other.write_text(free, "utf-8")
+    browser.execute_script("document.getElementById('file').hidden = false")
+    browser.find_element("id", "file").send_keys(str(other))
+    until(browser, "return document.getElementById('front').textContent.includes('No bound is given')")
+    settled(browser)
+    assert ", the fastest: " in text_of(browser, ".decision")
+    assert "no bound" in text_of(browser, "#answer")
+    assert " of " not in text_of(browser, ".run-name")
+    assert "line at its right" not in text_of(browser, "#answer")
+    assert browser.execute_script("return document.querySelectorAll('#chart .dot').length") > 1
+    assert browser.execute_script("return document.getElementById('front-bound') === null")
+    browser.execute_script("document.querySelector('#chart .dot:last-of-type').dispatchEvent(new Event('click'))")
+    assert question(browser) == free
+    assert browser.get_log("browser") == []
 
 
 def test_a_table_sorts_by_a_column(planner):

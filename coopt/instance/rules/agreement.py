@@ -13,6 +13,7 @@ from coopt.instance.rules.fabrics import fabric_disagreements, numbers
 from coopt.instance.rules.islands import partition_disagreements
 from coopt.instance.rules.phases import phase_disagreements
 from coopt.instance.sites import MOST_SITES
+from coopt.instance.workload import ONE_BOUND
 
 TCP_GBIT_S = 25.0  # the fastest adapter for which the share that TCP reaches is taken as known
 
@@ -21,6 +22,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     """Sentences about parts of an instance that do not go together."""
     if instance.catalog.files:
         yield "catalog.files: only `coopt.load` reads them, needs an instance that it loads"
+    yield from missing_bounds(instance)
     yield from _repeated_names(instance)
     yield from fabric_disagreements(instance)
     yield from _racks(instance)
@@ -37,6 +39,17 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from switch_disagreements(instance)
     yield from _failures(instance)
     yield from _timed_objective(instance)
+
+
+def missing_bounds(instance: Question) -> Iterator[str]:
+    """Workloads without a bound, where the cheapest plan is asked for: it would be one that hardly trains."""
+    if instance.objective.minimize == instance.objective.billed:
+        for w, workload in enumerate(instance.workload):
+            if not workload.bounded:
+                yield (
+                    f"workload[{w}]: no bound given, needs {ONE_BOUND}, or objective.minimize = 'time' for the fastest "
+                    "plan within [limits]"
+                )
 
 
 def _timed_objective(instance: Question) -> Iterator[str]:

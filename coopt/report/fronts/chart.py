@@ -78,7 +78,7 @@ def _data(front: Front, question: Instance) -> dict[str, Any]:
     return {
         "traces": [curve, knee_marks] if knees else [curve],
         "layout": _layout(front, question),
-        "start": front.points.index(answer) if (answer := answer_to(front)) else 0,
+        "start": front.points.index(answer) if (answer := answer_to(front, question)) else 0,
         "details": [list(details(question, front, point)) for point in front.points],
     }
 
@@ -115,7 +115,7 @@ def _layout(front: Front, question: Instance) -> dict[str, Any]:
         "xaxis": axis | {"title": {"text": time_label(question)}},
         "yaxis": axis | {"title": {"text": label}, "tickformat": ",~r"},
     }
-    if times and times[0] <= bound <= times[-1]:
+    if bound is not None and times and times[0] <= bound <= times[-1]:
         line = {"type": "line", "x0": bound, "x1": bound, "yref": "paper", "y0": 0, "y1": 1}
         layout["shapes"] = [line | {"line": {"color": BOUND, "dash": "dash", "width": 1.5}}]
         note = {"x": bound, "yref": "paper", "y": 0.98, "xanchor": "left", "yanchor": "top", "showarrow": False}

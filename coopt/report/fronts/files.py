@@ -76,7 +76,7 @@ def _points(axes: Axes, front: Front, instance: Instance, size: float) -> None:
     axes.scatter(x, y, s=20, color=DOT, zorder=3, label=points_label(front))
     axes.margins(x=0.06, y=0.10)
     bound = bound_of(instance)
-    if x and x[0] <= bound <= x[-1]:
+    if bound is not None and x and x[0] <= bound <= x[-1]:
         axes.axvline(bound, color=BOUND, lw=1, ls="--", zorder=1, label=f"bound, {time_words(instance, bound)}")
     bends = [point for point in front.points if point.knee]
     if bends:

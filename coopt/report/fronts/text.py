@@ -41,8 +41,10 @@ def in_days(instance: Instance) -> bool:
     return in_seconds(instance) and instance.workload[0].calendar
 
 
-def bound_of(instance: Instance) -> float:
-    """The bounds of the instance in the measure of `time_of`."""
+def bound_of(instance: Instance) -> float | None:
+    """The bounds of the instance in the measure of `time_of`; None where any time will do."""
+    if not instance.workload[0].bounded:
+        return None
     if in_days(instance):
         return instance.workload[0].train_days or 0.0
     return instance.workload[0].bound_s if in_seconds(instance) else 1.0
@@ -76,8 +78,13 @@ def value_scale(front: Front) -> tuple[float, str]:
     return size, f"{KINDS[front.kind]} ({unit})"
 
 
-def answer_to(front: Front) -> FrontPoint | None:
-    """The cheapest point that keeps the bounds of the instance; `coopt.pareto` always shows it where there is one."""
+def answer_to(front: Front, instance: Instance) -> FrontPoint | None:
+    """The cheapest point that keeps the bounds of the instance, the fastest where it has none.
+
+    `coopt.pareto` always shows it where there is one.
+    """
+    if not instance.workload[0].bounded:
+        return front.points[0]
     within = [point for point in front.points if point.pace <= ROUND_UP]
     return within[-1] if within else None
 
@@ -87,9 +94,10 @@ def points_label(front: Front) -> str:
     return f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}, each proven"
 
 
-def marks(front: Front, point: FrontPoint) -> str:
+def marks(front: Front, instance: Instance, point: FrontPoint) -> str:
     """`knee`, `bound` or both: why a point is worth a look."""
-    named = [("knee", point.knee), ("bound", front.complete and point == answer_to(front))]
+    answer = "bound" if instance.workload[0].bounded else "fastest"
+    named = [("knee", point.knee), (answer, front.complete and point == answer_to(front, instance))]
     return ", ".join(name for name, on in named if on)
 
 
@@ -238,9 +246,14 @@ def _place(front: Front, instance: Instance, point: FrontPoint) -> str:
 
 def _answer(front: Front, instance: Instance) -> str:
     """What the bounds of the instance cost at least."""
-    single = in_seconds(instance)
-    bound = f"the bound of {time_words(instance, bound_of(instance))}" if single else "the bounds"
-    answer = answer_to(front)
+    answer, given = answer_to(front, instance), bound_of(instance)
+    if given is None and answer is not None:
+        return (
+            f"No bound is given; the fastest comes to {amount_of(front, answer)}, with {built_from(instance, answer)}."
+        )
+    bound = (
+        f"the bound of {time_words(instance, given)}" if given is not None and in_seconds(instance) else "the bounds"
+    )
     if answer is None:
         fastest = time_words(instance, time_of(front.points[0]))
         return f"No design keeps {bound}: the fastest takes {fastest}."
@@ -282,7 +295,7 @@ def row(front: Front, instance: Instance, point: FrontPoint) -> tuple[str, ...]:
     value = value_of(front, point)
     return (
         built_from(instance, point),
-        marks(front, point),
+        marks(front, instance, point),
         words.digits(time_of(point), 4),
         f"{value:,.0f}",
         words.percent((most - value) / most) if most else "-",

@@ -35,6 +35,7 @@ from coopt.report.parts import (
     decision_rows,
     switches_table,
     tco_sentence,
+    under_bound,
     workload_rows,
 )
 from coopt.report.plan import plan_sections
@@ -255,12 +256,11 @@ def _glances(plan: Plan) -> Iterator[Glance]:
     yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=without_gpus(cost) or "GPUs included")
     yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought")
     slowest = min(plan.workloads, key=lambda run: run.slack)
-    slack = words.percent(slowest.slack)
     owner = f" ({slowest.name})" if len(plan.workloads) > 1 else ""
     yield Glance(
         name=f"Iteration{owner}",
         value=words.seconds(slowest.iteration_time_s),
-        note=f"{slack} under the bound of {words.seconds(slowest.bound_s)}",
+        note=under_bound(slowest),
     )
     yield Glance(name=f"MFU{owner}", value=words.percent(slowest.mfu), note="of the peak of the GPUs")
     domains = f"in {words.times(design.hb_domain.count, design.hb_domain.name)}"

@@ -19,7 +19,7 @@ export class Chart {
     const [headline, ...others] = front.sentences;
     show(this.root, h("details", { class: "part", open: true }, h("summary", {}, h("h2", {}, "Cost against time")),
       h("p", { class: "front-headline" }, tied(headline)),
-      front.points.length > 1 ? [h("p", { class: "remark" }, "Drag the line, or take a point, to move every bound by the same factor."),
+      front.points.length > 1 ? [h("p", { class: "remark" }, front.bound === null ? "Take a point to read what it builds." : "Drag the line, or take a point, to move every bound by the same factor."),
         h("div", { id: "chart", class: "chart" }), h("div", { id: "point", class: "point", "aria-live": "polite" })] : "",
       h("details", { class: "more" }, h("summary", {}, "What else it says"), others.map((one) => h("p", { class: "remark" }, tied(one))))));
     return this.draw();
@@ -38,17 +38,18 @@ export class Chart {
     const { points } = this.front, width = Math.max(260, place.clientWidth);
     this.width = this.root.clientWidth;
     const times = points.map((one) => one.time), values = points.map((one) => one.value);
-    const low = Math.min(...times, this.front.bound), high = Math.max(...times, this.front.bound), margin = (high - low) * 0.05 || 1;
+    const bounded = this.front.bound !== null, shown = bounded ? [...times, this.front.bound] : times;
+    const low = Math.min(...shown), high = Math.max(...shown), margin = (high - low) * 0.05 || 1;
     const dear = Math.max(...values), cheap = Math.min(...values), over = (dear - cheap) * 0.1 || 1;
     this.x = scale(low - margin, high + margin, ROOM.left, width - ROOM.right);
     this.y = scale(cheap - over, dear + over, HEIGHT - ROOM.bottom, ROOM.top);
     const steps = points.map((one, n) => `${n ? `H${this.x(one.time)}V` : `M${this.x(one.time)},`}${this.y(one.value)}`).join("") + `H${width - ROOM.right}`;
     const marks = points.map((one, n) => this.mark(one, n));
-    this.handle = this.bound();
+    this.handle = bounded ? this.bound() : null;
     place.replaceChildren(s("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: "group", "aria-label": this.front.sentences[0] },
       this.axes(width), s("path", { class: "steps", d: steps }), marks, this.handle));
-    this.put(this.handle);
-    this.say(this.chosen ?? this.nearest());
+    if (bounded) this.put(this.handle);
+    this.say(this.chosen ?? (bounded ? this.nearest() : 0));
   }
 
   axes(width) {
@@ -61,10 +62,10 @@ export class Chart {
   }
 
   mark(point, number) {
-    const take = () => { this.chosen = number; this.say(number); this.move(point.pace, false); };
+    const take = () => { this.chosen = number; this.say(number); if (this.front.bound !== null) this.move(point.pace, false); };
     const look = () => this.say(number);
     const x = this.x(point.time), y = this.y(point.value);
-    return s("g", { class: point.knee ? "dot knee" : "dot", role: "button", tabindex: 0, "aria-label": `${point.words}: ${point.built}. Set the bounds to this`,
+    return s("g", { class: point.knee ? "dot knee" : "dot", role: "button", tabindex: 0, "aria-label": `${point.words}: ${point.built}.${this.front.bound === null ? "" : " Set the bounds to this"}`,
       click: take, mouseenter: look, focus: look, keydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); take(); } } },
     s("circle", { class: "reach", cx: x, cy: y, r: 14 }), s("circle", { class: "disc", cx: x, cy: y, r: point.knee ? 6.5 : 4.5 }));
   }
@@ -103,7 +104,7 @@ export class Chart {
   }
 
   say(number) {
-    const point = this.front.points[number], fast = this.pace < this.front.points[0].pace * (1 - 1e-9);
+    const point = this.front.points[number], fast = this.front.bound !== null && this.pace < this.front.points[0].pace * (1 - 1e-9);
     const rows = point.details.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, tied(value))));
     const open = byId("point").querySelector("details")?.open ?? false;
     byId("point").replaceChildren(

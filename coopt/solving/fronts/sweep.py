@@ -87,7 +87,8 @@ def pareto(
 ) -> Front:
     """The least cost for every pace of training, from the fastest design to the cheapest.
 
-    All designs of one network are known at once; every other question is solved at one pace after the other.
+    All designs of one network are known at once, and where time is minimised the front is that of purchase; every
+    other question is solved at one pace after the other.
 
     Parameters
     ----------
@@ -134,6 +135,9 @@ def pareto(
     listed = instance.problem == "shared"
     solver = {"time_limit_s": time_limit_s} | ({"name": BUILT_IN} if listed else {})
     asked = overridden("pareto", instance, solver, objective)
+    if listed and asked.objective.minimize == "time":
+        billed = asked.objective.model_copy(update={"minimize": asked.objective.billed})
+        asked = asked.model_copy(update={"objective": billed})
     require_billed(asked, "pareto")
     run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
     if not listed:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from coopt.instance.schema import Instance
-from coopt.instance.variants import LONGEST_S, at_pace
-from coopt.instance.workload import ROUND_UP
+from coopt.instance.variants import at_pace
+from coopt.instance.workload import LONGEST_S, ROUND_UP
 from coopt.plan.contents import running
 from coopt.plan.front import FrontPoint, FrontStop
 from coopt.plan.schema import Plan

@@ -13,6 +13,7 @@ from coopt.columns.least_times import least_time_s
 from coopt.columns.pools import in_orders, place
 from coopt.columns.table import full_bandwidth
 from coopt.instance.hardware import HbDomain
+from coopt.instance.workload import LONGEST_S
 from coopt.perf.mapping import Bools, Floats
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.plan.explanation import Bound, NextPlan
@@ -25,7 +26,8 @@ from coopt.solving.reasons.limits import Limit, limits_of, with_gpu
 def bounds_of(designs: Designs, chosen: int, runs: tuple[WorkloadPlan, ...]) -> Iterator[Bound]:
     """Time of every workload, the caps that are set, and memory."""
     for limit in limits_of(designs.instance):
-        yield _bound(designs, chosen, limit)
+        if limit.cap < LONGEST_S:
+            yield _bound(designs, chosen, limit)
     yield _memory(designs, chosen, max(run.memory_gib for run in runs) * GIB)
 
 

@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any
 
 from coopt.instance.schema import Instance
-from coopt.instance.workload import BOUNDS, Workload
+from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 from coopt.solving.rounding import typed
 
-NO_BOUND_S = 1e15
 UNITS = {
     "max_iteration_time_s": "s",
     "min_tokens_per_s": "tokens/s",
@@ -43,7 +42,7 @@ class Limit:
 
 
 def limits_of(instance: Instance) -> tuple[Limit, ...]:
-    """Time bounds of every workload, then the caps that are set."""
+    """Time bounds of every workload, `LONGEST_S` where it has none, then the caps that are set."""
     return (*(_time_limit(instance, w) for w in range(len(instance.workload))), *_caps(instance))
 
 
@@ -71,12 +70,12 @@ def with_gpu(instance: Instance, hbm_gb: float) -> Instance:
 def without_bound(instance: Instance, w: int) -> Instance:
     """The instance with all the time in the world for one workload."""
     no_other = {"min_tokens_per_s": None, "train_days": None, "train_tokens": None}
-    return with_workload(instance, w, {**no_other, "max_iteration_time_s": NO_BOUND_S})
+    return with_workload(instance, w, {**no_other, "max_iteration_time_s": LONGEST_S})
 
 
 def _time_limit(instance: Instance, w: int) -> Limit:
     workload = instance.workload[w]
-    key = next(key for key in BOUNDS if getattr(workload, key) is not None)
+    key = next((key for key in BOUNDS if getattr(workload, key) is not None), BOUNDS[0])
     return Limit(
         key=f"workload[{w}].{key}",
         unit=UNITS[key],

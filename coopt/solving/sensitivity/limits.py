@@ -88,7 +88,7 @@ def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
     """The bounds of workloads, where some phase keeps to them."""
     for w, workload in enumerate(instance.workload):
         phases = _kept_in(instance, workload.name)
-        if phases is None or phases:
+        if workload.bounded and (phases is None or phases):
             key = _bound_key(workload)
             yield NumericLimit(
                 key=f"workload[{w}].{key}",

@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 import coopt
 from coopt.cli.report import command as report
 from coopt.instance.errors import InstanceError
+from coopt.instance.files import load
 from coopt.instance.schema import Instance
+from coopt.instance.workload import BOUNDS
 from coopt.network.parts import cost_of, within_limits
+from coopt.plan.margins import plan_checks
 from coopt.plan.store import plan_json
+from coopt.report.fronts.text import front_notes
 from tests.availability.test_outages import RATES
 from tests.conftest import ask, example_count
 from tests.solving.oracle import every_design, fastest_s, instances
@@ -25,6 +29,7 @@ from tests.solving.test_days import days, interrupted, slow
 
 KINDS = ("time", "usd_per_token", "carbon")
 TOKENS = 1e12
+TINY = Path(__file__).parents[3] / "instances" / "tiny-64.toml"
 
 
 def asked_for(bare: Instance, kind: str) -> Instance:
@@ -54,10 +59,18 @@ def enumerated(instance: Instance, kind: str) -> float:
     return found
 
 
+def without_bounds(instance: Instance) -> Instance:
+    """The instance whose workloads may take any time."""
+    table = instance.model_dump(by_alias=True)
+    for workload in table["workload"]:
+        workload |= dict.fromkeys(BOUNDS)
+    return Instance.model_validate(table)
+
+
 @settings(slow, max_examples=example_count(20))
-@given(instances(), st.sampled_from(KINDS))
-def test_the_best_is_that_of_plain_enumeration_and_the_verifier_agrees(bare: Instance, kind: str) -> None:
-    instance = asked_for(bare, kind)
+@given(instances(), st.sampled_from(KINDS), st.booleans())
+def test_the_best_is_that_of_plain_enumeration_and_the_verifier_agrees(bare: Instance, kind: str, free: bool) -> None:
+    instance = without_bounds(asked_for(bare, kind)) if free else asked_for(bare, kind)
     expected, plan = enumerated(instance, kind), coopt.solve(instance)
     value = math.inf if plan.objective.value is None else plan.objective.value
     assert plan.status == "infeasible" or plan.solver.columns_enumerated > 0
@@ -95,6 +108,29 @@ def test_a_larger_budget_is_never_slower_and_failures_never_make_it_faster() -> 
     assert times == sorted(times, reverse=True)
     often = {"rates": {"name": "often", "gpus_per_host": 8, "software": {"per_year": 50.0}}}
     assert times[-1] < (coopt.solve(within(max(budgets), availability=often)).objective.value or math.inf)
+
+
+def test_without_a_bound_the_fastest_is_found_told_and_traced() -> None:
+    bounded = load(TINY, {"objective.minimize": "time", "limits.capex_usd": 600_000})
+    instance = without_bounds(bounded)
+    plan, front, found = coopt.solve(instance), coopt.pareto(instance, 10_000), coopt.explain(instance)
+    assert plan.objective.value == pytest.approx(coopt.solve(bounded).objective.value, rel=1e-9)
+    assert front.points[0].best is not None
+    assert front.points[0].best.workloads[0].iteration_time_s == pytest.approx(plan.objective.value, rel=1e-9)
+    assert len(front.points) == len(coopt.pareto(bounded, 10_000).points) > 1
+    assert [bound.limit for bound in found.bounds] == ["limits.capex_usd", "cluster.gpu.hbm_gb"]
+    shown = [*found.sentences, *(str(check) for check in plan_checks(instance, plan)), *front_notes(front, instance)]
+    assert not [text for text in shown if "max_iteration_time_s" in text or "name='time" in text or "0,000 s" in text]
+    assert any(text.startswith("No bound is given; the fastest comes to") for text in shown)
+
+
+def test_the_cheapest_plan_needs_a_bound() -> None:
+    free = without_bounds(ask(objective={"minimize": "time"}))
+    refused = r"workload\[0\]: no bound given, needs exactly one of .* or objective.minimize = 'time' for the fastest"
+    with pytest.raises(InstanceError, match=refused):
+        coopt.solve(free, objective="capex")
+    with pytest.raises(ValueError, match=refused):
+        Instance.model_validate(free.model_dump(by_alias=True) | {"objective": {"minimize": "capex"}})
 
 
 @pytest.mark.parametrize("confidence", [None, 0.95])
@@ -145,7 +181,7 @@ def test_objectives_that_lack_terms_are_refused(changes: dict[str, Any], words: 
 
 def test_commands_that_know_sums_alone_say_so() -> None:
     with pytest.raises(InstanceError, match="compares bills"):
-        coopt.pareto(ask(objective={"minimize": "time"}))
+        coopt.pareto(ask(objective={"minimize": "usd_per_token"}))
     with pytest.raises(InstanceError, match=r"'time': .* compares bills"):
         coopt.certify(ask(), coopt.solve(ask(), objective="time"))
 
