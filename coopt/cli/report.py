@@ -35,11 +35,13 @@ def command(
 
     Decision, networks, bill, verification and provenance in one file that needs no network. The page of one network
     also has pictures, sources of prices, cost against time, traffic and sensitivity; `coopt pareto` and `coopt explain`
-    answer these for all others. SOURCE_DATE_EPOCH fixes the date it carries.
+    answer these for all others. Where nothing meets the bounds, it says what has to give. SOURCE_DATE_EPOCH fixes the
+    date it carries.
 
     Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
     """
     from coopt.instance.files import load
+    from coopt.instance.kinds import has_front
     from coopt.instance.texts import write_text
     from coopt.plan.store import decided, read_plan
     from coopt.report.fronts.files import check_packages
@@ -55,13 +57,16 @@ def command(
     question, chosen = load(instance, dict(settings)), read_plan(plan)
     origin = Origin(command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment())
     verdict = verify(question, chosen)
-    question, chosen = decided(question, chosen)
+    if chosen.cost is not None:
+        question, chosen = decided(question, chosen)
     case = PageCase(instance=question, plan=chosen, verdict=verdict, origin=origin)
+    if case.answered and chosen.cost is None and question.problem != "shared" and not without["no_sensitivity"]:
+        case = replace(case, explanation=explain(question, chosen))
     if case.answered and question.problem == "shared":
         asked = overridden("report", question, {}, chosen.objective.kind)
-        billed = asked.objective.billed == asked.objective.minimize  # fronts know no other objectives
+        traced = has_front(asked) and not without["no_front"]
         with progress_shown(note) as on_progress:
-            front = pareto(asked, points, on_progress=on_progress) if billed and not without["no_front"] else None
+            front = pareto(asked, points, on_progress=on_progress) if traced else None
         explanation = explain(asked, chosen) if not without["no_sensitivity"] else None
         case = replace(case, instance=asked, front=front, explanation=explanation)
     write_text(output, page_html(case))

@@ -50,6 +50,12 @@ def require_decided(instance: Instance, asked: str) -> None:
         )
 
 
+def has_front(instance: Instance) -> bool:
+    """Whether cost against time can be traced: of what counts time in another way, for least time on one network."""
+    kind = instance.objective.minimize
+    return kind == BILLED[kind] or (kind == "time" and instance.problem == "shared")
+
+
 def require_billed(instance: Instance, asked: str, of_plan: ObjectiveKind | None = None) -> None:
     """Refuse an objective that is no sum of a bill where only those are known.
 

@@ -27,11 +27,18 @@ def check_same_question(instance: Instance, plan: Plan) -> None:
     InstanceError
         When the plan was made for another question, or for one that leaves GPUs, batches or knobs open.
     """
-    _check_sha(instance, plan)
+    check_same_sha(instance, plan)
     require_decided(instance, "what is asked of its plan")
 
 
-def _check_sha(instance: Instance, plan: Plan) -> None:
+def check_same_sha(instance: Instance, plan: Plan) -> None:
+    """Refuse the plan of another instance, whatever that one leaves open.
+
+    Raises
+    ------
+    InstanceError
+        When the plan was made for another question.
+    """
     if plan.instance.sha256 != instance.sha256:
         replaced = plan.overrides.replaced
         given = f", or the values that replaced some of the file when it was solved (--set): {replaced}"
@@ -56,7 +63,7 @@ def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Insta
     if instance.problem != "choice":
         return instance, plan
     if same:
-        _check_sha(instance, plan)
+        check_same_sha(instance, plan)
     if plan.cost is None:
         require_decided(instance, "an answer without a plan")
     if plan.chosen not in choices_of(instance):
@@ -73,7 +80,7 @@ def claims_of(instance: Instance, plan: Plan) -> Iterator[tuple[Instance, Plan]]
     InstanceError
         When the plan is of another question.
     """
-    _check_sha(instance, plan)
+    check_same_sha(instance, plan)
     for chosen in choices_of(instance):
         question = at_choice(instance, chosen)
         yield question, _answering(question, plan)

@@ -11,13 +11,14 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any
 
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.errors import InstanceError
+from coopt.instance.kinds import has_front
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
 from coopt.plan.effort import OnProgress, Progress
@@ -110,12 +111,10 @@ def write_report(own: OwnCatalog, given: Given, send: Send) -> None:
     verdict = verify(question, found)
     question, found = _of_choice(question, found)
     case = PageCase(instance=question, plan=found, verdict=verdict, origin=origin)
-    billed = question.objective.billed == question.objective.minimize  # fronts know no other objectives
-    if case.answered and question.problem == "shared":
-        front, reasons = pareto(question, POINTS) if billed else None, explain(question, found)
-        case = PageCase(
-            instance=question, plan=found, verdict=case.verdict, origin=origin, front=front, explanation=reasons
-        )
+    if case.answered and (question.problem == "shared" or found.cost is None):
+        case = replace(case, explanation=explain(question, found))
+    if case.answered and question.problem == "shared" and has_front(question):
+        case = replace(case, front=pareto(question, POINTS))
     send("report", page_html(case))
 
 

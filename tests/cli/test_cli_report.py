@@ -64,6 +64,16 @@ def test_a_proof_that_nothing_works_has_a_page(coopt, written, tmp_path):
     assert "the bound is 0.1\N{NO-BREAK SPACE}s" in (tmp_path / "report.html").read_text("utf-8")
 
 
+def test_a_proof_that_no_choice_works_has_a_page_with_what_has_to_give(coopt, written, tmp_path):
+    open_list = ("max_iteration_time_s = 1.0", "max_iteration_time_s = 0.1\nglobal_batch = [48, 64]")
+    instance, plan = written(open_list, ("global_batch = 64\n", "")), tmp_path / "plan.json"
+    assert coopt("solve", instance, "-o", plan).exit_code == 3
+    done = coopt("report", instance, plan, "-o", tmp_path / "report.html", "--no-front")
+    assert done.exit_code == 0
+    page = (tmp_path / "report.html").read_text("utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    assert page.count("it is enough to set workload[0].max_iteration_time_s") == 2
+
+
 def test_files_that_are_needed_are_not_overwritten(coopt, planned):
     instance, plan = planned
     before = plan.read_text("utf-8")

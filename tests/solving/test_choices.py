@@ -315,5 +315,31 @@ def test_other_gpus_and_batches_are_told_with_what_they_cost() -> None:
             assert one.value == best.objective.value
             assert one.why
     assert found.sentences[0].startswith(f"With {plan.chosen.text}: the plan, ")
-    hopeless = coopt.explain(left_open(workload__0__train_days=1e-3))
-    assert (hopeless.status, hopeless.sentences[0]) == ("infeasible", "No choice meets the bounds.")
+
+
+def test_what_has_to_give_is_told_of_every_choice_and_lets_the_open_question_through() -> None:
+    hopeless = left_open(workload__0__train_days=1e-3, workload__0__global_batch=128)
+    found = coopt.explain(hopeless)
+    assert (found.status, found.sentences[0]) == ("infeasible", "No choice meets the bounds.")
+    alone = {gpu: coopt.explain(at_choice(hopeless, Chosen(gpu=gpu))) for gpu in GENERATIONS}
+    for gpu, one in alone.items():
+        for said in one.sentences[1:]:
+            told = (
+                said
+                if all(said in each.sentences for each in alone.values())
+                else f"With {gpu}: {said[0].lower()}{said[1:]}"
+            )
+            assert told in found.sentences
+    assert found.relaxations
+    for way in (
+        one for one in found.relaxations if [change.limit for change in one.changes] == ["workload[0].train_days"]
+    ):
+        plan = coopt.solve(left_open(workload__0__train_days=float(way.changes[0].to), workload__0__global_batch=128))
+        assert plan.objective.value is not None
+        assert plan.objective.value <= way.value * (1 + 1e-9)
+    plan = coopt.solve(hopeless)
+    assert coopt.explain(hopeless, plan) == found
+    with pytest.raises(InstanceError, match="the plan is of another instance"):
+        coopt.explain(left_open(), plan)
+    short = coopt.explain(hopeless, time_limit_s=1e-6)
+    assert (short.status, short.relaxations) in (("unknown", ()), ("infeasible", ()))

@@ -13,7 +13,7 @@ from coopt.columns.pace import unbounded
 from coopt.columns.table import Columns
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import require_billed
+from coopt.instance.kinds import has_front, require_billed
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import ROUND_UP
@@ -135,7 +135,7 @@ def pareto(
     listed = instance.problem == "shared"
     solver = {"time_limit_s": time_limit_s} | ({"name": BUILT_IN} if listed else {})
     asked = overridden("pareto", instance, solver, objective)
-    if listed and asked.objective.minimize == "time":
+    if has_front(asked):
         billed = asked.objective.model_copy(update={"minimize": asked.objective.billed})
         asked = asked.model_copy(update={"objective": billed})
     require_billed(asked, "pareto")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from coopt.instance.listings import alternatives, counted
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.plan.explanation import Bound, PriceRange, Relaxation, Rival, RunnerUp
+from coopt.plan.explanation import Bound, Explanation, PriceRange, Relaxation, Rival, RunnerUp
 from coopt.plan.schema import Design
 from coopt.solving.reasons.labels import SAYINGS, changes_of, costs, costs_more, label, limit_name, number, sentence
 
@@ -96,7 +97,22 @@ def of_runner_up(kind: ObjectiveKind, value: float, design: Design, one: RunnerU
     return f"The runner-up, {other}, {costs_more(kind, one.regret, value)}: {one.why}."
 
 
-ONE_CHOICE = "With one value in place of each list (--set KEY=VALUE), it is said what has to give."
+def of_choices(found: Mapping[str, Explanation]) -> list[str]:
+    """What has to give at every choice first, then what is said of some, with these."""
+    told: dict[str, list[str]] = {}
+    for choice, one in found.items():
+        for said in one.sentences[1:]:
+            told.setdefault(said, []).append(choice)
+    everywhere = [said for said, choices in told.items() if len(choices) == len(found)]
+    some = [(said, choices) for said, choices in told.items() if len(choices) < len(found)]
+    return [*everywhere, *(f"With {alternatives(choices)}: {said[0].lower()}{said[1:]}" for said, choices in some)]
+
+
+def of_rest(untried: Sequence[str]) -> Iterator[str]:
+    """The choices of which it is not said what has to give."""
+    if untried:
+        named = f"{'; '.join(untried[:3])}{' and others' if len(untried) > 3 else ''}"
+        yield f"What has to give was not sought for {counted(len(untried), 'other choice')}: {named}."
 
 
 def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
+from coopt.instance.choices import at_choice, choices_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.listings import both, with_names
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.effort import OnProgress
-from coopt.plan.explanation import Explanation, Rival
+from coopt.plan.explanation import Explanation, Relaxation, Rival
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
-from coopt.plan.store import check_same_question, decided
+from coopt.plan.store import check_same_question, check_same_sha, decided
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
 from coopt.solving.reasons.again import UnprovenError, solved
@@ -30,7 +32,9 @@ from coopt.solving.sensitivity.explanations import explained
 from coopt.solving.sensitivity.resolves import Resolver
 
 WAYS_OUT_S = 60.0
-"""What has to give of a question of more than one network is sought so long where nobody says how long."""
+"""What has to give of a question of more than one network, or choice, is sought so long where nobody says how long."""
+MOST_CHOICES = 6
+"""Choices of which it is said what has to give."""
 
 
 def explain(
@@ -81,7 +85,7 @@ def explain(
     objective = None if plan is None else plan.overrides.objective
     instance = overridden("explain", given, {"time_limit_s": time_limit_s}, objective)
     if instance.problem == "choice":
-        found = _of_choices(instance, plan, on_progress)
+        found = _of_choices(instance, plan, on_progress, given.solver.time_limit_s if limited else None)
     else:
         found = _explained(instance, plan, on_progress, ways_out_s=None if limited else WAYS_OUT_S)
     names = tuple(workload.name for workload in instance.workload)
@@ -90,16 +94,19 @@ def explain(
     return found.model_copy(update={"sentences": told, "workloads": names})
 
 
-def _of_choices(asked: Instance, plan: Plan | None, on_progress: OnProgress | None) -> Explanation:
+def _of_choices(
+    asked: Instance, plan: Plan | None, on_progress: OnProgress | None, ways_out_s: float | None
+) -> Explanation:
     """The chosen question explained, and what every other value of one list would cost."""
     resolver, kind, untried = Resolver(asked), asked.objective.minimize, list[str]()
+    if plan is not None:
+        check_same_sha(asked, plan)
     try:
-        best = resolver.plan(asked) if plan is None else plan
+        best = resolver.plan(asked) if plan is None or plan.cost is None else plan
     except UnprovenError as stop:
         return _unknown(asked, stop)
-    if plan is None and best.cost is None:
-        said = ("No choice meets the bounds.", *best.explanation, say.ONE_CHOICE)
-        return Explanation(**_heading(asked), status="infeasible", sentences=said)
+    if best.cost is None:
+        return _no_choice(asked, best, on_progress, WAYS_OUT_S if ways_out_s is None else ways_out_s)
     found = _explained(*decided(asked, best), on_progress)
     rivals: list[Rival] = []
     for other in others_of(asked, best.chosen):
@@ -119,6 +126,39 @@ def _of_choices(asked: Instance, plan: Plan | None, on_progress: OnProgress | No
     )
     more = {"rivals": (*rivals, *found.rivals), "untried": (*found.untried, *untried), "sentences": said}
     return found.model_copy(update=_heading(asked) | more)
+
+
+def _no_choice(asked: Instance, best: Plan, on_progress: OnProgress | None, ways_out_s: float) -> Explanation:
+    """What has to give at each choice, for as long as there is time; what is enough for one is for all of them."""
+    by_choice, untried, began = dict[str, Explanation](), list[str](), time.perf_counter()
+    for chosen in choices_of(asked):
+        left_s = ways_out_s - (time.perf_counter() - began)
+        if left_s <= 0 or len(by_choice) == MOST_CHOICES:
+            untried.append(chosen.text)
+            continue
+        found = _explained(at_choice(asked, chosen), None, on_progress, ways_out_s=left_s)
+        if found.status == "infeasible":
+            by_choice[chosen.text] = found
+        else:
+            untried.append(chosen.text)
+    cheapest: dict[tuple[tuple[str, str], ...], Relaxation] = {}
+    for one in sorted((one for found in by_choice.values() for one in found.relaxations), key=changes_and_cost):
+        cheapest.setdefault(tuple((change.limit, change.to) for change in one.changes), one)
+    conflicts = [set(found.conflicts) for found in by_choice.values()]
+    shared = tuple(sorted(set.intersection(*conflicts))) if conflicts else ()
+    return Explanation(
+        **_heading(asked),
+        status="infeasible",
+        sentences=(
+            "No choice meets the bounds.",
+            *(say.of_choices(by_choice) or best.explanation),
+            *say.of_rest(untried),
+        ),
+        relaxations=tuple(cheapest.values()),
+        conflict=shared[0] if shared else (),
+        conflicts=shared,
+        untried=tuple(untried),
+    )
 
 
 def _unknown(instance: Instance, stop: UnprovenError) -> Explanation:
