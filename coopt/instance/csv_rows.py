@@ -55,7 +55,7 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
                 "needs as many, and numbers without commas"
             )
         _check_kind(f"{file.name}: line {number}", row["kind"] or "")
-    if complaints := [f"{file.name}: {text}" for text in dict.fromkeys(_unknown_columns(row for _, row in rows))]:
+    if complaints := [f"{file.name}: {text}" for text in _unknown_columns(row for _, row in rows)]:
         raise InstanceError(complaints)
     for number, row in rows:
         kind, name = row["kind"], row["name"]
@@ -111,13 +111,20 @@ def _check_kind(place: str, kind: str) -> None:
 
 def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
     """Columns with a cell in a line of a kind that has no such figure."""
+    known, kinds = dict[str, list[str]](), dict[str, list[str]]()
     for row in rows:
         kind = row["kind"] or ""
-        known = [*HEAD, "extends", "source", *_figures(KINDS[kind])]
+        known[kind] = [*HEAD, "extends", "source", *_figures(KINDS[kind])]
         for key, cell in row.items():
-            if cell and key not in known:
-                listed = ", ".join(known)
-                yield f"column {key!r}: no figure of kind {kind}, needs one of {listed}{_closest(key, known)}"
+            if cell and key not in known[kind] and kind not in kinds.setdefault(key, []):
+                kinds[key].append(kind)
+    for key, (kind, *others) in ((key, named) for key, named in kinds.items() if named):
+        listed, near = ", ".join(known[kind]), _closest(key, [one for each in known.values() for one in each])
+        if others:
+            every = both([kind, *others])
+            yield f"column {key!r}: no figure of the kinds {every}, needs one that they have, or source for notes{near}"
+        else:
+            yield f"column {key!r}: no figure of kind {kind}, needs one of {listed}{near}"
 
 
 def _figures(form: type[Entry]) -> list[str]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.listings import with_names, workload_names
-from coopt.instance.quotes import CatalogFiles, own_entries
+from coopt.instance.quotes import CatalogFiles, own_entries, places_of, with_places
 from coopt.instance.schema import Instance
 from coopt.instance.texts import check_numbers, read_toml
 
@@ -50,8 +50,9 @@ def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | 
     try:
         return validated(Instance, table, folder)
     except ValidationError as error:
-        names = workload_names(table)
-        raise InstanceError(f"{where}: {with_names(one, names)}" for one in sentences(error, Instance)) from None
+        names, places = workload_names(table), _places(table, folder)
+        told = (with_places(with_names(one, names), places) for one in sentences(error, Instance))
+        raise InstanceError(f"{where}: {one}" for one in told) from None
 
 
 def instance_of(question: Instance | str | Path) -> Instance:
@@ -82,6 +83,14 @@ def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
         return form.model_validate(table)  # which says what is wrong, here and elsewhere
     rest = {key: value for key, value in table.items() if key != "catalog"}
     return form.model_validate(rest, context=own_entries(listed.files, folder))
+
+
+def _places(table: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    """Where the entries of the catalog files stand that a table names."""
+    try:
+        return places_of(CatalogFiles.model_validate(table.get("catalog", {})).files, folder)
+    except ValidationError:
+        return {}  # which is among the complaints
 
 
 def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str) -> dict[str, Any]:

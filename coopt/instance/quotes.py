@@ -15,6 +15,7 @@ from coopt.instance.catalog import KINDS, Book, changed
 from coopt.instance.complaints import sentences
 from coopt.instance.csv_rows import of_no_product, rows_of_csv
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import both
 from coopt.instance.texts import read_text, toml_of
 
 
@@ -60,6 +61,33 @@ def own_entries(files: Iterable[str], folder: Path) -> Book:
     if complaints:
         raise InstanceError(complaints)
     return book
+
+
+def places_of(files: Iterable[str], folder: Path) -> dict[str, str]:
+    """Where each entry of catalog files that can be read stands: `line 2 of quotes.csv`, by its name."""
+    book: Book = {kind: {} for kind in KINDS}
+    found: dict[str, str] = {}
+    for name in files:
+        file = folder / name
+        rows = _rows_of_csv(file, book) if file.suffix.lower() == ".csv" else _rows_of_toml(file)
+        for place, _, row in rows:
+            found[str(row.get("name"))] = f"line {place.first} of {file.name}" if place.first else file.name
+    return found
+
+
+def with_places(complaint: str, places: Mapping[str, str]) -> str:
+    """A complaint about what an instance is made from, and where the entries that it names stand.
+
+    Names without a digit or a hyphen count in quotes alone, as they may be words of the sentence.
+    """
+    named = [
+        name
+        for name in places
+        if f"{name!r}" in complaint
+        or (re.search(r"[\d-]", name) and re.search(rf"(?<![\w'-]){re.escape(name)}(?![\w'-])", complaint))
+    ]
+    stand = [f"{name!r} {'in' if number else 'stands in'} {places[name]}" for number, name in enumerate(named)]
+    return f"{complaint} ({both(stand)})" if stand else complaint
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from coopt.instance.choices import Chosen, choices_of, domains_of
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.listings import with_names, workload_names
-from coopt.instance.quotes import CatalogFiles
+from coopt.instance.quotes import CatalogFiles, with_places
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
 
@@ -37,6 +37,7 @@ class OwnCatalog:
 
     files: tuple[str, ...] = ()
     book: Book = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 def question_of(text: str, own: OwnCatalog) -> Instance:
@@ -53,8 +54,9 @@ def question_of(text: str, own: OwnCatalog) -> Instance:
     try:
         question = Instance.model_validate(rest, context=own.book if "catalog" in table else None)
     except ValidationError as error:
-        names = workload_names(table)
-        raise InstanceError(f"{NAME}: {with_names(one, names)}" for one in sentences(error, Instance)) from None
+        names, places = workload_names(table), own.places if "catalog" in table else {}
+        told = (with_places(with_names(one, names), places) for one in sentences(error, Instance))
+        raise InstanceError(f"{NAME}: {one}" for one in told) from None
     if question.solver.name != BUILT_IN:
         raise InstanceError(
             f"{NAME}: solver.name = {question.solver.name!r}: the page starts no other program, needs {BUILT_IN!r}"

@@ -13,7 +13,7 @@ import uvicorn
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import load
-from coopt.instance.quotes import CatalogFiles, own_entries
+from coopt.instance.quotes import CatalogFiles, own_entries, places_of
 from coopt.instance.texts import read_text, toml_of
 from coopt.serve.app import Desk, application
 from coopt.serve.guard import Door, token_for
@@ -50,7 +50,8 @@ def desk_of(instance: str | None, host: str, workers: int | None, limit_s: float
         file = Path(instance)
         text = read_text(file, "a TOML text file", "an instance")
         listed = CatalogFiles.model_validate(toml_of(text, file.name).get("catalog", {}))
-        own = OwnCatalog(files=listed.files, book=own_entries(listed.files, file.parent))
+        book, places = own_entries(listed.files, file.parent), places_of(listed.files, file.parent)
+        own = OwnCatalog(files=listed.files, book=book, places=places)
     cores = min(max(os.cpu_count() or 1, FEWEST_WORKERS), MOST_WORKERS)
     door = Door(host=host, token=token_for(host))
     return Desk(text=text, door=door, own=own, workers=workers or cores, limit_s=limit_s)

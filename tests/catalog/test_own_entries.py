@@ -149,6 +149,39 @@ def test_a_column_that_is_unknown_is_named_once_and_one_that_another_kind_has_ma
         priced(catalog={"files": str(file)})
 
 
+def test_a_column_of_notes_is_named_once_for_all_kinds(tmp_path: Path) -> None:
+    file = tmp_path / "quotes.csv"
+    file.write_text("kind,name,usd,date\nnic,cx7-400g,3,May\noptic,400g-199,8,May\nnic,cx8-800g,3,June\n", "utf-8")
+    why = r"^quotes.csv: column 'date': no figure of the kinds nic and optic, needs one .*, or source for notes[^\n]*$"
+    with pytest.raises(InstanceError, match=why):
+        priced(catalog={"files": str(file)})
+
+
+CONTRADICTIONS = {
+    "switch,tor,qm9700,400,99": r"switch 'tor' takes 99, .* \('tor' stands in line 2 of {file}\)$",
+    "switch,tor,qm9700,200,1": r"ports are of 'tor' 200 Gbit/s, optics are .* \('tor' stands in line 2 of {file}\)$",
+    "switch,leaf,qm9700,400,99": r"switch 'leaf' takes 99, .* \('leaf' stands in line 2 of {file}\)$",
+}
+
+
+@pytest.mark.parametrize("as_csv", [True, False])
+@pytest.mark.parametrize("row", CONTRADICTIONS)
+def test_what_contradicts_something_else_is_told_with_the_file_that_holds_it(
+    tmp_path: Path, row: str, as_csv: bool
+) -> None:
+    file, (kind, name, base, rate, units) = tmp_path / f"quotes.{'csv' if as_csv else 'toml'}", row.split(",")
+    table = f"port_gbit_s = {rate}\nrack_units = {units}"
+    file.write_text(
+        f"kind,name,extends,port_gbit_s,rack_units\n{row}\n"
+        if as_csv
+        else f"# ours\n[[{kind}]]\nname = '{name}'\nextends = '{base}'\n{table}\n",
+        "utf-8",
+    )
+    with pytest.raises(InstanceError, match=CONTRADICTIONS[row].format(file=file.name)) as refused:
+        priced(catalog={"files": str(file)}, network__switches=name)
+    assert len(refused.value.complaints) == 1
+
+
 def test_a_line_changes_the_price_of_a_product_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "quotes.toml").write_text(QUOTES, "utf-8")
     (tmp_path / "prices.csv").write_text("kind,name,usd\nswitch,ours,27000\n", "utf-8")

@@ -9,6 +9,8 @@ from coopt.instance.hardware import mate
 from coopt.instance.listings import both
 from coopt.instance.question import Question
 
+MOST_NAMED = 4  # products that a complaint names
+
 
 def fabric_disagreements(instance: Question) -> Iterator[str]:
     """Sentences about networks that cannot be wired, or that the rest of an instance does not go with."""
@@ -64,10 +66,20 @@ def _ports(instance: Question) -> Iterator[str]:
         return
     rates = numbers(sorted({nic.gbit_s / planes for nic, planes in listed}))
     ends = "an optic of that rate that" if network.nic_planes == (1,) else "an optic that breaks out into it and"
+    switches = _few(f"{way.name!r} {way.port_gbit_s:g} Gbit/s" for way in network.switch_ways)
+    optics = _few(f"{optic.name!r} {optic.gbit_s:g} Gbit/s over {optic.reach_m:g} m" for optic in network.optics)
     yield (
         f"network.nics: no NIC rate ({rates} Gbit/s) has both a switch with ports of that rate and {ends} "
-        f"reaches {reach_m:g} m, needs network.switches and network.optics that match a NIC"
+        f"reaches {reach_m:g} m; ports are of {switches}, optics are {optics}: needs network.switches and "
+        "network.optics that match a NIC"
     )
+
+
+def _few(texts: Iterable[str]) -> str:
+    """The first of a list, and how many there are more."""
+    listed = list(texts)
+    more = [f"{len(listed) - MOST_NAMED} more"] if len(listed) > MOST_NAMED else []
+    return both([*listed[:MOST_NAMED], *more])
 
 
 def _planes(instance: Question) -> Iterator[str]:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Nic, Optic
+from coopt.instance.listings import both as listed
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.plan.direct_links import LinkLengths
@@ -94,9 +95,7 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
     """
     stages, turns = grid.stages, grid.replicas
     if others := set(lengths.lengths) - set(sends_on(grid)):
-        raise InstanceError(
-            f"proof: lengths of phase {min(others)!r}, needs {' and '.join(sends_on(grid))} of their grid"
-        )
+        raise InstanceError(f"proof: lengths of phase {min(others)!r}, needs {listed(sends_on(grid))} of their grid")
     by_phase = {phase: _whole(lengths.lengths.get(phase, ()), stages**2 * turns) for phase in sends_on(grid)}
     ports = _whole(lengths.ports or ("0",) * stages, stages)
     cuts = [(frozenset(cut.domains), _amount(cut.price)) for cut in lengths.cuts]
