@@ -15,11 +15,11 @@ from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
 from coopt.verifier.parts.switch_levels import levels
-from coopt.verifier.parts.timings import LeastTimes
+from coopt.verifier.parts.timings import PlacedTimes, Timings
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s
-from coopt.verifier.training.mappings import splits
-from coopt.verifier.training.memory import memory_bytes
+from coopt.verifier.training.mappings import simpler, splits
+from coopt.verifier.training.memory import MemoryNeeds, memory_bytes
 from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.work import Clock, Work
 from tests.verifier.cases import DOMAINS, EXPERTS, MODEL, ask, switch
@@ -119,10 +119,46 @@ def test_no_placement_takes_less_than_collectives_do_at_least(model: dict[str, A
     clock = Clock(workload, instance.cluster.gpu)
     for family in {(one.hb.name, one.gear): one for one in families(instance)}.values():
         speed = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s)
-        least = LeastTimes(workload, family, speed)
+        times = PlacedTimes(workload, family, speed)
         for work in map(clock.work, splits(workload, family.gpus)):
-            floor_s = work.floor_s(least.gather_s(work), least.data_s(work))
+            floor_s = work.floor_s(times.least_gather_s(work), times.least_data_s(work))
             for place in placements(workload, work.split, family.active, turned=True):
-                assert floor_s <= iteration_s(work, place, speed)
-            raised += floor_s > work.floor_s(least.gather_s(work))
+                placed_s = work.floor_s(times.gather_s(work, place), times.data_s(work, place))
+                assert floor_s <= placed_s <= iteration_s(work, place, speed)
+            raised += floor_s > work.floor_s(times.least_gather_s(work))
     assert raised or workload.options.dp_mode == "stale-1", "only what arrives a step late hides behind any iteration"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_bound_on_the_way_drops_a_mapping_that_is_in_time(seed: int) -> None:
+    """What is listed as near is all that the full listing has in time, but for what a simpler mapping replaces."""
+    draw = random.Random(seed)
+    instance = ask(cluster__gpus=32, **{key: draw.choice(values) for key, values in CHOICES.items()})
+    gpu, workload = instance.cluster.gpu, instance.workload[0]
+    timings, clock = Timings(instance.workload, gpu), Clock(workload, gpu)
+    for family in {(one.gpus, one.hb.name, one.gear): one for one in families(instance)}.values():
+        speed = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s if family.gear else 0.0)
+        every = works_of(clock, family, gpu)
+        room = {work.split: memory_bytes(workload, work.split) <= gpu.usable_bytes for work, _ in every}
+        wanted = {
+            (work.split, place)
+            for work, place in every
+            if room[work.split]
+            and not any(room.get(other, False) for other in simpler(workload, work.split))
+            and iteration_s(work, place, speed) <= workload.bound_s
+        }
+        assert {(work.split, place) for _, (work, place) in timings.near(family, 0, 0.0)} == wanted
+        quick = [split for split, fits in room.items() if fits and clock.work(split).floor_s() <= workload.bound_s]
+        assert timings.fits(family.gpus, 0, 0.0) == bool(quick)
+        bound_s = workload.bound_s * draw.uniform(0.3, 1.0)
+        listed = [split for split in splits(workload, family.gpus) if clock.layers_s(split) <= bound_s]
+        assert list(clock.quick(family.gpus, bound_s)) == listed
+
+
+def test_memory_is_the_same_whatever_was_asked_before() -> None:
+    instance = ask(cluster__gpus=32, workload__0__model=MODEL | EXPERTS, workload__0__mapping={"micro_batch": [1, 2]})
+    workload = instance.workload[0]
+    needs, every = MemoryNeeds(workload), list(splits(workload, 32))
+    random.Random(1).shuffle(every)
+    assert [needs.of(split) for split in every] == [memory_bytes(workload, split) for split in every]
+    assert len({needs.of(split) for split in every}) > 100

@@ -19,8 +19,8 @@ from coopt.verifier.parts.spans import Reach, speeds_of
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.gathers import gather_s, gathers_s, summed_by_replicas, summed_by_tp
 from coopt.verifier.training.iteration import exchanges, iteration_s, replica_groups, tp_group
-from coopt.verifier.training.mappings import ScalarMapping, divisors, simpler, splits
-from coopt.verifier.training.memory import memory_bytes
+from coopt.verifier.training.mappings import ScalarMapping, divisors, simpler
+from coopt.verifier.training.memory import MemoryNeeds
 from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.shards import expert_copies
 from coopt.verifier.training.work import Clock, Work
@@ -68,15 +68,17 @@ class NearWorks:
 class Timings:
     """What is known of the mappings of some workloads on one kind of GPU, which no price, limit or plan changes.
 
-    A mapping is dropped where its layers alone take too long; where compute alone does, which no network changes; then
-    where that, all-gathers over TP ranks and the gradient exchange, placed as well as can be, do; where it does not fit
-    into memory, which no placement changes, or a simpler one fits too; then, with a placement, where the group's
-    network takes too long without any slowdown, which no layout improves. What is left is timed on each layout.
+    A mapping is dropped where its layers alone take too long; where it does not fit into memory, which no placement
+    changes, or a simpler one fits too; where compute alone takes too long, which no network changes; then where that,
+    all-gathers over TP ranks and the gradient exchange, placed as well as can be, do; then, with a placement, where the
+    group's network takes too long without any slowdown, which no layout improves. What is left is timed on each layout.
     All of that has rounding in its favour; whether something is in time without is asked of what is left.
     """
 
     def __init__(self, workloads: tuple[Workload, ...], gpu: Gpu) -> None:
-        self._gpu, self.clocks = gpu, [Clock(workload, gpu) for workload in workloads]
+        self._usable_bytes, self.clocks = gpu.usable_bytes, [Clock(workload, gpu) for workload in workloads]
+        self._needs = [MemoryNeeds(workload) for workload in workloads]
+        self._fits: dict[tuple[int, int, float], bool] = {}
         self._works: dict[tuple[int, int], tuple[float, list[Work]]] = {}
         self._bytes: dict[tuple[int, ScalarMapping], float] = {}
         self._candidates: dict[tuple[int, TimingKey], tuple[float, NearWorks]] = {}
@@ -91,8 +93,8 @@ class Timings:
     def has_room(self, split: ScalarMapping, index: int, short: float) -> bool:
         """Whether a mapping fits into memory, taken short by a share."""
         if (index, split) not in self._bytes:
-            self._bytes[index, split] = memory_bytes(self.clocks[index].workload, split)
-        return self._bytes[index, split] <= self._gpu.usable_bytes * (1 - short)
+            self._bytes[index, split] = self._needs[index].of(split)
+        return self._bytes[index, split] <= self._usable_bytes * (1 - short)
 
     def may_train(self, family: DesignFamily, short: float) -> bool:
         """Whether every workload would meet its bound on a design with that family if no switch slowed it down."""
@@ -102,11 +104,12 @@ class Timings:
 
     def fits(self, gpus: int, index: int, short: float) -> bool:
         """Whether a mapping of one workload on so many GPUs fits into memory, its compute alone in time."""
-        bound_s = self.bound_s(index, short)
-        works = takewhile(
-            lambda work: work.floor_s() <= bound_s, self._quick(gpus, index, self.bound_s(index, LENIENT))
-        )
-        return any(self.has_room(work.split, index, short) for work in works)
+        key, bound_s, clock = (index, gpus, short), self.bound_s(index, short), self.clocks[index]
+        if key not in self._fits:
+            quick = clock.quick(gpus, bound_s)
+            fitting = (split for split in quick if self.has_room(split, index, short))
+            self._fits[key] = any(clock.work(split).floor_s() <= bound_s for split in fitting)
+        return self._fits[key]
 
     def near(
         self, family: DesignFamily, index: int, short: float, below_s: float = math.inf
@@ -176,15 +179,16 @@ class Timings:
 
     def _timed(self, family: DesignFamily, index: int, bound_s: float) -> Iterator[tuple[float, PlacedWork]]:
         workload, speed = self.clocks[index].workload, _undisturbed(family)
-        least, turned = LeastTimes(workload, family, speed), family.charges_loads
+        times, turned = PlacedTimes(workload, family, speed), family.charges_loads
         for work in takewhile(lambda work: work.floor_s() <= bound_s, self._quick(family.gpus, index, bound_s)):
-            floor_s = work.floor_s(least.gather_s(work), least.data_s(work))
-            if floor_s <= bound_s and self._is_needed(work.split, index):
-                for place in placements(workload, work.split, family.active, family.rooms, turned=turned):
-                    if family.holds(place.pp_in):
-                        time_s = iteration_s(work, place, speed)
-                        if time_s <= bound_s:
-                            yield time_s, PlacedWork(work, place)
+            if work.floor_s(times.least_gather_s(work), times.least_data_s(work)) > bound_s:
+                continue
+            for place in placements(workload, work.split, family.active, family.rooms, turned=turned):
+                floor_s = work.floor_s(times.gather_s(work, place), times.data_s(work, place))
+                if floor_s <= bound_s and family.holds(place.pp_in):
+                    time_s = iteration_s(work, place, speed)
+                    if time_s <= bound_s:
+                        yield time_s, PlacedWork(work, place)
 
     def _is_needed(self, split: ScalarMapping, index: int) -> bool:
         """Whether a mapping fits into memory, and no simpler one does so surely."""
@@ -193,14 +197,13 @@ class Timings:
         return fits and not any(self.has_room(other, index, STRICT) for other in others)
 
     def _quick(self, gpus: int, index: int, bound_s: float) -> list[Work]:
-        """Mappings whose compute alone takes no more than that, the quickest first, and perhaps slower ones after them,
-        whether they fit into memory or not."""
+        """Mappings that are needed and whose compute alone takes no more than that, the quickest first, and perhaps
+        slower ones after them."""
         known_s, found = self._works.get((index, gpus), (-math.inf, list[Work]()))
         if known_s < bound_s:
             clock = self.clocks[index]
-            if clock.least_gpu_s <= bound_s * gpus:
-                quick = (split for split in splits(clock.workload, gpus) if clock.layers_s(split) <= bound_s)
-                found = sorted((work for work in map(clock.work, quick) if work.floor_s() <= bound_s), key=Work.floor_s)
+            works = (clock.work(split) for split in clock.quick(gpus, bound_s) if self._is_needed(split, index))
+            found = sorted((work for work in works if work.floor_s() <= bound_s), key=Work.floor_s)
             self._works[index, gpus] = bound_s, found
         return found
 
@@ -258,45 +261,74 @@ class Trainer:
         return self._timings.bound_s(index, self._short)
 
 
-class LeastTimes:
-    """The least seconds of collectives of a work, wherever its ranks lie; nothing is computed twice.
+class PlacedTimes:
+    """Seconds of the collectives that bound a work from below, where its ranks lie; nothing is computed twice.
 
-    TP ranks, ranks that hold the same parameters and those that hold the same experts are put into domains in all ways
-    each for itself, of which every placement is one. Gradients take nothing where domains are not filled alike.
+    TP ranks, ranks that hold the same parameters and those that hold the same experts are put into domains each for
+    itself. The least of all ways to do so is no more than what any placement takes, since every placement is one of
+    these ways for each of them. Gradients take nothing where domains are not filled alike.
     """
 
     def __init__(self, workload: Workload, family: DesignFamily, speed: Speeds) -> None:
         self._workload, self._family, self._speed = workload, family, speed
         self._known: dict[tuple[object, ...], float] = {}
 
-    def gather_s(self, work: Work) -> float:
-        """A collective over the TP ranks."""
-        size_bytes, summed = work.traffic.gathered_bytes, summed_by_tp(work.split)
-        inside_byte_s, s_byte, others = self._speed.inside_byte_s, self._speed.tp_s_byte, self._speed.other_ways
-        key = ("tp", work.split.tp, size_bytes, summed)
+    def least_gather_s(self, work: Work) -> float:
+        """A collective over the TP ranks, wherever they lie."""
+        key = ("tp", work.split.tp, work.traffic.gathered_bytes, work.split.sequence_parallel)
         if key not in self._known:
-            whole = (Placement(t, y, 1, 1, 1, 1) for t, y in self._ends(work.split.tp))
-            groups = (tp_group(work, place, inside_byte_s, s_byte, others) for place in whole)
-            self._known[key] = min(gather_s(size_bytes, group, work.links, summed) for group in groups)
+            self._known[key] = min(self._gather_s(work, *ends) for ends in self._ends(work.split.tp))
         return self._known[key]
 
-    def data_s(self, work: Work) -> float:
-        """Gradients and parameters of an iteration."""
-        split, held, speed = work.split, work.held, self._speed
-        if not work.traffic.reductions or self._family.rooms:
-            return 0.0
-        ranks, total, summed = split.dp * split.cp, 0.0, summed_by_replicas(split)
-        copies = expert_copies(self._workload, split)
-        for kind, degree, number in (("dp", ranks, held.common), ("edp", copies, held.experts)):
-            several = exchanges(work, number)
-            key = (kind, degree, *several, summed)
-            if number and key not in self._known:
-                rates = {"dp": speed.dp_s_byte, "edp": speed.edp_s_byte}
-                whole = (Placement(1, 1, 1, 1, x, y, copies_in=x, copies_across=y) for x, y in self._ends(degree))
-                placed = (replica_groups(work, at, speed.inside_byte_s, rates, speed.other_ways) for at in whole)
-                self._known[key] = min(gathers_s(several, groups[kind], work.links, summed) for groups in placed)
-            total += self._known[key] if number else 0.0
+    def gather_s(self, work: Work, place: Placement) -> float:
+        """A collective over the TP ranks."""
+        return self._gather_s(work, place.tp_in, place.tp_across)
+
+    def _gather_s(self, work: Work, inside: int, across: int) -> float:
+        size_bytes, summed = work.traffic.gathered_bytes, summed_by_tp(work.split)
+        key = ("tp", inside, across, size_bytes, summed)
+        if key not in self._known:
+            speed, place = self._speed, Placement(inside, across, 1, 1, 1, 1)
+            group = tp_group(work, place, speed.inside_byte_s, speed.tp_s_byte, speed.other_ways)
+            self._known[key] = gather_s(size_bytes, group, work.links, summed)
+        return self._known[key]
+
+    def least_data_s(self, work: Work) -> float:
+        """Gradients and parameters of an iteration, wherever replicas lie."""
+        total = 0.0
+        for kind, degree, number in self._replicas(work):
+            key = (kind, degree, number, work.traffic.reductions, work.traffic.refreshes, work.split.zero == 0)
+            if key not in self._known:
+                self._known[key] = min(self._data_s(work, kind, number, *ends) for ends in self._ends(degree))
+            total += self._known[key]
         return total
+
+    def data_s(self, work: Work, place: Placement) -> float:
+        """Gradients and parameters of an iteration."""
+        ends = {
+            "dp": (place.dp_in * place.cp_in, place.dp_across * place.cp_across),
+            "edp": (place.copies_in, place.copies_across),
+        }
+        return sum(self._data_s(work, kind, number, *ends[kind]) for kind, _, number in self._replicas(work))
+
+    def _replicas(self, work: Work) -> Iterator[tuple[str, int, float]]:
+        """Ranks that hold the same parameters, and those that hold the same experts, with how many parameters."""
+        split, held = work.split, work.held
+        if work.traffic.reductions and not self._family.rooms:
+            if held.common:
+                yield "dp", split.dp * split.cp, held.common
+            if held.experts:
+                yield "edp", expert_copies(self._workload, split), held.experts
+
+    def _data_s(self, work: Work, kind: str, number: float, inside: int, across: int) -> float:
+        traffic, summed = work.traffic, summed_by_replicas(work.split)
+        key = (kind, inside, across, number, traffic.reductions, traffic.refreshes, summed)
+        if key not in self._known:
+            speed, place = self._speed, Placement(1, 1, 1, 1, inside, across, copies_in=inside, copies_across=across)
+            rates = {"dp": speed.dp_s_byte, "edp": speed.edp_s_byte}
+            group = replica_groups(work, place, speed.inside_byte_s, rates, speed.other_ways)[kind]
+            self._known[key] = gathers_s(exchanges(work, number), group, work.links, summed)
+        return self._known[key]
 
     def _ends(self, degree: int) -> list[tuple[int, int]]:
         """Ranks of a group inside a domain and across."""

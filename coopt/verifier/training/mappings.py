@@ -76,8 +76,23 @@ def recomputes(workload: Workload) -> tuple[str, ...]:
     return ("none", *scores, *modules, "full")
 
 
+Style = tuple[int, str, bool, int]
+"""EP, recomputation, sequence parallelism and ZeRO stage of a mapping."""
+
+
 def splits(workload: Workload, gpus: int) -> Iterator[ScalarMapping]:
     """All mappings of docs/network.md on `gpus` GPUs."""
+    return (styled(shape, style) for shape, styles in shapes(workload, gpus) for style in styles)
+
+
+def styled(shape: ScalarMapping, style: Style) -> ScalarMapping:
+    """The mapping of a shape and a style."""
+    x, recompute, on, zero = style
+    return ScalarMapping(*shape[:4], x, *shape[5:7], recompute, on, zero)
+
+
+def shapes(workload: Workload, gpus: int) -> Iterator[tuple[ScalarMapping, list[Style]]]:
+    """The degrees, micro-batch and chunks of all mappings, each with the styles that go with them."""
     limits, batch = workload.mapping, workload.global_batch
     for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
         if gpus % (t * c):
@@ -91,8 +106,7 @@ def splits(workload: Workload, gpus: int) -> Iterator[ScalarMapping]:
                 if (batch // d) % b:
                     continue
                 for v in _interleaves(workload, p, batch // (d * b)):
-                    for x, recompute, on, zero in styles:
-                        yield ScalarMapping(t, p, d, c, x, b, v, recompute, on, zero)
+                    yield ScalarMapping(t, p, d, c, 1, b, v, "none", sequence_parallel=False, zero=0), styles
 
 
 def simpler(workload: Workload, split: ScalarMapping) -> Iterator[ScalarMapping]:

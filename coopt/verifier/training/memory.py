@@ -31,16 +31,63 @@ class StageLoad(NamedTuple):
     logits: bool
 
 
+class LayerBytes(NamedTuple):
+    """Activations of one layer and micro-batch kept for the backward pass, logits of a micro-batch, and what
+    recomputation brings back of a layer."""
+
+    kept: float
+    logits: float
+    working: float
+
+
 def memory_bytes(workload: Workload, split: ScalarMapping) -> float:
     """Bytes on the stage that needs most, with what driver and communication take."""
-    part = shard(workload, split)
-    layer, held = kept_bytes(workload, split, part), held_parameters(workload, split)
-    loads = []
-    for load in stage_loads(workload, split):
-        states = states_bytes(workload, stage_parameters(workload, split, held, load), split)
-        loads.append(states + load.kept * layer + (logits_bytes(workload, part) if load.logits else 0.0))
-    reserved = workload.options.software.reserve_gib * GIB
-    return max(loads) + gathered_bytes(workload, held, split) + working_bytes(workload, split, part) + reserved
+    return MemoryNeeds(workload).of(split)
+
+
+class MemoryNeeds:
+    """Bytes that mappings of one workload need; nothing is computed twice."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self._layers: dict[tuple[object, ...], LayerBytes] = {}
+        self._loads: dict[tuple[int, int, int], list[StageLoad]] = {}
+        self._states: dict[tuple[int, ...], tuple[list[float], float]] = {}
+
+    def of(self, split: ScalarMapping) -> float:
+        """Bytes on the stage that needs most, with what driver and communication take."""
+        layer, loads = self._layer(split), self._stage_loads(split)
+        states, gathered = self._held(split, loads)
+        most = max(
+            state + load.kept * layer.kept + (layer.logits if load.logits else 0.0)
+            for state, load in zip(states, loads, strict=True)
+        )
+        return most + gathered + layer.working + self._workload.options.software.reserve_gib * GIB
+
+    def _layer(self, split: ScalarMapping) -> LayerBytes:
+        key = (split.tp, split.cp, split.ep, split.micro_batch, split.recompute, split.sequence_parallel)
+        if key not in self._layers:
+            workload, part = self._workload, shard(self._workload, split)
+            own = kept_bytes(workload, split, part), logits_bytes(workload, part), working_bytes(workload, split, part)
+            self._layers[key] = LayerBytes(*own)
+        return self._layers[key]
+
+    def _stage_loads(self, split: ScalarMapping) -> list[StageLoad]:
+        key = (split.pp, split.interleave, split.micro_batches(self._workload.global_batch))
+        if key not in self._loads:
+            self._loads[key] = stage_loads(self._workload, split)
+        return self._loads[key]
+
+    def _held(self, split: ScalarMapping, loads: list[StageLoad]) -> tuple[list[float], float]:
+        """Parameters, gradients and optimizer states of each stage, and what is gathered of others: whatever the
+        micro-batches."""
+        key = (split.tp, split.pp, split.dp, split.cp, split.ep, split.interleave, split.zero)
+        if key not in self._states:
+            workload, held = self._workload, held_parameters(self._workload, split)
+            stages = (stage_parameters(workload, split, held, load) for load in loads)
+            states = [states_bytes(workload, stage, split) for stage in stages]
+            self._states[key] = states, gathered_bytes(workload, held, split)
+        return self._states[key]
 
 
 def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
 from coopt.verifier.training.kernels import machine_of, moved_s
 from coopt.verifier.training.layer import core_s, layer_s, logits_s
-from coopt.verifier.training.mappings import ScalarMapping, layer_mappings
+from coopt.verifier.training.mappings import ScalarMapping, layer_mappings, shapes, styled
 from coopt.verifier.training.shards import HeldParameters, held_parameters, sharded_parameters
 
 OPTIMIZER_BYTES = 60
@@ -108,13 +109,37 @@ class Clock:
             factor=options.slowdown * options.software.overhead,
         )
 
+    def quick(self, gpus: int, bound_s: float) -> Iterator[ScalarMapping]:
+        """Mappings on so many GPUs whose layers alone take no more than that.
+
+        Where those of the quickest style that any mapping may have take longer, no style of a shape is looked at.
+        """
+        if self.least_gpu_s <= bound_s * gpus:
+            for shape, styles in shapes(self.workload, gpus):
+                least_s = self._least_layer_s[shape.tp, shape.cp, shape.micro_batch]
+                if self._passed_s(shape, least_s) <= bound_s:
+                    every = (styled(shape, style) for style in styles)
+                    yield from (split for split in every if self.layers_s(split) <= bound_s)
+
     def layers_s(self, split: ScalarMapping) -> float:
         """Seconds that the layers of the fullest stage take at least, with all micro-batches and while the pipeline
         fills and drains; less than the floor of the work by more than rounding."""
+        return self._passed_s(split, self._layer_s(split))
+
+    def _passed_s(self, split: ScalarMapping, layer_s: float) -> float:
         options, model = self.workload.options, self.workload.model
         passes = split.micro_batches(self.workload.global_batch) + (split.pp - 1) / split.interleave
-        busy_s = passes * split.stage_layers(model.layers) * self._layer_s(split)
+        busy_s = passes * split.stage_layers(model.layers) * layer_s
         return options.slowdown * options.software.overhead * busy_s * (1 - 2e-12)
+
+    @cached_property
+    def _least_layer_s(self) -> dict[tuple[int, int, int], float]:
+        """Seconds of a layer in the quickest style, by TP, CP and micro-batch."""
+        found: dict[tuple[int, int, int], float] = {}
+        for one in layer_mappings(self.workload):
+            key = (one.tp, one.cp, one.micro_batch)
+            found[key] = min(found.get(key, math.inf), self._layer_s(one))
+        return found
 
     @cached_property
     def least_gpu_s(self) -> float:
