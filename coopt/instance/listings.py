@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-NUMBERED = re.compile(r"\bworkload\[(\d{1,6})\]")
+NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[(\d{1,6})\])?")
 
 
 def alternatives(names: Iterable[str]) -> str:
@@ -39,13 +39,27 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def with_names(text: str, names: Sequence[str]) -> str:
-    """`workload['chat'].gpus` in place of `workload[1].gpus`, where there are several with names that differ."""
-    if len(names) < 2 or len(set(names)) < len(names):
-        return text
-    return NUMBERED.sub(lambda found: _named(found, names), text)
+def with_names(text: str, names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
+    """`workload['chat'].gpus` in place of `workload[1].gpus`, where there are several with names that differ.
+
+    Parameters
+    ----------
+    names
+        Those of workloads, or those of the rows of every table that has some, by its key.
+    """
+    tables = names if isinstance(names, Mapping) else {"workload": names}
+    return NUMBERED.sub(lambda found: _named(found, tables), text)
 
 
-def _named(found: re.Match[str], names: Sequence[str]) -> str:
-    """A workload by its name; what only looks like one, within a name of somebody's own, stays."""
-    return f"workload[{names[int(found[1])]!r}]" if int(found[1]) < len(names) else found[0]
+def _named(found: re.Match[str], tables: Mapping[str, Sequence[str]]) -> str:
+    """A row by its name; what only looks like one, within a name of somebody's own, stays."""
+    table, row, inner = found[1], int(found[2]), found[3]
+    said = f"{table}[{_called(tables.get(table, ()), row)}]"
+    if inner is None:
+        return said
+    return f"{said}.workloads[{_called(tables.get(f'{table}[{row}].workloads', ()), int(inner))}]"
+
+
+def _called(names: Sequence[str], row: int) -> str:
+    several = len(names) > 1 and len(set(names)) == len(names)
+    return repr(names[row]) if several and row < len(names) else str(row)

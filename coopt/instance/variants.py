@@ -80,6 +80,18 @@ def as_billed(instance: Q) -> Q:
     return at_prices(instance, robust.prices.worst)
 
 
+def rows_by_name(instance: Question) -> dict[str, tuple[str, ...]]:
+    """What people call the rows of tables whose keys count them: sites and workloads, channels by their ends."""
+    names = {
+        "workload": tuple(one.name for one in instance.workload),
+        "site": tuple(one.name for one in instance.site),
+        "wan": tuple(" - ".join(one.between) for one in instance.wan),
+        "phase": tuple(f"{one.year:g}" for one in instance.phase),
+    }
+    chosen = {f"phase[{t}].workloads": tuple(w.name for w in one.workloads) for t, one in enumerate(instance.phase)}
+    return {table: rows for table, rows in {**names, **chosen}.items() if rows}
+
+
 def at_efficiency(instance: Q, factor: float) -> Q:
     """The instance of one network whose GPU reaches this factor times what it is said to reach."""
     gpu = instance.cluster.gpu

@@ -139,6 +139,10 @@ class Explanation(Record):
     conflicts: tuple[tuple[str, ...], ...] = ()
     untried: tuple[str, ...] = ()
     workloads: Annotated[tuple[str, ...], Field(description="names, in the order that keys count them in")] = ()
+    rows: Annotated[
+        dict[str, tuple[str, ...]],
+        Field(default_factory=dict, description="names of the rows of tables, in the order that keys count them in"),
+    ]
 
     def __repr__(self) -> str:
         return f"Explanation({self.instance.name!r}, {self.status}, {len(self.sentences)} sentences)"

@@ -92,7 +92,7 @@ def _bound_row(explanation: Explanation, bound: Bound) -> tuple[Cell, ...]:
     asked = bound.loosest is None or bound.step is not None
     value_text, bound_text = (_number(value) for value in (bound.used, bound.bound))
     return (
-        f"{with_names(bound.limit, explanation.workloads)}, {bound.unit}",
+        f"{with_names(bound.limit, explanation.rows)}, {bound.unit}",
         words.yes_no(bound.binds),
         value_text,
         bound_text,

@@ -89,6 +89,12 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 99_999.5 else f"{value:,.6g}"
 
 
+def with_unit(value: float, unit: str) -> str:
+    """`1 channel`, `6.81777 s`: six digits and the unit."""
+    one = value == 1 and unit in ("GPUs", "channels", "products", "tiers", "racks")
+    return f"{number(value)} {unit[:-1] if one else unit}"
+
+
 def costs(kind: ObjectiveKind, value: float) -> str:
     """`costs $12,345,678` or `takes 0.658867 s an iteration`."""
     return f"{SAYINGS[kind].does} {amount(kind, value)}"

@@ -8,7 +8,7 @@ from coopt.instance.listings import alternatives, counted
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.explanation import Bound, Explanation, PriceRange, Relaxation, Rival, RunnerUp
 from coopt.plan.schema import Design
-from coopt.solving.reasons.labels import SAYINGS, changes_of, costs, costs_more, label, limit_name, number, sentence
+from coopt.solving.reasons.labels import SAYINGS, changes_of, costs, costs_more, label, limit_name, sentence, with_unit
 
 SAME = "the same network"
 SAME_WITH = f"{SAME} with "
@@ -28,7 +28,7 @@ def of_margins(instance: Instance) -> Iterator[str]:
 def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> Iterator[str]:
     """Whether it binds, and what comes on either side."""
     assert one.used is not None, "a design takes of every limit"
-    used, bound = f"{number(one.used)} {one.unit}", f"{number(one.bound)} {one.unit}"
+    used, bound = with_unit(one.used, one.unit), with_unit(one.bound, one.unit)
     if one.unit == "tokens/s":
         does, beyond, within = "makes", "makes fewer", "makes more"
         taken = f"the plan makes {used} and has to make {bound}"
@@ -42,12 +42,12 @@ def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> I
     else:
         price = costs_more(kind, one.looser.extra, value)
         other = _seen_from(design, one.looser.design)
-        reached = f"{number(one.looser.bound)} {one.unit}"
+        reached = with_unit(one.looser.bound, one.unit)
         yield f"{name} binds: {taken}. {sentence(other)} {does} {reached} and {price}."
     if one.tighter is None:
         yield f"No design that keeps the other limits {within} than {used}."
         return
-    other, reached = _seen_from(design, one.tighter.design), f"{number(one.tighter.bound)} {one.unit}"
+    other, reached = _seen_from(design, one.tighter.design), with_unit(one.tighter.bound, one.unit)
     extra = one.tighter.extra
     price = saying.same if extra == 0 else costs_more(kind, extra, value)
     if other.startswith(SAME):

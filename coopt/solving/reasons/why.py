@@ -11,6 +11,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.listings import both, with_names
 from coopt.instance.schema import Instance
+from coopt.instance.variants import rows_by_name
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.effort import OnProgress
 from coopt.plan.explanation import Explanation, Relaxation, Rival
@@ -88,10 +89,10 @@ def explain(
         found = _of_choices(instance, plan, on_progress, given.solver.time_limit_s if limited else None)
     else:
         found = _explained(instance, plan, on_progress, ways_out_s=None if limited else WAYS_OUT_S)
-    names = tuple(workload.name for workload in instance.workload)
+    names = rows_by_name(instance)
     first, *others = (with_names(one, names) for one in found.sentences)
     told = (first, *say.of_margins(instance), *others)
-    return found.model_copy(update={"sentences": told, "workloads": names})
+    return found.model_copy(update={"sentences": told, "workloads": names["workload"], "rows": names})
 
 
 def _of_choices(

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 from coopt.instance.schema import ObjectiveKind
 from coopt.plan.explanation import Bound, PriceRange, Relaxation, Rival
-from coopt.solving.reasons.labels import SAYINGS, changes_of, costs, costs_more, dearer_by, limit_name, number, sentence
+from coopt.solving.reasons.labels import (
+    SAYINGS,
+    changes_of,
+    costs,
+    costs_more,
+    dearer_by,
+    limit_name,
+    number,
+    sentence,
+    with_unit,
+)
 
 NO_BOUND = 1e4  # times as loose is as good as gone
 COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
@@ -23,14 +33,22 @@ def of_bound(kind: ObjectiveKind, value: float, one: Bound) -> Iterator[str]:
         step = ""
         if one.looser is not None:
             price = _price(kind, value, one.looser.extra)
-            step = f", and with {number(one.looser.bound)} {one.unit} it {saying.does} {price}"
+            step = f", and with {with_unit(one.looser.bound, one.unit)} it {saying.does} {price}"
         yield f"{name} binds{taken}; {_gone(one)} {best} {gone}{step}."
     if one.step is not None and one.tighter is None and _was_tightened(one):
-        step = f"{one.step:.0%}{', or one,' if one.unit in COUNTED else ''}"
-        yield f"With {one.limit} {step} tighter than what the plan takes, no plan keeps the other limits."
+        yield f"With {one.limit} {_step(one)}, no plan keeps the other limits."
     elif one.tighter is not None:
-        least = f"{number(one.tighter.bound)} {one.unit}"
+        least = with_unit(one.tighter.bound, one.unit)
         yield f"With {one.limit} = {least} {best} {_price(kind, value, one.tighter.extra)}."
+
+
+def _step(one: Bound) -> str:
+    """How much tighter it was made than what the plan takes."""
+    assert one.step is not None
+    if one.used is not None and one.unit in COUNTED:
+        fewer = max(1, round(one.step * one.used))
+        return f"= {with_unit(one.used - fewer, one.unit)}, {fewer:,} fewer than the plan takes"
+    return f"{one.step:.0%} tighter than what the plan {'makes' if one.unit == 'tokens/s' else 'takes'}"
 
 
 def _was_tightened(one: Bound) -> bool:
@@ -44,7 +62,7 @@ def _gone(one: Bound) -> str:
     if one.unit == "Gbit/s":
         return "at a rate near 0"
     wide = max(one.loosest, one.bound) / min(one.loosest, one.bound)
-    return "without it" if wide >= NO_BOUND else f"with {number(one.loosest)} {one.unit}"
+    return "without it" if wide >= NO_BOUND else f"with {with_unit(one.loosest, one.unit)}"
 
 
 def _even(one: Bound) -> str:
@@ -55,7 +73,8 @@ def _takes(one: Bound) -> str:
     assert one.used is not None
     if one.unit == "tokens/s":
         return f"makes {number(one.used)} {one.unit} and has to make {number(one.bound)} {one.unit}"
-    return f"takes {number(one.used)} {one.unit} of {number(one.bound)} {one.unit}"
+    used = number(one.used) if one.unit in COUNTED else with_unit(one.used, one.unit)
+    return f"takes {used} of {with_unit(one.bound, one.unit)}"
 
 
 def _price(kind: ObjectiveKind, value: float, extra: float) -> str:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 import coopt
 from coopt.instance.errors import InstanceError
+from coopt.instance.listings import with_names
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, rivals_table
@@ -114,6 +115,39 @@ def test_every_kind_is_explained(reasons: tuple[str, Explanation]) -> None:
     shown = rendered(explanation_report(found))
     assert "What each bound costs" in shown
     assert "does not bind" in shown
+    named = [key for key in keys if re.match(r"(site|phase)\[", key)]
+    assert bool(named) == (kind in ("sites", "phased"))
+    assert all(key not in shown for key in named if kind == "sites")
+    assert all(f"site['{one.name}']" in shown for one in asked(kind).site)
+
+
+def counted(unit: str, used: float, bound: float) -> str:
+    numbers = {"bound": bound, "used": used, "slack": 0.1, "step": STEP, "loosest": 99.0}
+    one = {"limit": "wan[0].most", "unit": unit, "binds": False, "tighter": None, "looser": None, **numbers}
+    return " ".join(of_bound("capex", 100.0, Bound.model_validate(one)))
+
+
+def test_counts_are_told_one_by_one() -> None:
+    assert "(wan[0].most) does not bind: the plan takes 1 of 1 channel, and" in counted("channels", 1.0, 1.0)
+    assert "With wan[0].most = 1 channel, 1 fewer than the plan takes, no plan" in counted("channels", 2.0, 40.0)
+    assert "With wan[0].most = 792 GPUs, 8 fewer than the plan takes, no plan" in counted("GPUs", 800.0, 1000.0)
+    assert "With wan[0].most 1% tighter than what the plan takes, no plan" in counted("MW", 0.2, 0.4)
+    assert "With wan[0].most 1% tighter than what the plan makes, no plan" in counted("tokens/s", 7.0, 6.0)
+
+
+def test_rows_are_called_by_their_names() -> None:
+    names = {"site": ("oslo", "berlin"), "wan": ("oslo - berlin",), "phase": ("2026", "2028")}
+    names |= {"phase[1].workloads": ("chat", "code"), "workload": ("chat", "chat")}
+    for key, said in {
+        "site[1].power_mw": "site['berlin'].power_mw",
+        "site[2].power_mw": "site[2].power_mw",
+        "wan[0].most": "wan[0].most",
+        "phase[1].workloads[0].train_days": "phase['2028'].workloads['chat'].train_days",
+        "phase[0].workloads[0].train_days": "phase['2026'].workloads[0].train_days",
+        "workload[1].gpus": "workload[1].gpus",
+        "prewan[0].most": "prewan[0].most",
+    }.items():
+        assert with_names(f"With {key} = 3.", names) == f"With {said} = 3."
 
 
 @pytest.mark.parametrize(
