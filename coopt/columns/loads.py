@@ -336,11 +336,16 @@ def _whole(count: Floats, links: Any) -> Floats:
 
 def _at_random(count: Floats, links: Any, switches: Any) -> Floats:
     """Flows on the busiest link, with probability `SURE` no more, where each takes a path at random."""
-    several = np.broadcast_arrays(count, links, switches)
-    table = np.stack([part.ravel() for part in several], axis=1)
-    distinct, position = np.unique(table, axis=0, return_inverse=True)
-    found = np.array([crowd(round(n), float(u), int(m)) for n, u, m in distinct.tolist()])
-    return np.asarray(found[position.ravel()].reshape(several[0].shape), dtype=np.float64)
+    values, numbers = [], []
+    for part in (count, links, switches):  # few differ, and these before they are spread over all uplinks
+        some, number = np.unique(part, return_inverse=True)
+        values.append(some)
+        numbers.append(number.reshape(np.shape(part)))
+    several = np.broadcast_arrays(*numbers)
+    few, position = distinct_rows(*(number.ravel() for number in several))
+    distinct = zip(*(some[number].tolist() for some, number in zip(values, few, strict=True)), strict=True)
+    found = np.array([crowd(round(n), float(u), int(m)) for n, u, m in distinct], dtype=np.float64)
+    return np.asarray(found[position].reshape(several[0].shape), dtype=np.float64)
 
 
 @cache

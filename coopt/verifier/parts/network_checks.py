@@ -78,6 +78,7 @@ class GpuPlaces:
         self._parts = components(wiring)
         self._split_planes = family.planes > 1
         self._family, self.domains = family, family.domains
+        self._leaves: dict[tuple[int, int], list[Node]] = {}
 
     def leaf(self, plane: int, domain: int, rail: int) -> Node:
         """The leaf a NIC is attached to, read off the graph."""
@@ -85,6 +86,12 @@ class GpuPlaces:
             return 1, plane, self._order.leaf(domain, rail)
         node: Node = next(iter(self._wiring.graph[0, plane, domain, rail]))
         return node
+
+    def leaves(self, plane: int, rail: int) -> list[Node]:
+        """The leaf of every domain on a rail, in turn; read once for all groups that are followed."""
+        if (plane, rail) not in self._leaves:
+            self._leaves[plane, rail] = [self.leaf(plane, domain, rail) for domain in range(self.domains)]
+        return self._leaves[plane, rail]
 
     def part(self, leaf: Node) -> int:
         """The connected part of the graph a leaf belongs to."""
@@ -99,8 +106,11 @@ class GpuPlaces:
         count, nics = 0, self._family.nics_of(place.filled)
         for plane in range(min(self._wiring.planes, nics) if self._split_planes else 1):
             for rail in range(1 if self._split_planes else nics):
-                keys = [key(self.leaf(plane, domain, rail)) for domain in range(self.domains)]
-                count += sum(keys[a] != keys[b] for a, b in neighbours(ring, self.domains))
+                leaves = self.leaves(plane, rail)
+                keys = {leaf: key(leaf) for leaf in set(leaves)}
+                of = [keys[leaf] for leaf in leaves]
+                if len(set(keys.values())) > 1:
+                    count += sum(of[a] != of[b] for a, b in neighbours(ring, self.domains))
         return count
 
 

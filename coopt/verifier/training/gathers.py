@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from coopt.verifier.training.communication import LinkShares, OtherWays
@@ -106,8 +107,12 @@ def taken_ways(
 
 def gathers_s(several: Sequence[Repeated], group: Group, links: LinkShares, summed: Summed = "nothing") -> float:
     """Seconds of several collectives of one group; 0 for one rank."""
-    if group.inside * group.across == 1:
-        return 0.0
+    return 0.0 if group.inside * group.across == 1 else _gathers_s(tuple(several), group, links, summed)
+
+
+@lru_cache(maxsize=1 << 16)
+def _gathers_s(several: tuple[Repeated, ...], group: Group, links: LinkShares, summed: Summed) -> float:
+    """The same of several ranks, kept for other mappings whose groups send as much."""
     ways = taken_ways(several, group, links, summed)
     return sum(one.times * way.seconds(links) for one, way in zip(several, ways, strict=True))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
@@ -67,6 +68,7 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
     return Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16)
 
 
+@lru_cache(maxsize=1 << 16)
 def product_s(engine: Engine, shape: MatrixProduct) -> float:
     """Seconds of a matrix product: the longer of the tile law and the traffic law, and the time between kernels."""
     m, n, k, batch = shape
