@@ -4,6 +4,8 @@ CONSTRAINTS ?= -c requirements.lock  # empty for the newest dependencies
 BIN := .venv/bin
 STAMP := .venv/.installed
 
+unexport PYTHONDONTWRITEBYTECODE  # every process that tests start would compile all modules anew
+
 .PHONY: help demo test lint bench docs site
 .DEFAULT_GOAL := help
 

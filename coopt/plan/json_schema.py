@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -25,6 +26,7 @@ TEXT = {"type": "string"}
 ANNOTATIONS = ("title", "description", "default")
 
 
+@cache
 def schema_json(which: str) -> str:
     """The JSON Schema of an `instance`, a file of `designs`, a `plan` or a `front`, as text."""
     return json.dumps(schema_table(which), indent=2)

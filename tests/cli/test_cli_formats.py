@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 
 from coopt.instance.files import load
+from tests.conftest import validator
 
 CORRUPTIONS = [
     ("gpus = 64", "gpus = 0"),
@@ -30,6 +31,10 @@ CORRUPTIONS = [
 
 def schema_of(coopt, *which):
     return json.loads(coopt("schema", *which).stdout)
+
+
+def assert_fits(coopt, table, *which):
+    validator(coopt("schema", *which).stdout).validate(table)
 
 
 @pytest.mark.parametrize("which", [[], ["instance"], ["plan"], ["front"]])
@@ -49,11 +54,11 @@ def test_the_schema_uses_no_word_that_json_schema_ignores(coopt):
 
 
 def test_every_shipped_instance_fits_the_schema(coopt, shipped):
-    jsonschema.validate(tomllib.loads(shipped.read_text("utf-8")), schema_of(coopt))
+    assert_fits(coopt, tomllib.loads(shipped.read_text("utf-8")))
 
 
 def test_the_smallest_instance_fits_the_schema(coopt, written):
-    jsonschema.validate(tomllib.loads(written().read_text("utf-8")), schema_of(coopt))
+    assert_fits(coopt, tomllib.loads(written().read_text("utf-8")))
 
 
 @pytest.mark.parametrize(("old", "new"), CORRUPTIONS)
@@ -61,17 +66,17 @@ def test_what_the_loader_refuses_the_schema_refuses(coopt, written, old, new):
     file = written((old, new))
     assert coopt("solve", file).exit_code == 1
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(tomllib.loads(file.read_text("utf-8")), schema_of(coopt))
+        assert_fits(coopt, tomllib.loads(file.read_text("utf-8")))
 
 
 @pytest.mark.parametrize("ratio", ["2.0", "2", "[1.0, 2]", "[2]"])
 def test_a_ratio_fits_as_a_number_and_as_a_list(coopt, written, ratio):
     file = written(("[network]", f"[network]\noversubscription = {ratio}"))
-    jsonschema.validate(tomllib.loads(file.read_text("utf-8")), schema_of(coopt))
+    assert_fits(coopt, tomllib.loads(file.read_text("utf-8")))
 
 
 def test_a_plan_fits_the_schema_of_plans(coopt, planned):
-    jsonschema.validate(json.loads(planned[1].read_text("utf-8")), schema_of(coopt, "plan"))
+    assert_fits(coopt, json.loads(planned[1].read_text("utf-8")), "plan")
 
 
 def test_new_writes_an_instance_that_loads_fits_and_solves(coopt, tmp_path):
@@ -80,7 +85,7 @@ def test_new_writes_an_instance_that_loads_fits_and_solves(coopt, tmp_path):
     assert (done.exit_code, done.stdout) == (0, "")
     assert str(file) in done.stderr
     assert load(file).name == "my-cluster"
-    jsonschema.validate(tomllib.loads(file.read_text("utf-8")), schema_of(coopt))
+    assert_fits(coopt, tomllib.loads(file.read_text("utf-8")))
     assert coopt("solve", file).exit_code == 0
 
 

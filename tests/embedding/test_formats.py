@@ -14,6 +14,7 @@ import pytest
 import coopt
 from coopt.plan.json_schema import VERSIONS, schema_json
 from coopt.plan.store import read_plan
+from tests.conftest import validator
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -34,7 +35,7 @@ def test_an_older_plan_is_read_and_then_fits_the_schema(file: Path) -> None:
     assert plan.design is not None
     assert len(plan.alternatives) == 1
     table = plan.model_dump(mode="json", by_alias=True)
-    jsonschema.validate(table, json.loads(schema_json("plan")))
+    validator(schema_json("plan")).validate(table)
     assert _within(content | {"schema": "coopt-plan/2"}, table)
 
 

@@ -9,17 +9,17 @@ import random
 import signal
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import jsonschema
 import numpy as np
 import pytest
 from pydantic import BaseModel
 
 import coopt
 from coopt.plan.json_schema import schema_json
-from tests.conftest import ONE_NETWORK, SHIPPED, ask
+from tests.conftest import ONE_NETWORK, SHIPPED, ask, validator
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,8 +48,13 @@ def test_every_document_goes_through_json_and_pickle_and_back(file: Path) -> Non
         assert kind.model_validate(json.loads(text)) == document
         assert kind.model_validate(document.model_dump(by_alias=True)) == document
         assert pickle.loads(pickle.dumps(document)) == document
-        mode = "validation" if kind is coopt.Instance else "serialization"
-        jsonschema.validate(json.loads(text), kind.model_json_schema(by_alias=True, mode=mode))
+        mode: Literal["validation", "serialization"] = "validation" if kind is coopt.Instance else "serialization"
+        validator(_schema(kind, mode)).validate(json.loads(text))
+
+
+@cache
+def _schema(kind: type[BaseModel], mode: Literal["validation", "serialization"]) -> str:
+    return json.dumps(kind.model_json_schema(by_alias=True, mode=mode))
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
@@ -62,9 +67,9 @@ def test_an_instance_keeps_its_identity_through_json(file: Path) -> None:
 @pytest.mark.parametrize("file", ONE_NETWORK, ids=lambda file: file.stem)
 def test_instances_and_plans_fit_the_schemas_that_are_printed(file: Path) -> None:
     instance = coopt.load(file)
-    jsonschema.validate(json.loads(instance.model_dump_json(by_alias=True)), json.loads(schema_json("instance")))
+    validator(schema_json("instance")).validate(json.loads(instance.model_dump_json(by_alias=True)))
     plan = coopt.solve(instance, top=3)
-    jsonschema.validate(json.loads(plan.model_dump_json(by_alias=True)), json.loads(schema_json("plan")))
+    validator(schema_json("plan")).validate(json.loads(plan.model_dump_json(by_alias=True)))
 
 
 def test_progress_and_complaints_can_be_pickled() -> None:
