@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
+from fractions import Fraction
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -15,9 +18,9 @@ from coopt.solving.partition.bounds import lower_bound
 from coopt.solving.partition.parts import narrowed, part_of, product_sets, subset, useful
 from coopt.solving.partition.search import search_partition
 from coopt.solving.partition.valuation import worth
-from formulations.partition_data import PartitionData
+from formulations.partition_data import Discount, LimitedUse, PartitionData, Product
 from tests.conftest import example_count
-from tests.formulations.partitions import doubtful_problems, enumerated, growing_problems, problems, two_workloads
+from tests.formulations.partitions import doubtful_problems, enumerated, flat, growing_problems, problems, two_workloads
 
 
 def least(data: PartitionData, formulation: Literal["totals", "shares"] = "totals") -> float:
@@ -122,6 +125,65 @@ def test_the_bound_of_a_part_is_never_above_its_optimum(data: PartitionData) -> 
     for rows in product_sets(data):
         part = part_of(data, rows)
         assert lower_bound(part) <= enumerated(part)
+
+
+@pytest.mark.parametrize("seed", [1242, 3865, *range(example_count(150))])
+def test_no_bound_is_above_the_exact_optimum_where_large_multipliers_cancel(seed: int) -> None:
+    """Options that differ by a millionth in what they use of a limit that one choice just meets; the first two bounds
+    were 3e-9 of their optimum above it."""
+    data = nearly_alike(random.Random(seed))
+    assert Fraction(lower_bound(data)) <= exact_optimum(data)
+
+
+def nearly_alike(chance: random.Random) -> PartitionData:
+    """A few options a workload that use nearly the same, at prices far apart."""
+    workloads = chance.choice([2, 3, 4])
+    spread, count = 10 ** chance.uniform(-9, -4), 3 * workloads
+    use = np.array([1000.0 * (1 + spread * chance.random()) for _ in range(count)])
+    usd = np.array([chance.uniform(0, 10 ** chance.uniform(-2, 2)) for _ in range(count)])
+    products = [flat("a", 10 ** chance.uniform(-9, 9))]
+    if chance.random() < 0.5:
+        start = np.array([0.0, float(chance.randint(2, 9))])
+        prices = np.array(sorted([10 ** chance.uniform(-9, 9), 10 ** chance.uniform(-9, 9)], reverse=True))
+        discount: Discount = chance.choice(["all-units", "incremental"])
+        products.append(Product(name="b", start=start, usd=prices, discount=discount))
+    return PartitionData(
+        workloads=workloads,
+        workload=np.repeat(np.arange(workloads), 3),
+        usd=usd,
+        other=0.0 * usd,
+        quantity=np.array([[float(chance.randint(0, 3)) for _ in products] for _ in range(count)]),
+        products=tuple(products),
+        limits=(
+            LimitedUse(name="l", use=use, cap=float(sum(use[chance.randrange(3) + 3 * w] for w in range(workloads)))),
+        ),
+    )
+
+
+def exact_optimum(data: PartitionData) -> Fraction:
+    """The least capex of all choices, in fractions; sums over a limit by their rounding are within it."""
+    (limit,), found = data.limits, list[Fraction]()
+    usd, use = [Fraction(x) for x in data.usd.tolist()], [Fraction(x) for x in limit.use.tolist()]
+    for chosen in product(*(np.flatnonzero(data.workload == w).tolist() for w in range(data.workloads))):
+        if sum(use[o] for o in chosen) <= Fraction(limit.cap) * (1 + Fraction(1, 10**15)):
+            units = data.quantity[list(chosen)].sum(axis=0).tolist()
+            bills = (bill_of(one, int(n)) for one, n in zip(data.products, units, strict=True))
+            found.append(sum((usd[o] for o in chosen), Fraction()) + sum(bills, Fraction()))
+    return min(found)
+
+
+def bill_of(one: Product, units: int) -> Fraction:
+    """The least bill of so many units or more."""
+    prices, starts = [Fraction(x) for x in one.usd.tolist()], [int(x) for x in one.start.tolist()]
+
+    def exactly(count: int) -> Fraction:
+        if one.discount == "all-units":
+            return count * prices[max(b for b, start in enumerate(starts) if start <= count)]
+        ends = [*starts[1:], max(count, starts[-1])]
+        pieces = zip(starts, ends, prices, strict=True)
+        return sum((max(min(count, end) - start, 0) * usd for start, end, usd in pieces), Fraction())
+
+    return min(exactly(count) for count in {units, *(start for start in starts if start > units)})
 
 
 def test_the_bound_of_a_part_counts_its_limits() -> None:

@@ -9,13 +9,18 @@ linear limits. Of the linear program only the multipliers of the limits are take
 
 is a bound (weak duality), so it holds whatever the solver's tolerance. Where the linear program has no solution, its
 ray is taken: multipliers whose sum, without any cost, exceeds what the limits leave, which no choice can.
+
+The sum is one of floats, and multipliers may be far larger than the bound: where options differ little in what they use
+of a limit, what they use and what there is cancel. So each addend is taken short by `LEEWAY` of its own size, which is
+more than the rounding of all sums that it is in, and a limit is taken as that much wider: so much a choice may be over
+it by the rounding of its own sum.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
@@ -25,16 +30,35 @@ from formulations.partition_data import Floats, LimitedUse, PartitionData, Produ
 
 SAFETY = 1e-9  # of the bound, given up to rounding
 
+LEEWAY = 1e-12
+"""Of every addend: the rounding of a sum of up to 4,000 of them is less."""
+
 
 def lower_bound(data: PartitionData) -> float:
     """A bound of the objective of every choice; infinite where the linear program shows that there is none."""
-    cost, fixed, uses = _linear(data)
+    line = _linear(data)
+    cost, uses = line.cost, line.uses
     scale = max(float(np.abs(cost).max()), 1.0)
     multipliers, ray = _multipliers(data, cost / scale, uses)
     if _cheapest(data, uses @ ray) > float(ray.sum()) * (1 + SAFETY):
         return math.inf
-    found = fixed + _cheapest(data, cost + scale * (uses @ multipliers)) - scale * float(multipliers.sum())
-    return found - SAFETY * (abs(fixed) + abs(found))
+    due, left = scale * (uses @ multipliers), scale * float(multipliers.sum())
+    found = line.fixed + _cheapest(data, cost + due - LEEWAY * (line.size + due)) - left
+    return found - SAFETY * (abs(line.fixed) + abs(found)) - LEEWAY * (line.fixed_size + left)
+
+
+class CostLine(NamedTuple):
+    """Straight lines below the cost of every choice, one option for each workload (O,).
+
+    `size` and `fixed_size` are the same sums of absolute values; `uses` (O, L) are shares of what is left of each
+    limit.
+    """
+
+    cost: Floats
+    size: Floats
+    fixed: float
+    fixed_size: float
+    uses: Floats
 
 
 def _cheapest(data: PartitionData, priced: Floats) -> float:
@@ -42,21 +66,25 @@ def _cheapest(data: PartitionData, priced: Floats) -> float:
     return sum(float(priced[data.workload == w].min()) for w in range(data.workloads))
 
 
-def _linear(data: PartitionData) -> tuple[Floats, float, Floats]:
+def _linear(data: PartitionData) -> CostLine:
     """Cost of each option, what is due in any case, and use of each limit as a share of what is left of it."""
     shares = [core.up / core.ports for core in data.cores]
-    quantity, other = data.quantity.copy(), data.other
+    quantity, held, other = data.quantity.copy(), data.quantity.copy(), data.other
     for core, share in zip(data.cores, shares, strict=True):
-        quantity[:, core.product] += core.quantity * (share - (0.0 if core.before is None else shares[core.before]))
+        earlier = 0.0 if core.before is None else shares[core.before]
+        quantity[:, core.product] += core.quantity * (share - earlier)
+        held[:, core.product] += core.quantity * (share + earlier)
         other = other + core.other * share
-    lines = np.array([_below(data, p) for p in range(len(data.products))])
-    capex, fixed = data.usd + quantity @ lines[:, 1], float(lines[:, 0].sum())
+    lines = [_below(data, p) for p in range(len(data.products))]
+    offsets, slopes = np.array([line[0] for line in lines]), np.array([line[1] for line in lines])
+    capex, fixed, most = data.usd + quantity @ slopes, float(offsets.sum()), float(sum(line[2] for line in lines))
     uses = [(limit.use + _by_cores(limit, shares), limit.cap) for limit in data.limits]
     if data.budget is not None:
-        uses.append((capex, data.budget - fixed))
+        uses.append((capex, data.budget - fixed + LEEWAY * (data.budget + most)))
     columns = [use / cap if cap > 0 else np.where(use > 0, 2.0 * data.workloads, 0.0) for use, cap in uses]
     table = np.stack(columns, axis=1) if columns else np.zeros((len(capex), 0))
-    return data.weight * capex + other, data.weight * fixed, table
+    size = data.weight * (data.usd + held @ slopes) + np.abs(other)
+    return CostLine(data.weight * capex + other, size, data.weight * fixed, data.weight * most, table)
 
 
 def _by_cores(limit: LimitedUse, shares: Sequence[Floats]) -> Any:
@@ -64,8 +92,9 @@ def _by_cores(limit: LimitedUse, shares: Sequence[Floats]) -> Any:
     return sum(use * share for use, share in zip(limit.core, shares, strict=False))
 
 
-def _below(data: PartitionData, p: int) -> tuple[float, float]:
-    """Offset and slope of a line below the bill of a product, over the quantities that a choice can have.
+def _below(data: PartitionData, p: int) -> tuple[float, float, float]:
+    """Offset and slope of a line below the bill of a product, over the quantities that a choice can have, and the
+    largest bill that the offset is a difference of.
 
     Between thresholds a bill is concave or flat, and it jumps down nowhere: a line below it at the thresholds and at
     both ends is below it everywhere. Of a product that may be bought ahead of its phase no unit costs less than the
@@ -73,14 +102,17 @@ def _below(data: PartitionData, p: int) -> tuple[float, float]:
     """
     product, held = data.products[p], data.quantity[:, p]
     if len(product.usd) > 1 and len(data.following(p)) + len(data.chain(p)) > 2:
-        return 0.0, min(float(data.products[q].usd[-1]) for q in data.chain(p))
+        return 0.0, min(float(data.products[q].usd[-1]) for q in data.chain(p)), 0.0
+    if len(product.usd) == 1:
+        return 0.0, float(product.usd[0]), 0.0
     least = float(sum(held[data.workload == w].min() for w in range(data.workloads)))
     most = float(data.most(p).sum())
+    dearest = product.bill(most)
     if most <= least:
-        return product.bill(least), 0.0
-    slope = (product.bill(most) - product.bill(least)) / (most - least)
+        return dearest, 0.0, dearest
+    slope = (dearest - product.bill(least)) / (most - least)
     at = [least, most, *_corners(product, least, most)]
-    return min(product.bill(q) - slope * q for q in at), slope
+    return min(product.bill(q) - slope * q for q in at), slope, dearest
 
 
 def _corners(product: Product, least: float, most: float) -> list[float]:
