@@ -12,7 +12,7 @@ import numpy as np
 
 from coopt.fabric.halls import Lengths, middle, sold_m
 from coopt.instance.designs import Hall
-from coopt.instance.hardware import HallRows
+from coopt.instance.hardware import HallRows, NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.parts import racks
@@ -91,12 +91,20 @@ class NetworkHall:
         return along, self.rows * self.hall.row_pitch_m
 
 
-def network_hall(instance: Instance, family: Family, uplinks: int) -> NetworkHall | None:
+def network_hall(
+    instance: Instance, family: Family, uplinks: int, grown: tuple[Family, int] | None = None
+) -> NetworkHall | None:
     """The racks of a network in rows, in the order of domains; None where nobody knows what a domain fills.
 
     A switch stands amid what hangs below it, as in designs (docs/designs.md), in a rack for switches where all have a
     height. Watts are those of all that is installed, whatever the objective counts: GPUs that train and idle ones,
     domains with their hosts, NICs, switches and optics.
+
+    Parameters
+    ----------
+    grown
+        What the network grows into, with its uplinks: cables then lead to where switches stand in the end, so that
+        those of a phase are among those of the next.
     """
     count, hb, rows = racks(family), family.hb, instance.network.hall
     if count is None or hb.racks is None or not family.tiers:
@@ -104,9 +112,12 @@ def network_hall(instance: Instance, family: Family, uplinks: int) -> NetworkHal
     hall = Hall(racks_per_domain=hb.racks, **{key: getattr(rows, key) for key in HallRows.model_fields})
     ends, amid = _placed(family, hall)
     known = all(switch.rack_units for switch in family.switches)
-    switches = _switches(family, uplinks, amid) if known else []
-    watts = math.inf if rows.switch_rack_kw is None else 1e3 * rows.switch_rack_kw
-    standing = switch_racks(switches, rows.switch_rack_units, watts)
+    standing = _standing(rows, family, uplinks, amid)
+    if grown is None:
+        cables = _cables(family, uplinks, hall, ends, amid, standing)
+    else:
+        _, amid_grown = _placed(grown[0], hall)
+        cables = _cables(family, uplinks, hall, ends, amid_grown, _standing(rows, *grown, amid_grown), grown[0])
     domains = family.domains + family.spare_domains
     domain_w = hb.size * (instance.cluster.gpu.w + hb.w_per_gpu + (hb.host_w_per_gpu or 0.0))
     domain_w += family.nics_of_domain * family.nic.w
@@ -117,9 +128,16 @@ def network_hall(instance: Instance, family: Family, uplinks: int) -> NetworkHal
         rack_w=domain_w * domains / count,
         with_hosts=hb.host_w_per_gpu is not None,
         w=domain_w * domains + _network_w(family, uplinks),
-        cables=_cables(family, uplinks, hall, ends, amid, standing),
+        cables=cables,
         amid=standing.spots if known else frozenset(rack for tier in amid[:2] for rack in tier),
     )
+
+
+def _standing(rows: NetworkHallRows, family: Family, uplinks: int, amid: list[list[int]]) -> SwitchRacks:
+    """The racks of switches; none where some have no height."""
+    known = all(switch.rack_units for switch in family.switches)
+    watts = math.inf if rows.switch_rack_kw is None else 1e3 * rows.switch_rack_kw
+    return switch_racks(_switches(family, uplinks, amid) if known else [], rows.switch_rack_units, watts)
 
 
 def switch_racks(switches: Iterable[Switches], units: float, watts: float) -> SwitchRacks:
@@ -204,20 +222,40 @@ def _switches(family: Family, uplinks: int, amid: list[list[int]]) -> list[Switc
 
 
 def _cables(
-    family: Family, uplinks: int, hall: Hall, ends: Ends, amid: list[list[int]], standing: SwitchRacks
+    family: Family,
+    uplinks: int,
+    hall: Hall,
+    ends: Ends,
+    amid: list[list[int]],
+    standing: SwitchRacks,
+    grown: Family | None = None,
 ) -> tuple[Lengths, ...]:
-    """Cables of each level over all planes by the length they are sold in (m)."""
+    """Cables of each level over all planes by the length they are sold in (m).
+
+    `amid` and `standing` are those of what the network grows into, where it does.
+    """
+    end = grown or family
+    becomes = _becoming(family, end)
     lengths = [Lengths() for _ in range(family.tiers)]
     spots = [[standing.spot_of((rack, level)) for rack in tier] for level, tier in enumerate(amid)]
     for leaf, below in ends.items():
         for rack, count in below.items():
-            length_m = sold_m(hall.cable_m(standing.spot(rack), spots[0][leaf]))
+            length_m = sold_m(hall.cable_m(standing.spot(rack), spots[0][becomes[leaf]]))
             lengths[0][length_m] += count * family.all_planes
-    in_pod = family.pods.leaves if family.pods else family.leaves
-    for leaf, spot in enumerate(spots[0] if family.tiers > 1 else ()):
-        lengths[1][sold_m(hall.cable_m(spot, spots[1][leaf // in_pod]))] += uplinks * family.all_planes
+    in_pod = end.pods.leaves if end.pods else end.leaves
+    for leaf in range(family.leaves if family.tiers > 1 else 0):
+        spine = spots[1][becomes[leaf] // in_pod]
+        lengths[1][sold_m(hall.cable_m(spots[0][becomes[leaf]], spine))] += uplinks * family.all_planes
     if family.pods is not None:
         up = family.slices(uplinks) * family.pods.w * family.all_planes
-        for spot in spots[1]:
-            lengths[2][sold_m(hall.cable_m(spot, spots[2][0]))] += up
+        for leaf in range(0, family.leaves, family.pods.leaves):
+            lengths[2][sold_m(hall.cable_m(spots[1][becomes[leaf] // in_pod], spots[2][0]))] += up
     return tuple(lengths)
+
+
+def _becoming(family: Family, grown: Family) -> dict[int, int]:
+    """The number that each leaf has once the network is grown: end points stay at their leaves (docs/phased.md)."""
+    now, then = leaf_numbers(family), leaf_numbers(grown)
+    pairs = dict(zip(now.ravel().tolist(), then[..., : family.domains].ravel().tolist(), strict=True))
+    assert len(pairs) == len(set(pairs.values())) == family.leaves, "a leaf that grows stays one leaf"
+    return pairs

@@ -59,10 +59,14 @@ class Reproduction(Record):
 
 
 class CableLength(Record):
-    """Cables of one port each, all of one length as they are sold (m)."""
+    """Cables of one port each, all of one length as they are sold (m).
+
+    `added` are those that no earlier phase has, None where a network does not grow.
+    """
 
     length_m: int
     count: int
+    added: int | None = None
 
 
 class BilledTier(Record):

@@ -83,7 +83,8 @@ def procurement_csv(bill: NetworksBill) -> str:
     HB domains are bought whole, whatever a plan counts them by. `scope` says which lines are the order: those of
     everything, where networks are several, whose own lines then are a part of them.
 
-    Cables by length follow their network, and what is not counted the whole; both at 0, for want of a price.
+    Cables by length follow their network, in phases those that each adds, and what is not counted the whole; both at 0,
+    for want of a price.
     """
     rows: list[tuple[object, ...]] = []
     sizes = {network.hb_domain: network.domain_gpus for network in bill.networks if network.domain_gpus}
@@ -95,10 +96,11 @@ def procurement_csv(bill: NetworksBill) -> str:
             (
                 f"cable {cable.length_m} m",
                 f"{CABLE} below tier {tier.level}",
-                *(cable.count, 0.0, 0.0, 0.0, 0.0, network.name, "order"),
+                *(cable.count if cable.added is None else cable.added, 0.0, 0.0, 0.0, 0.0, network.name, "order"),
             )
             for tier in network.tier
             for cable in tier.cables
+            if cable.added != 0
         )
     rows += ((*_bought(item, "", sizes), "order") for item in (bill.items if several else ()))
     rows += ((what, "not counted", 0, 0.0, 0.0, 0.0, 0.0, "", "") for what in bill.not_counted)

@@ -110,13 +110,19 @@ def tier_table(network: BilledNetwork) -> FigureTable:
 
 def cable_table(network: BilledNetwork) -> FigureTable:
     """Cables below each tier by the length they are bought in; optics hold their price."""
+    cables = [(tier, cable) for tier in network.tier for cable in tier.cables]
+    grows = any(cable.added is not None for _, cable in cables)
     return figures(
         "Cables",
         ("below tier", "length"),
-        ("cables",),
+        ("cables", "added") if grows else ("cables",),
         [
-            (str(tier.level), f"{cable.length_m:,} m", words.count(cable.count))
-            for tier in network.tier
-            for cable in tier.cables
+            (
+                str(tier.level),
+                f"{cable.length_m:,} m",
+                words.count(cable.count),
+                *((words.count(cable.added or 0),) if grows else ()),
+            )
+            for tier, cable in cables
         ],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -146,17 +146,42 @@ def _plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     name = plan.instance.name
     if plan.cost is None:
         raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    standing = [(part.slot, _in_hall(_part(part), _hall_of(instance, plan, part))) for part in plan.parts]
-    networks = tuple(_billed_racks(instance, standing))
+    last = {part.slot: part for part in plan.parts}
+    grows = Counter(part.slot for part in plan.parts)
+    standing = [
+        (part.slot, _in_hall(_part(part), _hall_of(instance, plan, part, last[part.slot]))) for part in plan.parts
+    ]
+    cabled = _with_added(standing, {slot for slot, phases in grows.items() if phases > 1})
+    networks = tuple(_billed_racks(instance, list(cabled)))
     return _together(name, networks, plan.cost, instance)
 
 
-def _hall_of(instance: Instance | None, plan: Plan, part: Part) -> NetworkHall | None:
-    """The hall of a part; None without its question, or where it has no switches."""
+def _with_added(
+    networks: Iterable[tuple[str, BilledNetwork]], growing: Collection[str]
+) -> Iterator[tuple[str, BilledNetwork]]:
+    """The networks, with what they are called in every phase; cables of those that grow tell what each phase adds."""
+    before = Counter[tuple[str, int, int]]()
+    for name, network in networks:
+        tiers = []
+        for tier in network.tier if name in growing else ():
+            cables = []
+            for cable in tier.cables:
+                key = name, tier.level, cable.length_m
+                cables.append(cable.model_copy(update={"added": max(0, cable.count - before[key])}))
+                before[key] = max(before[key], cable.count)
+            tiers.append(tier.model_copy(update={"cables": tuple(cables)}))
+        yield name, network.model_copy(update={"tier": tuple(tiers)}) if tiers else network
+
+
+def _hall_of(instance: Instance | None, plan: Plan, part: Part, last: Part) -> NetworkHall | None:
+    """The hall of a part, which grows into the last one; None without its question, or where it has no switches."""
     if instance is None or part.design is None:
         return None
     found = part_network(instance, plan, "bom", part.name)
-    return network_hall(found.question, found.family, found.uplinks)
+    if part is last:
+        return network_hall(found.question, found.family, found.uplinks)
+    end = part_network(instance, plan, "bom", last.name)
+    return network_hall(found.question, found.family, found.uplinks, (end.family, end.uplinks))
 
 
 def _part(part: Part) -> BilledNetwork:

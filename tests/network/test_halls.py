@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections import Counter
 from pathlib import Path
@@ -17,11 +18,15 @@ from coopt.instance.designs import Hall
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.graphs import whole_graph
+from coopt.network.growth import lines
 from coopt.network.halls import network_hall
 from coopt.network.part_networks import family_of_plan
 from coopt.network.space import families
 from coopt.network.transceivers import modules
 from coopt.plan.store import read_plan
+from coopt.report.csv_files import procurement_csv
+from coopt.report.networks import bill_report
+from coopt.report.terminal import rendered
 from tests.conftest import ask, example_count
 from tests.solving.oracle import instances
 
@@ -207,3 +212,55 @@ def test_racks_of_switches_that_stood_in_an_earlier_phase_are_not_bought_again()
     (racks,) = [item for item in found.items if item.kind == "rack"]
     assert racks.count == sum(standing.values())
     assert racks.usd == sum(item.usd for network in found.networks for item in network.items if item.kind == "rack")
+
+
+PHASES = [{"year": 2026 + year, "gpus": gpus} for year, gpus in enumerate((64, 192, 512))]
+BOX = {"name": "box", "port_gbit_s": 400, "usd": 9000, "w": 300, "rack_units": 4}
+
+
+@pytest.mark.parametrize("radix", [16, 64])
+def test_a_network_that_grows_adds_cables_and_moves_none(radix: int) -> None:
+    """Against the hall of the last phase: each phase has the first of its leaves, and cables to no other places."""
+    fabrics = ["rail-only", "rail-optimized", "clos"]
+    instance = ask(
+        cluster__gpus=512, phase=PHASES, network__hb_domains="hgx-h100-8", network__fabrics=fabrics,
+        network__switches={**BOX, "radix": radix}, network__hall={"racks_per_row": 4, "switch_rack_units": 16},
+    )  # fmt: skip
+    tiers = set[int]()
+    for line in lines(instance):
+        ends = [family.uplink_choices[-1] if family.tiers > 1 else 0 for family in line.phases]
+        last = line.last, ends[-1]
+        whole = network_hall(instance, *last)
+        assert whole is not None
+        assert network_hall(instance, *last, last) == whole
+        before: list[Counter[int]] = []
+        for family, u in zip(line.phases, ends, strict=True):
+            found = network_hall(instance, family, u, last)
+            assert found is not None
+            assert [cables.total() for cables in found.cables] == [level.links for level in levels(family, u)]
+            assert all(set(now) <= set(end) for now, end in zip(found.cables, whole.cables, strict=False))
+            if u == ends[-1]:  # no leaf gets further uplinks
+                assert all(now <= end for now, end in zip(found.cables, whole.cables, strict=False))
+            assert found.cables[0] >= (before[0] if before else Counter())
+            before = list(found.cables)
+            tiers.add(family.tiers)
+    assert len(tiers) > 1
+
+
+def test_the_cables_of_all_phases_are_those_of_the_last() -> None:
+    instance = ask(
+        cluster__gpus=512, phase=PHASES, network__hb_domains="hgx-h100-8", network__fabrics="clos",
+        network__switches={**BOX, "radix": 32},
+    )  # fmt: skip
+    found = coopt.bom(instance, coopt.solve(instance))
+    assert len(found.networks) == len(PHASES)
+    for level in (0, 1):
+        standing = [Counter({one.length_m: one.count for one in net.tier[level].cables}) for net in found.networks]
+        added = [Counter({one.length_m: one.added for one in net.tier[level].cables}) for net in found.networks]
+        assert added[0] == standing[0]
+        assert sum(added, Counter()) == standing[-1]
+        assert standing[-1].total() == found.networks[-1].tier[level].links
+    bought = [row for row in csv.reader(procurement_csv(found).splitlines()) if row[0].startswith("cable ")]
+    assert sum(int(row[2]) for row in bought) == sum(tier.links for tier in found.networks[-1].tier)
+    assert {row[-1] for row in bought} == {"order"}
+    assert "added" in rendered(bill_report(found))
