@@ -15,11 +15,13 @@ between domains at most R; W is the larger of both. Whatever x and y are,
 
 Starts of collectives are as many however a group lies. Steps are not, and are left out. An iteration takes no less time
 where every collective and every send takes no less, so its time with one rank in each domain, on such wires and without
-steps, is a bound for all placements. What hops take once more where they meet late gradients is left out: they meet
+steps, is a bound for all placements. What hops take longer where they meet gradients is left out: they meet
 none where stages or replicas share a domain.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -51,11 +53,10 @@ def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s
     """
     one = np.ones(len(mappings), dtype=np.int64)
     spread = Placements(tp=one, cp=one, pp=one, dp=one)
-    parts = iteration(workload, without_steps(gpu), hb_gbyte_s, mappings, spread)
+    parts = replace(iteration(workload, without_steps(gpu), hb_gbyte_s, mappings, spread), met=np.zeros(len(mappings)))
     links = links_of(workload, gpu, hb_gbyte_s)
     wires = _best_wires(links, byte_s, mappings.ep, visits_of(workload), forwards_at_once(workload))
-    met_s = parts.met_hops.at(wires) * parts.factor if parts.stale else 0.0
-    return np.asarray((parts.time_s(wires) - met_s) * SHORT)
+    return np.asarray(parts.time_s(wires) * SHORT)
 
 
 def _best_wires(links: LinkRates, byte_s: float, ep: Ints, visits: Visits, at_once: bool) -> Reciprocals:

@@ -44,9 +44,9 @@ class Iteration:
     what the attention core is too short to hide; the larger counts. So do `ep` and `ep_left`, for all-to-alls behind
     the compute of another micro-batch. Counts have shape (n,): `layers` of the fullest stage, `missing_layers` on the
     last, `hops`, `spared_hops`, `bubble_hops`, `late_hops` and `end_passes` as in `PipelineWaits`;
-    `further_predictions` counts predictions beyond the next token. `dp_share` and `window`
-    say how far data-parallel traffic hides; `factor` stretches everything. `ways` say what is left of the network's
-    seconds per byte, which `pieces` are charged.
+    `further_predictions` counts predictions beyond the next token. `dp_share` and `window` say how far data-parallel
+    traffic hides, `met` how many hops are under way with it; `factor` stretches everything. `ways` say what is left of
+    the network's seconds per byte, which `pieces` are charged.
     """
 
     layer: AffineSeconds
@@ -62,6 +62,7 @@ class Iteration:
     dp: AffineSeconds
     window: AffineSeconds
     dp_share: Floats
+    met: Floats
     embedding: AffineSeconds
     optimizer: AffineSeconds
     layers: Ints
@@ -110,9 +111,17 @@ class Iteration:
 
     @property
     def met_hops(self) -> AffineSeconds:
-        """What hops take once more where gradients one step late are on the same links all along: their loads add."""
+        """What hops take once more that are on the same links at the same time as gradients: their loads add."""
         crossing = (np.asarray(self.dp.dp) > 0) | (np.asarray(self.dp.edp) > 0)
-        return AffineSeconds(pp=self.hop.pp) * ((self.hops * self.micro_batches + self.bubble_hops) * crossing)
+        return AffineSeconds(pp=self.hop.pp) * (self.met * crossing)
+
+    @property
+    def left_of_dp(self) -> tuple[AffineSeconds, AffineSeconds]:
+        """What gradients cost that hide, the larger counts: hidden wholly they slow the hops that they meet, and what
+        has no compute to hide behind waits for these hops as well.
+        """
+        met = self.met_hops
+        return self.dp * self.dp_share + met, self.dp - self.window + met * 2
 
     @property
     def epilogue(self) -> AffineSeconds:
@@ -130,8 +139,7 @@ class Iteration:
         elif np.all(self.dp_share == 1.0):
             whole = tuple(pipeline + self.dp for pipeline in pipelines)
         else:
-            left = (self.dp * self.dp_share, self.dp - self.window)
-            whole = tuple(pipeline + rest for pipeline in pipelines for rest in left)
+            whole = tuple(pipeline + rest for pipeline in pipelines for rest in self.left_of_dp)
         return tuple((piece + self.epilogue) * self.factor for piece in whole)
 
     def pipelines(self) -> tuple[AffineSeconds, AffineSeconds, AffineSeconds]:
@@ -196,7 +204,8 @@ class Iteration:
         dp = self.dp.at(r)
         if self.stale:
             return np.maximum(0.0, dp - pipeline_s) + self.met_hops.at(r)
-        return np.maximum(dp * self.dp_share, dp - self.window.at(r))
+        hidden, beyond = self.left_of_dp
+        return np.maximum(hidden.at(r), beyond.at(r))
 
 
 class PipelineWaits(NamedTuple):
@@ -283,6 +292,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         further_predictions=further,
         dp=replicas.data_parallel(),
         window=AffineSeconds(_window_s(workload, mappings, (layers, fewer), layer - core, m)),
+        met=_met(options.dp_mode, mappings.zero, m, waits.hops[position], waits.bubble_hops[position]),
         dp_share=np.full(len(mappings), OVERLAP_COST if options.dp_mode == "overlap" else 1.0),
         embedding=replicas.embedding(),
         optimizer=replicas.optimizer(device),
@@ -347,6 +357,20 @@ def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> Aff
     model, t = workload.model, mappings.tp
     experts = layer_expert_parameters(model, t, mappings.ep, expert_tp=workload.options.expert_tp)
     return AffineSeconds(device.stream_s(ACCUMULATE_BYTES * (layer_parameters(model, t) + experts)))
+
+
+def _met(dp_mode: str, zero: Ints, m: Ints, hops: Floats, bubble_hops: Floats) -> Floats:
+    """Hops of a stage that are under way at the same time as gradients.
+
+    Gradients one step late are there all along. Those that hide set out when hops forward are over: they meet half the
+    hops of one micro-batch, or all hops of all where shards are reduced with each, half of those that fill and drain
+    the pipeline, and one that is on its way when they set out.
+    """
+    if dp_mode == "sync":
+        return np.zeros(len(zero))
+    if dp_mode == "stale-1":
+        return hops * m + bubble_hops
+    return np.asarray(hops * np.where(zero >= 2, m, 0.5) + 0.5 * bubble_hops + 1)
 
 
 def _window_s(workload: Workload, mappings: Mappings, layers: tuple[Ints, Ints], layer_s: Any, m: Any) -> Floats:

@@ -145,7 +145,9 @@ def test_gradients_hide_behind_the_last_backward_pass_or_a_whole_step() -> None:
     sync, overlap, late = (work(mode=mode) for mode in ("sync", "overlap", "stale-1"))
     assert [here.exposed_s(7.0, 10.0) for here in (sync, overlap, late)] == pytest.approx([10, 9, 3])
     assert [here.exposed_s(17.0, 1.2) for here in (sync, overlap, late)] == pytest.approx([1.2, 0.396, 0])
-    assert [here.exposed_s(17.0, 1.2, 2.0) for here in (sync, overlap, late)] == pytest.approx([1.2, 0.396, 2])
+    assert [here.exposed_s(17.0, 1.2, 2.0) for here in (sync, overlap, late)] == pytest.approx([1.2, 4.2, 2])
+    assert overlap.exposed_s(17.0, 1.2, 0.5) == pytest.approx(1.2)
+    assert overlap.exposed_s(17.0, 1.2, 0.1) == pytest.approx(0.496)
     alone = overlap._replace(split=split(dp=3, zero=3))
     assert alone.window_s == 8
     assert alone.exposed_s(7.0, 10.0) == pytest.approx(3.3)

@@ -182,13 +182,22 @@ def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
 
 
 def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
-    """Seconds of hops between domains while gradients cross as well: each waits for as much of the other there."""
+    """Seconds of hops between domains while gradients cross as well: each waits for as much of the other there.
+
+    One step late gradients meet all hops. Where they hide, the last micro-batch has only its hops backward left, and so
+    has the pipeline that drains, while one hop has begun when they set out; shards are reduced with all micro-batches.
+    """
     traffic = work.traffic
     gradients_cross = place.dp_across * place.cp_across > 1 or (work.held.experts and place.copies_across > 1)
     if place.pp_across == 1 or not gradients_cross:
         return 0.0
     hop_s = traffic.hop_cost * traffic.sent_bytes * speed.pp_s_byte / work.links.send
-    return traffic.waits.middle * hop_s
+    waits = traffic.waits
+    if work.mode == "stale-1":
+        return waits.middle * hop_s
+    all_s = (waits.middle - waits.middle_filling) * hop_s
+    met_s = all_s if work.split.zero >= 2 else all_s / (2 * work.micro_batches)
+    return met_s + (waits.middle_filling / 2 + 1) * hop_s
 
 
 def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:

@@ -55,12 +55,12 @@ class Work(NamedTuple):
     def exposed_s(self, pipeline_s: float, data_s: float, met_s: float = 0.0) -> float:
         """What the gradient exchange adds to the time of the pipeline; both together grow with either.
 
-        Where it is one step late, `met_s` is added for the hops that it meets.
+        Where it is one step late, or hides, hops take `met_s` longer that it meets; what does not hide waits for them.
         """
         if self.mode == "stale-1":
             return max(0.0, data_s - pipeline_s) + met_s
         if self.mode == "overlap":
-            return max(OVERLAP_COST * data_s, data_s - self.window_s)
+            return max(OVERLAP_COST * data_s + met_s, data_s - self.window_s + 2 * met_s)
         return data_s
 
     def floor_s(self, gather_s: float = 0.0, data_s: float = 0.0) -> float:

@@ -117,33 +117,21 @@ def test_gradients_that_meet_hops_make_no_iteration_longer_than_the_closed_form(
     assert max(ratios) <= 1.01
 
 
-def met_hops_s(run: RandomRun) -> float:
-    """Seconds of the hops that gradients meet which hide: of one micro-batch, of all where shards are reduced, of those
-    that drain the pipeline, and of one that has begun when gradients set out."""
-    waits, traffic, family = run.work.traffic.waits, run.work.traffic, run.network.family
-    drained = waits.middle_filling
-    hops = waits.middle if run.split.zero >= 2 else (waits.middle - drained) / run.work.micro_batches + drained
-    hop_s = traffic.hop_cost * traffic.sent_bytes / (run.work.links.send * family.nic_byte_s)
-    return run.work.factor * (hops + 1) * hop_s
-
-
-def test_gradients_that_hide_cost_no_more_than_the_hops_that_they_meet() -> None:
-    """Where both cross domains, each of those hops takes up to as long again, and gradients that are not hidden wholly
-    wait for them once more; the closed form leaves it out. What is late without any gradients to hide is not counted.
-    """
-    over: list[float] = []
+def test_gradients_that_hide_and_hops_that_meet_them_take_no_longer_than_charged() -> None:
+    """Where both cross domains, hops of any length. What is late without any gradients to hide is not counted."""
+    ratios: list[float] = []
     for run in runs(range(800), dp_mode="overlap"):
         both_cross = run.place.pp_across > 1 and run.place.dp_across > 1
         if both_cross and run.split.cp == 1 and has_full_stages(run):
             beyond_s = run.simulated().run().whole_s - run.closed_form_s()
-            if beyond_s > met_hops_s(run):
+            ratios.append(1 + beyond_s / run.closed_form_s())
+            if beyond_s > 0:
                 late = run._replace(work=run.work._replace(mode="sync"))
                 beyond_s -= max(0.0, late.simulated().run().whole_s - late.closed_form_s())
-            assert beyond_s <= 2 * met_hops_s(run), (run.split, run.place)
-            over.append(beyond_s / run.closed_form_s())
-            if len(over) == example_count(200):
+            assert beyond_s <= 1e-9 * run.closed_form_s(), (run.split, run.place)
+            if len(ratios) == example_count(200):
                 break
-    assert 0.01 < max(over) < 0.25
+    assert sum(ratio > 0.99 for ratio in ratios) >= len(ratios) / 3
 
 
 def test_parts_sum_to_the_iteration() -> None:
