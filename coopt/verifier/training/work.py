@@ -116,7 +116,7 @@ class Clock:
         """
         if self.least_gpu_s <= bound_s * gpus:
             for shape, styles in shapes(self.workload, gpus):
-                least_s = self._least_layer_s[shape.tp, shape.cp, shape.micro_batch]
+                least_s = self._least_layer_s.get((shape.tp, shape.cp, shape.micro_batch), math.inf)  # no style: none
                 if self._passed_s(shape, least_s) <= bound_s:
                     every = (styled(shape, style) for style in styles)
                     yield from (split for split in every if self.layers_s(split) <= bound_s)
