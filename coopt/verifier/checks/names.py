@@ -147,7 +147,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("grid", "the grid of domains is that of the mapping"),
     ("links", "bundles join two domains each, once, and add up to the links"),
     ("links-bound", "the links said to be needed are no more than are built, nor fewer than what domains send takes"),
-    ("link-lengths", "lengths of links that prove a bound are those of a grid of domains"),
+    ("link-lengths", "lengths of links that prove a bound are those of a grid of domains that some mapping has"),
     ("link-ports", "no domain has more links than ports"),
     ("link-phases", "the plan routes every kind of traffic that crosses domains"),
     ("link-routes", "routes run over links that are there and carry all that is sent"),
