@@ -196,12 +196,15 @@ def test_of_several_workloads_the_one_with_a_bound_is_named(coopt, written):
     assert "workload[1].max_iteration_time_s" in {bound.limit for bound in found.bounds}
 
 
-def test_gpus_that_were_not_compared_are_named_with_a_command_that_works(coopt, written):
+def test_networks_and_gpus_that_were_not_compared_are_named_with_a_command_that_works(coopt, written):
     instance = written()
     done = coopt("explain", instance)
     notes = [line.partition("not compared: ")[2] for line in done.stderr.splitlines() if "not compared: " in line]
-    assert [note.partition(":")[0] for note in notes] == ["another number of GPUs", "a faster GPU such as b200"]
-    for note, part in zip(notes, ("cluster.gpus = ", "cluster.gpu = "), strict=True):
+    left_out = ["rail-optimized networks", "another number of GPUs", "a faster GPU such as b200"]
+    assert [note.partition(":")[0] for note in notes] == left_out
+    for note, part in zip(
+        notes, ("network.fabrics = rail-optimized", "cluster.gpus = ", "cluster.gpu = "), strict=True
+    ):
         words = shlex.split(note.partition(": ")[2])
         again = coopt(*words[1:])
         assert again.exit_code == 0

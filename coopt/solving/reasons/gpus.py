@@ -13,7 +13,7 @@ from coopt.instance.listings import alternatives
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Change
 from coopt.solving.reasons.limits import with_part
-from coopt.solving.reasons.lists import text_of
+from coopt.solving.reasons.lists import FABRICS, text_of
 
 MOST_GPUS = 2**18
 DOUBLED, QUARTERS = (2, 4, 8, 16), (5, 6, 7)
@@ -103,10 +103,12 @@ def _with_gpu(instance: Instance, gpu: Gpu, domains: tuple[HbDomain, ...]) -> In
 
 
 def settings_to_compare(instance: Instance) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What a question of one network left out about its GPUs, with the values that would compare it."""
+    """What a question of one network left out about its fabric and its GPUs, with values that would compare it."""
     gpus, cluster = instance.cluster.gpus, instance.cluster
     if instance.problem != "shared":
         return
+    if others := [one for one in FABRICS if one not in instance.network.fabrics]:
+        yield f"{alternatives(others)} networks", {"network.fabrics": [*instance.network.fabrics, *others]}
     if len(gpus) == 1:
         yield "another number of GPUs", {"cluster.gpus": [gpus[0], 2 * gpus[0]]}
     for gpu, domains in faster_gpus(instance):

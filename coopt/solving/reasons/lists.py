@@ -9,7 +9,7 @@ from typing import Any
 
 from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
-from coopt.instance.hardware import Switch
+from coopt.instance.hardware import HbDomain, Switch
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.plan.contents import entries_used
@@ -112,15 +112,27 @@ def _planes(instance: Instance) -> tuple[int, ...]:
 def _from_catalog(instance: Instance, key: str) -> tuple[Entry, ...]:
     """A list with what the catalog has besides and the rest of the instance agrees with."""
     now: tuple[Entry, ...] = getattr(instance.network, key)
-    names, gpu = {entry.name for entry in now}, instance.cluster.gpu.name
+    names = {entry.name for entry in now}
     others = [
         entry
         for entry in map(partial(_with_free_ports, instance), entries(CATALOGS[key]).values())
         if entry.name not in names
-        and gpu in (getattr(entry, "gpus", ()) or (gpu,))
+        and (not isinstance(entry, HbDomain) or _may_hold(instance, entry))
         and not list(disagreements(with_part(instance, "network", {key: (*now, entry)})))
     ]
     return (*now, *others)
+
+
+def _may_hold(instance: Instance, domain: HbDomain) -> bool:
+    """Whether a domain is sold with the GPU, or is of a size for study that asks for no faster links than it has.
+
+    Those are the links of the domains that are sold with it, or that the instance lists.
+    """
+    gpu = instance.cluster.gpu.name
+    if domain.gpus:
+        return gpu in domain.gpus
+    sold = [one for one in entries("hb_domain").values() if isinstance(one, HbDomain) and gpu in one.gpus]
+    return domain.gbyte_s <= max(one.gbyte_s for one in (*sold, *instance.network.hb_domains))
 
 
 def _with_free_ports(instance: Instance, entry: Entry) -> Entry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.reasons.again import feasible
 from coopt.solving.reasons.conflict import conflict_of, conflicts_of, dropped, drops
-from coopt.solving.reasons.lists import text_of
+from coopt.solving.reasons.lists import lists_of, text_of
 from coopt.solving.reasons.why import explain
 from tests.conftest import ask, example_count, small_model
 from tests.solving.oracle import instances
@@ -206,6 +207,23 @@ def test_a_larger_domain_of_the_catalog_is_named() -> None:
     found = explain(ask(network__hb_domains=["hgx-h100-8"], workload__0__max_iteration_time_s=0.0715))
     assert "network.hb_domains" in found.conflict
     assert single(found)["network.hb_domains"].changes[0].to.startswith('["hgx-h100-8", "')
+
+
+@pytest.mark.parametrize(("gpu", "sold"), [("h100-sxm", "hgx-h100-8"), ("b200", "hgx-b200-8")])
+def test_no_domain_of_faster_links_than_the_gpu_has_is_a_way_out(gpu: str, sold: str) -> None:
+    instance = ask(cluster__gpu=gpu, network__hb_domains=sold, workload__0__precision="bf16")
+    (listed,) = (one for one in lists_of(instance) if one.key == "network.hb_domains")
+    assert listed.widest is not None
+    rates = {one.name: one.gbyte_s for one in listed.widest}
+    assert max(rates.values()) == rates[sold]
+    assert ("nvl576" in rates) == (gpu == "b200")
+    assert "h100-hb64" in rates
+    assert not [one for one in listed.widest if one.gpus and gpu not in one.gpus]
+    faster = ask(cluster__gpu=gpu, network__hb_domains=[sold, "nvl576"])
+    (wider,) = (one for one in lists_of(faster) if one.key == "network.hb_domains")
+    assert {"nvl576", "h100-hb64"} <= {one.name for one in wider.widest or ()}
+    slow = ask(cluster__gpu="a100-80g", network__hb_domains="hgx-a100-8")
+    assert not [one for one in lists_of(slow) if one.key == "network.hb_domains"]
 
 
 def test_the_value_a_mapping_list_lacks_is_named() -> None:
