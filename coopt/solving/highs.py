@@ -122,7 +122,10 @@ def solve(
     finally:
         ALONE.release()
     outcome, detail = _outcome(h, interrupted)
-    info = h.getInfo()
+    info, bound = h.getInfo(), _bound(h.getInfo(), outcome)
+    bounded = np.isfinite(lp.col_lower_).all() and np.isfinite(lp.col_upper_).all()
+    if outcome == "optimal" and bounded and highspy.HighsVarType.kInteger not in lp.integrality_:
+        bound = safe_bound(lp, np.asarray(h.getSolution().row_dual))
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     if found:
         _load(columns, np.asarray(h.getSolution().col_value))
@@ -130,11 +133,40 @@ def solve(
         outcome=outcome,
         detail=detail,
         value=info.objective_function_value if found else None,
-        bound=_bound(info, outcome),
+        bound=bound,
         nodes=max(int(info.mip_node_count), 0),
         handover_s=handed_over - started,
         solve_s=time.perf_counter() - handed_over,
     )
+
+
+def safe_bound(lp: Any, multipliers: NDArray[np.float64]) -> float:
+    r"""No solution of a program is worth less, whatever the multipliers of its rows and the tolerances they come from.
+
+    With rows between :math:`b^-` and :math:`b^+`, columns between :math:`l` and :math:`u`, and :math:`y` split by sign,
+    weak duality says
+
+    .. math:: c x \ge y^+ b^- - y^- b^+ + \sum_j \min(r_j l_j, r_j u_j), \qquad r = c - A^T y
+
+    A multiplier of a side that a row does not have counts as 0. The rounding of all sums is taken off: `doubt` of each
+    addend is more than that of a sum of as many as there are rows or columns.
+    """
+    lower, upper = np.asarray(lp.row_lower_), np.asarray(lp.row_upper_)
+    y = np.clip(multipliers, np.where(np.isinf(upper), 0.0, -np.inf), np.where(np.isinf(lower), 0.0, np.inf))
+    rows = np.repeat(np.arange(lp.num_row_), np.diff(lp.a_matrix_.start_))
+    addends, columns = np.asarray(lp.a_matrix_.value_) * y[rows], np.asarray(lp.a_matrix_.index_)
+    cost, doubt = np.asarray(lp.col_cost_), 2.0**-52 * (lp.num_row_ + lp.num_col_ + 16)
+    left = cost - np.bincount(columns, weights=addends, minlength=lp.num_col_)
+    error = doubt * (np.abs(cost) + np.bincount(columns, weights=np.abs(addends), minlength=lp.num_col_))
+    ends = [
+        np.where(at == 0, 0.0, each * at)
+        for at in (lp.col_lower_, lp.col_upper_)
+        for each in (left - error, left + error)
+    ]
+    sides = np.where(y > 0, y * np.where(y > 0, lower, 0.0), y * np.where(y < 0, upper, 0.0))
+    least = np.min(ends, axis=0)
+    size = abs(lp.offset_) + float(np.abs(sides).sum()) + float(np.abs(least).sum())
+    return float(lp.offset_ + sides.sum() + least.sum()) - doubt * size if np.isfinite(size) else -math.inf
 
 
 def multipliers_of(model: pyo.ConcreteModel) -> pyo.ComponentMap:

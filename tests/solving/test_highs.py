@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import random
 import threading
+from fractions import Fraction
+from itertools import product
 
 import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from coopt.solving.highs import PROBING, options, solve, solved, version
+from coopt.solving.highs import PROBING, linear_program, options, safe_bound, solve, solved, version
 from formulations.shared import UPLINKS, SharedData, add_uplinks_demanded, build
 
 SETTINGS = options(gap=0.0, threads=1)
@@ -140,3 +143,56 @@ def test_linear_programs_are_solved_after_somebody_else_ran_highs(threads: int) 
     alone.start()
     alone.join()
     assert found == [2.0]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_multipliers_prove_more_than_the_best_whole_solution(seed: int) -> None:
+    """Also such as are far from those of the linear program, or have a sign that their row does not allow."""
+    chance = random.Random(seed)
+    m, most = pyo.ConcreteModel(), [chance.randint(1, 3) for _ in range(4)]
+    m.x = pyo.Var(range(4), bounds=lambda m, i: (0, most[i]))
+    cost = [chance.choice([1, -1]) * 10 ** chance.uniform(-6, 6) for _ in range(4)]
+    table = [[chance.choice([0, 1]) * 10 ** chance.uniform(-3, 3) for _ in range(4)] for _ in range(3)]
+    met = [chance.randint(0, count) for count in most]
+    side = [sum(a * n for a, n in zip(row, met, strict=True)) for row in table]
+    m.rows = pyo.ConstraintList()
+    for number, row in enumerate(table):
+        body = sum(a * m.x[i] for i, a in enumerate(row)) + 0.0 * m.x[0]
+        m.rows.add([body <= side[0], body >= side[1], pyo.inequality(side[2], body, 2 * side[2])][number])
+    m.cost = pyo.Objective(expr=sum(c * m.x[i] for i, c in enumerate(cost)) + 7.0)
+
+    def worth(point: tuple[int, ...]) -> Fraction:
+        return sum((Fraction(c) * n for c, n in zip(cost, point, strict=True)), Fraction(7))
+
+    def taken(number: int, point: tuple[int, ...]) -> Fraction:
+        return sum((Fraction(a) * n for a, n in zip(table[number], point, strict=True)), Fraction())
+
+    one = Fraction(1, 10**15)  # sides are rounded sums
+    inside = [
+        worth(point)
+        for point in product(*(range(count + 1) for count in most))
+        if taken(0, point) <= Fraction(side[0]) * (1 + one)
+        and taken(1, point) >= Fraction(side[1]) * (1 - one)
+        and Fraction(side[2]) * (1 - one) <= taken(2, point) <= 2 * Fraction(side[2])
+    ]
+    lp, _ = linear_program(m)
+    answer = solve(m, time_limit_s=10, settings=SETTINGS)
+    assert answer.value is not None
+    assert answer.bound == pytest.approx(answer.value, rel=1e-6, abs=1e-6 * max(map(abs, cost)))
+    assert Fraction(answer.bound) <= min(inside)
+    for _ in range(50):
+        given = np.array([chance.choice([1, -1]) * 10 ** chance.uniform(-6, 9) for _ in range(3)])
+        assert Fraction(safe_bound(lp, given)) <= min(inside)
+
+
+def test_multipliers_of_a_row_prove_what_they_do_by_hand() -> None:
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(range(2), bounds=(0, 10))
+    m.least = pyo.Constraint(expr=m.x[0] + 2 * m.x[1] >= 6)
+    m.cost = pyo.Objective(expr=3 * m.x[0] + 4 * m.x[1])
+    lp, _ = linear_program(m)
+    assert safe_bound(lp, np.array([2.0])) == pytest.approx(2 * 6 + 0 + 0, abs=1e-11)
+    assert safe_bound(lp, np.array([5.0])) == pytest.approx(5 * 6 - 10 * 2 - 10 * 6, abs=1e-11)
+    assert safe_bound(lp, np.array([-1.0])) == pytest.approx(0.0, abs=1e-11)
+    m.x[1].setub(None)
+    assert safe_bound(linear_program(m)[0], np.array([5.0])) == -math.inf

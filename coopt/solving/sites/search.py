@@ -42,7 +42,7 @@ def _relaxed(problem: RingProblem, backend: Backend, deadline: float, toll: Toll
     toll.add(answer)
     if answer.outcome == "infeasible":
         return math.inf
-    return answer.value * problem.scale if answer.outcome == "optimal" and answer.value is not None else -math.inf
+    return answer.bound * problem.scale if answer.outcome == "optimal" else -math.inf
 
 
 def _ring(instance: Instance, problem: RingProblem, bound: float) -> Subproblem[Built]:
