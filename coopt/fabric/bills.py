@@ -81,13 +81,20 @@ def _check_mates(design: PublishedDesign, where: str) -> None:
     for tier, form in enumerate(design.tiers):
         named = (below, form.optic_below, form.optic, form.switch)
         parts = [part for part in named if part is not None]
-        if not mate(*parts):
+        ends = form.optic, form.optic_below
+        if not mate(*parts) or not _meet(*ends):
             names = ", ".join(dict.fromkeys(part.name for part in parts))
             raise InstanceError(
-                f"{where}: tiers[{tier}]: {names} do not mate, needs products of one protocol and one lane_gbit_s, or "
-                "none named"
+                f"{where}: tiers[{tier}]: {names} do not mate, needs products of one protocol, one lane_gbit_s and one "
+                "fibre, or none named"
             )
         below = form.switch
+
+
+def _meet(above: Optic | None, below: Optic | None) -> bool:
+    """Whether the optics of a cable are for the same fibres, as far as they say."""
+    said = {optic.fibre for optic in (above, below) if optic is not None and optic.fibre is not None}
+    return len(said) < 2
 
 
 def _check_reach(end: CableEnds, longest_m: int, where: str) -> None:

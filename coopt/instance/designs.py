@@ -38,7 +38,9 @@ class TierForm(Table):
         Optic | None, named("optic"), Field(description="both ends of a cable down: catalog name or table")
     ] = None
     optic_below: Annotated[
-        Optic | None, named("optic"), Field(description="the lower end of a cable down, where it is another product")
+        Optic | None,
+        named("optic"),
+        Field(description="the lower end, where it is another product over the same fibre"),
     ] = None
 
 

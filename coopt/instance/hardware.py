@@ -7,7 +7,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, field_serializer, model_validator
 
-from coopt.instance.base import Count, Entry, Fraction, NonNegative, Positive, Price, Table, Watts, Whole, one_or_many
+from coopt.instance.base import (
+    Count,
+    Entry,
+    Fraction,
+    Name,
+    NonNegative,
+    Positive,
+    Price,
+    Table,
+    Watts,
+    Whole,
+    one_or_many,
+)
 
 Precision = Literal["bf16", "fp16", "fp8", "fp4"]
 
@@ -332,9 +344,20 @@ class Optic(Entry):
         LaneRate | None,
         Field(description="rate of a lane towards NIC or switch (Gbit/s); not known if left out"),
     ] = None
+    fibre: Annotated[
+        Name | None,
+        Field(
+            description="what each pair of its fibres carries, as '100gbase-dr': modules that say the same may be two "
+            "ends of a link; what says nothing, as a cable that comes with its ends, is at both"
+        ),
+    ] = None
     reach_m: Annotated[Positive, Field(description="longest link (m)")]
     usd: Annotated[Price, Field(description="price of one end (USD)")]
     w: Annotated[Watts, Field(description="power of one end (W)")]
+
+    def meets(self, other: Optic) -> bool:
+        """Whether the two are ends of one link: the same product, or modules whose fibres carry the same."""
+        return self.name == other.name or (self.fibre is not None and self.fibre == other.fibre)
 
     def links_of(self, gbit_s: float) -> int:
         """Links of a rate (Gbit/s) that one end carries when it is full; 0 where it carries none."""

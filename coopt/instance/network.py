@@ -85,6 +85,13 @@ class Network(Table):
         one_or_many,
         Field(description="optics to choose from; each level takes the best that reaches", min_length=1),
     ]
+    link_ends: Annotated[
+        Literal["same", "own"],
+        Field(
+            description="whether both ends of a link have one product (same), or each end the best that fits there and "
+            "meets the other (own); own goes with one network that is built at once, elsewhere ends are the same"
+        ),
+    ] = "own"
     panels: Annotated[
         tuple[Annotated[Panel, named("panel")], ...],
         one_or_many,

@@ -138,12 +138,12 @@ class Solver(Table):
     top: Annotated[Whole, Field(ge=1, le=1000, description="designs to find: the best and the next best after it")] = 1
 
 
-def _forget_height(switch: dict[str, Any]) -> None:
-    """Leave out of a switch as it is written how high it is and who says so; no plan depends on it."""
-    switch.pop("rack_units", None)
-    left = [source for source in switch.pop("sources", []) if source["fields"] != ["rack_units"]]
+def _forget(product: dict[str, Any], key: str) -> None:
+    """Leave out of a product as it is written what no plan depends on, and who says so."""
+    product.pop(key, None)
+    left = [source for source in product.pop("sources", []) if source["fields"] != [key]]
     if left:
-        switch["sources"] = left
+        product["sources"] = left
 
 
 class Question(Table):
@@ -194,6 +194,24 @@ class Question(Table):
             self.__dict__["network"] = self.network.model_copy(update={"domain_fill": "even"})
         return self
 
+    @model_validator(mode="after")
+    def _gives_links_one_product(self) -> Question:
+        """Give both ends of links one product where the question is not about one network that is built at once."""
+        if self.network.link_ends == "own" and self._same_ends:
+            self.__dict__["network"] = self.network.model_copy(update={"link_ends": "same"})
+        return self
+
+    @property
+    def _same_ends(self) -> bool:
+        several = self.site or self.phase or self.robust or self.sharing.mode == "partition"
+        return bool(several) or "direct" in self.network.fabrics
+
+    @property
+    def _mixes_ends(self) -> bool:
+        """Whether two products of the list may be the ends of one link."""
+        named = [optic.fibre for optic in self.network.optics if optic.fibre is not None]
+        return self.network.link_ends == "own" and len(set(named)) < len(named)
+
     @property
     def even_for(self) -> list[str]:
         """What of the question is worked out for domains that are filled alike, and for no others."""
@@ -232,6 +250,7 @@ class Question(Table):
     def sha256(self) -> str:
         """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
         unasked: dict[str, Any] = {"hall": True} | ({"domain_fill": True} if self.even_for else {})
+        unasked |= {"link_ends": True} if self._same_ends else {}
         own: dict[str, Any] = {"solver": True, "objective": {"minimize"}, "network": unasked}
         if self.network.tier_switches == "same":  # nothing depends on what mates
             told = {"__all__": {"protocol", "lane_gbit_s"}}
@@ -239,6 +258,8 @@ class Question(Table):
         # without keys at their defaults, so that plans stay answers when instances may have further keys
         asked = self.model_dump(mode="json", by_alias=True, exclude=own, exclude_defaults=True)
         for switch in asked["network"]["switches"]:
-            _forget_height(switch)
+            _forget(switch, "rack_units")
+        for optic in () if self._mixes_ends else asked["network"]["optics"]:
+            _forget(optic, "fibre")
         content = {name: table for name, table in asked.items() if table}
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -27,6 +27,18 @@ class SlowTime(NamedTuple):
     slower: float
 
 
+class LinkEnds(NamedTuple):
+    """The products at both ends of the links of a level: at a NIC or a lower switch, and at the switch above."""
+
+    below: Optic
+    above: Optic
+
+    @property
+    def products(self) -> tuple[Optic, ...]:
+        """Each product once, that of the upper end first."""
+        return tuple(dict.fromkeys((self.above, self.below)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pods:
     """The middle tier of three: `l` down-ports and `w` up-ports of an aggregation switch, `count` pods.
@@ -58,7 +70,8 @@ class Family:
 
     `leaves` and everything else about wiring are for one of `planes` equal planes, and the ports of each NIC lead to
     `nic_planes` such sets; `chassis` are the leaf switches of all. `leaf_span` and `pod_span` count HB domains.
-    `optics` has one entry for each tier. `uplink_choices` rise. `discipline` says what slows traffic above the leaves.
+    `optics` has the ends of links of each tier. `uplink_choices` rise. `discipline` says what slows traffic above
+    the leaves.
     On two tiers a leaf has at most `bundle` links to each spine, the same number to all; 0 where links are spread over
     as few spines as have the ports.
     `upper` are the switches of the tiers above the leaves, from the second up; empty where all are like the leaves.
@@ -77,7 +90,7 @@ class Family:
     gpus_per_nic: int = 1
     switch: Switch
     upper: tuple[Switch, ...] = ()
-    optics: tuple[Optic, ...]
+    optics: tuple[LinkEnds, ...]
     tiers: int
     planes: int
     nic_planes: int = 1
@@ -152,9 +165,10 @@ class Family:
         return self.nic.gbit_s / self.nic_planes
 
     @property
-    def per_module(self) -> tuple[int, ...]:
-        """Links that one end of each level carries."""
-        return tuple(optic.links_of(self.link_gbit_s) for optic in self.optics)
+    def per_module(self) -> tuple[tuple[int, int], ...]:
+        """Links that one module carries at the lower and at the upper end of each level."""
+        rate = self.link_gbit_s
+        return tuple((below.links_of(rate), above.links_of(rate)) for below, above in self.optics)
 
     @property
     def core_links(self) -> int:

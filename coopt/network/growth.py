@@ -19,6 +19,7 @@ from coopt.instance.phases import PriceFactors
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.family import Family, next_even
+from coopt.network.link_ends import cages_of
 from coopt.network.parts import Key, bill, usd_per_w
 from coopt.network.space import families
 from coopt.network.wiring import EndPoints, pod_span
@@ -122,12 +123,12 @@ def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
 
 def _grown_uplinks(last: Family, down: int, ratio: float) -> tuple[int, ...]:
     """The uplinks that a leaf may have with so many ports in use, whole cages of them."""
-    per_module = last.per_module
-    cage = math.lcm(*per_module[:2])
+    cage, _ = cages_of(last.per_module)
+    broken_out = any(max(each) > 1 for each in last.per_module[1:])
     most = min(-(-down // cage) * cage, last.uplink_choices[-1])
     bundled = last.pods is not None and last.pods.each > 1
     least = math.ceil(down / ratio)
-    if bundled or max(per_module[1:], default=1) > 1:
+    if bundled or broken_out:
         return tuple(
             u for u in last.uplink_choices if least <= u <= most and u in _even_uplinks(u, u, cage, last.bundle)
         )

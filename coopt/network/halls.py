@@ -179,8 +179,13 @@ def _by_rack(places: Counter[Place]) -> Counter[int]:
 def _network_w(family: Family, uplinks: int) -> float:
     """Switches and optics (W)."""
     boxes = zip(levels(family, uplinks), family.switches, strict=True)
+    return math.fsum([*(tier.switches * box.w for tier, box in boxes), *map(sum, _ends_w(family, uplinks))])
+
+
+def _ends_w(family: Family, uplinks: int) -> list[tuple[float, float]]:
+    """Power of the modules at the lower and at the upper ends of the links of each level (W)."""
     ends = zip(modules(family, uplinks), family.optics, strict=True)
-    return math.fsum([*(tier.switches * box.w for tier, box in boxes), *(n * optic.w for n, optic in ends)])
+    return [(count.below * optic.below.w, count.above * optic.above.w) for count, optic in ends]
 
 
 Ends = dict[int, Counter[int]]
@@ -204,12 +209,12 @@ def _placed(family: Family, hall: Hall) -> tuple[Ends, list[list[int]]]:
 
 
 def _switches(family: Family, uplinks: int, amid: list[list[int]]) -> list[Switches]:
-    """The switches of all planes by place; each bears half of the optics of the links at either side of it."""
-    tiers = levels(family, uplinks)
-    half_w = [n * optic.w / 2 for n, optic in zip(modules(family, uplinks), family.optics, strict=True)]
+    """The switches of all planes by place; each bears the modules at its ends of links."""
+    tiers, ends_w = levels(family, uplinks), _ends_w(family, uplinks)
     found = []
     for level, (tier, box, racks_of_tier) in enumerate(zip(tiers, family.switches, amid, strict=True)):
-        w = box.w + math.fsum(half_w[level : level + 2]) / tier.switches
+        up_w = ends_w[level + 1][0] if level + 1 < len(tiers) else 0.0
+        w = box.w + (ends_w[level][1] + up_w) / tier.switches
         places = Counter(racks_of_tier)
         each = tier.switches / len(racks_of_tier)
         assert each == int(each), "the places of a tier hold equally many switches"

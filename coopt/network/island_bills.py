@@ -15,8 +15,7 @@ from coopt.instance.schema import CostKind, Instance, Objective
 from coopt.network.family import Family, levels
 from coopt.network.goods import Good, goods_of
 from coopt.network.optics import optics_worth_having
-from coopt.network.parts import domain_lines, included_lines, keeps_limits, racks, total
-from coopt.network.transceivers import modules
+from coopt.network.parts import domain_lines, ends_bought, included_lines, keeps_limits, racks, total
 from coopt.plan.couplings import CoreLinks, CorePlan
 from coopt.plan.parts import SwitchChoice, line
 from coopt.plan.schema import Cost, Item
@@ -105,8 +104,8 @@ def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
     )
     for tier, switch in zip(tiers, family.switches, strict=True):
         units["switch", switch.name] += tier.switches
-    for optic, count in zip(family.optics, modules(family, uplinks), strict=True):
-        units["optics", optic.name] += count
+    for name, count in ends_bought(family, uplinks).items():
+        units["optics", name] += count
     if (far := core_optic(instance)) is not None:
         units["optics", far.name] += 2 * family.core_links
     return units

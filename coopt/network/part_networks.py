@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_decided
@@ -12,7 +13,7 @@ from coopt.instance.sharing import Sharing
 from coopt.instance.sites import part_of
 from coopt.instance.variants import as_billed, at_efficiency, workloads_of
 from coopt.instance.workload import Workload
-from coopt.network.family import Family
+from coopt.network.family import Family, LinkEnds
 from coopt.network.growth import grown, grows
 from coopt.network.island_bills import core_switch, links_to_core
 from coopt.network.parts import electricity_of
@@ -199,10 +200,7 @@ def families_of_design(instance: Instance, design: Design) -> Iterator[tuple[Fam
     """Families and uplinks of the instance that are written out as this design."""
     pinned, uplinks = _pinned(instance, design), uplinks_of(design)
     for bare in families(pinned) if pinned is not None else ():
-        family = replace(bare, spare_domains=design.spare_domains)
-        alike = family.tiers == design.fabric.tiers and uplinks in family.uplink_choices
-        if alike and design_of(family, uplinks) == design:
-            yield family, uplinks
+        yield from ((family, uplinks) for family in _named_optics(instance, bare, design))
 
 
 def _families(question: Instance, plan: Plan, part: Part, design: Design) -> Iterator[Family]:
@@ -259,10 +257,11 @@ def _is(question: Instance, family: Family, design: Design) -> bool:
 def _named_optics(question: Instance, family: Family, design: Design) -> Iterator[Family]:
     """The family with the optics and spare domains of a design, where it is written out as that."""
     known = {optic.name: optic for optic in question.network.optics}
-    names = [tier.optic for tier in design.fabric.tier]
-    if family.tiers != design.fabric.tiers or family.gpus != design.gpus or not set(names) <= set(known):
+    names = [tier.ends for tier in design.fabric.tier]
+    if family.tiers != design.fabric.tiers or family.gpus != design.gpus or not set(chain(*names)) <= set(known):
         return
-    named = replace(family, optics=tuple(known[name] for name in names), spare_domains=design.spare_domains)
+    optics = tuple(LinkEnds(known[below], known[above]) for below, above in names)
+    named = replace(family, optics=optics, spare_domains=design.spare_domains)
     uplinks = uplinks_of(design)
     if uplinks in named.uplink_choices and design_of(named, uplinks) == design:
         yield named

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from coopt.plan.schema import Cost, Item
 
 HOURS_PER_YEAR = 8760
 Key = tuple[str, str]  # kind and name of an item
+Shares = defaultdict[Key, float]
 
 
 def weigh(objective: Objective, usd: float, w: float, kind: ObjectiveKind | None = None) -> float:
@@ -52,12 +53,19 @@ def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
         line("nic", nic.name, family.nic_count + family.spare_nics, nic.usd, nic.w),
         *(line("switch", way[0], count, ways[way].usd, ways[way].w) for way, count in bought.items()),
     ]
-    ends: Counter[str] = Counter()
-    for optic, count in zip(family.optics, modules(family, uplinks), strict=True):
-        ends[optic.name] += count
-    optics = {optic.name: optic for optic in family.optics}
-    lines += [line("optics", name, count, optics[name].usd, optics[name].w) for name, count in ends.items()]
+    optics = {optic.name: optic for ends in family.optics for optic in ends}
+    counts = ends_bought(family, uplinks)
+    lines += [line("optics", name, count, optics[name].usd, optics[name].w) for name, count in counts.items()]
     return included_lines(instance, lines)
+
+
+def ends_bought(family: Family, uplinks: int) -> Counter[str]:
+    """Modules of all levels by the name of their product."""
+    counts = Counter[str]()
+    for ends, bought in zip(family.optics, modules(family, uplinks), strict=True):
+        counts[ends.below.name] += bought.below
+        counts[ends.above.name] += bought.above
+    return counts
 
 
 def domain_lines(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> list[Item]:
@@ -109,12 +117,15 @@ def keeps_limits(limits: Limits, cost: Cost, racks: int | None) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Quantities:
-    """fixed + uplink·u + spine·s units of every item on the bill, with s the spines of one plane."""
+    """fixed + uplink·u + spine·s units of every item on the bill, with s the spines of one plane.
+
+    Of modules that hold several links an uplink takes a share.
+    """
 
     units: dict[Key, Item]
-    fixed: Counter[Key]
-    uplink: Counter[Key]
-    spine: Counter[Key]
+    fixed: Shares
+    uplink: Shares
+    spine: Shares
 
 
 def open_bill(instance: Instance, family: Family) -> Quantities:
@@ -122,22 +133,52 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
     lines = bill(instance, family, family.uplink_choices[0])
     units: dict[Key, Item] = {(item.kind, item.item): item for item in lines}
     switches = [("switch", switch.name) for switch in family.switches]
-    uplink, spine = Counter[Key](), Counter[Key]()
-    broken_out = any(count > 1 for count in family.per_module[1:])  # whole modules; there is one number of uplinks
-    bundled = family.pods is not None and family.pods.each > 1  # so it is here
-    planes = 0 if broken_out or bundled else family.all_planes
-    if family.tiers > 1:
-        uplink["optics", family.optics[1].name] += 2 * planes * family.leaves
-    if family.tiers == 2:
-        spine[switches[1]] += planes
-    if family.pods is not None:
-        uplink[switches[1]] += planes * family.pods.count
-        uplink[switches[2]] += planes * core_group(family)
-        uplink["optics", family.optics[2].name] += 2 * planes * family.pods.count * family.pods.w
+    uplink, spine, fixed = Shares(int), Shares(int), Shares(int)
     first = family.uplink_choices[0]
     spines = family.spines(first)
-    fixed = Counter({key: item.count - uplink[key] * first - spine[key] * spines for key, item in units.items()})
+    if family.tiers > 1 and not _is_settled(family):
+        if family.pods is None:
+            spine[switches[1]] += family.all_planes
+        else:
+            uplink[switches[1]] += family.all_planes * family.pods.count
+            uplink[switches[2]] += family.all_planes * core_group(family)
+        _open_ends(family, uplink, spine)
+    for key, item in units.items():
+        fixed[key] = item.count - uplink[key] * first - spine[key] * spines
     return Quantities(units=units, fixed=fixed, uplink=uplink, spine=spine)
+
+
+def _is_settled(family: Family) -> bool:
+    """Whether a family has one number of uplinks, as whole modules or switches of a bundle are counted."""
+    broken_out = any(max(each) > 1 for each in family.per_module[1:])
+    bundled = family.pods is not None and family.pods.each > 1
+    return len(family.uplink_choices) == 1 and (broken_out or bundled)
+
+
+def _open_ends(family: Family, uplink: Shares, spine: Shares) -> None:
+    """Add the modules of levels above the leaves.
+
+    Everything on three tiers is there as often as a leaf has uplinks. On two, links are shared out among whole modules
+    of leaves, and a spine leaves as many places of its last one empty for every number of uplinks of the family.
+    """
+    first = family.uplink_choices[0]
+    for level, (ends, bought) in enumerate(zip(family.optics, modules(family, first), strict=True)):
+        if level == 0:
+            continue
+        links, spines = family.all_planes * family.leaves * first, family.all_planes * family.spines(first)
+        above = ("optics", ends.above.name)
+        uplink["optics", ends.below.name] += _each(bought.below, first)
+        if family.tiers == 3:
+            uplink[above] += _each(bought.above, first)
+        else:
+            per_module = ends.above.links_of(family.link_gbit_s)
+            uplink[above] += _each(_each(links, first), per_module)
+            spine[above] += _each(bought.above * per_module - links, spines * per_module)
+
+
+def _each(units: float, of: float) -> float:
+    """The share of units in each of so many, whole where it is."""
+    return units // of if units % of == 0 else units / of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +199,7 @@ def price(instance: Instance, family: Family, kind: ObjectiveKind) -> Affine:
     counts, objective = open_bill(instance, family), instance.objective
     unit = {key: weigh(objective, item.unit_usd, item.unit_w, kind) for key, item in counts.units.items()}
 
-    def worth(units: Counter[Key]) -> float:
+    def worth(units: Mapping[Key, float]) -> float:
         return math.fsum(unit[key] * count for key, count in units.items() if key in unit)
 
     return Affine(fixed=worth(counts.fixed), uplink=worth(counts.uplink), spine=worth(counts.spine))

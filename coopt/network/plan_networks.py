@@ -33,7 +33,7 @@ def design_of(family: Family, uplinks: int) -> Design:
         ),
         switch=SwitchChoice(name=family.switch.name),
         switch_count=sum(level.switches for level in tiers),
-        transceiver_count=sum(modules(family, uplinks)),
+        transceiver_count=sum(map(sum, modules(family, uplinks))),
         pod_bundle=family.pods.each if family.pods else 1,
         tier=tuple(
             Tier(
@@ -42,10 +42,11 @@ def design_of(family: Family, uplinks: int) -> Design:
                 down_ports=level.down_ports,
                 uplinks_per_switch=level.uplinks,
                 links=level.links,
-                optic=optic.name,
+                optic=ends.above.name,
+                optic_below=ends.below.name if ends.below.name != ends.above.name else None,
                 switch=switch.name if family.upper else None,
             )
-            for number, (level, optic, switch) in enumerate(
+            for number, (level, ends, switch) in enumerate(
                 zip(tiers, family.optics, family.switches, strict=True), start=1
             )
         ),

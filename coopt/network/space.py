@@ -16,9 +16,19 @@ from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.network import DomainFill
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
-from coopt.network.family import Family, core_group
+from coopt.network.family import Family, LinkEnds, core_group
 from coopt.network.island_bills import core_switch, links_to_core
-from coopt.network.optics import Levels, optic_choices
+from coopt.network.link_ends import (
+    EndsByLevel,
+    OpticValues,
+    cages_of,
+    fits,
+    own_ends,
+    unbeaten_ends,
+    uplinks_alike,
+    values_of,
+)
+from coopt.network.optics import optic_choices
 from coopt.network.parts import price
 from coopt.network.plane_wires import Ints
 from coopt.network.wiring import EndPoints, Wiring, wirings
@@ -78,24 +88,21 @@ class Parts:
         middle, top = self.upper or (self.switch, self.switch)
         return self.switch, middle, top
 
-    def wirings(self, network: Network, per_module: tuple[int, ...] = ()) -> Iterator[Wiring]:
-        """Every way to join them, with modules that carry so many links on each level.
+    def wirings(self, network: Network, cages: tuple[int, int] = (1, 1)) -> Iterator[Wiring]:
+        """Every way to join them, with ports of a leaf and of an aggregation switch in cages of so many.
 
-        Above leaves whole modules, or switches of a bundle, are counted: such wirings have one number of uplinks each.
+        Whole switches of a bundle are counted: such wirings have one number of uplinks each.
         Of switches that differ above the tiers that a wiring has, those like the last of these tiers stand for all.
         """
         radix, *above = (switch.radix for switch in self.switches)
-        for wiring in wirings(self._ends, radix, network, per_module, (above[0], above[1])):
+        for wiring in wirings(self._ends, radix, network, cages, (above[0], above[1])):
             last = self.switches[max(wiring.tiers, 1) - 1]
             if any(switch != last for switch in self.switches[wiring.tiers :]):
                 continue
             bundled = wiring.pods is not None and wiring.pods.each > 1
-            if not bundled and max(per_module[1 : wiring.tiers], default=1) == 1:
-                yield wiring
-            else:
-                yield from (replace(wiring, uplink_choices=(u,)) for u in wiring.uplink_choices)
+            yield from _apart(wiring) if bundled else (wiring,)
 
-    def family(self, network: Network, wiring: Wiring, optics: tuple[Optic, ...]) -> Family:
+    def family(self, network: Network, wiring: Wiring, optics: tuple[LinkEnds, ...]) -> Family:
         """The family of one wiring, with an optic for each of its tiers; those of further tiers are left out."""
         own = {name: value for name, value in vars(self).items() if name not in ("links", "upper")}
         upper = self.switches[1 : wiring.tiers]
@@ -138,11 +145,13 @@ class Gear:
 class Space:
     """The families of docs/network.md that an instance ranges over, site by site.
 
-    Optics are compared by `measures`; as the instance has it where there are none.
+    Optics are compared by `measures`; as the instance has it where there are none. Where each end of links has its own,
+    they may be compared by other `values` of one module.
     """
 
     instance: Instance
     measures: tuple[ObjectiveKind, ...] | None = None
+    values: OpticValues | None = None
 
     @cached_property
     def gears(self) -> tuple[Gear, ...]:
@@ -166,23 +175,37 @@ class Space:
             for active in active_choices(gpus, hb, self.instance.network.domain_fill):
                 yield hb, active
 
-    def optics(self, gear: Gear, upper: tuple[Switch, ...] = ()) -> Levels:
-        """The optics worth having on each level of networks of a gear, with these switches above the leaves."""
+    @cached_property
+    def own_ends(self) -> bool:
+        """Whether each end of links has a product of its own."""
+        return self.instance.network.link_ends == "own"
+
+    def optics(self, gear: Gear, upper: tuple[Switch, ...] = ()) -> EndsByLevel:
+        """The products worth having at the ends of links of each level, with these switches above the leaves."""
         chain = (gear.switch, *(upper or (gear.switch, gear.switch)))
         mating = chain if self.instance.network.tier_switches == "any" else ()
-        key = (gear.nic.name, gear.nic_planes, *((one.protocol, one.lane_gbit_s) for one in mating))
+        told = ((one.protocol, one.lane_gbit_s) for one in mating)
+        boxes = ((one.radix, one.cage_gbit_s) for one in chain) if self.own_ends else ()
+        key = (gear.nic.name, gear.nic_planes, *told, *boxes)
         if key not in self._optics:
-            self._optics[key] = optic_choices(self.instance, gear.nic, self.measures, gear.nic_planes, mating)
+            self._optics[key] = self._listed_optics(gear, chain, mating)
         return self._optics[key]
 
+    def _listed_optics(self, gear: Gear, chain: tuple[Switch, ...], mating: tuple[Switch, ...]) -> EndsByLevel:
+        if self.own_ends:
+            values = self.values or values_of(self.instance, self.measures)
+            return own_ends(self.instance.network, gear.nic, gear.nic_planes, chain, values)
+        levels = optic_choices(self.instance, gear.nic, self.measures, gear.nic_planes, mating)
+        return tuple(tuple(LinkEnds(optic, optic) for optic in level) for level in levels)
+
     @cached_property
-    def _optics(self) -> dict[tuple[object, ...], Levels]:
+    def _optics(self) -> dict[tuple[object, ...], EndsByLevel]:
         return {}
 
     def ends(self, gear: Gear) -> tuple[Optic, ...]:
-        """The optics that links of NICs may end in; none where a gear joins nothing."""
+        """The optics that links of NICs may have at both ends; none where a gear joins nothing."""
         first = _by_module(self.optics(gear)[:1], gear, (gear.switch,))
-        return tuple(optic for found in first for optics in found.values() for optic in optics)
+        return tuple(ends.above for found in first for choices in found.values() for ends in choices)
 
     def families(self, gpus: int, hb: HbDomain, active: int, gears: Iterable[Gear]) -> Iterator[Family]:
         """Every family of one site that is joined by some gear."""
@@ -194,12 +217,20 @@ class Space:
                     gpus=gpus, hb=hb, active=active, fabric=fabric, upper=upper, links=links, outages=out, **vars(gear)
                 )
                 levels = _by_module(self.optics(gear, upper), gear, parts.switches)
-                for per_module in product(*levels):
-                    for wiring in parts.wirings(network, per_module):
-                        if _stands(wiring, per_module, levels):
-                            of_levels = zip(levels[: wiring.tiers], per_module, strict=False)
-                            for optics in product(*(level[count] for level, count in of_levels)):
-                                yield parts.family(network, wiring, optics)
+                yield from self._fitted(parts, levels) if self.own_ends else _same_ends(network, parts, levels)
+
+    def _fitted(self, parts: Parts, levels: EndsByModule) -> Iterator[Family]:
+        """The families of some parts with the ends of links that no others beat, whatever the mappings."""
+        network, values = self.instance.network, self.values or values_of(self.instance, self.measures)
+        for cages, choices_of in _choices(levels).items():
+            for wiring in parts.wirings(network, cages):
+                choices = choices_of.get(wiring.tiers)
+                if choices is None:
+                    continue
+                bare = parts.family(network, wiring, ())
+                for alike in uplinks_alike(bare, choices, cages[0]):
+                    some = replace(bare, uplink_choices=alike)
+                    yield from (replace(some, optics=optics) for optics in unbeaten_ends(some, choices, values))
 
 
 def families(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = None) -> Iterator[Family]:
@@ -216,33 +247,62 @@ def families(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = No
             yield from space.families(gpus, hb, active, space.gears)
 
 
-OpticsByModule = list[dict[int, tuple[Optic, ...]]]
-"""For each level its optics by the links that one end carries."""
+EndsByModule = list[dict[tuple[int, int], tuple[LinkEnds, ...]]]
+"""For each level its ends by the links that a module carries at the lower and at the upper one."""
 
 
-def _by_module(choices: Levels, gear: Gear, switches: tuple[Switch, ...]) -> OpticsByModule:
-    """The choices of each level that its switches take, by the links that one end carries, as far up as there are any.
-
-    An end that breaks out fills a cage, whose links are neighbouring ports of the switch.
-    """
-    levels: OpticsByModule = []
+def _by_module(choices: EndsByLevel, gear: Gear, switches: tuple[Switch, ...]) -> EndsByModule:
+    """The choices of each level that its switches take, by the links that modules carry, as far up as there are any."""
+    levels: EndsByModule = []
+    rate = gear.nic.gbit_s / gear.nic_planes
     for number, level in enumerate(choices):
-        ends = switches[max(number - 1, 0) : number + 1]
-        found: dict[int, tuple[Optic, ...]] = {}
-        for optic in level:
-            count = optic.links_of(gear.nic.gbit_s / gear.nic_planes)
-            if count == 1 or all(end.radix % count == 0 and optic.gbit_s <= end.cage_gbit_s for end in ends):
-                found[count] = (*found.get(count, ()), optic)
+        below, above = switches[number - 1] if number else None, switches[number]
+        found: dict[tuple[int, int], tuple[LinkEnds, ...]] = {}
+        for ends in level:
+            if fits(ends.below, rate, below) and fits(ends.above, rate, above):
+                count = ends.below.links_of(rate), ends.above.links_of(rate)
+                found[count] = (*found.get(count, ()), ends)
         if not found:
             break
         levels.append(found)
     return levels
 
 
-def _stands(wiring: Wiring, per_module: tuple[int, ...], levels: OpticsByModule) -> bool:
+def _same_ends(network: Network, parts: Parts, levels: EndsByModule) -> Iterator[Family]:
+    """The families of some parts with one product at both ends of each level; above leaves whole modules are counted:
+    such families have one number of uplinks each."""
+    for per_module in product(*levels):
+        for wiring in parts.wirings(network, cages_of(per_module)):
+            if not _stands(wiring, per_module, levels):
+                continue
+            broken_out = max((count for each in per_module[1 : wiring.tiers] for count in each), default=1) > 1
+            of_levels = [level[each] for level, each in zip(levels, per_module[: wiring.tiers], strict=False)]
+            for one, optics in product(_apart(wiring) if broken_out else (wiring,), product(*of_levels)):
+                yield parts.family(network, one, optics)
+
+
+def _apart(wiring: Wiring) -> Iterator[Wiring]:
+    return (replace(wiring, uplink_choices=(u,)) for u in wiring.uplink_choices)
+
+
+def _stands(wiring: Wiring, per_module: tuple[tuple[int, int], ...], levels: EndsByModule) -> bool:
     """Whether there are optics for its tiers; of those that differ in further tiers alone the first stands for all."""
     above = zip(per_module[wiring.tiers :], levels[wiring.tiers :], strict=True)
     return wiring.tiers <= len(levels) and all(count == next(iter(level)) for count, level in above)
+
+
+def _choices(levels: EndsByModule) -> dict[tuple[int, int], dict[int, list[tuple[LinkEnds, ...]]]]:
+    """By the cages that modules split the ports of leaves and aggregation switches in, fewest first, and by tiers: the
+    ends of all levels. Cages of switches that are not there are the fewest."""
+    found: dict[tuple[int, int], dict[int, list[tuple[LinkEnds, ...]]]] = {}
+    every = sorted({cages_of(per_module) for per_module in product(*levels)})
+    for tiers in range(len(levels) + 1):
+        for per_module in product(*levels[:tiers]):
+            joint, own = max(tiers - 1, 0), cages_of(per_module)
+            cages = next(one for one in every if one[:joint] == own[:joint])
+            of_levels = (level[each] for level, each in zip(levels, per_module, strict=False))
+            found.setdefault(cages, {}).setdefault(tiers, []).extend(product(*of_levels))
+    return dict(sorted(found.items()))
 
 
 def _upper(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:
@@ -282,7 +342,7 @@ def _below_upper(family: Family) -> tuple[object, ...]:
     own["dealt"] = family.tiers == 2 and not family.bundle and family.spine_ports
     own["cores"] = family.pods is not None and not family.pods.bundle and core_group(family)
     own["pods"] = family.pods and replace(family.pods, bundle=0)
-    own["optics"] = tuple(optic.name for optic in family.optics)
+    own["optics"] = tuple((ends.below.name, ends.above.name) for ends in family.optics)
     return tuple(value.name if isinstance(value, Entry) else value for value in own.values())
 
 

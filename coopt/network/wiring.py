@@ -56,7 +56,7 @@ def wirings(
     ends: EndPoints,
     radix: int,
     network: Network,
-    per_module: tuple[int, ...] = (),
+    cages: tuple[int, int] = (1, 1),
     above: tuple[int, int] | None = None,
 ) -> Iterator[Wiring]:
     """Every wiring of an HB-domain count on switches of given radices, fewest tiers first; none beyond `max_tiers`.
@@ -65,12 +65,12 @@ def wirings(
     ----------
     radix
         Ports of a leaf, or of the only switch.
-    per_module
-        Links that one module carries on each level, from the leaves up; they divide the radix. One where left out.
+    cages
+        Ports of a leaf, and of an aggregation switch, that face one way together; they divide the radix.
     above
         Ports of switches of the second tier and of the third; those of a leaf where left out.
     """
-    leaf, pod = math.lcm(*per_module[:2]), math.lcm(*per_module[1:])
+    leaf = cages[0]
     if ends.domains == 1:
         yield Wiring(tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1)
     elif together := _planes_together(ends, radix):
@@ -85,14 +85,14 @@ def wirings(
             core_ports=-(-ends.links // chassis),
             planes_together=together,
         )
-    elif network.max_tiers >= 2:
+    elif network.max_tiers >= 2 and radix >= 2 * leaf:  # a single cage faces one way
         ratios = _integer_ratios(radix, network)
         whole = (_filled(ends, _taper(radix, o, leaf)) for o in ratios)
         reduced = (_down(ends, radix, o, leaf) for o in ratios)
         spread = _evenly_filled(ends, radix, network, leaf) if network.leaf_fill == "any" else ()
         for down in dict.fromkeys((*whole, *reduced, *spread)):
             if down:
-                yield from _tiered(ends, (radix, *(above or (radix, radix))), down, network, (leaf, pod))
+                yield from _tiered(ends, (radix, *(above or (radix, radix))), down, network, cages)
 
 
 def _planes_together(ends: EndPoints, radix: int) -> int:
@@ -146,6 +146,8 @@ def _pod_splits(radix: int, network: Network, together: int) -> dict[tuple[int, 
     found = []
     for ratio in ratios:
         down = _taper(radix, ratio, together)
+        if not down:
+            continue  # a single cage
         most, within = min(down, radix - down), network.largest_ratio if network.pod_uplinks == "any" else ratio
         found += [(down, up) for up in range(most, math.ceil(down / within) - 1, -1) if up % together == 0]
     return dict.fromkeys(found)

@@ -129,7 +129,7 @@ def _of_design(design: Design | DirectLinks, kind: str) -> set[str]:
     names = {
         "nic": {fabric.nic.name},
         "switch": set(fabric.switch_names),
-        "optics": {tier.optic for tier in fabric.tier},
+        "optics": {name for tier in fabric.tier for name in tier.optics},
     }
     return names[kind]
 

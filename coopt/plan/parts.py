@@ -47,6 +47,7 @@ class Tier(Record):
     """One level of switches over all planes.
 
     `down_ports` and `uplinks_per_switch` are ports of one switch in use; `links` join this level to the one below.
+    `optic` is the product at the upper ends of these links, and at the lower ones where `optic_below` is None.
     `switch` is the product where tiers have several; that of the fabric, which is its leaves', where it is None.
     """
 
@@ -56,7 +57,18 @@ class Tier(Record):
     uplinks_per_switch: int
     links: int
     optic: str
+    optic_below: str | None = None
     switch: str | None = None
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The products at the lower and at the upper ends of its links."""
+        return self.optic_below or self.optic, self.optic
+
+    @property
+    def optics(self) -> tuple[str, ...]:
+        """The products at the ends of its links, each once, that of the upper end first."""
+        return tuple(dict.fromkeys(reversed(self.ends)))
 
 
 class Fabric(Record):

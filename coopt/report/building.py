@@ -8,12 +8,13 @@ from itertools import islice, zip_longest
 
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
+from coopt.network.family import LinkEnds
 from coopt.network.halls import NetworkHall, network_hall
 from coopt.network.part_networks import families_of_design
 from coopt.plan.schema import Design, Fabric, Tier
 from coopt.report import words
 
-PlacedOptics = tuple[NetworkHall, tuple[Optic, ...]]
+PlacedOptics = tuple[NetworkHall, tuple[LinkEnds, ...]]
 
 
 def building_notes(instance: Instance, design: Design) -> Iterator[str]:
@@ -43,7 +44,7 @@ def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
     known = {optic.name: optic for optic in instance.network.optics}
     for tier, above in zip_longest(fabric.tier, fabric.tier[1:]):
         way = _switch_of(instance, fabric, tier, rate)
-        optics = [known.get(one.optic) for one in (tier, above) if one]
+        optics = [known.get(name) for name in (tier.optic, *(above.ends[:1] if above else ()))]
         if way is None or way.name in told or any(optic is None or not optic.links_of(rate) for optic in optics):
             continue
         used = [_ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch, tier.uplinks_per_switch]
@@ -90,7 +91,7 @@ def too_many_modules(
 
 def _splitting_notes(instance: Instance, design: Design) -> Iterator[str]:
     """That modules which break out take cables or panels which split their fibres."""
-    rate, used = _link_gbit_s(instance, design), {tier.optic for tier in design.fabric.tier}
+    rate, used = _link_gbit_s(instance, design), {name for tier in design.fabric.tier for name in tier.optics}
     carried = {optic.name: optic.links_of(rate) for optic in instance.network.optics if rate and optic.name in used}
     ends = [f"{name} is the end of {count} links" for name, count in carried.items() if count > 1]
     if ends:
@@ -99,8 +100,9 @@ def _splitting_notes(instance: Instance, design: Design) -> Iterator[str]:
 
 def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
     """Which optics do not reach as far as the hall takes their cables."""
-    for hall, optics in halls:
-        for level, (cables, optic) in enumerate(zip(hall.cables, optics, strict=True), start=1):
+    for hall, levels in halls:
+        for level, (cables, ends) in enumerate(zip(hall.cables, levels, strict=True), start=1):
+            optic = min(ends.products, key=lambda one: one.reach_m)
             count = sum(number for length_m, number in cables.items() if length_m > optic.reach_m)
             if count:
                 yield (
@@ -144,7 +146,7 @@ def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
     listed = {part.name: part for part in parts}
     below: Nic | Optic | Switch | None = next((nic for nic in network.nics if nic.name == fabric.nic.name), None)
     for tier in fabric.tier:
-        named = (tier.switch or fabric.switch.name, tier.optic)
+        named = (*tier.optics, tier.switch or fabric.switch.name)
         ends = [part for part in (below, *map(listed.get, named)) if part is not None]
         if not mate(*ends):
             told = words.both(f"{end.name} ({_lanes(end)})" for end in ends)
@@ -153,7 +155,7 @@ def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
                 "lanes and one protocol; network.tier_switches = 'any' plans with such alone."
             )
             return
-        below = listed.get(named[0])
+        below = listed.get(named[-1])
 
 
 def _lanes(end: Nic | Optic | Switch) -> str:

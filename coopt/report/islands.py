@@ -207,7 +207,8 @@ def _products_of(design: Design, kind: str) -> list[str]:
         return [design.hb_domain.name]
     if not fabric.tiers:
         return []
-    return {"nic": [fabric.nic.name], "switch": [fabric.switch.name], "optics": [t.optic for t in fabric.tier]}[kind]
+    optics = [name for tier in fabric.tier for name in tier.optics]
+    return {"nic": [fabric.nic.name], "switch": [fabric.switch.name], "optics": optics}[kind]
 
 
 def _bracket(discount: Discount, items: Iterable[Item], when: str) -> Iterator[tuple[str, ...]]:

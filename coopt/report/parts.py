@@ -117,7 +117,7 @@ def switches_table(design: Design) -> FigureTable:
             (
                 str(tier.level),
                 *((tier.switch or design.fabric.switch.name,) if products else ()),
-                tier.optic,
+                " / ".join(tier.optics),
                 words.count(tier.switches),
                 words.count(tier.down_ports),
                 words.count(tier.uplinks_per_switch),

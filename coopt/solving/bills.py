@@ -215,7 +215,7 @@ def _network(name: str, design: Design, cost: Cost | None) -> BilledNetwork:
                 uplinks_per_switch=tier.uplinks_per_switch,
                 links=tier.links,
                 switch=tier.switch or fabric.switch.name,
-                optic=tier.optic,
+                optic=" / ".join(tier.optics),
             )
             for tier in fabric.tier
         ),

@@ -19,7 +19,7 @@ from coopt.instance.catalog import find
 from coopt.instance.designs import PublishedDesign, read_designs
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import Network, SwitchedKind
-from coopt.network.family import Family, levels
+from coopt.network.family import Family, LinkEnds, levels
 from coopt.network.space import Parts
 from coopt.plan.networks import CheapestNetwork, Counts, ReproducedRow, Reproduction
 
@@ -159,7 +159,8 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
         parts = _parts(design, fabric, size, stack)
         network = _network(design, parts, max(least))
         for wiring in parts.wirings(network):
-            family = parts.family(network, wiring, network.optics * wiring.tiers)
+            ends = tuple(LinkEnds(optic, optic) for optic in network.optics)
+            family = parts.family(network, wiring, ends * wiring.tiers)
             for u in wiring.uplink_choices:
                 if _is_as_wide(family, u, least):
                     yield PricedNetwork(_usd(_counts(family, u), [box.radix for box in family.switches]), family, u)

@@ -133,9 +133,9 @@ def _whole(fleet: Fleet, part: CountedPart) -> GrowthStage:
     assert part.optics is not None
     if ports.tiers > 1:
         assert family.gear is not None
-        carried = tuple(family.gear.links_of(optic) for optic in part.optics)
+        carried = tuple(map(family.gear.carried, part.optics))
         menus = uplink_menus(family, ports.down, fleet.question.network, cages(carried)[0])
-        settled = ports.pod_each > 1 or max(carried[1:]) > 1
+        settled = ports.pod_each > 1 or any(max(each) > 1 for each in carried[1:])
         uplinks = (ports.up,) if settled else next(menu for _, menu in menus if ports.up in menu)
     return last_stage(family, ports._replace(up=0), uplinks, part.optics)
 

@@ -68,7 +68,7 @@ def _split_in_every_way(network: Network, every: Iterable[Family]) -> Iterator[F
             yield family
         elif (open_family := replace(family, pods=replace(family.pods, w=1))) not in seen:
             seen.add(open_family)
-            l, each, cage = family.pods.l, family.pods.each, math.lcm(*family.per_module[1:])  # noqa: E741
+            l, each, cage = family.pods.l, family.pods.each, math.lcm(family.per_module[1][1], family.per_module[2][0])  # noqa: E741
             for w in up_ports(network, family.switches[1].radix, l, cage):
                 if w % each == 0:
                     yield replace(family, pods=replace(family.pods, w=w))

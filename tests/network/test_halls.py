@@ -111,12 +111,14 @@ def test_racks_of_switches_hold_every_switch_of_the_graph_and_no_more_than_they_
     graph = whole_graph(family, u)
     amid = places_in(graph, found.hall)
     tiers = levels(family, u)
-    ends = [n * optic.w / 2 for n, optic in zip(modules(family, u), family.optics, strict=True)]
+    counted = list(zip(modules(family, u), family.optics, strict=True))
+    above_w = [count.above * ends.above.w for count, ends in counted]
+    below_w = [count.below * ends.below.w for count, ends in counted[1:]] + [0.0]
     racks: list[list[tuple[int, int]]] = []
     left = (0.0, 0.0)
     for place, level in sorted((rack, graph.nodes[name]["level"] - 1) for name, rack in amid.items()):
         box = family.switches[level]
-        w = box.w + sum(ends[level : level + 2]) / tiers[level].switches
+        w = box.w + (above_w[level] + below_w[level]) / tiers[level].switches
         assert box.rack_units is not None
         if left[0] + 1e-6 < box.rack_units or left[1] + 1e-6 < w:
             racks.append([])

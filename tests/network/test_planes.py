@@ -41,12 +41,13 @@ def test_eight_planes_join_131072_gpus_on_two_tiers_where_two_take_three(
     (family,) = families(large(network__nic_planes=planes))
     uplinks = family.uplink_choices[-1]
     assert sum(level.switches for level in levels(family, uplinks)) == switches
-    assert sum(modules(family, uplinks)) == transceivers * 131_072
+    assert sum(map(sum, modules(family, uplinks))) == transceivers * 131_072
 
 
-def modules_of(family: Family, uplinks: int) -> list[int]:
-    """Modules of each level, device by device on the whole graph: a cage of a NIC or of a switch is no one else's."""
-    graph, counts = whole_graph(family, uplinks), [0] * family.tiers
+def modules_of(family: Family, uplinks: int) -> list[tuple[int, int]]:
+    """Modules of each level at its lower and upper ends, device by device on the whole graph: a cage of a NIC or of a
+    switch is no one else's."""
+    graph, counts = whole_graph(family, uplinks), [[0, 0] for _ in range(family.tiers)]
     for node, data in graph.nodes(data=True):
         if data["kind"] not in ("hb", "gpu"):
             ends: Counter[int] = Counter()
@@ -54,10 +55,11 @@ def modules_of(family: Family, uplinks: int) -> list[int]:
                 ends[edge["level"]] += edge["links"]
             for level, links in ends.items():
                 if level:
-                    each = family.optics[level - 1].gbit_s * family.nic_planes / family.nic.gbit_s
+                    upper = data["level"] == level
+                    each = family.optics[level - 1][upper].gbit_s * family.nic_planes / family.nic.gbit_s
                     cages = family.nic.cages if data["kind"] == "nic" else 1
-                    counts[level - 1] += cages * math.ceil(links / cages / each)
-    return counts
+                    counts[level - 1][upper] += cages * math.ceil(links / cages / each)
+    return [(lower, upper) for lower, upper in counts]
 
 
 @settings(max_examples=example_count(40), deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
@@ -11,15 +12,29 @@ from hypothesis import strategies as st
 
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
-from coopt.network.family import Family
+from coopt.network.family import Family, LinkEnds
 from coopt.network.growth import Line
 
 
 def with_every_optic(instance: Instance, families: Iterable[Family]) -> Iterator[Family]:
-    """Each network with every choice of optics, whatever optics it comes with."""
-    for base in dict.fromkeys(replace(family, optics=()) for family in families):
+    """Each network with every choice of optics, whatever optics it comes with.
+
+    Ports are split by the modules of a network's ends, so that others split them alike.
+    """
+    cages: dict[Family, set[tuple[int, int]]] = {}
+    for family in families:
+        cages.setdefault(replace(family, optics=()), set()).add(_cages(family.per_module))
+    for base, split in cages.items():
         for optics in choices(instance, base):
-            yield replace(base, optics=optics)
+            family = replace(base, optics=optics)
+            if instance.network.link_ends == "same" or _cages(family.per_module) in split:
+                yield family
+
+
+def _cages(per_module: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+    """Ports of a leaf, and of an aggregation switch, that the modules of two levels take together."""
+    leaf = math.lcm(per_module[0][1], per_module[1][0]) if len(per_module) > 1 else 1
+    return leaf, math.lcm(per_module[1][1], per_module[2][0]) if len(per_module) > 2 else 1
 
 
 def lines_with_every_optic(instance: Instance, lines: Iterable[Line]) -> Iterator[Line]:
@@ -30,20 +45,48 @@ def lines_with_every_optic(instance: Instance, lines: Iterable[Line]) -> Iterato
             yield Line(phases=tuple(replace(family, optics=optics[: family.tiers]) for family in phases))
 
 
-def choices(instance: Instance, family: Family) -> Iterator[tuple[Optic, ...]]:
-    """Every choice of an optic with the reach for each level that carries as many links as the network's, or one, and
-    has lanes of both ends where these are compared."""
-    network, rate = instance.network, family.link_gbit_s
-    carried = family.per_module or (1,) * family.tiers
+def choices(instance: Instance, family: Family) -> Iterator[tuple[LinkEnds, ...]]:
+    """Every choice of optics with the reach for each level: of one for both ends that carries as many links as the
+    network's, or one, or of one for each end; with lanes of both ends where these are compared."""
+    network = instance.network
+    carried = family.per_module or ((1, 1),) * family.tiers
     levels = []
     for level, (reach_m, links) in enumerate(zip(network.link_reach_m, carried, strict=False)):
-        able = [set(lanes) for lanes in (family.nic.lane_gbit_s,) if lanes and not level]
-        able += [{box.lane_gbit_s} for box in family.switches[max(level - 1, 0) : level + 1] if box.lane_gbit_s]
-        fit = [optic for optic in network.optics if optic.links_of(rate) == links and optic.reach_m >= reach_m]
-        if network.tier_switches == "any" and able:
-            fit = [optic for optic in fit if optic.lane_gbit_s in {None, *set.intersection(*able)}]
+        reaching = [optic for optic in network.optics if optic.reach_m >= reach_m]
+        if network.link_ends == "same":
+            fit = [LinkEnds(one, one) for one in reaching if (one.links_of(family.link_gbit_s),) * 2 == links]
+        else:
+            fit = [LinkEnds(*pair) for pair in product(reaching, repeat=2) if _stand(family, level, *pair)]
+        if network.tier_switches == "any":
+            fit = [ends for ends in fit if _has_lanes(family, level, ends)]
         levels.append(fit)
     return product(*levels)
+
+
+def _stand(family: Family, level: int, below: Optic, above: Optic) -> bool:
+    """Whether two optics fit the ends of a level (from 0) and meet."""
+    if below != above and (below.fibre is None or below.fibre != above.fibre):
+        return False
+    boxes = [family.switches[level - 1] if level else None, family.switches[level]]
+    for optic, box in zip((below, above), boxes, strict=True):
+        links = optic.gbit_s / family.link_gbit_s
+        if links not in (1, *optic.breakout):
+            return False
+        if box is None and links != family.nic_planes / family.nic.cages:
+            return False
+        if box is not None and links > 1 and (box.radix % links or optic.gbit_s > box.cage_gbit_s):
+            return False
+    return True
+
+
+def _has_lanes(family: Family, level: int, ends: LinkEnds) -> bool:
+    below = set(family.nic.lane_gbit_s) if not level else {family.switches[level - 1].lane_gbit_s} - {None}
+    above = {family.switches[level].lane_gbit_s} - {None}
+    if ends.below == ends.above:
+        able = [lanes for lanes in (below, above) if lanes]
+        return not able or ends.above.lane_gbit_s in {None, *set.intersection(*able)}
+    both = ((ends.below, below), (ends.above, above))
+    return all(not lanes or optic.lane_gbit_s in {None, *lanes} for optic, lanes in both)
 
 
 def optics(draw: st.DrawFn, rates: list[int], counts: tuple[int, ...] = (1, 1, 1, 2)) -> list[dict[str, Any]]:

@@ -98,12 +98,20 @@ def _design(instance: Instance, found: FoundDesign) -> dict[str, Any]:
             },
             "switch": {"name": gear.switch.name if gear else network.switches[0].name},
             "switch_count": sum(level.switches for level in levels(family, ports)),
-            "transceiver_count": 2 * sum(level.links for level in levels(family, ports)),
+            "transceiver_count": sum(_modules(found)),
             "pod_bundle": ports.pod_each,
             "tier": _tiers(found),
         },
         "racks": None if hb.racks is None else least_racks(family.domains, hb.racks),
     }
+
+
+def _modules(found: FoundDesign) -> list[int]:
+    """Modules at the ends of all levels."""
+    gear, rows = found.family.gear, levels(found.family, found.ports)
+    assert gear is not None or not rows
+    pairs = zip(rows, found.optics, strict=True)
+    return [count for row, ends in pairs if gear for count in row.modules(gear.carried(ends))]
 
 
 def _tiers(found: FoundDesign) -> list[dict[str, Any]]:
@@ -125,9 +133,10 @@ def _tiers(found: FoundDesign) -> list[dict[str, Any]]:
             "down_ports": down,
             "uplinks_per_switch": above,
             "links": row.links,
-            "optic": optic.name,
+            "optic": ends.above.name,
+            "optic_below": None if ends.below == ends.above else ends.below.name,
         }
-        for i, (row, (down, above), optic) in enumerate(zip(rows, in_use, optics, strict=True))
+        for i, (row, (down, above), ends) in enumerate(zip(rows, in_use, optics, strict=True))
     ]
 
 

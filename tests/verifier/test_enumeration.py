@@ -9,7 +9,7 @@ import pytest
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
-from coopt.verifier.parts.bills import bill, bill_total, fitting_optics, within_limits
+from coopt.verifier.parts.bills import bill, bill_total, fitting_ends, within_limits
 from coopt.verifier.parts.enumeration import cheapest_design_below
 from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.space import DesignFamily, families
@@ -74,8 +74,8 @@ def plain_search(instance: Instance) -> float | None:
     for family in families(instance):
         tried = [(works_of(clock, family, gpu), clock.workload.bound_s) for clock in clocks]
         for chain in chains(family, instance.network):
-            nic, tiers = family.gear and family.gear.nic, chain.ports.tiers
-            listed = [fitting_optics(instance, nic, level) for level in range(1, tiers + 1)] if nic else []
+            gear, tiers = family.gear, chain.ports.tiers
+            listed = [fitting_ends(instance, gear, level) for level in range(1, tiers + 1)] if gear else []
             for uplinks in chain.uplinks:
                 ports = chain.with_up(uplinks)
                 reach = reach_of(family, ports)

@@ -41,6 +41,13 @@ MIXTURE = [
         "options": {"dp_mode": "overlap", "software": SOFTWARE | {"overhead": 1.1}, "slowdown": 1.05},
     }
 ]
+SINGLE = {"name": "single", "gbit_s": 400, "fibre": "lane", "reach_m": 500, "usd": 600, "w": 8}
+TWO_ENDS = [
+    SINGLE,
+    SINGLE | {"name": "twin", "gbit_s": 800, "breakout": 2, "usd": 800},
+    SINGLE | {"name": "other", "gbit_s": 800, "breakout": 2, "usd": 700, "fibre": "wavelength", "reach_m": 60},
+    SINGLE | {"name": "cable", "fibre": None, "reach_m": 60, "usd": 650},
+]
 CASES: dict[str, Callable[[], Instance]] = {
     "rail-only on one tier with spares": lambda: ask(
         network__fabrics="rail-only", network__hb_domains=[DOMAINS[2], DOMAINS[0]], objective__minimize="tco"
@@ -76,6 +83,12 @@ CASES: dict[str, Callable[[], Instance]] = {
         network__hb_domains=[DOMAINS[1]],
         network__pod_bundles=2,
     ),
+    "modules of their own at either end": lambda: ask(
+        network__fabrics="rail-optimized",
+        network__switches=[switch(8) | {"cages": 4}],
+        network__hb_domains=[DOMAINS[0]],
+        network__optics=TWO_ENDS,
+    ),
     "clos for two workloads": lambda: ask(network__fabrics="clos", workload=TWO_WORKLOADS, objective__minimize="power"),
     "one domain": lambda: ask(cluster__gpus=[8, 16], workload__0__max_iteration_time_s=2.0),
     "experts": lambda: ask(
@@ -99,6 +112,7 @@ def names_of(instance: Instance) -> dict[str, list[str]]:
         "nic.name": [nic.name for nic in network.nics],
         "switch.name": [part.name for part in network.switches],
         "optic": optics,
+        "optic_below": optics,
         "item": optics,
         "name": [workload.name for workload in instance.workload],
         "recompute": ["none", "selective", "full"],

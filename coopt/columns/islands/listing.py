@@ -13,7 +13,7 @@ from coopt.columns.islands.shapes import Shapes, Wirings, wirings_of
 from coopt.columns.islands.sizes import Sites
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.family import Family
+from coopt.network.family import Family, LinkEnds
 from coopt.network.goods import Good, goods_of
 from coopt.network.island_bills import core_optic, core_switch, links_to_core
 from coopt.network.optics import Levels, optic_choices
@@ -224,7 +224,8 @@ class Market:
             outages=outages_of(self.instance, 1),
         )
         wiring = tuple(parts.wirings(network))[islands.turn[row]]
-        return parts.family(network, wiring, self.optics[nic][islands.optics[row]].levels)
+        optics = tuple(LinkEnds(optic, optic) for optic in self.optics[nic][islands.optics[row]].levels)
+        return parts.family(network, wiring, optics)
 
 
 def _choices(levels: Levels) -> Iterator[OpticChoice]:

@@ -152,7 +152,7 @@ def _parts_used(key: str, plan: Plan) -> tuple[str | int, ...]:
         "nic_planes": (fabric.nic.planes,),
         "nics": (fabric.nic.name,),
         "switches": fabric.switch_names,
-        "optics": tuple(tier.optic for tier in fabric.tier),
+        "optics": tuple(dict.fromkeys(name for tier in fabric.tier for name in tier.optics)),
         "hb_domains": (design.hb_domain.name,),
     }
     return used[key]

@@ -16,9 +16,11 @@ import numpy as np
 
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
-from coopt.network.family import Family
+from coopt.network.family import Family, LinkEnds
+from coopt.network.link_ends import OpticValues, values_of
 from coopt.network.optics import ends_of, optic_choices
 from coopt.network.parts import HOURS_PER_YEAR
+from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Floats
 from coopt.plan.explanation import PriceRange
 from coopt.plan.schema import Design
@@ -146,7 +148,10 @@ def with_other_optics(instance: Instance, every: tuple[Family, ...]) -> Iterator
     bills. At any price of one optic the rest are worth having, or not, as they are where it is not listed. A choice
     that no price brings about is no better than those that are there.
     """
-    choices: dict[object, dict[tuple[Optic, ...], None]] = {}
+    if instance.network.link_ends == "own":
+        yield from _with_other_ends(instance, every)
+        return
+    choices: dict[object, dict[tuple[LinkEnds, ...], None]] = {}
     for _, alike in groupby(enumerate(every), key=lambda pair: replace(pair[1], optics=())):
         there = list(alike)
         number, family = there[0]
@@ -161,9 +166,43 @@ def with_other_optics(instance: Instance, every: tuple[Family, ...]) -> Iterator
                 yield number, other
 
 
-def _choices(instance: Instance, nic: Nic, planes: int, switches: tuple[Switch, ...]) -> Iterator[tuple[Optic, ...]]:
-    """The optics of all levels at every price of one optic, and at every price of electricity; those that mate with the
-    switches of each tier, where there are any."""
+def _with_other_ends(instance: Instance, every: tuple[Family, ...]) -> Iterator[tuple[int, Family]]:
+    """The same where each end of links has its own product.
+
+    Whatever the price of one optic, a choice is not worth having where another has as few of it, for no more beside.
+    """
+    numbers = {replace(family, optics=()): number for number, family in enumerate(every)}
+    known = {(replace(family, optics=()), family.optics) for family in every}
+    spaces = [Space(instance=instance, values=_beside(instance, name)) for name in _priced_alone(instance)]
+    if instance.objective.minimize == "tco":
+        spaces.append(Space(instance=instance, measures=("capex", "power")))
+    sites = {(family.gpus, family.hb, family.active): None for family in every}
+    for space, site in product(spaces, sites):
+        for other in space.families(*site, space.gears):
+            bare = replace(other, optics=())
+            if bare in numbers and (bare, other.optics) not in known:
+                known.add((bare, other.optics))
+                yield numbers[bare], other
+
+
+def _priced_alone(instance: Instance) -> Iterator[str]:
+    """The optics whose price a choice of ends may depend on."""
+    if "optics" in instance.objective.include:
+        yield from (optic.name for optic in instance.network.optics)
+
+
+def _beside(instance: Instance, name: str) -> OpticValues:
+    """How many of an optic one module is, then what it adds to each measure where that one costs nothing."""
+    price = "w" if instance.objective.minimize == "power" else "usd"
+    optics = tuple(one.model_copy(update={price: 0.0}) if one.name == name else one for one in instance.network.optics)
+    network = instance.network.model_copy(update={"optics": optics})
+    rest = values_of(instance.model_copy(update={"network": network}))
+    return lambda optic: (float(optic.name == name), *rest(optic))
+
+
+def _choices(instance: Instance, nic: Nic, planes: int, switches: tuple[Switch, ...]) -> Iterator[tuple[LinkEnds, ...]]:
+    """The optics of all levels, each at both ends, at every price of one, and at every price of electricity; those that
+    mate with the switches of each tier, where there are any."""
     reaches_m = instance.network.link_reach_m[: len(optic_choices(instance, nic, None, planes, switches))]
     for optic in instance.network.optics:
         if optic.links_of(nic.gbit_s / planes):
@@ -173,9 +212,13 @@ def _choices(instance: Instance, nic: Nic, planes: int, switches: tuple[Switch, 
                 (optic,) if optic.reach_m >= reach_m and mate(optic, *ends_of(nic, switches, level)) else ()
                 for level, reach_m in enumerate(reaches_m)
             ]
-            yield from product(*((*level, *own) for level, own in zip(levels, fits, strict=True)))
+            yield from map(_at_both_ends, product(*((*level, *own) for level, own in zip(levels, fits, strict=True))))
     if instance.objective.minimize == "tco":
-        yield from product(*optic_choices(instance, nic, ("capex", "power"), planes, switches))
+        yield from map(_at_both_ends, product(*optic_choices(instance, nic, ("capex", "power"), planes, switches)))
+
+
+def _at_both_ends(optics: tuple[Optic, ...]) -> tuple[LinkEnds, ...]:
+    return tuple(LinkEnds(optic, optic) for optic in optics)
 
 
 def _without(instance: Instance, optic: Optic) -> Instance:

@@ -63,7 +63,7 @@ def _seen_from(ours: Design, other: Design | None) -> str:
         return f"{SAME} with another mapping"
     if label(other) != label(ours):
         return label(other)
-    if [tier.optic for tier in other.fabric.tier] != [tier.optic for tier in ours.fabric.tier]:
+    if [tier.ends for tier in other.fabric.tier] != [tier.ends for tier in ours.fabric.tier]:
         return f"{SAME} with other optics"
     if other.fabric.nic != ours.fabric.nic:
         return f"{label(other)}, with {other.fabric.nic.per_gpu} x {other.fabric.nic.name} a GPU"

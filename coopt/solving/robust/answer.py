@@ -7,6 +7,7 @@ from dataclasses import replace
 from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import at_efficiency, at_prices
+from coopt.network.family import LinkEnds
 from coopt.network.parts import cost_of, within_limits
 from coopt.plan.couplings import Couplings, Outlooks, one_network, one_networks_losses
 from coopt.plan.schema import Alternative, Plan
@@ -162,6 +163,6 @@ def _at_list_prices(listed: Instance, found: Candidate) -> float:
         nic=parts["nics"][found.family.nic.name],
         switch=switch,
         upper=tuple(upper),
-        optics=tuple(parts["optics"][optic.name] for optic in found.family.optics),
+        optics=tuple(LinkEnds(*(parts["optics"][one.name] for one in ends)) for ends in found.family.optics),
     )
     return cost_of(listed, family, found.uplinks).of(listed.objective.minimize)

@@ -10,7 +10,7 @@ import numpy as np
 import pyomo.core as pyo
 
 from coopt.instance.schema import Instance
-from coopt.network.family import Family
+from coopt.network.family import Family, LinkEnds
 from coopt.network.parts import Affine, cost_of, price
 from coopt.plan.couplings import Turn
 from coopt.solving.arrays import SharedProblem, assemble, floats, in_units_of
@@ -53,7 +53,7 @@ def repriced(family: Family, factors: dict[str, float]) -> Family:
         nic=times(family.nic, factors["nic"]),
         switch=times(family.switch, factors["switch"]),
         upper=tuple(times(switch, factors["switch"]) for switch in family.upper),
-        optics=tuple(times(optic, factors["optics"]) for optic in family.optics),
+        optics=tuple(LinkEnds(*(times(optic, factors["optics"]) for optic in ends)) for ends in family.optics),
     )
 
 

@@ -45,8 +45,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("routing", "the discipline or factor of routing is that of the instance, and 1 on one tier"),
     (
         "optics",
-        "every level has the cheapest listed optic with the rate and the reach; "
-        "any that fits where optics are a choice or do not count",
+        "the ends of every level fit, meet and reach, and no others that carry as many links are cheaper; "
+        "any that do where optics are a choice or do not count",
     ),
     ("tier-switches", "the switches of each level, counted on the graph"),
     ("tier-ports", "the ports in use of each level, counted on the graph"),

@@ -10,7 +10,7 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 from coopt.instance.availability import Availability
-from coopt.instance.hardware import Nic, Optic
+from coopt.instance.hardware import Nic
 from coopt.instance.robust import Robust
 from coopt.instance.workload import Workload
 from coopt.verifier.couplings.core import core_nics
@@ -19,7 +19,7 @@ from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, last_stages, moves_leaves, standing_by
 from coopt.verifier.parts.bills import optics_choices
 from coopt.verifier.parts.enumeration import Condition, fewest_spares, no_condition
-from coopt.verifier.parts.space import DesignFamily, families_of, gears, links_needed
+from coopt.verifier.parts.space import DesignFamily, OpticPair, families_of, gears, links_needed
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.training.mappings import mapping_sizes
 
@@ -97,7 +97,7 @@ class IslandPaths:
     def __init__(self, fleet: Fleet, robust: Robust | None, short: float, most_stages: float | None = None) -> None:
         self._fleet, self._robust, self._short = fleet, robust, short
         self.gears = list(gears(fleet.question))
-        self._optics: dict[tuple[int, int], list[tuple[Optic, ...]]] = {}
+        self._optics: dict[tuple[int, int], list[tuple[OpticPair, ...]]] = {}
         self._demands = {
             name: {t: self._demand(t, name) for t in fleet.training_phases(name)} for name in fleet.islands
         }
@@ -173,7 +173,7 @@ class IslandPaths:
             stages = {t: list(self._earlier(whole, demands[t])) for t in demands if t != last}
             yield stages | {last: [whole]}
 
-    def optics_of(self, family: DesignFamily, tiers: int) -> list[tuple[Optic, ...]]:
+    def optics_of(self, family: DesignFamily, tiers: int) -> list[tuple[OpticPair, ...]]:
         """The choices of optics of a family with so many tiers, which are the same for all of the same gear."""
         key = id(family.gear), tiers  # `gears` keeps every gear, so that no other one has its number
         if key not in self._optics:

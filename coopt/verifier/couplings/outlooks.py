@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from coopt.instance.hardware import Optic
 from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_efficiency, at_prices
@@ -18,16 +17,16 @@ from coopt.verifier.parts.bills import bill, bill_total
 from coopt.verifier.parts.enumeration import designs_below
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.part_checks import CountedPart
-from coopt.verifier.parts.space import DesignFamily, run_for
+from coopt.verifier.parts.space import DesignFamily, OpticPair, run_for
 from coopt.verifier.parts.switch_levels import levels
 
 
 class EquippedDesign(NamedTuple):
-    """A design with the optic of each level."""
+    """A design with the optics of each level."""
 
     family: DesignFamily
     ports: Ports
-    optics: tuple[Optic, ...]
+    optics: tuple[OpticPair, ...]
 
 
 def certain_question(instance: Instance, robust: Robust) -> Instance:
@@ -72,7 +71,8 @@ def design_value(instance: Instance, kind: ObjectiveKind, built: EquippedDesign)
         boxes = {one.name: run_for(one, nic, gear.nic_planes) or one for one in network.switches}
         above = tuple(boxes[one.name] for one in gear.above)
         gear = gear._replace(nic=nic, switch=boxes[gear.switch.name], above=above)
-    optics = [next(one for one in network.optics if one.name == optic.name) for optic in optics_of_plan]
+    listed = {optic.name: optic for optic in network.optics}
+    optics = [OpticPair(listed[ends.below.name], listed[ends.above.name]) for ends in optics_of_plan]
     lines = bill(instance, family._replace(hb=hb, gear=gear), levels(family, ports), optics)
     return bill_total(lines, instance.objective).of(kind)
 

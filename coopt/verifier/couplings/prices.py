@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from coopt.instance.hardware import Optic
 from coopt.instance.schema import CostKind, Instance
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost
@@ -16,7 +15,7 @@ from coopt.verifier.couplings.core import Joint
 from coopt.verifier.parts.bill_checks import check_products, check_sums
 from coopt.verifier.parts.bills import BillTotal, UnitPrice, priced_total
 from coopt.verifier.parts.layouts import ceil_ratio
-from coopt.verifier.parts.space import DesignFamily, core_switch
+from coopt.verifier.parts.space import DesignFamily, OpticPair, core_switch
 from coopt.verifier.parts.switch_levels import SwitchLevel
 
 ProductKey = tuple[CostKind, str]
@@ -32,16 +31,17 @@ class UnitCounts(NamedTuple):
 
 
 def counts_of_island(
-    family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[Optic], joint: Joint | None
+    family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[OpticPair], joint: Joint | None
 ) -> UnitCounts:
     """Count the products of an island, whether they have a price or not."""
     installed = family.bought * family.hb.size
     products: Counter[ProductKey] = Counter({("hb", family.hb.name): installed})
     if family.gear is not None:
         products["nic", family.gear.nic.name] = family.bought * family.rails
-        for tier, (level, optic) in enumerate(zip(levels, optics, strict=True), start=1):
+        for tier, (level, ends) in enumerate(zip(levels, optics, strict=True), start=1):
             products["switch", family.gear.at(tier).name] += level.switches
-            products["optics", optic.name] += level.modules(family.gear.links_of(optic))
+            for optic, count in zip(ends, level.modules(family.gear.carried(ends)), strict=True):
+                products["optics", optic.name] += count
     if joint is None:
         return UnitCounts(products, family.gpus, installed - family.gpus)
     if joint.nic is not None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.schema import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
 from coopt.verifier.checks.verdict import agree
@@ -29,7 +28,7 @@ from coopt.verifier.parts.layouts import (
     spine_count,
     switches_above,
 )
-from coopt.verifier.parts.space import DesignFamily, families
+from coopt.verifier.parts.space import DesignFamily, OpticPair, families
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.switch_levels import SwitchLevel, levels, levels_of_pod, levels_of_switch
 from coopt.verifier.parts.wiring import WiredGraph, wire
@@ -45,7 +44,7 @@ class GrowthStage(NamedTuple):
     family: DesignFamily
     ports: Ports
     uplinks: Sequence[int]
-    optics: tuple[Optic, ...]
+    optics: tuple[OpticPair, ...]
     chassis: int = 0
     to_core: int = 0
 
@@ -71,10 +70,10 @@ class GrowthStage(NamedTuple):
         return self.to_core * (self.chassis if self.ports.tiers == 1 else self.leaves * self.family.planes)
 
     @property
-    def per_module(self) -> tuple[int, ...]:
-        """Links that a module of each level carries."""
+    def per_module(self) -> tuple[tuple[int, int], ...]:
+        """Links that a module carries at the ends of each level."""
         gear = self.family.gear
-        return tuple(gear.links_of(optic) for optic in self.optics) if gear else ()
+        return tuple(map(gear.carried, self.optics)) if gear else ()
 
     def levels(self, uplinks: int) -> tuple[SwitchLevel, ...]:
         """Switches and links that stand, level by level."""
@@ -103,24 +102,25 @@ def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath
 
 
 def last_stages(
-    network: Network, family: DesignFamily, optics_of: Callable[[int], Iterable[tuple[Optic, ...]]]
+    network: Network, family: DesignFamily, optics_of: Callable[[int], Iterable[tuple[OpticPair, ...]]]
 ) -> Iterator[GrowthStage]:
     """Every whole network of a family, with every choice of optics for so many tiers, as the end of its growth."""
-    known: dict[tuple[int, ...], list[Chain]] = {}
+    known: dict[tuple[tuple[int, int], bool], list[Chain]] = {}
     for tiers in range(network.max_tiers + 1):
         for optics in optics_of(tiers):
-            carried = tuple(family.gear.links_of(optic) for optic in optics) if family.gear else ()
-            if max(carried, default=1) == 1:
-                carried = ()
-            if carried not in known:
-                known[carried] = list(chains(family, network, carried))
-            for chain in known[carried]:
+            carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
+            key = cages(carried), any(max(each) > 1 for each in carried[1:])
+            if key not in known:
+                known[key] = list(chains(family, network, key[0], apart=key[1]))
+            for chain in known[key]:
                 if chain.ports.tiers == tiers:
                     runs = [chain.uplinks] if chain.ports.pod_each == 1 else [(up,) for up in chain.uplinks]
                     yield from (last_stage(family, chain.ports, run, optics) for run in runs)
 
 
-def last_stage(family: DesignFamily, ports: Ports, uplinks: Sequence[int], optics: tuple[Optic, ...]) -> GrowthStage:
+def last_stage(
+    family: DesignFamily, ports: Ports, uplinks: Sequence[int], optics: tuple[OpticPair, ...]
+) -> GrowthStage:
     """A whole network as the end of its growth."""
     chassis = levels(family, ports)[0].switches if ports.tiers == 1 else 0
     return GrowthStage(family, ports, uplinks, optics, chassis, core_ports(family, ports))
@@ -175,7 +175,7 @@ def _earlier_uplinks(whole: GrowthStage, down: int, ratio: float) -> list[int]:
     cage, _ = cages(whole.per_module)
     fewest, most = math.ceil(down / ratio), min(cage * ceil_ratio(down, cage), whole.uplinks[-1])
     found = [up for up in range(fewest, most + 1) if up % cage == 0]
-    if whole.ports.pod_each == 1 and max(whole.per_module[1:], default=1) == 1:
+    if whole.ports.pod_each == 1 and all(max(each) == 1 for each in whole.per_module[1:]):
         return found
     return [up for up in found if up in whole.uplinks]
 
@@ -229,7 +229,7 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
         nic=NicChoice(name=gear.nic.name, per_gpu=gear.per_gpu, planes=gear.nic_planes, shared_by=gear.gpus_per_nic),
         switch=SwitchChoice(name=gear.switch.name),
         switch_count=sum(level.switches for level in levels),
-        transceiver_count=sum(level.modules(each) for level, each in zip(levels, stage.per_module, strict=True)),
+        transceiver_count=sum(sum(level.modules(each)) for level, each in zip(levels, stage.per_module, strict=True)),
         pod_bundle=stage.ports.pod_each if stage.ports.tiers == 3 else 1,
         tier=tuple(
             Tier(
@@ -238,10 +238,11 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
                 down_ports=ports[0],
                 uplinks_per_switch=ports[1],
                 links=level.links,
-                optic=optic.name,
+                optic=ends.above.name,
+                optic_below=None if ends.below.name == ends.above.name else ends.below.name,
                 switch=gear.at(number).name if mixed else None,
             )
-            for number, (level, ports, optic) in enumerate(
+            for number, (level, ports, ends) in enumerate(
                 zip(levels, _ports_in_use(stage, uplinks), stage.optics, strict=True), start=1
             )
         ),

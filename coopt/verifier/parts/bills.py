@@ -16,11 +16,11 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal, NamedTuple
 
-from coopt.instance.hardware import Nic, Optic, Panel
+from coopt.instance.hardware import Nic, Optic, Panel, Switch
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
 from coopt.plan.schema import Fabric
 from coopt.verifier.checks.verdict import ROUNDING
-from coopt.verifier.parts.space import DesignFamily, NetworkGear, linkable
+from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair, linkable
 from coopt.verifier.parts.switch_levels import SwitchLevel
 
 
@@ -131,29 +131,142 @@ def _usd_of_units(instance: Instance, optic: Optic) -> _UnitPrices:
     return _UnitPrices(least, optic.usd)
 
 
+def fitting_ends(instance: Instance, gear: NetworkGear, level: int) -> list[OpticPair]:
+    """Every two listed products that may be the ends of the links of a level (from 1).
+
+    Where each end has its own, a module fits where its links are as many as a cage of a NIC has ports, or a share of
+    the ports of a switch whose cages are fast enough; two different ones meet where their fibres carry the same.
+    """
+    network = instance.network
+    if network.link_ends == "same":
+        return [OpticPair(optic, optic) for optic in fitting_optics(instance, gear, level)]
+    box_below, box_above = (gear.at(level - 1) if level > 1 else None), gear.at(level)
+    reaching = [optic for optic in network.optics if optic.reach_m >= network.link_reach_m[level - 1]]
+    lower = [optic for optic in reaching if _goes_into(gear, optic, box_below)]
+    upper = [optic for optic in reaching if _goes_into(gear, optic, box_above)]
+    found = [OpticPair(one, other) for one in lower for other in upper if _interface(one) == _interface(other)]
+    if network.tier_switches == "same":
+        return found
+    device = box_below or gear.nic
+    return [ends for ends in found if _speaks(ends, device, box_above)]
+
+
+def _interface(optic: Optic) -> tuple[str, str]:
+    """What a module has to find at the other end: fibres that carry the same, or its own product."""
+    return ("fibre", optic.fibre) if optic.fibre is not None else ("product", optic.name)
+
+
+def _speaks(ends: OpticPair, below: Nic | Switch, above: Switch) -> bool:
+    """Whether ends mate with what they are in; where they are one product, all three with each other."""
+    if ends.below.name == ends.above.name:
+        return linkable(ends.below, below, above)
+    return linkable(ends.below, below) and linkable(ends.above, above)
+
+
+def _goes_into(gear: NetworkGear, optic: Optic, box: Switch | None) -> bool:
+    """Whether a module fits a cage of a switch, or of the NIC where there is none."""
+    links = gear.links_of(optic)
+    if box is None:
+        return links * gear.nic.cages == gear.nic_planes
+    return links == 1 or (links > 1 and box.radix % links == 0 and optic.gbit_s <= box.cage_gbit_s)
+
+
+def _cheapest_of_ends(
+    instance: Instance, kind: ObjectiveKind, gear: NetworkGear, fitting: Sequence[OpticPair]
+) -> list[OpticPair]:
+    """The ends than which no others that carry as many links are cheaper at one end, and no dearer at the other."""
+
+    def adds(optic: Optic) -> tuple[float, float, float]:
+        return priced_total(optic.usd, optic.w, instance.objective).of(kind), optic.usd, optic.w
+
+    alike: dict[tuple[int, int], list[tuple[tuple[float, ...], tuple[float, ...], OpticPair]]] = {}
+    for ends in fitting:
+        alike.setdefault(gear.carried(ends), []).append((adds(ends.below), adds(ends.above), ends))
+    return [
+        ends
+        for rivals in alike.values()
+        for below, above, ends in rivals
+        if not any(a <= below and b <= above and (a, b) != (below, above) for a, b, _ in rivals)
+    ]
+
+
+def allowed_ends(instance: Instance, kind: ObjectiveKind, gear: NetworkGear, level: int) -> list[OpticPair]:
+    """The ends a plan may have at a level: all that fit where the choice is open, or where optics do not count."""
+    if instance.network.link_ends == "same":
+        return [OpticPair(optic, optic) for optic in allowed_optics(instance, kind, gear, level)]
+    fitting = fitting_ends(instance, gear, level)
+    if optics_open(instance, kind) or "optics" not in instance.objective.include:
+        return fitting
+    return _cheapest_of_ends(instance, kind, gear, fitting)
+
+
+def candidate_ends(instance: Instance, kind: ObjectiveKind, gear: NetworkGear, level: int) -> list[OpticPair]:
+    """The ends of a level to go through.
+
+    Where the choice is open, two are left out only if two others that carry as many links cost and draw no more at
+    either end.
+    """
+    if instance.network.link_ends == "same":
+        return [OpticPair(optic, optic) for optic in candidate_optics(instance, kind, gear, level)]
+    fitting, front = fitting_ends(instance, gear, level), list[OpticPair]()
+    if not optics_open(instance, kind):
+        fitting = _cheapest_of_ends(instance, kind, gear, fitting)
+    for ends in sorted(fitting, key=lambda ends: (ends.below.usd, ends.below.w, ends.above.usd, ends.above.w)):
+        alike = (rival for rival in front if gear.carried(rival) == gear.carried(ends))
+        if not any(all(a.usd <= b.usd and a.w <= b.w for a, b in zip(rival, ends, strict=True)) for rival in alike):
+            front.append(ends)
+    return front
+
+
 def optics_choices(
     instance: Instance, kind: ObjectiveKind, family: DesignFamily, tiers: int
-) -> Iterable[tuple[Optic, ...]]:
-    """Every choice of optics of all levels to go through; none where some level has no optic."""
+) -> Iterable[tuple[OpticPair, ...]]:
+    """Every choice of ends of all levels to go through; none where some level has none."""
     if family.gear is None:
         return [()]
-    return product(*(candidate_optics(instance, kind, family.gear, level) for level in range(1, tiers + 1)))
+    return product(*(candidate_ends(instance, kind, family.gear, level) for level in range(1, tiers + 1)))
 
 
-def optic_names(fabric: Fabric) -> tuple[str, ...]:
-    """The optics that a plan names, level by level."""
-    return tuple(tier.optic for tier in fabric.tier)
+def least_choices(
+    instance: Instance,
+    kind: ObjectiveKind,
+    gear: NetworkGear,
+    choices: Sequence[tuple[OpticPair, ...]],
+    networks: Sequence[Sequence[SwitchLevel]],
+) -> list[tuple[OpticPair, ...]]:
+    """Of choices of ends those to go through for some networks: with another one no network costs more, or draws more
+    where that counts as well."""
+    counted = "optics" in instance.objective.include
+    opened, front = optics_open(instance, kind), list[tuple[tuple[float, ...], tuple[OpticPair, ...]]]()
+    for choice in choices:
+        sums: list[float] = []
+        for levels in networks if counted else ():
+            pairs = list(zip(levels, choice, strict=True))
+            counts = [(level.modules(gear.carried(ends)), ends) for level, ends in pairs]
+            usd = math.fsum(n * end.usd for numbers, ends in counts for n, end in zip(numbers, ends, strict=True))
+            w = math.fsum(n * end.w for numbers, ends in counts for n, end in zip(numbers, ends, strict=True))
+            sums += [usd, w] if opened else [priced_total(usd, w, instance.objective).of(kind)]
+        own = tuple(sums)
+        if not any(all(a <= b for a, b in zip(rival, own, strict=True)) for rival, _ in front):
+            front = [(rival, some) for rival, some in front if any(a < b for a, b in zip(rival, own, strict=True))]
+            front.append((own, choice))
+    return [choice for _, choice in front]
+
+
+def optic_names(fabric: Fabric) -> tuple[tuple[str, str], ...]:
+    """The products that a plan names at the lower and the upper ends of links, level by level."""
+    return tuple((tier.optic_below or tier.optic, tier.optic) for tier in fabric.tier)
 
 
 def optics_named(
-    instance: Instance, kind: ObjectiveKind, family: DesignFamily, names: Sequence[str]
-) -> tuple[Optic, ...] | None:
+    instance: Instance, kind: ObjectiveKind, family: DesignFamily, names: Sequence[tuple[str, str]]
+) -> tuple[OpticPair, ...] | None:
     """The optics of a plan by their names, level by level; None where it may not have them."""
     if family.gear is None:
         return ()
-    levels = [allowed_optics(instance, kind, family.gear, level) for level in range(1, len(names) + 1)]
+    levels = [allowed_ends(instance, kind, family.gear, level) for level in range(1, len(names) + 1)]
     pairs = zip(names, levels, strict=True)
-    optics = tuple(optic for name, allowed in pairs for optic in allowed if optic.name == name)
+    optics = tuple(ends for told, allowed in pairs for ends in allowed if (ends.below.name, ends.above.name) == told)
     return optics if len(optics) == len(names) else None
 
 
@@ -220,7 +333,7 @@ def cheapest_panel(instance: Instance, kind: ObjectiveKind) -> Panel | None:
 
 
 def bill(
-    instance: Instance, family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[Optic]
+    instance: Instance, family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[OpticPair]
 ) -> list[CountedItem]:
     """All lines of a design that `include` lets count and that are not empty."""
     domains, gear, lines = family.bought, family.gear, domain_lines(instance, family)
@@ -229,9 +342,9 @@ def bill(
         for tier, level in enumerate(levels, start=1):
             box = gear.at(tier)
             lines.append(CountedItem("switch", box.name, level.switches, box.usd, box.w))
-        for level, optic in zip(levels, optics, strict=True):
-            count = level.modules(gear.links_of(optic))
-            lines.append(CountedItem("optics", optic.name, count, optic.usd, optic.w))
+        for level, ends in zip(levels, optics, strict=True):
+            for optic, count in zip(ends, level.modules(gear.carried(ends)), strict=True):
+                lines.append(CountedItem("optics", optic.name, count, optic.usd, optic.w))
     return [line for line in lines if line.kind in instance.objective.include and line.amount]
 
 

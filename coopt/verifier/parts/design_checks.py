@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, Fabric, Tier
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.parts.bills import allowed_optics, least_racks, optic_names, optics_named
+from coopt.verifier.parts.bills import allowed_ends, least_racks, optic_names, optics_named
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
     Ports,
@@ -211,14 +211,24 @@ def check_ports(
     return ports
 
 
-def _carried(network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> tuple[int, ...]:
-    """Links that a module of each level carries, by the optics that the plan names; 1 where these do not fit."""
-    named = [_pick(network.optics, tier.optic) for tier in tiers]
-    return tuple((family.gear.links_of(optic) or 1) if family.gear and optic else 1 for optic in named)
+def _carried(network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> tuple[tuple[int, int], ...]:
+    """Links that a module carries at the ends of each level, by the optics that the plan names; 1 where these do not
+    fit."""
+
+    def links(name: str) -> int:
+        optic = _pick(network.optics, name)
+        return (family.gear.links_of(optic) or 1) if family.gear and optic else 1
+
+    return tuple((links(tier.optic_below or tier.optic), links(tier.optic)) for tier in tiers)
 
 
 def _ports(
-    ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], carried: tuple[int, ...], each: int
+    ledger: Ledger,
+    network: Network,
+    family: DesignFamily,
+    tiers: tuple[Tier, ...],
+    carried: tuple[tuple[int, int], ...],
+    each: int,
 ) -> Ports | None:
     """The ports the plan claims, where they are allowed; `each` are the links of a leaf to a switch of its pod."""
     cage = cages(carried)[0]
@@ -275,7 +285,7 @@ def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[
     if family.gear is not None:
         fillings = leaf_fillings(family, network, cage)
         down = tiers[0].down_ports if tiers else 0
-        tiers_needed = fewest_tiers(family, down if down in fillings else fillings[0])
+        tiers_needed = fewest_tiers(family, down if down in fillings else fillings[0]) if fillings else 1
     holds = len(tiers) == tiers_needed and tiers_needed <= network.max_tiers
     limit_text = f" of {network.max_tiers} allowed"
     why = f"{family.domains} HB domains need {tiers_needed} tiers{limit_text}, the plan builds {len(tiers)}."
@@ -283,13 +293,21 @@ def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[
 
 
 def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind) -> None:
-    """Check that each level has the cheapest optic, or any that reaches where optics are a choice or free."""
+    """Check that the ends of each level fit, meet and are the cheapest, or are any that do where optics are a choice or
+    free."""
     names, gear = optic_names(fabric), family.gear
-    levels = [] if gear is None else [allowed_optics(instance, kind, gear, level) for level in range(1, len(names) + 1)]
-    expected = tuple(alternatives(optic.name for optic in optics) or "none" for optics in levels)
-    holds = optics_named(instance, kind, family, names) is not None
-    why = f"The levels may have the optics {', '.join(expected)}, the plan takes {', '.join(names)}."
-    ledger.holds("optics", holds, names, expected, why)
+    levels = [] if gear is None else [allowed_ends(instance, kind, gear, level) for level in range(1, len(names) + 1)]
+    expected = tuple(
+        alternatives(_told(ends.below.name, ends.above.name) for ends in some) or "none" for some in levels
+    )
+    holds, taken = optics_named(instance, kind, family, names) is not None, tuple(_told(*told) for told in names)
+    why = f"The levels may have the optics {', '.join(expected)}, the plan takes {', '.join(taken)}."
+    ledger.holds("optics", holds, taken, expected, why)
+
+
+def _told(below: str, above: str) -> str:
+    """The products at the ends of a level, as a complaint has them."""
+    return above if below == above else f"{below} below {above}"
 
 
 def _texts(numbers: list[int]) -> tuple[str, ...]:

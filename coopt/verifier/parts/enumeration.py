@@ -13,13 +13,12 @@ from functools import partial
 from typing import NamedTuple
 
 from coopt.instance.availability import Availability
-from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.checks.verdict import STRICT, below
-from coopt.verifier.parts.bills import bill, bill_total, optics_choices, within_limits
-from coopt.verifier.parts.layouts import Chain, Ports, chains
+from coopt.verifier.parts.bills import bill, bill_total, least_choices, optics_choices, within_limits
+from coopt.verifier.parts.layouts import Chain, Ports, cages, chains
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
-from coopt.verifier.parts.space import DesignFamily, families
+from coopt.verifier.parts.space import DesignFamily, OpticPair, families
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.switch_levels import SwitchLevel, levels
 from coopt.verifier.parts.timings import Trainer
@@ -65,7 +64,7 @@ class FoundDesign(NamedTuple):
     value: float
     family: DesignFamily
     ports: Ports
-    optics: tuple[Optic, ...]
+    optics: tuple[OpticPair, ...]
 
 
 class DesignChain(NamedTuple):
@@ -73,7 +72,7 @@ class DesignChain(NamedTuple):
 
     family: DesignFamily
     chain: Chain
-    optics: tuple[Optic, ...]
+    optics: tuple[OpticPair, ...]
 
 
 Condition = Callable[[DesignFamily, Ports], bool]
@@ -129,7 +128,7 @@ def designs_below(
 
 def least_designs(
     instance: Instance, kind: ObjectiveKind, short: float = STRICT
-) -> Iterator[tuple[DesignFamily, Ports, tuple[Optic, ...]]]:
+) -> Iterator[tuple[DesignFamily, Ports, tuple[OpticPair, ...]]]:
     """The feasible design of fewest uplinks of every chain with every choice of optics, whatever it costs."""
     trainer = Trainer(instance, short)
     for row in design_chains(instance, kind):
@@ -143,14 +142,40 @@ def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[DesignCha
     """Every chain of designs that an instance considers, with every choice of optics to go through."""
     for family in families(instance):
         for tiers in range(instance.network.max_tiers + 1):
-            by_modules: dict[tuple[int, ...], list[tuple[Optic, ...]]] = {}
+            if family.gear is not None and not family.gear.is_named_once(tiers):
+                continue
+            by_cages: dict[tuple[int, int], list[tuple[OpticPair, ...]]] = {}
             for optics in optics_choices(instance, kind, family, tiers):
-                carried = tuple(family.gear.links_of(optic) for optic in optics) if family.gear else ()
-                by_modules.setdefault(carried, []).append(optics)
-            for carried, alike in by_modules.items():
-                for chain in chains(family, instance.network, carried):
-                    if chain.ports.tiers == tiers and (family.gear is None or family.gear.is_named_once(tiers)):
-                        yield from (DesignChain(family, chain, optics) for optics in alike)
+                carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
+                by_cages.setdefault(cages(carried), []).append(optics)
+            for ports_together, alike in by_cages.items():
+                yield from _chains_with(instance, kind, family, tiers, ports_together, alike)
+
+
+def _chains_with(
+    instance: Instance,
+    kind: ObjectiveKind,
+    family: DesignFamily,
+    tiers: int,
+    ports_together: tuple[int, int],
+    alike: Sequence[tuple[OpticPair, ...]],
+) -> Iterator[DesignChain]:
+    """The chains of so many tiers whose ports come in such cages, each with the choices of ends to go through for it.
+
+    On three tiers all modules above leaves are there as often as a leaf has uplinks, so that of two choices one is no
+    dearer at every number of uplinks where it is at the fewest and at the most. On two, spines buy whole modules.
+    """
+    gear = family.gear
+    broken_out = gear is not None and any(max(gear.carried(ends)) > 1 for optics in alike for ends in optics[1:])
+    own = instance.network.link_ends == "own" and len(alike) > 1
+    for chain in chains(family, instance.network, ports_together, apart=broken_out and (tiers == 2 or not own)):
+        if chain.ports.tiers != tiers:
+            continue
+        some = alike
+        if own and gear is not None:
+            ends = dict.fromkeys((chain.uplinks[0], chain.uplinks[-1]))
+            some = least_choices(instance, kind, gear, alike, [levels(family, chain.with_up(up)) for up in ends])
+        yield from (DesignChain(family, chain, optics) for optics in some)
 
 
 def _admitted(instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int, ceiling: float, short: float) -> bool:

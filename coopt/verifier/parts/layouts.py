@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from coopt.instance.schema import Network
@@ -80,6 +80,8 @@ def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list
     """
     assert family.gear is not None
     radix, fillings = family.gear.switch.radix, set()
+    if radix // cage < 2:
+        return []  # all ports would face one way
     for over in whole_ratios(radix, network):
         fillings.add(_whole_blocks(family, split_ports(radix, over, cage)))
         for aside in range(radix - 1):
@@ -217,7 +219,7 @@ def pod_splits(radix: int, network: Network, cage: int = 1) -> list[tuple[int, i
     found: set[tuple[int, int]] = set()
     for over in ratios:
         down, allowed = split_ports(radix, over, cage), network.largest_ratio if network.pod_uplinks == "any" else over
-        ups = range(cage, min(down, radix - down) + 1, cage)
+        ups = range(cage, min(down, radix - down) + 1, cage) if down else ()
         found |= {(down, up) for up in ups if up >= math.ceil(down / allowed)}
     return sorted(found, reverse=True)
 
@@ -257,19 +259,26 @@ def fewest_tiers(family: DesignFamily, down: int) -> int:
     return 2 if leaf_count(family, down) <= family.gear.at(2).radix else 3
 
 
-def cages(per_module: Sequence[int]) -> tuple[int, int]:
-    """Ports of a leaf and of an aggregation switch that face one way together, where modules carry so many links."""
-    return math.lcm(*per_module[:2]), math.lcm(*per_module[1:3])
+def cages(per_module: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Ports of a leaf and of an aggregation switch that face one way together, where modules at the lower and at the
+    upper ends of each level carry so many links: a leaf has upper ends of the first level and lower ones of the second.
+    """
+    of_switch = [math.lcm(down[1], up[0]) for down, up in pairwise(per_module)]
+    return (*of_switch, 1, 1)[0], (*of_switch, 1, 1)[1]
 
 
-def chains(family: DesignFamily, network: Network, per_module: Sequence[int] = ()) -> Iterator[Chain]:
+def chains(
+    family: DesignFamily, network: Network, ports_together: tuple[int, int] = (1, 1), *, apart: bool = False
+) -> Iterator[Chain]:
     """All designs of a family.
 
     Parameters
     ----------
-    per_module
-        Links that a module carries on each level, 1 where left out. Where they are more above the leaves, whole modules
-        are bought, so that the price need not rise with every uplink: each number of them is a chain of its own.
+    ports_together
+        Ports of a leaf, and of an aggregation switch, that face one way together.
+    apart
+        Whether each number of uplinks is a chain of its own, as where whole modules are bought above the leaves, so
+        that the price need not rise with every uplink.
     """
     if family.gear is None:
         yield Chain(NO_NETWORK, (0,))
@@ -277,14 +286,13 @@ def chains(family: DesignFamily, network: Network, per_module: Sequence[int] = (
     if planes_on_switch(family):
         yield Chain(Ports(1, family.ends), (0,))
         return
-    leaf_cage, pod_cage = cages(per_module)
+    leaf_cage, pod_cage = ports_together
     for down in leaf_fillings(family, network, leaf_cage):
         tiers = fewest_tiers(family, down)
-        whole = max(per_module[1:tiers], default=1) == 1
         for bundle, menu in uplink_menus(family, down, network, leaf_cage):
             if tiers > network.max_tiers or not menu:
                 continue
-            for uplinks in [menu] if whole else [(up,) for up in menu]:
+            for uplinks in [(up,) for up in menu] if apart else [menu]:
                 for ports in _above_leaves(family, down, tiers, bundle, network, pod_cage):
                     if some := tuple(up for up in uplinks if up % ports.pod_each == 0):
                         yield Chain(ports, some)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from coopt.instance.hardware import Optic
 from coopt.plan.schema import Fabric
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.link_loads import busiest_links, is_even
-from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.space import DesignFamily, OpticPair
 from coopt.verifier.parts.spans import Reach, kept_inside, mean_loads, reach_of
 from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.parts.wiring import (
@@ -139,7 +138,7 @@ def check_network(
     fabric: Fabric,
     runs: Sequence[ClaimedRun],
     wiring: WiredGraph | None = None,
-    optics: Sequence[Optic] | None = None,
+    optics: Sequence[OpticPair] | None = None,
 ) -> tuple[SwitchLevel, ...]:
     """Check counts, ports and connections on the graph; what was counted, level by level.
 
@@ -158,8 +157,8 @@ def check_network(
     wiring = wiring or wire(family, ports)
     counts = count_levels(wiring, family, ports)
     _levels(ledger, fabric, counts)
-    switch_levels = tuple(SwitchLevel(count.switches, count.links, count.ends) for count in counts)
-    carried = [family.gear.links_of(optic) for optic in optics] if optics else [1] * len(counts)
+    switch_levels = tuple(SwitchLevel(count.switches, count.links, count.below, count.above) for count in counts)
+    carried = [family.gear.carried(ends) for ends in optics] if optics else [(1, 1)] * len(counts)
     _totals(ledger, fabric, switch_levels, carried)
     _ports(ledger, family, wiring)
     if ports.bundle:
@@ -183,9 +182,9 @@ def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> N
         ledger.same("tier-links", tier.links, count.links, why)
 
 
-def _totals(ledger: Ledger, fabric: Fabric, counts: Sequence[SwitchLevel], carried: Sequence[int]) -> None:
+def _totals(ledger: Ledger, fabric: Fabric, counts: Sequence[SwitchLevel], carried: Sequence[tuple[int, int]]) -> None:
     switches = sum(count.switches for count in counts)
-    ends = sum(count.modules(links) for count, links in zip(counts, carried, strict=True))
+    ends = sum(sum(count.modules(links)) for count, links in zip(counts, carried, strict=True))
     why = f"The wiring has {switches} switches, the plan says {fabric.switch_count}."
     ledger.same("switch-count", fabric.switch_count, switches, why)
     why = f"The wiring has {ends} transceivers at the ends of its links, the plan says {fabric.transceiver_count}."

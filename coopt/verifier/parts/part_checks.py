@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from coopt.instance.availability import Availability
-from coopt.instance.hardware import Gpu, Optic
+from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Cost, Design, WorkloadPlan
@@ -17,7 +17,7 @@ from coopt.verifier.parts.design_checks import check_ports
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.outages import outages_of, pace_of
-from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.space import DesignFamily, OpticPair
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.parts.uptime import check_uptime, uptime_of
@@ -30,7 +30,7 @@ class CountedPart(NamedTuple):
     family: DesignFamily
     ports: Ports
     levels: tuple[SwitchLevel, ...]
-    optics: tuple[Optic, ...] | None
+    optics: tuple[OpticPair, ...] | None
     runs: list[ClaimedRun]
 
 

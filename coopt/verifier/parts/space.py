@@ -36,6 +36,13 @@ NO_CHARGE = Discipline("ratio", 1.0, 1.0)
 """Where nothing is slowed, however traffic is charged."""
 
 
+class OpticPair(NamedTuple):
+    """What stands at the lower and at the upper ends of the links of a level."""
+
+    below: Optic
+    above: Optic
+
+
 class NetworkGear(NamedTuple):
     """The products that a network is made of, and its fabric."""
 
@@ -64,6 +71,10 @@ class NetworkGear(NamedTuple):
     def links_of(self, optic: Optic) -> int:
         """Links that one end with this optic carries; 0 where none has its rate."""
         return _links_carried(optic.gbit_s, optic.breakout, self.nic.gbit_s, self.nic_planes)
+
+    def carried(self, ends: OpticPair) -> tuple[int, int]:
+        """Links that one module carries at the lower and at the upper end of a level."""
+        return self.links_of(ends.below), self.links_of(ends.above)
 
 
 @cache

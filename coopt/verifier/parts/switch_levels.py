@@ -19,19 +19,22 @@ from coopt.verifier.parts.space import DesignFamily
 class SwitchLevel(NamedTuple):
     """Switches of one level and links to the level below, over all planes.
 
-    `ends` counts what stands at either end of the links by how many of them it has: pairs of devices and links of each.
-    It is empty where modules carry one link each.
+    `below` and `above` count what stands at the lower and at the upper ends of the links by how many of them it has:
+    pairs of devices and links of each.
     """
 
     switches: int
     links: int
-    ends: tuple[tuple[int, int], ...] = ()
+    below: tuple[tuple[int, int], ...] = ()
+    above: tuple[tuple[int, int], ...] = ()
 
-    def modules(self, each: int) -> int:
-        """Modules at both ends, of which each carries so many links of one device."""
-        if each == 1:
-            return 2 * self.links
-        return sum(devices * ceil_ratio(links, each) for devices, links in self.ends)
+    def modules(self, each: tuple[int, int]) -> tuple[int, int]:
+        """Modules at the lower and at the upper ends, of which each carries so many links of one device."""
+        lower, upper = (
+            self.links if count == 1 else sum(devices * ceil_ratio(links, count) for devices, links in devices_of_end)
+            for count, devices_of_end in zip(each, (self.below, self.above), strict=True)
+        )
+        return lower, upper
 
 
 def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
@@ -45,45 +48,43 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     leaf_level, cables = _leaf_level(family, ports), leaves * ports.up * planes
     if ports.tiers == 2:
         spines = spine_count(leaves, ports, family.gear.at(2).radix)
-        ends = _ends(family, planes, [(leaves, ports.up), *_in_turn(leaves * ports.up, spines)])
-        return leaf_level, SwitchLevel(spines * planes, cables, ends)
+        ends = _ends(planes, [(leaves, ports.up)]), _ends(planes, _in_turn(leaves * ports.up, spines))
+        return leaf_level, SwitchLevel(spines * planes, cables, *ends)
     pods, slices = ceil_ratio(leaves, ports.pod_leaves), ports.slices * planes
     cores, trunks = core_count(leaves, ports, family.gear.at(3).radix), pods * ports.pod_up
     whole, rest = divmod(leaves, ports.pod_leaves)
     below = [(whole, ports.pod_down), (1, rest * ports.pod_each)]
-    middle = (*_ends(family, planes, [(leaves, ports.up)]), *_ends(family, slices, below))
-    top = _ends(family, slices, [(pods, ports.pod_up), *_in_turn(trunks, cores)])
-    return leaf_level, SwitchLevel(slices * pods, cables, middle), SwitchLevel(slices * cores, slices * trunks, top)
+    middle = _ends(planes, [(leaves, ports.up)]), _ends(slices, below)
+    top = _ends(slices, [(pods, ports.pod_up)]), _ends(slices, _in_turn(trunks, cores))
+    return leaf_level, SwitchLevel(slices * pods, cables, *middle), SwitchLevel(slices * cores, slices * trunks, *top)
 
 
 def levels_of_switch(family: DesignFamily, chassis: int, together: int) -> tuple[SwitchLevel, ...]:
     """The one level of so many switches, each with so many planes together."""
     links = family.domains * family.rails * family.copies
-    return (SwitchLevel(chassis, links, _nic_ends(family, _chassis_ends(family, together))),)
+    return (SwitchLevel(chassis, links, *_nic_ends(family, _chassis_ends(family, together))),)
 
 
 def levels_of_pod(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     """Leaves and aggregation switches of a single pod, above which nothing stands yet."""
     leaves, planes = leaf_count(family, ports.down), family.planes * family.copies
-    ends = _ends(family, planes, [(leaves, ports.up), (ports.slices, leaves * ports.pod_each)])
-    return _leaf_level(family, ports), SwitchLevel(ports.slices * planes, leaves * ports.up * planes, ends)
+    ends = _ends(planes, [(leaves, ports.up)]), _ends(planes, [(ports.slices, leaves * ports.pod_each)])
+    return _leaf_level(family, ports), SwitchLevel(ports.slices * planes, leaves * ports.up * planes, *ends)
 
 
 def _leaf_level(family: DesignFamily, ports: Ports) -> SwitchLevel:
     """Leaves of all planes, and the links of NICs."""
     leaves = leaf_count(family, ports.down) * family.planes * family.copies
     links = family.domains * family.rails * family.copies
-    return SwitchLevel(leaves, links, _nic_ends(family, _leaf_ends(family, ports.down)))
+    return SwitchLevel(leaves, links, *_nic_ends(family, _leaf_ends(family, ports.down)))
 
 
 DeviceLinks = list[tuple[int, int]]
 """Devices by how many links each has."""
 
 
-def _ends(family: DesignFamily, times: int, ends: DeviceLinks) -> tuple[tuple[int, int], ...]:
-    """Ends that are there so many times; needed only where NICs have several ports, and modules may break out."""
-    if family.copies == 1:
-        return ()
+def _ends(times: int, ends: DeviceLinks) -> tuple[tuple[int, int], ...]:
+    """Ends that are there so many times."""
     return tuple((devices * times, links) for devices, links in ends if devices and links)
 
 
@@ -93,12 +94,14 @@ def _in_turn(links: int, switches: int) -> DeviceLinks:
     return [(switches - more, each), (more, each + 1)]
 
 
-def _nic_ends(family: DesignFamily, switches: DeviceLinks) -> tuple[tuple[int, int], ...]:
+def _nic_ends(
+    family: DesignFamily, switches: DeviceLinks
+) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
     """Both ends of the links of NICs, of which each has as many as a cage has ports."""
     assert family.gear is not None
     slots = family.gear.nic.cages
     nics = (family.domains * family.rails * slots, family.copies // slots)
-    return () if family.copies == 1 else (nics, *_ends(family, family.copies, switches))
+    return (nics,), _ends(family.copies, switches)
 
 
 def _chassis_ends(family: DesignFamily, together: int) -> DeviceLinks:

@@ -187,14 +187,15 @@ def _core_links(plane: int, leaves: int, ports: Ports, drawn: int, radix: int) -
 class LevelCount(NamedTuple):
     """One level of a network: switches and links over all planes, ports of the fullest switch.
 
-    `ends` are what stands at either end of the links, as `SwitchLevel` has them.
+    `below` and `above` are what stands at the ends of the links, as `SwitchLevel` has them.
     """
 
     switches: int
     links: int
     down_ports: int
     up_ports: int
-    ends: tuple[tuple[int, int], ...] = ()
+    below: tuple[tuple[int, int], ...] = ()
+    above: tuple[tuple[int, int], ...] = ()
 
 
 def count_levels(wiring: WiredGraph, family: DesignFamily, ports: Ports) -> tuple[LevelCount, ...]:
@@ -206,13 +207,17 @@ def count_levels(wiring: WiredGraph, family: DesignFamily, ports: Ports) -> tupl
         up_ports = max(_up_ports(wiring, node) for node in switches)
         copies = wiring.copies * family.copies * (wiring.slices if level > 1 else 1)
         links = sum(down_ports.values()) * copies
-        ends = _ends_below(wiring, family, level)
-        ends += Counter({links: count * copies for links, count in Counter(down_ports.values()).items()})
-        listed = tuple((count, links) for links, count in sorted(ends.items())) if family.copies > 1 else ()
-        counts.append(LevelCount(len(switches) * copies, links, max(down_ports.values()), up_ports, listed))
+        above = Counter({links: count * copies for links, count in Counter(down_ports.values()).items()})
+        ends = _listed(_ends_below(wiring, family, level)), _listed(above)
+        counts.append(LevelCount(len(switches) * copies, links, max(down_ports.values()), up_ports, *ends))
     if ports.tiers == 1:
         return (_one_tier(wiring, family, counts[0]),)
     return tuple(counts)
+
+
+def _listed(ends: Counter[int]) -> tuple[tuple[int, int], ...]:
+    """Devices and the links of each, from how many devices have so many."""
+    return tuple((count, links) for links, count in sorted(ends.items()) if links)
 
 
 def _ends_below(wiring: WiredGraph, family: DesignFamily, level: int) -> Counter[int]:
@@ -235,10 +240,8 @@ def _one_tier(wiring: WiredGraph, family: DesignFamily, level_count: LevelCount)
     links = one_plane * family.planes * family.copies
     fullest = one_plane * wiring.planes
     whole, rest = divmod(one_plane * family.planes, fullest)
-    ends = Counter({fullest: whole * family.copies}) + _ends_below(wiring, family, 1)
-    ends += Counter({rest: family.copies if rest else 0})
-    listed = tuple((count, links) for links, count in sorted(ends.items())) if family.copies > 1 else ()
-    return LevelCount(switches, links, one_plane, 0, listed)
+    above = Counter({fullest: whole * family.copies}) + Counter({rest: family.copies if rest else 0})
+    return LevelCount(switches, links, one_plane, 0, _listed(_ends_below(wiring, family, 1)), _listed(above))
 
 
 def _down_ports(wiring: WiredGraph, node: Node) -> int:

@@ -1,0 +1,89 @@
+"""Random small questions whose links may have another module at each end, and their networks with every two modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from coopt.instance.schema import Instance
+from tests.conftest import question, small_model
+from tests.solving.oracle import disciplined
+
+RATE = 400
+
+
+@st.composite
+def twin_ported(draw: st.DrawFn, planes: tuple[int, ...] = (1,)) -> Instance:
+    """Clusters of up to 96 GPUs with single modules for NICs and switches and such as serve several ports of a switch,
+    over two kinds of fibre, beside a cable that comes with both ends."""
+    gpus = draw(st.sampled_from([16, 32, 48, 64, 96]))
+    money, watts = st.integers(0, 3000), st.integers(0, 30)
+    sizes = draw(st.lists(st.sampled_from([1, 2, 4, 8]), min_size=1, max_size=2, unique=True))
+    radices = draw(st.lists(st.sampled_from([4, 6, 8, 12]), min_size=1, max_size=2, unique=True))
+    table = question(
+        cluster__gpus=gpus,
+        workload=[_workload(draw, gpus)],
+        network={
+            "hb_domains": [
+                {"name": f"hb{n}", "size": n, "gbyte_s": 450, "usd_per_gpu": draw(money), "w_per_gpu": 10}
+                for n in sizes
+            ],
+            "fabrics": draw(
+                st.lists(st.sampled_from(["rail-only", "rail-optimized", "clos"]), min_size=1, unique=True)
+            ),
+            "nics": {"name": "nic", "gbit_s": RATE, "ports": list(planes), "usd": draw(money), "w": 20},
+            "nics_per_gpu": draw(st.sampled_from([1, 1, 2])),
+            "nic_planes": list(planes),
+            "switches": [_switch(draw, radix, money, planes) for radix in radices],
+            "optics": _optics(draw, money, watts),
+            "link_reach_m": draw(st.sampled_from([[50, 100, 500], [40, 40, 40], [50, 100, 100]])),
+            "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
+            **disciplined(draw),
+        },
+        objective={
+            "minimize": draw(st.sampled_from(["capex", "power", "tco"])),
+            "include": draw(st.sampled_from([["hb", "nic", "switch", "optics"]] * 3 + [["hb", "switch"]])),
+        },
+        limits=draw(st.sampled_from([{}, {}, {"power_mw": gpus / 5000}, {"capex_usd": 9000.0 * gpus}])),
+    )
+    return Instance.model_validate(table)
+
+
+def _switch(draw: st.DrawFn, radix: int, money: st.SearchStrategy[int], planes: tuple[int, ...]) -> dict[str, Any]:
+    """A switch whose cages hold one port, or two or four at the rate of the NIC."""
+    box: dict[str, Any] = {"name": f"{radix}-port", "radix": radix, "port_gbit_s": RATE, "usd": draw(money), "w": 90}
+    if len(planes) > 1:
+        return box | {"modes": [{"radix": radix * n, "port_gbit_s": RATE / n} for n in planes if n > 1]}
+    shared = draw(st.sampled_from([n for n in (1, 2, 2, 4) if radix % n == 0]))
+    return box | {"cages": radix // shared}
+
+
+def _optics(draw: st.DrawFn, money: st.SearchStrategy[int], watts: st.SearchStrategy[int]) -> list[dict[str, Any]]:
+    """A cable that reaches everywhere, then modules of one, two and four ports over either fibre."""
+    cable = {"name": "cable", "gbit_s": RATE, "breakout": [2, 4], "reach_m": 500, "usd": draw(money), "w": draw(watts)}
+    modules = [
+        {
+            "name": f"{fibre}-{ports}",
+            "gbit_s": RATE * ports,
+            "breakout": [2, 4],
+            "fibre": fibre,
+            "reach_m": draw(st.sampled_from([60, 500])),
+            "usd": draw(money),
+            "w": draw(watts),
+        }
+        for fibre in ("multi", "single")
+        for ports in (1, 2, 4)
+        if draw(st.integers(0, 3))
+    ]
+    return [cable, *modules]
+
+
+def _workload(draw: st.DrawFn, gpus: int) -> dict[str, Any]:
+    return {
+        "name": "w",
+        "model": small_model(),
+        "global_batch": gpus,
+        "max_iteration_time_s": draw(st.sampled_from([0.06, 0.09, 0.15, 0.3])) * draw(st.floats(1.0, 1.5)),
+        "mapping": {"micro_batch": [1, 4], "sequence_parallel": True},
+    }

@@ -1,0 +1,147 @@
+"""Each end of a level has its own module: the optimum is that of every two modules, and never above that of one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import coopt
+from coopt.columns.context import context_of
+from coopt.instance.schema import Instance
+from coopt.network.parts import bill, cost_of, price, total, weigh, within_limits
+from coopt.network.space import families
+from coopt.network.transceivers import modules
+from tests.conftest import ask, example_count
+from tests.network.test_planes import modules_of
+from tests.solving.every_optic import with_every_optic
+from tests.solving.oracle import answers
+from tests.solving.own_ends import twin_ported
+
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+def least(instance: Instance) -> float:
+    """The least objective over every network, two modules for each level, uplinks and mapping; infinity without one."""
+    found, in_time = math.inf, dict[Any, bool]()
+    for family in with_every_optic(instance, families(instance)):
+        for uplinks in family.uplink_choices:
+            cost = total(instance.objective, bill(instance, family, uplinks))
+            value = weigh(instance.objective, cost.capex_usd, cost.power_w)
+            if value < found and within_limits(instance, family, cost):
+                key = context_of(family), uplinks
+                if key not in in_time:
+                    in_time[key] = answers(instance, family, uplinks)
+                found = value if in_time[key] else found
+    return found
+
+
+@settings(slow, max_examples=example_count(200))
+@given(twin_ported())
+def test_the_optimum_is_that_of_every_two_modules_on_every_level(instance: Instance) -> None:
+    plan, expected = coopt.solve(instance), least(instance)
+    assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
+    assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected, rel=1e-12))
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+
+
+@settings(slow, max_examples=example_count(60))
+@given(twin_ported())
+def test_more_products_and_ends_of_their_own_never_cost_more(instance: Instance) -> None:
+    values = [_value(instance)]
+    network = instance.network
+    for ends, count in (("own", len(network.optics) - 1), ("same", len(network.optics)), ("own", 1)):
+        some = network.model_copy(update={"link_ends": ends, "optics": network.optics[:count]})
+        values.append(_value(instance.model_copy(update={"network": some})))
+    own, fewer, same, one = values
+    assert own <= fewer * (1 + 1e-12)
+    assert own <= same * (1 + 1e-12)
+    assert fewer <= one * (1 + 1e-12)
+
+
+def _value(instance: Instance) -> float:
+    value = coopt.solve(instance).objective.value
+    return math.inf if value is None else value
+
+
+@settings(slow, max_examples=example_count(60))
+@given(twin_ported())
+def test_bills_of_a_family_are_affine_and_lines_of_both_ends_are_those_of_its_graph(instance: Instance) -> None:
+    kind = instance.objective.minimize
+    for family in list(families(instance))[::5]:
+        line = price(instance, family, kind)
+        for uplinks in family.uplink_choices:
+            value = cost_of(instance, family, uplinks).of(kind)
+            assert line.at(family, uplinks) == pytest.approx(value, rel=1e-12)
+        if family.tiers:
+            assert list(modules(family, uplinks)) == modules_of(family, uplinks)
+
+
+@settings(slow, max_examples=example_count(40))
+@given(twin_ported((1, 2, 4)))
+def test_planes_of_nics_have_ends_of_their_own(instance: Instance) -> None:
+    plan, expected = coopt.solve(instance), least(instance)
+    assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected, rel=1e-12))
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+
+
+SUPERPOD: dict[str, Any] = {
+    "network__nics": "cx7-400g",
+    "network__switches": "qm9700",
+    "network__optics": ["400g-sr4", "400g-dr4", "800g-sr8", "800g-dr8", "800g-fr4"],
+    "network__hb_domains": "hgx-h100-8",
+    "network__fabrics": "rail-optimized",
+    "cluster__gpus": 1024,
+}
+
+
+def test_switches_have_twin_port_modules_and_nics_single_ones() -> None:
+    plan = coopt.solve(ask(**SUPERPOD))
+    assert plan.design is not None
+    tiers = plan.design.fabric.tier
+    assert [tier.ends for tier in tiers] == [("400g-sr4", "800g-sr8"), ("800g-dr8", "800g-dr8")]
+    assert plan.cost is not None
+    counts = {item.item: item.count for item in plan.cost.items if item.kind == "optics"}
+    assert counts["400g-sr4"] == tiers[0].links == 1024
+    assert counts["800g-sr8"] == 512
+    assert counts["800g-dr8"] == tiers[1].links
+    assert plan.design.fabric.transceiver_count == sum(counts.values())
+
+
+def test_modules_whose_fibres_carry_different_things_are_no_ends_of_a_link() -> None:
+    """The twin-port module of the other kind of fibre is the cheaper one, and of no use at a NIC's other end."""
+    single = {"name": "single", "gbit_s": 400, "fibre": "here", "reach_m": 500, "usd": 100, "w": 1}
+    twin = {"name": "twin", "gbit_s": 800, "breakout": 2, "fibre": "there", "reach_m": 60, "usd": 10, "w": 1}
+    asked = SUPERPOD | {"network__optics": [single, twin]}
+    (first, _) = coopt.solve(ask(**asked)).design.fabric.tier
+    assert first.ends == ("single", "single")
+    (first, _) = coopt.solve(ask(**asked | {"network__optics": [single, twin | {"fibre": "here"}]})).design.fabric.tier
+    assert first.ends == ("single", "twin")
+
+
+def test_fibres_are_no_part_of_a_question_in_which_no_two_products_share_them() -> None:
+    """So that plans stay answers as the catalog learns what its modules carry."""
+    one = {"name": "one", "gbit_s": 400, "reach_m": 500, "usd": 100, "w": 1}
+    other = one | {"name": "other", "gbit_s": 800, "breakout": 2}
+    told = [one | {"fibre": "a"}, other | {"fibre": "b"}]
+    ids = {ask(network__optics=optics).sha256 for optics in ([one, other], told)}
+    alike = ask(network__optics=[one | {"fibre": "a"}, other | {"fibre": "a"}]).sha256
+    assert len(ids) == 1
+    assert alike not in ids
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sharing": {"mode": "partition"}},
+        {"phase": [{"gpus": 512, "year": 0}, {"gpus": 1024, "year": 1}]},
+        {"robust": {"survive": "nic", "slower": 3.0}},
+    ],
+    ids=["partition", "phases", "robust"],
+)
+def test_elsewhere_both_ends_have_one_product(changes: dict[str, Any]) -> None:
+    assert ask(**SUPERPOD, **changes).network.link_ends == "same"
