@@ -12,7 +12,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import OUTERMOST, RECOMPUTE, Mappings, Placements
-from coopt.verifier.training.mappings import ScalarMapping, splits
+from coopt.verifier.training.mappings import ScalarMapping, shapes, styled
 from coopt.verifier.training.placing import Placement, placements
 from tests.verifier.cases import EFFICIENCY, GPU, ask, switch, workload
 
@@ -62,8 +62,8 @@ def question(seed: int, most: int = 120) -> Question:
     asked = _workload(draw)
     gpus = draw.choice(list(GPUS))
     active = draw.choice(GPUS[gpus])
-    every = list(splits(asked, gpus))
-    some = draw.sample(every, min(3 * most, len(every)))
+    every = [(shape, style) for shape, styles in shapes(asked, gpus) for style in styles]
+    some = [styled(*one) for one in draw.sample(every, min(3 * most, len(every)))]
     instance = _instance(draw, gpus, active)
     turned = instance.network.discipline.charge == "loads"
     found = [(split, placements(asked, split, active, turned=turned)) for split in some]
