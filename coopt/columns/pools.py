@@ -277,7 +277,7 @@ def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Cont
     meets = np.flatnonzero(whole.time_s(best, 1) <= source.workload.bound_s)
     late = int(counts_on(source.workload, source.fit.take(quick & ~near), site).sum())
     gated["communication"] = late + len(whole) - len(meets)
-    return whole.take(meets), gated
+    return (whole if len(meets) == len(whole) else whole.take(meets)), gated
 
 
 def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet) -> tuple[Pool, Counter[str]]:
