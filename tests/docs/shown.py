@@ -15,6 +15,7 @@ from coopt.cli.main import main
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 ELSEWHERE = {
+    "make demo": "tests/docs/test_pages_run.py",
     "python docs/embedding/service.py": "tests/embedding/test_service.py",
     "coopt serve": "tests/serve/test_command.py",
     "curl": "tests/embedding/test_service.py",
@@ -22,7 +23,7 @@ ELSEWHERE = {
     "awk": "tests/report/test_rank_file.py",
     ". .venv/bin/activate": "Makefile",
 }
-"""Commands that need more than this process, and where they are run or made."""
+"""Commands that need more than this process, or that several pages show, and where they are run or made."""
 
 
 @dataclass
@@ -61,11 +62,6 @@ class Reader:
         """What a command prints; None where it runs elsewhere."""
         self.exit_code = 0
         program, _, rest = command.partition(" ")
-        if program == "make" and rest == "demo":
-            for line in _target(rest):
-                self._run(line)
-                assert self.exit_code == 0, line
-            return None
         homes = {home for start, home in ELSEWHERE.items() if command.startswith(start)}
         if program != "coopt" or homes:
             (home,) = homes
@@ -95,8 +91,8 @@ def compare(command: str, shown: str, printed: str | None) -> None:
         place = found + len(wanted)
 
 
-def _target(name: str) -> list[str]:
-    """The coopt commands of a target of the Makefile."""
+def commands_of(name: str) -> list[str]:
+    """The coopt commands of a target of the Makefile, as a page shows them."""
     (lines,) = re.findall(rf"^{name}:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     found: list[str] = re.findall(r"^\t\$\(BIN\)/(coopt .*)$", lines, re.MULTILINE)
     assert found

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coopt.cli.main import main
-from tests.docs.shown import BLOCK, ROOT, Reader, compare
+from tests.docs.shown import BLOCK, ROOT, Reader, commands_of, compare
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = [page for page in PAGES if re.search(r"^```(console|python)", page.read_text("utf-8"), re.MULTILINE)]
@@ -20,14 +20,28 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", RUN, ids=name)
-def test_a_page_runs_as_it_stands(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What readers have around them, to write into."""
     shutil.copytree(ROOT / "instances", tmp_path / "instances")
     for folder in ("benchmarks", "docs"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / "out").mkdir()
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("checkout")
+@pytest.mark.parametrize("page", RUN, ids=name)
+def test_a_page_runs_as_it_stands(page: Path) -> None:
     Reader().follow(page.read_text("utf-8"))
+
+
+@pytest.mark.usefixtures("checkout")
+def test_the_demo_runs() -> None:
+    commands = commands_of("demo")
+    assert [command.split()[1] for command in commands] == ["solve", "verify", "report"]
+    for command in commands:
+        Reader().follow(f"```console\n$ {command}\n...\n```\n")
 
 
 def test_a_command_stands_in_a_block_that_is_run() -> None:
