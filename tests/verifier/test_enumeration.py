@@ -12,6 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.verifier.parts.bills import bill, bill_total, fitting_ends, within_limits
 from coopt.verifier.parts.enumeration import cheapest_design_below
 from coopt.verifier.parts.layouts import chains
+from coopt.verifier.parts.outages import ALL_PORTS
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
 from coopt.verifier.parts.switch_levels import levels
@@ -153,6 +154,38 @@ def test_no_bound_on_the_way_drops_a_mapping_that_is_in_time(seed: int) -> None:
         bound_s = workload.bound_s * draw.uniform(0.3, 1.0)
         listed = [split for split in splits(workload, family.gpus) if clock.layers_s(split) <= bound_s]
         assert list(clock.quick(family.gpus, bound_s)) == listed
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_least_time_on_any_network_is_that_of_the_full_listing(seed: int) -> None:
+    """Whatever was asked before, in whatever order, of faster networks or slower ones, with looser bounds or tighter
+    ones."""
+    draw, found = random.Random(seed), 0
+    loose = {"workload__0__max_iteration_time_s": 1.0}
+    instance = ask(cluster__gpus=32, **{key: draw.choice(values) for key, values in CHOICES.items()} | loose)
+    gpu, workload = instance.cluster.gpu, instance.workload[0]
+    timings, clock = Timings(instance.workload, gpu), Clock(workload, gpu)
+    for family in {(one.gpus, one.hb.name, one.gear): one for one in families(instance)}.values():
+        every = [
+            (work, place)
+            for work, place in works_of(clock, family, gpu)
+            if memory_bytes(workload, work.split) <= gpu.usable_bytes
+        ]
+        reaches = [
+            reach_of(family, chain.with_up(up)) for chain in chains(family, instance.network) for up in chain.uplinks
+        ]
+        for reach in draw.sample(reaches, min(len(reaches), 6)):
+            rates = (
+                (speeds_of(family, reach, place, looped=work.split.interleave > 1), work, place)
+                for work, place in every
+            )
+            least_s = min((iteration_s(work, place, speed) for speed, work, place in rates), default=math.inf)
+            below_s = draw.choice([1.0, 0.5, 1.01]) * min(least_s, 10.0) + draw.choice([0.0, 1e-3])
+            expected_s = least_s if least_s < below_s and least_s <= workload.bound_s else math.inf
+            given_s = timings.least_s(family, reach, 0, 0.0, below_s, ALL_PORTS)
+            assert (given_s if given_s <= workload.bound_s else math.inf) == expected_s
+            found += math.isfinite(expected_s)
+    assert found
 
 
 def test_memory_is_the_same_whatever_was_asked_before() -> None:

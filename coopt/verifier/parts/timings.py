@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
 from itertools import count, islice, takewhile
 from threading import Lock
 from typing import NamedTuple
@@ -65,6 +66,37 @@ class NearWorks:
             yield self._known[number]
 
 
+class RankedWorks:
+    """Works by the time that they take if no switch slows them down, drawn from a list that the quickest compute leads.
+
+    No network makes a work quicker than that, so that few are timed on each: those after the first that takes as long
+    without a slowdown as another one with it are no quicker. More are drawn only while compute alone takes less.
+    """
+
+    def __init__(self, works: Iterator[tuple[float, PlacedWork]]) -> None:
+        self._works, self._next, self._lock = works, next(works, None), Lock()
+        self._drawn = list[tuple[float, int, PlacedWork]]()
+
+    def least_s(self, timed: Callable[[Work, Placement], float], below_s: float) -> float:
+        """The least time that any work takes on a network, or `below_s`, whichever is less."""
+        with self._lock:
+            return self._least_s(timed, below_s)
+
+    def _least_s(self, timed: Callable[[Work, Placement], float], below_s: float) -> float:
+        least_s = below_s
+        for undisturbed_s, _, placed in self._drawn:
+            if undisturbed_s >= least_s:
+                break
+            least_s = min(least_s, timed(*placed))
+        while self._next is not None and self._next[1].work.floor_s() < least_s:
+            undisturbed_s, placed = self._next
+            insort(self._drawn, (undisturbed_s, len(self._drawn), placed))
+            if undisturbed_s < least_s:
+                least_s = min(least_s, timed(*placed))
+            self._next = next(self._works, None)
+        return least_s
+
+
 class Timings:
     """What is known of the mappings of some workloads on one kind of GPU, which no price, limit or plan changes.
 
@@ -84,6 +116,7 @@ class Timings:
         self._candidates: dict[tuple[int, TimingKey], tuple[float, NearWorks]] = {}
         self._after_waits: dict[tuple[int, TimingKey, float], NearWorks] = {}
         self._shorts: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
+        self._ranked: dict[tuple[TimingKey, int, float, float], RankedWorks] = {}
         self._least_s: dict[tuple[TimingKey, Reach, int, float, OutageShares], tuple[float, float]] = {}
 
     def bound_s(self, index: int, short: float) -> float:
@@ -116,15 +149,21 @@ class Timings:
     ) -> Iterator[tuple[float, PlacedWork]]:
         """Mappings and placements in time if no switch slowed them down, the quickest compute first; those that take
         `below_s` or more may be left out."""
-        key, bound_s, widest_s = (index, _group(family)), self.bound_s(index, short), self.bound_s(index, LENIENT)
+        bound_s = self.bound_s(index, short)
+        for time_s, placed in self._near(family, index, below_s)[1]:
+            if short == LENIENT or (time_s <= bound_s and self.has_room(placed.work.split, index, short)):
+                yield time_s, placed
+
+    def _near(self, family: DesignFamily, index: int, below_s: float) -> tuple[float, NearWorks]:
+        """Those within the bound at its most lenient that take less than some time, `below_s` or more, and that
+        time."""
+        key, widest_s = (index, _group(family)), self.bound_s(index, LENIENT)
         known_s, works = self._candidates.get(key, (0.0, None))
         if works is None or known_s < min(below_s, widest_s):
             known_s = min(max(below_s, WIDENING * known_s), widest_s)
             works = NearWorks(self._timed(family, index, known_s))
             self._candidates[key] = known_s, works
-        for time_s, placed in works:
-            if short == LENIENT or (time_s <= bound_s and self.has_room(placed.work.split, index, short)):
-                yield time_s, placed
+        return known_s, works
 
     def most_short(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...]) -> float:
         """The larger share of `STRICT` and `LENIENT` by which all bounds may be short; below both where none may."""
@@ -157,11 +196,12 @@ class Timings:
         key = (_group(family), reach, index, short, outages)
         least, asked_s = self._least_s.get(key, (math.inf, 0.0))
         if math.isinf(least) and asked_s < below_s:
-            for undisturbed_s, (work, place) in self.near(family, index, short, below_s):
-                if work.floor_s() >= min(least, below_s):
-                    break  # they come by this, the quickest first
-                if undisturbed_s < min(least, below_s):
-                    least = min(least, mean_iteration_s(family, reach, work, place, outages))
+            known_s, _ = self._near(family, index, below_s)
+            ranked = self._ranked.get((key[0], index, short, known_s))
+            if ranked is None:
+                ranked = RankedWorks(self.near(family, index, short, below_s))
+                self._ranked[key[0], index, short, known_s] = ranked
+            least = ranked.least_s(partial(mean_iteration_s, family, reach, outages=outages), below_s)
             least = least if least < below_s else math.inf
             self._least_s[key] = least, below_s
         return least if least < below_s else math.inf
