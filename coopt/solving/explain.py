@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from coopt.availability.failures import enough_domains
-from coopt.columns.context import context_of
+from coopt.columns.context import Context, context_of
 from coopt.columns.grid import MISSING_LAYERS, allowed_recompute, divisors, mappings
-from coopt.columns.pools import in_orders, place
-from coopt.columns.table import Columns, needs
+from coopt.columns.pools import Pool, in_orders, place, undominated_rows
+from coopt.columns.table import Columns, full_bandwidth, needs
+from coopt.instance.hardware import HbDomain
 from coopt.instance.listings import alternatives, both
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -250,22 +251,29 @@ def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> 
 def _fastest(instance: Instance, every: tuple[Family, ...], table: Columns, w: int) -> tuple[float, str]:
     """The least iteration time of a workload on any network, and the HB domain it takes.
 
-    The few mappings with the lowest bound on their time go first; of the others only those are placed whose bound is
-    no higher than the least time so far.
+    The few mappings with the lowest bound on their time go first; of the others only those are timed whose time at
+    full bandwidth is no more than the least so far, and that no other one replaces.
     """
+    workload, gpu, discipline = instance.workload[w], instance.cluster.gpu, instance.network.discipline
     best = math.inf, "no network"
     widest = {context_of(family): family for family in sorted(every, key=lambda f: f.uplink_choices[-1])}
     sites = {context.site: family.hb for context, family in widest.items()}
+
+    def timed(pool: Pool, hb: HbDomain, ends: Mapping[Context, int]) -> tuple[float, str]:
+        return min([best, *((float(pool.time_s(c, u).min()), hb.name) for c, u in ends.items() if len(pool))])
+
     for site, hb in sites.items():
-        source = table.fittings[w, site.gpus]
-        order = np.argsort(source.fastest_s, kind="stable")
+        ends = {context: family.uplink_choices[-1] for context, family in widest.items() if context.site == site}
+        source, ideal = table.fittings[w, site.gpus], full_bandwidth(list(ends))
+        bound_s = source.least_s(gpu, hb.gbyte_s, ideal.byte_s)
+        first = source.fit.take(np.argsort(bound_s, kind="stable")[:PROMISING])
+        best = timed(in_orders(place(workload, gpu, hb, site, first), discipline), hb, ends)
+        whole = place(workload, gpu, hb, site, source.fit.take(np.flatnonzero(bound_s <= best[0])))
+        least_s = whole.time_s(ideal, 1)
+        order = np.argsort(least_s, kind="stable")
         for rows in (order[:PROMISING], order[PROMISING:]):
-            quick = source.fit.take(rows[source.fastest_s[rows] <= best[0]])
-            pool = place(instance.workload[w], instance.cluster.gpu, hb, site, quick)
-            pool = in_orders(pool, instance.network.discipline)
-            for context, family in widest.items():
-                if context.site == site and len(pool):
-                    best = min(best, (float(pool.time_s(context, family.uplink_choices[-1]).min()), hb.name))
+            near = whole.take(rows[least_s[rows] <= best[0]])
+            best = timed(undominated_rows(near, discipline)[0], hb, ends) if len(near) else best
     return best
 
 
