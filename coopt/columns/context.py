@@ -54,11 +54,16 @@ class Context:
     slow_times: tuple[SlowTime, ...] = ()
 
 
-def context_of(family: Family) -> Context:
-    """The context a family belongs to."""
+def site_of(family: Family) -> DomainSet:
+    """The domains on which a family's jobs run."""
     shared = family.gpus_per_nic if family.tiers else 1
     size = 0 if family.alike else family.hb.size
-    site = DomainSet(gpus=family.gpus, hb=family.hb.name, active=family.active, gpus_per_nic=shared, size=size)
+    return DomainSet(gpus=family.gpus, hb=family.hb.name, active=family.active, gpus_per_nic=shared, size=size)
+
+
+def context_of(family: Family) -> Context:
+    """The context a family belongs to."""
+    site = site_of(family)
     return Context(
         site=site,
         byte_s=family.byte_s,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from coopt.columns.context import DomainSet, context_of
+from coopt.columns.context import DomainSet, context_of, site_of
 from coopt.columns.pools import Fitting, Pool, fitting, pool
 from coopt.columns.table import full_bandwidth
 from coopt.instance.schema import Instance, Limits
@@ -44,7 +44,7 @@ def feasible(instance: Instance) -> bool:
     of_site: dict[DomainSet, list[Family]] = {}
     for family in families(instance):
         if _within(instance, family, family.uplink_choices[0]):
-            of_site.setdefault(context_of(family).site, []).append(family)
+            of_site.setdefault(site_of(family), []).append(family)
     gpu = instance.cluster.gpu
     sources = {
         (w, gpus): fitting(workload, gpu, gpus)
@@ -52,7 +52,7 @@ def feasible(instance: Instance) -> bool:
         for gpus in dict.fromkeys(site.gpus for site in of_site)
     }
     for site, some in of_site.items():
-        best = full_bandwidth([context_of(family) for family in some])
+        best = full_bandwidth([context_of(family) for family in (some[0], max(some, key=lambda one: one.byte_s))])
         fewest_first = sorted((sources[w, site.gpus] for w in range(len(instance.workload))), key=_quick)
         pools: list[Pool] = []
         for source in fewest_first:
