@@ -8,6 +8,7 @@ import pickle
 import random
 import signal
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,9 @@ from pydantic import BaseModel
 
 import coopt
 from coopt.plan.json_schema import schema_json
+from coopt.plan.store import read_plan
 from tests.conftest import ONE_NETWORK, SHIPPED, ask, validator
+from tests.kinds import QUESTIONS
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,13 +38,16 @@ def answers(instance: coopt.Instance, plan: coopt.Plan) -> list[BaseModel]:
 
 
 QUICK = [file for file in ONE_NETWORK if file.stem != "shared-131k-w8"]
+SOLVED = [file for file in SHIPPED if file.stem not in ("fleet-131k-w16", "fleet-131k-w64")]
 SMALLER = {"planes-131k": {"cluster.gpus": 4096, "workload.0.global_batch": 512}}  # whose routes are 35 MB in full
 
 
 @pytest.mark.parametrize("file", QUICK, ids=lambda file: file.stem)
 def test_every_document_goes_through_json_and_pickle_and_back(file: Path) -> None:
     instance = coopt.load(file, SMALLER.get(file.stem, {}))
-    for document in answers(instance, coopt.solve(instance, top=2)):
+    plan = coopt.solve(instance, top=3)
+    _assert_printed_schemas_fit(instance, plan)
+    for document in answers(instance, plan):
         kind = type(document)
         text = document.model_dump_json(by_alias=True)
         assert kind.model_validate_json(text) == document
@@ -64,11 +70,20 @@ def test_an_instance_keeps_its_identity_through_json(file: Path) -> None:
     assert (again, again.sha256) == (instance, instance.sha256)
 
 
-@pytest.mark.parametrize("file", ONE_NETWORK, ids=lambda file: file.stem)
-def test_instances_and_plans_fit_the_schemas_that_are_printed(file: Path) -> None:
-    instance = coopt.load(file)
-    validator(schema_json("instance")).validate(json.loads(instance.model_dump_json(by_alias=True)))
+@pytest.mark.parametrize("file", SOLVED, ids=lambda file: file.stem)
+def test_instances_and_plans_fit_the_schemas_that_are_printed(file: Path, shipped_plan: Callable[[Path], Path]) -> None:
+    _assert_printed_schemas_fit(coopt.load(file), read_plan(shipped_plan(file)))
+
+
+def test_alternatives_of_several_workloads_fit_the_schemas_that_are_printed() -> None:
+    instance = coopt.load(QUESTIONS["turns"])
     plan = coopt.solve(instance, top=3)
+    assert len(plan.alternatives) == 2
+    _assert_printed_schemas_fit(instance, plan)
+
+
+def _assert_printed_schemas_fit(instance: coopt.Instance, plan: coopt.Plan) -> None:
+    validator(schema_json("instance")).validate(json.loads(instance.model_dump_json(by_alias=True)))
     validator(schema_json("plan")).validate(json.loads(plan.model_dump_json(by_alias=True)))
 
 
