@@ -12,7 +12,7 @@ from coopt.fabric.bills import designs_bill
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
-from coopt.instance.kinds import require_one_network
+from coopt.instance.kinds import OTHERS
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_toml
 from coopt.network.halls import NetworkHall, network_hall
@@ -107,9 +107,14 @@ def _designs_bill(file: Path, design: str | None) -> NetworksBill:
 
 def _instance_bill(instance: Instance) -> NetworksBill:
     """The bill of the only network; wiring and optics, which have no key, are the cheapest."""
-    require_one_network(instance, "bom")
+    if instance.problem != "shared":
+        words, table = OTHERS[instance.problem]
+        raise InstanceError(
+            f"{instance.name}: {words} ({table}), and bom solves nothing: needs its plan as well (coopt bom INSTANCE "
+            "PLAN.json)"
+        )
     if complaints := list(open_design(instance)):
-        raise InstanceError(f"{instance.name}: {text}" for text in complaints)
+        raise InstanceError(f"{instance.name}: {text}, or a plan beside it" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, None)
     bare = _network("network", design_of(family, uplinks), cost)
     (standing,) = _billed_racks(instance, [(bare.name, _in_hall(bare, network_hall(instance, family, uplinks)))])

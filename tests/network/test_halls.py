@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.fabric.halls import middle, sold_m
 from coopt.instance.designs import Hall
+from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.graphs import whole_graph
@@ -254,6 +255,10 @@ def test_the_cables_of_all_phases_are_those_of_the_last() -> None:
         cluster__gpus=512, phase=PHASES, network__hb_domains="hgx-h100-8", network__fabrics="clos",
         network__switches={**BOX, "radix": 32},
     )  # fmt: skip
+    with pytest.raises(
+        InstanceError, match=r"grows in phases .*: needs its plan as well \(coopt bom INSTANCE PLAN.json\)"
+    ):
+        coopt.bom(instance)
     found = coopt.bom(instance, coopt.solve(instance))
     assert len(found.networks) == len(PHASES)
     for level in (0, 1):
