@@ -14,6 +14,7 @@ from coopt.instance.schema import Instance
 from coopt.network.parts import bill, cost_of, price, total, weigh, within_limits
 from coopt.network.space import families
 from coopt.network.transceivers import modules
+from coopt.plan.schema import Plan
 from tests.conftest import ask, example_count
 from tests.network.test_planes import modules_of
 from tests.solving.every_optic import with_every_optic
@@ -145,3 +146,25 @@ def test_fibres_are_no_part_of_a_question_in_which_no_two_products_share_them() 
 )
 def test_elsewhere_both_ends_have_one_product(changes: dict[str, Any]) -> None:
     assert ask(**SUPERPOD, **changes).network.link_ends == "same"
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "apart"),
+    [
+        ("400g-sr4", "800g-dr8", True),
+        ("800g-sr8", "800g-sr8", True),
+        ("400g-dr4", "800g-sr8", True),
+        ("400g-dr4", "800g-dr8", False),
+    ],
+    ids=["other fibre", "no room in a NIC", "fibres the other way round", "meets and is dearer"],
+)
+def test_the_verifier_says_what_ends_do_not_meet_or_fit(below: str, above: str, apart: bool) -> None:
+    instance = ask(**SUPERPOD)
+    plan = coopt.solve(instance).model_dump(mode="json", by_alias=True)
+    for design in (plan["design"], plan["parts"][0]["design"]):
+        design["fabric"]["tier"][0] |= {"optic": above, "optic_below": below}
+    (why,) = [
+        check.why for check in coopt.verify(instance, Plan.model_validate(plan)).failures if check.name == "optics"
+    ]
+    assert f"the plan takes {below} below {above}" in why or f"the plan takes {above}," in why
+    assert ("level 1 do not fit" in why) is apart

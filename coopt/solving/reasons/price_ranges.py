@@ -55,8 +55,11 @@ def ranges_of(designs: Designs, chosen: int) -> Iterator[PriceRange]:
 
 
 def with_optics(designs: Designs) -> Designs:
-    """All designs, then those that other prices of optics or electricity would bring about."""
-    others = tuple(with_other_optics(designs.instance, designs.families))
+    """All designs, then those in time that other prices of optics or electricity would bring about."""
+    in_time = designs.met(*(key for key in designs.uses if not key.startswith("workload")))
+    serving = np.unique(designs.family[in_time]).tolist()
+    listed = with_other_optics(designs.instance, tuple(designs.families[number] for number in serving))
+    others = tuple((serving[place], family) for place, family in listed)
     if not others:
         return designs
     sizes = [len(family.uplink_choices) for _, family in others]

@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, Fabric, Tier
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.parts.bills import allowed_ends, least_racks, optic_names, optics_named
+from coopt.verifier.parts.bills import allowed_ends, fitting_ends, least_racks, optic_names, optics_named
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
     Ports,
@@ -302,7 +302,16 @@ def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fa
     )
     holds, taken = optics_named(instance, kind, family, names) is not None, tuple(_told(*told) for told in names)
     why = f"The levels may have the optics {', '.join(expected)}, the plan takes {', '.join(taken)}."
+    apart = [] if gear is None else [n for n, told in enumerate(names, 1) if not _joins(instance, gear, n, told)]
+    if apart:
+        levels_text = " and ".join(f"level {number}" for number in apart)
+        why += f" Those of {levels_text} do not fit NIC or switch, reach too short or do not meet at the fibre."
     ledger.holds("optics", holds, taken, expected, why)
+
+
+def _joins(instance: Instance, gear: NetworkGear, level: int, names: tuple[str, str]) -> bool:
+    """Whether two products may be the ends of the links of a level, whatever they cost."""
+    return any((ends.below.name, ends.above.name) == names for ends in fitting_ends(instance, gear, level))
 
 
 def _told(below: str, above: str) -> str:

@@ -15,6 +15,7 @@ from coopt.solving.answer import solve
 from coopt.solving.reasons.why import explain
 from tests.conftest import example_count
 from tests.solving.oracle import instances
+from tests.solving.own_ends import twin_ported
 from tests.solving.reasons.changed import at_price, kept_free, moved, only
 
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -73,8 +74,8 @@ def _check_looser(instance: Instance, found: Explanation, bound: Bound) -> None:
         assert solve(after).objective.value == bound.looser.value
 
 
-@settings(slow, max_examples=example_count(20, usual=4))
-@given(instances())
+@settings(slow, max_examples=example_count(30, usual=6))
+@given(st.one_of(instances(), twin_ported()))
 def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance: Instance) -> None:
     found = explained(instance)
     for one in found.prices:
