@@ -111,16 +111,13 @@ def cages_of(per_module: PerModule) -> tuple[int, int]:
     return leaf, pod
 
 
-def uplinks_alike(family: Family, choices: Sequence[tuple[LinkEnds, ...]], cage: int) -> Iterator[tuple[int, ...]]:
-    """The uplinks of a family in groups in which cost never falls as uplinks grow by one, offered or not, whatever the
-    ends.
+def uplinks_alike(family: Family, choices: Sequence[tuple[LinkEnds, ...]]) -> Iterator[tuple[int, ...]]:
+    """The uplinks of a family in groups over which its bill is affine in uplinks and spines, whatever the ends.
 
-    Where ports of leaves come in cages of several, and where modules of spines hold several links, the last one of
-    which may not be full, each number of uplinks is alone.
+    Where modules of spines hold several links, the last one of each may not be full, and each number is alone.
     """
     rate = family.link_gbit_s
-    spread = family.tiers == 2 and any(ends[1].above.links_of(rate) > 1 for ends in choices)
-    if family.tiers > 1 and (cage > 1 or spread):
+    if family.tiers == 2 and any(ends[1].above.links_of(rate) > 1 for ends in choices):
         yield from ((uplinks,) for uplinks in family.uplink_choices)
     else:
         yield family.uplink_choices

@@ -228,7 +228,7 @@ class Space:
                 if choices is None:
                     continue
                 bare = parts.family(network, wiring, ())
-                for alike in uplinks_alike(bare, choices, cages[0]):
+                for alike in uplinks_alike(bare, choices):
                     some = replace(bare, uplink_choices=alike)
                     yield from (replace(some, optics=optics) for optics in unbeaten_ends(some, choices, values))
 
