@@ -22,8 +22,9 @@ from coopt.cli.entry import COLLECTED_AT
 from coopt.cli.main import main
 from coopt.instance.schema import Instance
 
-settings.register_profile("fixed", derandomize=True)
-settings.register_profile("random", derandomize=False)  # for campaigns: pytest --hypothesis-profile random
+# no profile times examples; campaigns run with pytest --hypothesis-profile random
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("random", derandomize=False, deadline=None)
 settings.load_profile("fixed")
 
 

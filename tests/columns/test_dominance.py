@@ -11,7 +11,7 @@ from coopt.perf.mapping import distinct_rows
 from tests.conftest import example_count
 
 
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(200))
 @given(st.lists(st.tuples(*[st.integers(0, 4)] * 3, st.integers(0, 2)), max_size=120))
 def test_every_dropped_row_has_a_kept_one_that_is_nowhere_larger(rows: list[tuple[int, int, int, int]]) -> None:
     table = np.array(rows, dtype=np.float64).reshape(-1, 4)
@@ -24,7 +24,7 @@ def test_every_dropped_row_has_a_kept_one_that_is_nowhere_larger(rows: list[tupl
         assert better.sum() == 1  # few enough rows for the sieve to finish
 
 
-@settings(max_examples=example_count(100), deadline=None)
+@settings(max_examples=example_count(100))
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3000), st.integers(0, 3000)), min_size=1, max_size=60))
 def test_distinct_rows_bring_every_row_back(rows: list[tuple[int, int, int]]) -> None:
     columns = np.array(rows, dtype=np.int64).T

@@ -38,7 +38,7 @@ def test_sites_are_those_of_the_space_of_designs() -> None:
         assert found == sorted((h, k) for h, hb in enumerate(domains) for k in active_choices(gpus, hb))
 
 
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(40))
 @given(st.floats(0.05, 2.0))
 def test_no_split_that_is_quick_enough_is_left_out(bound_s: float) -> None:
     instance = ask(workload__0__max_iteration_time_s=bound_s)
@@ -86,7 +86,7 @@ def test_islands_that_an_earlier_search_listed_are_those_that_would_be_listed() 
     assert len(looked_into) > before
 
 
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(40))
 @given(st.one_of(partitions(), partitions(core=True)), st.integers(2, 48))
 def test_every_site_on_closed_domains_is_beaten(instance: Instance, gpus: int) -> None:
     coupling = Coupling(market=Market(instance=next(iter(with_core_optics(instance)))))

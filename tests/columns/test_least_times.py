@@ -26,7 +26,7 @@ from tests.perf.training import gpu
 HB_GBYTE_S = 900.0
 
 
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(60))
 @given(questions(), st.integers(0, 2**32 - 1), st.sampled_from([5e10, 5e11, 5e12]))
 def test_no_placement_is_faster(asked: tuple[Workload, Gpu, int], seed: int, byte_s: float) -> None:
     workload, device, gpus = asked

@@ -61,7 +61,7 @@ def flat(site: DomainSet, byte_s: float) -> Context:
     return Context(site=site, byte_s=byte_s, layout=layout, discipline=Discipline("loads", "spray", 1.0))
 
 
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(40))
 @given(questions(), st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 4]), st.sampled_from([1.0, 1.5]))
 def test_no_placement_on_any_network_is_faster_than_the_bound(
     asked: tuple[Workload, Gpu, int], seed: int, down: int, pod_ratio: float
@@ -85,7 +85,7 @@ def test_no_placement_on_any_network_is_faster_than_the_bound(
         np.testing.assert_allclose(times, placed.iteration.time_s(placed.reciprocals(context, 1)), rtol=1e-12)
 
 
-@settings(max_examples=example_count(30), deadline=None)
+@settings(max_examples=example_count(30))
 @given(questions(), st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 100]))
 def test_rows_that_are_taken_are_what_they_would_be_alone(
     asked: tuple[Workload, Gpu, int], seed: int, count: int
@@ -133,7 +133,7 @@ def test_switches_that_add_nothing_up_are_refused_where_gradients_ask_for_it() -
         )
 
 
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(40))
 @given(questions(), st.sampled_from([0.1, 0.4, 1.0]))
 def test_what_saves_memory_needlessly_is_nowhere_cheaper_than_another_that_fits(
     asked: tuple[Workload, Gpu, int], room: float

@@ -17,7 +17,7 @@ from tests.solving.oracle import instances
 
 MOST = 4096  # no switch has more ports
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @settings(slow, max_examples=example_count(60))

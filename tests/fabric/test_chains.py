@@ -18,7 +18,7 @@ from coopt.instance.errors import InstanceError
 from tests.fabric.oracle import Table, counts, tables
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(tables())
 def test_counts_are_those_of_plain_counting_of_the_graph_and_of_the_bill(table: Table) -> None:
     design = PublishedDesign.model_validate(table)

@@ -174,7 +174,7 @@ def test_a_permutation_that_changes_ports_is_no_symmetry() -> None:
 
 
 @given(st.integers(3, 6), st.integers(1, 8))
-@settings(max_examples=example_count(20), deadline=None)
+@settings(max_examples=example_count(20))
 def test_averages_over_orbits_are_no_dearer_than_averages_of_everything(count: int, tenths: int) -> None:
     problem = ring(count, 9, 1 + tenths / 10)
     bare = tuple(equation for equation in FORMULATIONS["averages"] if equation is not add_whole_ends)
@@ -186,7 +186,7 @@ def test_averages_over_orbits_are_no_dearer_than_averages_of_everything(count: i
 
 
 @given(st.integers(4, 6), st.integers(1, 19))
-@settings(max_examples=example_count(20), deadline=None)
+@settings(max_examples=example_count(20))
 def test_smaller_groups_need_no_more_links_and_averages_no_more_than_any(count: int, tenths: int) -> None:
     problem = ring(count, 9, 1 + tenths / 10)
     low = best(on_orbits(turned(count), **problem), "averages")

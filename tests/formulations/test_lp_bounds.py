@@ -160,7 +160,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=example_count(25), deadline=None)
+@settings(max_examples=example_count(25))
 @given(draw=st.data())
 def test_the_relaxation_is_never_above_the_optimum(kind: str, draw: st.DataObject) -> None:
     of = KINDS[kind]

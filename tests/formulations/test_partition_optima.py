@@ -13,13 +13,13 @@ from tests.formulations.partitions import best, enumerated, problems, relaxed
 
 
 @pytest.mark.parametrize("formulation", [*FORMULATIONS.values(), NAIVE], ids=[*FORMULATIONS, "naive"])
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(60))
 @given(data=problems())
 def test_the_optimum_agrees_with_enumeration(formulation: tuple[Equation, ...], data: PartitionData) -> None:
     assert best(data, formulation) == pytest.approx(enumerated(data), abs=1e-5)
 
 
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(60))
 @given(problems())
 def test_shares_relax_no_worse_than_totals_and_those_no_worse_than_big_m(data: PartitionData) -> None:
     naive, totals, shares = (relaxed(data, formulation) for formulation in (NAIVE, TOTALS, SHARES))

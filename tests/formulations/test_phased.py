@@ -106,20 +106,20 @@ def test_units_are_bought_ahead_where_prices_rise() -> None:
     assert best(data, PHASES) == enumerated(data) == items * 10 + 50 + 2 * 40 + 1 + 3
 
 
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(60))
 @given(clusters())
 def test_the_naive_form_of_the_benchmark_has_the_same_optimum(data: phased.PhasedData) -> None:
     assert round(best(data, NAIVE), 4) == enumerated(data)
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)
-@settings(max_examples=example_count(300), deadline=None)
+@settings(max_examples=example_count(300))
 @given(data=clusters())
 def test_the_optimum_equals_plain_enumeration(data: phased.PhasedData, name: str) -> None:
     assert round(best(data, FORMULATIONS[name]), 6) == enumerated(data)
 
 
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(200))
 @given(clusters())
 def test_the_bound_of_a_line_is_what_it_costs(data: phased.PhasedData) -> None:
     for f, bound in enumerate(line_bounds(data)):

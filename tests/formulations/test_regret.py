@@ -91,7 +91,7 @@ def enumerated(problem: RegretData) -> float | None:
     return min(regrets, default=None)
 
 
-@settings(max_examples=example_count(120), deadline=None)
+@settings(max_examples=example_count(120))
 @given(problem=repriced())
 def test_the_optimum_is_that_of_enumeration(problem: RegretData) -> None:
     found, expected = optimum(problem), enumerated(problem)

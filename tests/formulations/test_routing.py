@@ -145,7 +145,7 @@ def problems(draw: st.DrawFn) -> RoutingData:
     return RoutingData(src=src, dst=dst, flows=flows, step=step, least=draw(st.integers(0, 3)), most=20)
 
 
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(40))
 @given(problems())
 def test_the_optimum_agrees_with_enumeration(data: RoutingData) -> None:
     assert best(data) == pytest.approx(enumerated(data))

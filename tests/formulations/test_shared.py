@@ -141,7 +141,7 @@ def test_cuts_read_as_written_and_bind(formulation: tuple[shared.Equation, ...])
     assert solve(m, time_limit_s=10, settings=options(gap=0.0, threads=1)).value == 30
 
 
-@settings(max_examples=example_count(250), deadline=None)
+@settings(max_examples=example_count(250))
 @given(problems())
 def test_all_formulations_agree_with_enumeration(data: shared.SharedData) -> None:
     expected = enumerated(data)

@@ -27,7 +27,7 @@ def test_the_cheapest_of_two_families_is_found() -> None:
     assert cheapest_design(replace(data, resources=(power,))) == (1, 0)
 
 
-@settings(max_examples=example_count(300), deadline=None)
+@settings(max_examples=example_count(300))
 @given(problems())
 def test_the_pass_over_families_agrees_with_enumeration(data: SharedData) -> None:
     expected, found = enumerated(data), cheapest_design(data)
@@ -38,7 +38,7 @@ def test_the_pass_over_families_agrees_with_enumeration(data: SharedData) -> Non
         assert data.fixed[f] + data.uplink[f] * u + data.spine[f] * spines == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=example_count(100), deadline=None)
+@settings(max_examples=example_count(100))
 @given(problems())
 def test_every_formulation_holds_the_design_it_starts_from(data: SharedData) -> None:
     found = cheapest_design(data)

@@ -144,7 +144,7 @@ def problems(draw: st.DrawFn) -> SitesData:
     )
 
 
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(200))
 @given(data=problems())
 def test_the_optimum_is_that_of_enumeration(data: SitesData) -> None:
     found, expected = best(data), enumerated(data)

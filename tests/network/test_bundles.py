@@ -43,7 +43,7 @@ def of_a_kind(instance: Instance, tiers: int) -> dict[object, list[Family]]:
     return found
 
 
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(60))
 @given(instances())
 def test_two_tiers_have_the_uplinks_that_the_fewest_even_spines_take(instance: Instance) -> None:
     every = of_a_kind(with_bundles(instance, "any"), 2)
@@ -60,7 +60,7 @@ def test_two_tiers_have_the_uplinks_that_the_fewest_even_spines_take(instance: I
         assert sorted((u, f.spines(u)) for f in families_of_key for u in f.uplink_choices) == expected
 
 
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(60))
 @given(instances())
 def test_left_out_uplinks_need_more_spines_than_the_next_that_are_offered(instance: Instance) -> None:
     every = of_a_kind(with_bundles(instance, "any"), 2)
@@ -74,7 +74,7 @@ def test_left_out_uplinks_need_more_spines_than_the_next_that_are_offered(instan
                     assert least_spines(u, family.leaves, family.switch.radix) > spines
 
 
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(40))
 @given(instances(), st.data())
 def test_every_switch_above_has_equally_many_links_to_each_below(instance: Instance, data: st.DataObject) -> None:
     tiered = [family for family in families(with_bundles(instance, "even")) if family.tiers > 1]
@@ -92,7 +92,7 @@ def test_every_switch_above_has_equally_many_links_to_each_below(instance: Insta
             assert len(bundles) == (leaves[planes[name]] if kind == "spine" else family.pods and family.pods.count)
 
 
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(40))
 @given(instances())
 def test_any_bundles_are_on_as_few_switches_as_have_the_ports(instance: Instance) -> None:
     for family in families(with_bundles(instance, "any")):
@@ -106,7 +106,7 @@ def test_any_bundles_are_on_as_few_switches_as_have_the_ports(instance: Instance
                 assert top[0].switches == family.planes * uplinks * group
 
 
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(40))
 @given(instances())
 def test_more_uplinks_on_offer_never_cost_less(instance: Instance) -> None:
     for family in families(with_bundles(instance, "even")):
@@ -135,7 +135,7 @@ def test_bundles_are_even_or_any() -> None:
         ask(network__bundles="equal")
 
 
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(60))
 @given(
     radix=st.integers(2, 24),
     ratio=st.sampled_from([1.0, 2.0, 2.5, 3.0, 5.0, 9.0, [1.0, 3.0], [1.5, 4.0]]),
@@ -173,7 +173,7 @@ def tall(draw: st.DrawFn) -> Instance:
     return on_gpus(drawn, gpus, slower).model_copy(update={"network": network})
 
 
-@settings(max_examples=example_count(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(30), suppress_health_check=[HealthCheck.too_slow])
 @given(tall())
 def test_no_other_number_of_up_ports_is_cheaper(instance: Instance) -> None:
     plan = coopt.solve(instance)

@@ -20,7 +20,7 @@ Effect = tuple[float, float, float]
 NAMES = {"leaf": "leaf switch", "spine": "spine switch", "aggregation": "aggregation switch", "core": "core switch"}
 
 
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(60))
 @given(wired().filter(lambda chosen: chosen[0].installed_gpus <= 64))
 def test_every_part_taken_from_the_whole_graph_has_the_effect_of_its_kind(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen

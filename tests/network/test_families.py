@@ -37,7 +37,7 @@ def instances(draw: st.DrawFn) -> Instance:
     )
 
 
-@settings(max_examples=example_count(150), deadline=None)
+@settings(max_examples=example_count(150))
 @given(instances())
 def test_price_is_affine_in_uplinks_and_spines(instance: Instance) -> None:
     for family in families(instance):
@@ -47,7 +47,7 @@ def test_price_is_affine_in_uplinks_and_spines(instance: Instance) -> None:
             assert affine.at(family, uplinks) == pytest.approx(exact, rel=1e-12)
 
 
-@settings(max_examples=example_count(150), deadline=None)
+@settings(max_examples=example_count(150))
 @given(instances())
 def test_every_switch_has_the_ports_it_uses_and_every_link_two_ends(instance: Instance) -> None:
     for family in families(instance):
@@ -60,7 +60,7 @@ def test_every_switch_has_the_ports_it_uses_and_every_link_two_ends(instance: In
                 assert above.links == below.switches * below.uplinks
 
 
-@settings(max_examples=example_count(100), deadline=None)
+@settings(max_examples=example_count(100))
 @given(instances())
 def test_uplinks_stay_within_the_ratio_and_never_cost_less(instance: Instance) -> None:
     for family in families(instance):

@@ -40,7 +40,7 @@ def test_a_leaf_between_two_ratios_saves_a_tier() -> None:
 
 @pytest.mark.parametrize("kind", ["rail-only", "rail-optimized", "clos"])
 @given(domains=st.integers(9, 60), rails=st.integers(1, 6), ratio=st.sampled_from([1.0, 1.5, 2.5]))
-@settings(max_examples=example_count(30), deadline=None)
+@settings(max_examples=example_count(30))
 def test_every_number_of_leaves_is_offered(kind: SwitchedKind, domains: int, rails: int, ratio: float) -> None:
     ends, radix = EndPoints(fabric=kind, domains=domains, rails=rails), 8
     network = ask(network__oversubscription=ratio, network__bundles="any", network__leaf_fill="any").network
@@ -55,7 +55,7 @@ def test_every_number_of_leaves_is_offered(kind: SwitchedKind, domains: int, rai
         assert {down for _, down in offered if down % rails} == set()
 
 
-@settings(max_examples=example_count(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25), suppress_health_check=[HealthCheck.too_slow])
 @given(st.one_of(planar(), instances()))
 def test_the_optimum_is_confirmed_and_no_dearer_than_with_ratios(instance: Instance) -> None:
     some, every = coopt.solve(filled(instance, "ratio")), coopt.solve(filled(instance, "any"))

@@ -62,7 +62,7 @@ def modules_of(family: Family, uplinks: int) -> list[tuple[int, int]]:
     return [(lower, upper) for lower, upper in counts]
 
 
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(40))
 @given(planar())
 def test_every_part_on_the_graph_is_counted(instance: Instance) -> None:
     for family in list(families(instance))[::7]:

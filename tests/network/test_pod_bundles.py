@@ -63,7 +63,7 @@ def podded(draw: st.DrawFn) -> Instance:
     return on_gpus(drawn, gpus, slower).model_copy(update={"network": merged})
 
 
-@settings(max_examples=example_count(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25), suppress_health_check=[HealthCheck.too_slow])
 @given(podded())
 def test_the_optimum_is_that_of_enumeration(instance: Instance) -> None:
     plan = coopt.solve(instance)

@@ -296,7 +296,7 @@ def stacked(draw: st.DrawFn) -> Instance:
     return drawn.model_copy(update={"network": drawn.network.model_copy(update=changes)})
 
 
-@settings(max_examples=example_count(20, usual=5), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(20, usual=5), suppress_health_check=[HealthCheck.too_slow])
 @given(stacked())
 def test_the_optimum_is_that_of_enumeration_and_never_above_that_of_one_product(instance: Instance) -> None:
     plan = accepted(instance)
@@ -312,7 +312,7 @@ def test_the_optimum_is_that_of_enumeration_and_never_above_that_of_one_product(
 def test_random_questions_have_products_by_tier() -> None:
     seen: list[bool] = []
 
-    @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
     @given(stacked())
     def collect(instance: Instance) -> None:
         seen.append(any(family.upper for family, _ in every_design(instance)))

@@ -68,7 +68,7 @@ def _next(rank: tuple[int, int], ring: str, x: int, y: int) -> tuple[int, int]:
     return ((domain + 1) % y, local) if ring == "rail" else (domain, (local + 1) % x)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 8), st.integers(1, 8), st.floats(1e3, 1e10))
 def test_all_gather_takes_as_long_as_the_played_rings(x: int, y: int, data_bytes: float) -> None:
     played = play_all_gather(two_levels(x, y), x, y, data_bytes)
@@ -167,7 +167,7 @@ def test_a_token_reaches_the_domains_that_its_groups_lie_in(domains: int, reache
     assert float(limited.ep) / ((domains - 1) / domains) == pytest.approx(float(free.ep) / ((reached - 1) / reached))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(1, 64), st.integers(1, 512), st.floats(1e-13, 1e-8), st.floats(1.0, 10.0))
 def test_the_faster_of_levels_and_one_ring_is_charged(x: int, y: int, r: float, factor: float) -> None:
     """One ring passes (n-1)/n of the data through the domain and out of it, at the same time."""

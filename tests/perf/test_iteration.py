@@ -73,7 +73,7 @@ def test_breakdown_adds_up_to_the_iteration_time() -> None:
         assert all((seconds >= -1e-12).all() for seconds in parts.values())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     factor=st.floats(1.0, 8.0), what=st.sampled_from(["bf16_tflop_s", "hbm_gbyte_s", "hb", "nic", "uplinks", "latency"])
 )

@@ -45,7 +45,7 @@ def test_partial_synchronisation_moves_its_share() -> None:
     assert tp(tp_sync_fraction=0.5, tp_sync_backward=2.0) - logits == pytest.approx(whole * 3 / 4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(1.0, 800.0), st.integers(1, 64))
 def test_a_stale_step_waits_for_the_longer_of_compute_and_gradients(nic_gbit_s: float, replicas: int) -> None:
     split = mapped(dp=2 * replicas)
@@ -57,7 +57,7 @@ def test_a_stale_step_waits_for_the_longer_of_compute_and_gradients(nic_gbit_s: 
     assert seconds(stale, nic_gbit_s) == pytest.approx(max(pipeline, parts["dp"]) + rest)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(1.0, 800.0))
 def test_overlap_hides_gradients_behind_one_micro_batch(nic_gbit_s: float) -> None:
     split = mapped(dp=16)

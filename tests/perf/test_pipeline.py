@@ -57,19 +57,19 @@ def closed_form(pipeline: Pipeline) -> float:
     return float(iteration.time_s(NO_NETWORK)[0])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pipelines())
 def test_bubble_and_steady_state_are_exact(pipeline: Pipeline) -> None:
     assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-9)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pipelines(logits=True))
 def test_the_last_stage_sets_the_pace(pipeline: Pipeline) -> None:
     assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pipelines(logits=True), st.integers(1, 4), st.floats(0.0, 3.0))
 def test_few_micro_batches_and_large_logits_are_exact_without_hops(pipeline: Pipeline, few: int, logits: float) -> None:
     m = few * pipeline.p if pipeline.v > 1 else few
@@ -77,14 +77,14 @@ def test_few_micro_batches_and_large_logits_are_exact_without_hops(pipeline: Pip
     assert closed_form(heavy) == pytest.approx(heavy.run(), rel=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pipelines(logits=True), st.floats(0.01, 0.05))
 def test_long_hops_are_met_within_five_thousandths(pipeline: Pipeline, hop: float) -> None:
     slow = replace(pipeline, hop=hop * pipeline.forward)
     assert closed_form(slow) == pytest.approx(slow.run(), rel=5e-3)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(pipelines(logits=True), st.integers(1, 8), st.integers(1, 3), st.integers(1, 6))
 def test_missing_layers_never_make_a_pipeline_slower_than_predicted(
     pipeline: Pipeline, layers: int, missing: int, rounds: int

@@ -26,7 +26,7 @@ def excerpts(family: Family, uplinks: int) -> list[Drawing]:
     return [*drawings, pod_drawing(family, uplinks)] if family.pods else drawings
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(wired())
 def test_parts_stand_apart_and_lines_end_on_them(chosen: tuple[Family, int]) -> None:
     for drawing in excerpts(*chosen):
@@ -42,7 +42,7 @@ def test_parts_stand_apart_and_lines_end_on_them(chosen: tuple[Family, int]) -> 
             assert line.links >= 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(wired())
 def test_all_links_between_drawn_parts_of_a_plane_are_drawn(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
@@ -133,7 +133,7 @@ def test_domains_that_hang_on_the_same_leaves_are_drawn_up_to_the_last() -> None
     assert numbers_of(plane_drawing(family, family.uplink_choices[-1]), "hb") == [0, 1, 2, 15]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(wired())
 def test_links_of_a_drawn_domain_are_its_nics_on_drawn_leaves(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
@@ -148,7 +148,7 @@ def test_links_of_a_drawn_domain_are_its_nics_on_drawn_leaves(chosen: tuple[Fami
             assert drawn == np.isin(numbers[:, domain], leaves).sum()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(wired())
 def test_every_drawn_gpu_has_its_nics(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
@@ -162,7 +162,7 @@ def test_every_drawn_gpu_has_its_nics(chosen: tuple[Family, int]) -> None:
             assert sum(line.links for line in drawn) == family.nics_per_gpu
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(wired())
 def test_an_svg_is_well_formed_and_says_what_it_shows(chosen: tuple[Family, int]) -> None:
     for drawing in excerpts(*chosen):

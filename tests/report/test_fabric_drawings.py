@@ -34,7 +34,7 @@ def overlapping(drawing: Drawing, kind: str) -> list[tuple[str, str]]:
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(wired())
 def test_a_switched_network_is_drawn_whole(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen

@@ -60,7 +60,7 @@ def words_of(split: RankGrid, one: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_whatever_is_not_refused_keeps_the_rules_of_megatron(name: str, data: st.DataObject) -> None:
     split, chosen = data.draw(st.sampled_from(cases(name)))

@@ -101,7 +101,7 @@ def test_tokens_beyond_those_of_small_batches_are_no_gain() -> None:
     assert taken == {None: 64, 1e3: 32}
 
 
-slow = settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+slow = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 
 
 @slow

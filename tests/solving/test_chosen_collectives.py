@@ -42,7 +42,7 @@ def test_the_cheapest_network_is_found_with_ways_that_are_chosen() -> None:
     """Of random questions; the verifier counts times, flows and names again."""
     named: Counter[str] = Counter()
 
-    @settings(max_examples=example_count(60, usual=12), deadline=None)
+    @settings(max_examples=example_count(60, usual=12))
     @given(instances())
     def compare(asked: Instance) -> None:
         instance = choosing(asked)
@@ -111,7 +111,7 @@ def test_routes_go_the_ways_that_plans_name_and_load_links_as_they_are_charged(r
     """By what is chosen and by all other ways there are; pinned routes hold on the verifier's graph, flow by flow."""
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=example_count(60, usual=30), deadline=None)
+    @settings(max_examples=example_count(60, usual=30))
     @given(networks(routing))
     def compare(instance: Instance) -> None:
         plan = coopt.solve(instance)

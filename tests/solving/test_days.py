@@ -27,7 +27,7 @@ from tests.solving.interrupted import ITERATIONS, failures, in_days, least_s, ne
 from tests.solving.oracle import fastest_s, instances
 from tests.solving.plane_questions import planar
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @st.composite

@@ -88,7 +88,7 @@ def racked(draw: st.DrawFn) -> Instance:
     return drawn.model_copy(update={**changes, "cluster": drawn.cluster.model_copy(update={"gpus": (gpus,)})})
 
 
-@settings(max_examples=example_count(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25), suppress_health_check=[HealthCheck.too_slow])
 @given(racked())
 def test_the_optimum_is_that_of_enumeration_and_no_dearer_than_with_even_fills(instance: Instance) -> None:
     least = coopt.solve(filled(instance, "even")).objective.value or math.inf
@@ -157,7 +157,7 @@ def test_what_does_not_go_together_is_refused(changes: dict[str, Any], words: st
         Instance.model_validate(question(network__domain_fill="any", **changes))
 
 
-@settings(max_examples=example_count(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(40), suppress_health_check=[HealthCheck.too_slow])
 @given(racked())
 def test_ranks_traffic_routes_and_losses_are_those_of_the_domains(instance: Instance) -> None:
     asked = filled(instance, "any")

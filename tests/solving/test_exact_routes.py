@@ -17,7 +17,7 @@ from tests.conftest import example_count
 from tests.network.routing.small import between, complete, counted_alpha, enumerated_alpha, routable
 
 
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(60))
 @given(routable(flows=6, leaves=4, cores=3))
 def test_exact_routes_agree_with_enumeration_when_cores_failed(case: tuple[TwoLayer, Flows]) -> None:
     found = route_exactly(*case)
@@ -25,7 +25,7 @@ def test_exact_routes_agree_with_enumeration_when_cores_failed(case: tuple[TwoLa
     assert float(counted_alpha(*case, found.cores)) == found.alpha == pytest.approx(enumerated_alpha(*case))
 
 
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(60))
 @given(routable(flows=6, equal=False, leaves=4, cores=3))
 def test_exact_routes_agree_with_enumeration_on_unequal_links(case: tuple[TwoLayer, Flows]) -> None:
     found = route_exactly(*case)
@@ -34,7 +34,7 @@ def test_exact_routes_agree_with_enumeration_on_unequal_links(case: tuple[TwoLay
     assert found.alpha == pytest.approx(enumerated_alpha(*case))
 
 
-@settings(max_examples=example_count(30), deadline=None)
+@settings(max_examples=example_count(30))
 @given(routable(flows=40, equal=False))
 def test_greedy_is_never_better(case: tuple[TwoLayer, Flows]) -> None:
     found = route_exactly(*case, time_limit_s=5)

@@ -13,7 +13,7 @@ from coopt.solving.fastest import fastest_design
 from tests.conftest import ask, example_count
 from tests.solving.oracle import instances
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def bounded(instance: Instance, factor: float) -> Instance:

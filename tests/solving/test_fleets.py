@@ -16,7 +16,7 @@ from tests.solving.fleet_oracle import TooManyError, enumerated
 from tests.solving.fleets import SHAPE, SIDES, fleets
 from tests.solving.partition_oracle import partitions
 
-slow = settings(deadline=None, suppress_health_check=list(HealthCheck))
+slow = settings(suppress_health_check=list(HealthCheck))
 UP_TO_THREE = (1, 2, 2, 3)
 
 

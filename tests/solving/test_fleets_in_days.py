@@ -18,7 +18,7 @@ from tests.solving.interrupted import failures, in_days
 from tests.solving.test_fleets import agrees_with_enumeration, two, value
 from tests.solving.test_model_files import check
 
-slow = settings(deadline=None, suppress_health_check=list(HealthCheck))
+slow = settings(suppress_health_check=list(HealthCheck))
 KINDS: tuple[dict[str, Any], ...] = (
     {},
     {"sites": (1, 2)},

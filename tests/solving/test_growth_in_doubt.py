@@ -37,7 +37,7 @@ def intervals(draw: st.DrawFn) -> dict[str, list[float]]:
     return {kind: [1.0, float(draw(st.integers(1, 4)))] for kind in kinds}
 
 
-@settings(max_examples=example_count(20), deadline=None)
+@settings(max_examples=example_count(20))
 @given(clusters(), intervals())
 def test_the_worst_prices_are_planned_for_as_if_they_were_known(
     instance: Instance, prices: dict[str, list[float]]
@@ -55,7 +55,7 @@ def test_the_worst_prices_are_planned_for_as_if_they_were_known(
         assert verdict.accepted, [check.why for check in verdict.checks if not check.ok]
 
 
-@settings(max_examples=example_count(12), deadline=None)
+@settings(max_examples=example_count(12))
 @given(clusters(), intervals())
 def test_regret_is_measured_from_growth_at_prices_known(instance: Instance, prices: dict[str, list[float]]) -> None:
     instance = alike(instance)

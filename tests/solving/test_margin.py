@@ -35,7 +35,6 @@ def value(instance: Instance) -> float:
 
 
 @settings(
-    deadline=None,
     max_examples=example_count(15),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

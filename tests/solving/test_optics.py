@@ -19,7 +19,7 @@ from tests.network.test_optics import CHEAP, FRUGAL
 from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import answers, enumerated, instances
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 @st.composite

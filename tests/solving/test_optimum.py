@@ -17,7 +17,7 @@ from coopt.verifier.audit import verify
 from tests.conftest import ask, example_count, question, switch
 from tests.solving.oracle import enumerated, instances
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @settings(slow, max_examples=example_count(100))

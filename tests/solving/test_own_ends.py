@@ -21,7 +21,7 @@ from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import answers
 from tests.solving.own_ends import twin_ported
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def least(instance: Instance) -> float:

@@ -29,31 +29,31 @@ def least(data: PartitionData, formulation: Literal["totals", "shares"] = "total
     return math.inf if found.worth is None else found.worth.objective
 
 
-@settings(max_examples=example_count(120), deadline=None)
+@settings(max_examples=example_count(120))
 @given(problems())
 def test_the_optimum_agrees_with_enumeration_to_the_dollar(data: PartitionData) -> None:
     assert least(data) == enumerated(data)
 
 
-@settings(max_examples=example_count(80), deadline=None)
+@settings(max_examples=example_count(80))
 @given(growing_problems())
 def test_the_optimum_of_phases_agrees_with_enumeration_to_the_dollar(data: PartitionData) -> None:
     assert least(data) == enumerated(data)
 
 
-@settings(max_examples=example_count(80), deadline=None)
+@settings(max_examples=example_count(80))
 @given(doubtful_problems())
 def test_the_least_regret_agrees_with_enumeration_to_the_dollar(data: PartitionData) -> None:
     assert least(data) == enumerated(data)
 
 
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(40))
 @given(problems())
 def test_shares_have_the_same_optimum(data: PartitionData) -> None:
     assert least(data, "shares") == enumerated(data)
 
 
-@settings(max_examples=example_count(120), deadline=None)
+@settings(max_examples=example_count(120))
 @given(st.one_of(problems(), growing_problems(), doubtful_problems()))
 def test_the_filter_keeps_an_optimum(data: PartitionData) -> None:
     assert enumerated(subset(data, useful(data))) == enumerated(data)
@@ -106,20 +106,20 @@ def test_scale_does_not_matter(formulation: Literal["totals", "shares"]) -> None
     assert least(replace(million, cores=cores), formulation) == 1e6 * least(data)
 
 
-@settings(max_examples=example_count(80), deadline=None)
+@settings(max_examples=example_count(80))
 @given(problems())
 def test_brackets_left_out_change_no_choice(data: PartitionData) -> None:
     assert enumerated(narrowed(data)) == enumerated(data)
 
 
-@settings(max_examples=example_count(80), deadline=None)
+@settings(max_examples=example_count(80))
 @given(problems())
 def test_every_choice_lies_in_a_set_of_products(data: PartitionData) -> None:
     parts = [part_of(data, rows) for rows in product_sets(data)]
     assert min((enumerated(part) for part in parts), default=math.inf) == enumerated(data)
 
 
-@settings(max_examples=example_count(80), deadline=None)
+@settings(max_examples=example_count(80))
 @given(problems())
 def test_the_bound_of_a_part_is_never_above_its_optimum(data: PartitionData) -> None:
     for rows in product_sets(data):

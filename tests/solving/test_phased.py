@@ -13,7 +13,7 @@ from coopt.verifier.audit import verify
 from tests.conftest import example_count
 from tests.solving.growing import clusters, enumerated
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @settings(slow, max_examples=example_count(100))

@@ -91,7 +91,7 @@ def test_exact_routes_are_never_worse() -> None:
             assert exact[one.collective].optimal
 
 
-@settings(max_examples=example_count(25), deadline=None)
+@settings(max_examples=example_count(25))
 @given(instances(), st.integers(0, 3))
 def test_random_plans_have_routes_no_faster_than_the_model(instance: Instance, seed: int) -> None:
     """The largest stretch, fed back as network.routing, is what the plan then takes at most."""
@@ -112,7 +112,7 @@ def test_random_plans_have_routes_no_faster_than_the_model(instance: Instance, s
     assert all(one.routing <= found.routing for one in found.collectives)
 
 
-@settings(max_examples=example_count(25), deadline=None)
+@settings(max_examples=example_count(25))
 @given(instances(), st.sampled_from([one for one in DISCIPLINES if one["routing"] != "ecmp"]))
 def test_random_plans_keep_their_times_under_the_discipline_they_name(
     instance: Instance, discipline: dict[str, Any]

@@ -21,7 +21,7 @@ def narrowed(instance: Instance, planes: int) -> Instance:
     return instance.model_copy(update={"network": instance.network.model_copy(update={"nic_planes": (planes,)})})
 
 
-@settings(max_examples=example_count(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(40), suppress_health_check=[HealthCheck.too_slow])
 @given(planar())
 def test_the_optimum_is_confirmed_and_no_number_of_planes_is_better(instance: Instance) -> None:
     plan = coopt.solve(instance)

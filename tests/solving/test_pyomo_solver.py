@@ -21,7 +21,7 @@ from tests.formulations.small import two_families
 from tests.solving.oracle import instances
 from tests.solving.test_highs import knapsack
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 interfaces = pytest.mark.parametrize("name", ["appsi_highs", "highs"])
 
 

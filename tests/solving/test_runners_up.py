@@ -25,7 +25,7 @@ from tests.conftest import ask, example_count
 from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import fastest_s, instances
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def built(one: Design) -> str:

@@ -62,7 +62,7 @@ def test_bytes_of_classes_places_and_gpus_add_up_to_the_same(solved: tuple[Insta
     assert found.talking_pairs == len(sparse_matrix(sent)[0])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scattered(), st.integers(1, 20))
 def test_cells_hold_all_bytes_wherever_they_are_cut(found: TrafficDemand, most: int) -> None:
     for gpus in (0, 64):
@@ -78,7 +78,7 @@ def test_cells_hold_all_bytes_wherever_they_are_cut(found: TrafficDemand, most: 
             assert cells.size_bytes[:, a, b].sum() >= size_bytes
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scattered())
 def test_the_matrix_that_is_written_is_the_matrix(found: TrafficDemand) -> None:
     head, *lines = matrix_csv(found).splitlines()

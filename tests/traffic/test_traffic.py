@@ -107,7 +107,7 @@ def _plan(workload: Workload, pool: Pool, row: int) -> WorkloadPlan:
     return workload_plan(pool, ask().cluster.gpu, network, 1, row)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(placed())
 def test_groups_partition_the_ranks_and_keep_to_rails(found: tuple[Workload, WorkloadPlan]) -> None:
     split = split_of(*found)
@@ -118,7 +118,7 @@ def test_groups_partition_the_ranks_and_keep_to_rails(found: tuple[Workload, Wor
         assert (table % split.active == table[:, :1, :] % split.active).all(), "one column, one rail"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(placed())
 def test_legs_keep_to_a_domain_or_to_a_rail(found: tuple[Workload, WorkloadPlan]) -> None:
     workload, plan = found
@@ -131,7 +131,7 @@ def test_legs_keep_to_a_domain_or_to_a_rail(found: tuple[Workload, WorkloadPlan]
         assert (stream.size_bytes >= 0).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(placed())
 def test_what_ranks_send_is_what_ranks_receive_as_pairs(found: tuple[Workload, WorkloadPlan]) -> None:
     asked = demand(*found)

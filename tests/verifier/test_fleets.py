@@ -27,14 +27,14 @@ EVERY = 11
 """One of so many mutants is tried: the plans have thousands of them."""
 
 
-@settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(fleets(phases=(1, 2, 3), sites=(0, 1, 2), cores=True, doubts=True, losses=True))
 def test_answers_to_random_fleets_are_accepted(instance: Instance) -> None:
     verdict = verify(instance, coopt.solve(instance))
     assert verdict.failures == ()
 
 
-@settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(fleets(phases=(1, 2, 3), sites=(0, 1), doubts=True, many_sided=SIDES))
 def test_answers_to_random_fleets_of_planes_and_bundles_are_accepted(instance: Instance) -> None:
     verdict = verify(instance, coopt.solve(instance))
@@ -144,7 +144,7 @@ steps = st.lists(st.integers(1, 9), max_size=2, unique=True).map(sorted)
 prices = st.lists(st.integers(0, 9), min_size=3, max_size=3).map(lambda row: sorted(row, reverse=True))
 
 
-@settings(deadline=None, max_examples=example_count(200))
+@settings(max_examples=example_count(200))
 @given(
     st.lists(st.tuples(steps, prices, st.booleans()), min_size=1, max_size=3),
     st.lists(st.integers(0, 5), min_size=3, max_size=3),

@@ -87,7 +87,7 @@ def test_a_proof_with_a_gap_names_the_lower_bound_that_it_proves() -> None:
     assert higher is None or higher <= claimed
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(fleets(phases=(1, 2), sites=(0, 2), cores=True, doubts=True))
 def test_random_fleets_are_proven(instance: Instance) -> None:
     plan = solve(instance)

@@ -18,7 +18,7 @@ from tests.verifier.cases import DOMAINS, ask
 from tests.verifier.mutants import mutants, replaced
 from tests.verifier.test_mutations import names_of
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @settings(slow, max_examples=example_count(20))

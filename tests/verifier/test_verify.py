@@ -212,7 +212,7 @@ WILD = st.one_of(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=example_count(25), deadline=None)
+@settings(max_examples=example_count(25))
 @given(data=st.data())
 def test_wild_values_never_cause_an_error(kind: str, data: st.DataObject) -> None:
     instance, plan = solved(kind)[0], written(kind)

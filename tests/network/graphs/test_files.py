@@ -67,7 +67,7 @@ def test_graphml_opens_in_networkx_as_the_same_graph(fabric: str, radix: int, ti
         assert all(data["copies"] >= 1 for _, data in graph.nodes(data=True))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(wired())
 def test_a_file_holds_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen

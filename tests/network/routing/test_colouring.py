@@ -25,7 +25,6 @@ def _largest_share(ends: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return table.max(axis=1)
 
 
-@settings(deadline=None)
 @given(EDGES, st.integers(0, 4))
 def test_splitting_shares_the_edges_of_every_vertex_out(edges: list[tuple[int, int]], rounds: int) -> None:
     left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
@@ -35,7 +34,6 @@ def test_splitting_shares_the_edges_of_every_vertex_out(edges: list[tuple[int, i
         assert (_largest_share(ends, classes) <= -(-degree // 2**rounds)).all()
 
 
-@settings(deadline=None)
 @given(EDGES, st.integers(0, 4), st.integers(0, 6), st.integers(0, 6))
 def test_splitting_shares_the_edges_of_neighbours_out(
     edges: list[tuple[int, int]], rounds: int, first: int, last: int
@@ -47,7 +45,6 @@ def test_splitting_shares_the_edges_of_neighbours_out(
         assert shares.max(initial=0) <= shares.sum() / 2**rounds + 2
 
 
-@settings(deadline=None)
 @given(EDGES, st.integers(0, 3))
 def test_colourings_are_proper_with_no_more_colours_than_the_largest_degree(
     edges: list[tuple[int, int]], spare: int
@@ -60,7 +57,6 @@ def test_colourings_are_proper_with_no_more_colours_than_the_largest_degree(
     assert (_largest_share(right, found) <= 1).all()
 
 
-@settings(deadline=None)
 @given(EDGES)
 def test_alternating_paths_alone_colour_every_graph(edges: list[tuple[int, int]]) -> None:
     left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
@@ -70,13 +66,11 @@ def test_alternating_paths_alone_colour_every_graph(edges: list[tuple[int, int]]
     assert (_largest_share(right, found) <= 1).all()
 
 
-@settings(deadline=None)
 @given(routable(flows=120))
 def test_no_routing_is_better_where_links_are_equal(case: tuple[TwoLayer, Flows]) -> None:
     assert float(counted_alpha(*case, coloured_cores(*case))) == pytest.approx(lower_bound(*case))
 
 
-@settings(deadline=None)
 @given(routable(flows=120))
 def test_every_leaf_shares_its_own_flows_out(case: tuple[TwoLayer, Flows]) -> None:
     clos, flows = case
@@ -104,7 +98,7 @@ def test_the_best_is_the_colouring_or_else_the_greedy_routing() -> None:
     assert (best_cores(unequal, flows) == greedy_cores(unequal, flows)).all()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(routable(flows=60))
 def test_the_best_has_the_optimal_alpha_and_is_as_fair_as_either(case: tuple[TwoLayer, Flows]) -> None:
     def rank(cores: Ints) -> tuple[float, tuple[float, ...]]:
@@ -118,7 +112,6 @@ def test_the_best_has_the_optimal_alpha_and_is_as_fair_as_either(case: tuple[Two
     assert -best[0] <= 1 or best >= rank(sheltered_cores(*case))
 
 
-@settings(deadline=None)
 @given(routable(flows=120))
 def test_sheltering_groups_costs_no_alpha(case: tuple[TwoLayer, Flows]) -> None:
     assert float(counted_alpha(*case, sheltered_cores(*case))) == pytest.approx(lower_bound(*case))

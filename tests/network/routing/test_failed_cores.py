@@ -15,7 +15,7 @@ from coopt.network.routing.tiers import Plane, route_tiers
 PLANE = Plane(leaves=16, uplinks=4, radix=8, pods=Pods(l=4, w=4, count=4))  # two cores in each of four groups
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 5), st.integers(0, 50), st.sampled_from(["best", "greedy", "ecmp"]))
 def test_flows_between_pods_avoid_what_failed(failed: int, seed: int, name: str) -> None:
     flows = random_rings(16, 4, 4, seed)

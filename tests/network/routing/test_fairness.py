@@ -49,14 +49,13 @@ def _least(routes: Hops, fixed: dict[int, float], raised: tuple[int, float] | No
     return answer.value
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(routable(flows=8, equal=False, leaves=4, cores=2))
 def test_rates_agree_with_linear_programs(case: tuple[TwoLayer, Flows]) -> None:
     routes = hops(*case, hashed_cores(*case, 0))
     assert flow_rates(routes) == pytest.approx(rates_by_programs(routes), abs=1e-5)
 
 
-@settings(deadline=None)
 @given(routable(flows=80, equal=False))
 def test_every_flow_has_a_full_bundle_on_which_none_is_faster(case: tuple[TwoLayer, Flows]) -> None:
     routes = hops(*case, hashed_cores(*case, 0))
@@ -73,7 +72,6 @@ def test_every_flow_has_a_full_bundle_on_which_none_is_faster(case: tuple[TwoLay
         assert rates[flow] == 1 or any(held)
 
 
-@settings(deadline=None)
 @given(routable(flows=80, equal=False))
 def test_the_slowest_flow_has_one_over_alpha_of_a_link(case: tuple[TwoLayer, Flows]) -> None:
     cores = hashed_cores(*case, 0)

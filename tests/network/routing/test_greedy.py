@@ -34,13 +34,12 @@ def test_a_failed_link_is_not_used_in_either_direction() -> None:
     assert greedy_cores(clos, between((0, 1), (1, 0), (0, 2), (2, 1))).tolist() == [0, 0, 1, 2]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(routable(flows=6, leaves=4, cores=3))
 def test_twice_the_optimum_at_most_by_enumeration(case: tuple[TwoLayer, Flows]) -> None:
     assert counted_alpha(*case, greedy_cores(*case)) <= 2 * enumerated_alpha(*case) + 1e-12
 
 
-@settings(deadline=None)
 @given(routable(flows=120))
 def test_twice_the_bound_at_most_where_links_are_equal(case: tuple[TwoLayer, Flows]) -> None:
     assert counted_alpha(*case, greedy_cores(*case)) <= 2 * lower_bound(*case) + 1e-12

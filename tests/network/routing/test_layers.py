@@ -100,7 +100,6 @@ def test_nothing_to_route_is_no_load(name: str) -> None:
         assert link_loads(clos, flows, cores).alpha == 0
 
 
-@settings(deadline=None)
 @given(routable(equal=False))
 def test_loads_are_what_one_counts(case: tuple[TwoLayer, Flows]) -> None:
     clos, flows = case
@@ -108,7 +107,7 @@ def test_loads_are_what_one_counts(case: tuple[TwoLayer, Flows]) -> None:
     assert link_loads(clos, flows, cores).alpha == pytest.approx(float(counted_alpha(clos, flows, cores)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(routable(flows=5, equal=False, leaves=4, cores=3))
 def test_no_routing_undercuts_the_bound(case: tuple[TwoLayer, Flows]) -> None:
     assert lower_bound(*case) <= enumerated_alpha(*case) + 1e-12

@@ -31,7 +31,7 @@ def test_a_seed_is_a_routing() -> None:
         assert (assign(clos, flows, 3) != assign(clos, flows, 4)).any()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(routable(equal=False))
 def test_annealing_uses_links_that_exist(case: tuple[TwoLayer, Flows]) -> None:
     counted_alpha(*case, annealed_cores(*case, 1, cooling=QUICK))

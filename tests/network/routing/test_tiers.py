@@ -114,7 +114,7 @@ def test_hops_are_the_bundles_of_the_paths(plane: Plane) -> None:
     assert flow_rates(routed.hops).min() <= 1 / routed.bound + 1e-12
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.sampled_from([1, 2, 4]))
 def test_three_tiers_without_oversubscription_block_no_permutation(seed: int, hosts: int) -> None:
     plane = Plane(leaves=16, uplinks=4, radix=8, pods=Pods(l=4, w=4, count=4))
@@ -178,7 +178,7 @@ def test_slices_share_the_flows_between_pods_out() -> None:
     assert routed.alpha == routed.bound == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(2, 6), st.integers(1, 3), st.integers(1, 8))
 def test_links_above_tapered_pods_have_at_most_one_flow_more_than_they_must(
     seed: int, uplinks: int, leaves: int, w: int, hosts: int

@@ -42,7 +42,7 @@ def test_a_ring_takes_one_step_less_than_domains_and_never_contends(drawn, text)
     assert replay(graph, found) == ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=fabrics(switched=False))
 def test_a_ring_never_contends_on_random_graphs(graph):
     found = ring_schedule(board_of(graph))
@@ -50,7 +50,7 @@ def test_a_ring_never_contends_on_random_graphs(graph):
     assert replay(graph, found) == ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=fabrics(switched=True))
 def test_a_ring_never_contends_behind_switches(graph):
     found = ring_schedule(board_of(graph))

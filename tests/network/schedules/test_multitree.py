@@ -125,19 +125,19 @@ def assert_sound(graph: nx.Graph, found: Schedule) -> None:
     assert step_bound(board_of(graph)).steps <= found.steps <= found.domains - 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=fabrics(switched=False))
 def test_multitree_on_random_graphs_replays_and_keeps_the_bound(graph):
     assert_sound(graph, multitree(board_of(graph)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=fabrics(switched=True))
 def test_multitree_on_random_switched_graphs_replays_and_keeps_the_bound(graph):
     assert_sound(graph, multitree(board_of(graph)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(graph=fabrics(switched=False))
 def test_free_roots_replay_and_keep_their_bound(graph):
     found = free_multitree(board_of(graph))

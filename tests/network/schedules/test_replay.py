@@ -95,7 +95,7 @@ def test_every_single_hop_that_is_lost_is_noticed(drawn):
     assert all(replay(graph, hops_of(schedule, place, None)) for place in range(len(schedule.hops)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=fabrics(switched=True), data=st.data())
 def test_a_random_mutant_of_a_random_schedule_is_caught(graph, data):
     schedule = multitree(board_of(graph))

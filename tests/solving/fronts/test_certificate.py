@@ -31,7 +31,7 @@ def least_cost(data: SharedData, fewest: np.ndarray) -> float:
     return min(costs)
 
 
-@settings(deadline=None, max_examples=example_count(80))
+@settings(max_examples=example_count(80))
 @given(problems(), st.data())
 def test_fractions_cost_what_whole_numbers_do_at_every_pace_in_any_order(data: SharedData, draw: st.DataObject) -> None:
     certifier = Certifier(problem(data))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coopt.solving.fronts.choice import DEPTH, chosen, knees
-
-patient = settings(deadline=None)
 
 
 def front(*points: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -42,7 +40,6 @@ def test_a_bend_counts_from_its_depth_on(share: float, found: list[int]) -> None
     assert knees(*front((0, 1), (0.5, 0.5 - below), (1, 0))) == found
 
 
-@patient
 @given(fronts, st.floats(0.1, 10), st.floats(1e3, 1e9))
 def test_knees_do_not_depend_on_units(points: tuple[np.ndarray, np.ndarray], seconds: float, usd: float) -> None:
     pace, value = points
@@ -51,7 +48,6 @@ def test_knees_do_not_depend_on_units(points: tuple[np.ndarray, np.ndarray], sec
     assert knees(pace * 2 ** scaled[0], value * 2 ** scaled[1]) == knees(pace, value)
 
 
-@patient
 @given(fronts)
 def test_every_knee_lies_below_the_line_between_its_neighbouring_knees(points: tuple[np.ndarray, np.ndarray]) -> None:
     pace, value = points
@@ -67,7 +63,6 @@ def test_points_are_chosen_by_what_is_farthest_from_the_others() -> None:
     assert chosen(pace, value, [0, 4, 0], 9) == [0, 4, 3, 1, 2]
 
 
-@patient
 @given(fronts, st.integers(2, 40))
 def test_no_point_is_chosen_twice_and_as_many_as_there_are(points: tuple[np.ndarray, np.ndarray], wanted: int) -> None:
     pace, value = points

@@ -23,7 +23,6 @@ from tests.conftest import ask, example_count, switch
 from tests.solving.oracle import enumerated_front, instances
 
 slow = settings(
-    deadline=None,
     max_examples=example_count(25),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -23,7 +23,7 @@ from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import enumerated_front, instances
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def asked(kind: str) -> Instance:

@@ -18,7 +18,7 @@ from tests.solving.oracle import instances
 from tests.solving.own_ends import twin_ported
 from tests.solving.reasons.changed import at_price, kept_free, moved, only
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 HAIR, STEP = 1e-7, 1e-3
 
 

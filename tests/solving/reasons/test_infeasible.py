@@ -21,7 +21,7 @@ from tests.conftest import ask, example_count, small_model
 from tests.solving.oracle import instances
 from tests.solving.reasons.changed import bounded, kept_free, limits, memory, moved, network
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 HAIR = 1e-9
 
 

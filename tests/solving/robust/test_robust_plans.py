@@ -34,7 +34,7 @@ from tests.solving.robust_oracle import enumerated, wishes
 from tests.verifier.test_mutations import survivors
 
 
-@settings(max_examples=example_count(25), deadline=None)
+@settings(max_examples=example_count(25))
 @given(base=instances(), robust=wishes())
 def test_the_optimum_is_that_of_enumeration(base: Instance, robust: Robust) -> None:
     instance = base.model_copy(update={"robust": robust})
@@ -61,7 +61,7 @@ def small_leaves(draw: st.DrawFn) -> Instance:
     return ask(**changes).model_copy(update={"robust": draw(wishes())})
 
 
-@settings(max_examples=example_count(15), deadline=None)
+@settings(max_examples=example_count(15))
 @given(small_leaves())
 def test_products_by_tier_in_doubt_cost_what_enumeration_finds(instance: Instance) -> None:
     plan, expected = coopt.solve(instance), enumerated(instance)

@@ -24,7 +24,7 @@ from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
 
-slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 KINDS = ("partition", "phased", "sites", "worst-case", "direct")
 
 

@@ -21,7 +21,7 @@ from tests.solving.sites.oracle import enumerated, instances
 from tests.verifier.test_mutations import survivors
 
 
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(60))
 @given(instance=instances())
 def test_the_optimum_is_that_of_enumeration(instance: Instance) -> None:
     plan, expected = coopt.solve(instance), enumerated(instance)
