@@ -8,7 +8,7 @@ import click
 
 from coopt.cli.arguments import a_file
 from coopt.cli.terminal import answer, check_places, note
-from coopt.report.words import counted
+from coopt.instance.listings import counted
 
 if TYPE_CHECKING:
     from coopt.validation.facts import FitSet

@@ -22,7 +22,7 @@ from coopt.solving.highs import Outcome
 from coopt.solving.watching import OnStanding, SearchStanding, rescaled
 
 Choice = TypeVar("Choice")
-LONGEST_S = 1e9  # a time limit that never comes
+UNLIMITED_S = 1e9  # a time limit that never comes
 ENDINGS = ("optimal", "infeasible", "time limit", "interrupted")
 
 
@@ -173,7 +173,7 @@ class _Search(Toll, Generic[Choice]):
         self.build_s += time.perf_counter() - started
         starts = subproblem.starts
         while True:
-            left = min(max(self.deadline - time.perf_counter(), 0.0), LONGEST_S)
+            left = min(max(self.deadline - time.perf_counter(), 0.0), UNLIMITED_S)
             told = rescaled(self._listener(later), unit, self.nodes)
             answer = self.backend.solve(model, left, told, start=starts)
             self.add(answer)

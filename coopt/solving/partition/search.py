@@ -14,7 +14,7 @@ import pyomo.core as pyo
 
 from coopt.instance.schema import Solver
 from coopt.solving.backend import Backend, backend_of
-from coopt.solving.driver import LONGEST_S, Decided, Subproblem, drive
+from coopt.solving.driver import UNLIMITED_S, Decided, Subproblem, drive
 from coopt.solving.effort import Effort
 from coopt.solving.highs import COARSE, Outcome
 from coopt.solving.partition.bounds import lower_bound
@@ -79,7 +79,7 @@ def search_partition(
         pieces.subproblems(),
         backend or backend_of(Solver(gap=gap)),
         gap=gap,
-        deadline=started + LONGEST_S if deadline is None else deadline,
+        deadline=started + UNLIMITED_S if deadline is None else deadline,
         on_standing=on_standing,
         joined=(ALONE, pieces.joined),
     )

@@ -177,8 +177,8 @@ def _of_line(family: Family, u: Ints, first: Item, last: Item) -> Ints:
     if family.tiers == 2 and first.kind == "switch":
         spines = family.spines(u)
         return np.asarray(first.count + family.all_planes * (spines - spines[0]), dtype=np.int64)
-    step = (last.count - first.count) // max(int(u[-1] - u[0]), 1)
-    return np.asarray(first.count + step * (u - u[0]), dtype=np.int64)
+    added = (last.count - first.count) * (u - u[0])  # a module may serve several of the uplinks that are offered
+    return np.asarray(first.count + added // max(int(u[-1] - u[0]), 1), dtype=np.int64)
 
 
 def _sums(counts: Ints, units: list[float]) -> Floats:
