@@ -90,12 +90,13 @@ def too_many_modules(
 
 
 def _splitting_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """That modules which break out take cables or panels which split their fibres."""
+    """That modules which break out take cables or panels which split their fibres, unless each link has a connector."""
     rate, used = _link_gbit_s(instance, design), {name for tier in design.fabric.tier for name in tier.optics}
     carried = {optic.name: optic.links_of(rate) for optic in instance.network.optics if rate and optic.name in used}
     ends = [f"{name} is the end of {count} links" for name, count in carried.items() if count > 1]
     if ends:
-        yield f"{words.both(ends)}: cables or panels that split these fibres are not in the bill."
+        listed = words.both(ends)
+        yield f"{listed}: where they have fewer connectors, cables or panels that split fibres are not in the bill."
 
 
 def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:

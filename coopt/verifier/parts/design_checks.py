@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from coopt.instance.listings import alternatives
+from coopt.instance.listings import alternatives, both
 from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, Fabric, Tier
@@ -304,7 +304,7 @@ def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fa
     why = f"The levels may have the optics {', '.join(expected)}, the plan takes {', '.join(taken)}."
     apart = [] if gear is None else [n for n, told in enumerate(names, 1) if not _joins(instance, gear, n, told)]
     if apart:
-        levels_text = " and ".join(f"level {number}" for number in apart)
+        levels_text = both(f"level {number}" for number in apart)
         why += f" Those of {levels_text} do not fit NIC or switch, reach too short or do not meet at the fibre."
     ledger.holds("optics", holds, taken, expected, why)
 
