@@ -117,8 +117,11 @@ def test_gradients_that_meet_hops_make_no_iteration_longer_than_the_closed_form(
     assert max(ratios) <= 1.01
 
 
-def test_gradients_that_hide_and_hops_that_meet_them_take_no_longer_than_charged() -> None:
-    """Where both cross domains, hops of any length. What is late without any gradients to hide is not counted."""
+def test_gradients_that_hide_and_hops_that_meet_them_are_charged_to_a_hundredth() -> None:
+    """Where both cross domains, hops of any length: none takes more than a hundredth longer.
+
+    What is late without any gradients to hide is not counted.
+    """
     ratios: list[float] = []
     for run in runs(range(800), dp_mode="overlap"):
         both_cross = run.place.pp_across > 1 and run.place.dp_across > 1
@@ -128,7 +131,7 @@ def test_gradients_that_hide_and_hops_that_meet_them_take_no_longer_than_charged
             if beyond_s > 0:
                 late = run._replace(work=run.work._replace(mode="sync"))
                 beyond_s -= max(0.0, late.simulated().run().whole_s - late.closed_form_s())
-            assert beyond_s <= 1e-9 * run.closed_form_s(), (run.split, run.place)
+            assert beyond_s <= 0.01 * run.closed_form_s(), (run.split, run.place)
             if len(ratios) == example_count(200):
                 break
     assert sum(ratio > 0.99 for ratio in ratios) >= len(ratios) / 3
