@@ -15,7 +15,8 @@ from coopt.instance.catalog import named
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import validated
-from coopt.instance.hardware import HallRows, Nic, Optic, Switch
+from coopt.instance.hall_rows import HallRows
+from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.texts import read_toml
 

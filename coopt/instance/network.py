@@ -15,7 +15,8 @@ from coopt.instance.base import (
     one_or_series,
 )
 from coopt.instance.catalog import named
-from coopt.instance.hardware import HbDomain, NetworkHallRows, Nic, Optic, Panel, Switch
+from coopt.instance.hall_rows import NetworkHallRows
+from coopt.instance.hardware import HbDomain, Nic, Optic, Panel, Switch
 
 SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
 FabricKind = SwitchedKind | Literal["direct"]

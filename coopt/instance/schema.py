@@ -44,9 +44,9 @@ class Instance(Question):
     @model_validator(mode="after")
     def _fits_together(self) -> Instance:
         open_lists = self.problem == "choice"
-        complaints = (open_lists and list(missing_bounds(self))) or list(
-            choice_complaints(self) if open_lists else disagreements(self)
-        )
+        complaints = list(missing_bounds(self) if open_lists else disagreements(self))
+        if open_lists and not complaints:
+            complaints = list(choice_complaints(self))
         if complaints:
             raise ValueError("\n".join(complaints))
         return self

@@ -171,6 +171,11 @@ class Family:
         return tuple((below.links_of(rate), above.links_of(rate)) for below, above in self.optics)
 
     @property
+    def breaks_out(self) -> bool:
+        """Whether modules of a level above the first hold several links."""
+        return any(max(each) > 1 for each in self.per_module[1:])
+
+    @property
     def core_links(self) -> int:
         """Links into a core shared with others."""
         return self.chassis * self.core_ports if self.tiers else self.lone_links

@@ -124,11 +124,10 @@ def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
 def _grown_uplinks(last: Family, down: int, ratio: float) -> tuple[int, ...]:
     """The uplinks that a leaf may have with so many ports in use, whole cages of them."""
     cage, _ = cages_of(last.per_module)
-    broken_out = any(max(each) > 1 for each in last.per_module[1:])
     most = min(-(-down // cage) * cage, last.uplink_choices[-1])
     bundled = last.pods is not None and last.pods.each > 1
     least = math.ceil(down / ratio)
-    if bundled or broken_out:
+    if bundled or last.breaks_out:
         return tuple(
             u for u in last.uplink_choices if least <= u <= most and u in _even_uplinks(u, u, cage, last.bundle)
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from coopt.fabric.halls import Lengths, middle, sold_m
 from coopt.instance.designs import Hall
-from coopt.instance.hardware import HallRows, NetworkHallRows
+from coopt.instance.hall_rows import HallRows, NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.parts import racks

@@ -150,9 +150,8 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
 
 def _is_settled(family: Family) -> bool:
     """Whether a family has one number of uplinks, as whole modules or switches of a bundle are counted."""
-    broken_out = any(max(each) > 1 for each in family.per_module[1:])
     bundled = family.pods is not None and family.pods.each > 1
-    return len(family.uplink_choices) == 1 and (broken_out or bundled)
+    return len(family.uplink_choices) == 1 and (family.breaks_out or bundled)
 
 
 def _open_ends(family: Family, uplink: Shares, spine: Shares) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
-from coopt.instance.workload import LONGEST_S
 from coopt.plan.couplings import Couplings, Part, SitePower
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
@@ -75,7 +74,7 @@ def phase_checks(instance: Instance, phases: Sequence[PhasePlan]) -> Iterator[Li
 
 def _of_workloads(workloads: Sequence[WorkloadPlan], where: str = "") -> Iterator[LimitCheck]:
     for run in workloads:
-        if run.bound_s < LONGEST_S:
+        if run.bounded:
             yield _check(f"time, {run.name}{where}", run.iteration_time_s, run.bound_s, "s")
         yield _check(f"memory, {run.name}{where}", run.memory_gib, run.memory_limit_gib, "GiB")
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from coopt.instance.hardware import IDLE, SPARE
 from coopt.instance.question import ObjectiveKind
+from coopt.instance.workload import LONGEST_S
 
 ItemKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan", "labour", "rack"]
 
@@ -233,6 +234,11 @@ class WorkloadPlan(Record):
     collectives: dict[str, str] = {}
     routes: dict[str, float] = {}
     uptime: Uptime | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it has a bound: where the fastest plan is asked for, any time will do."""
+        return self.bound_s < LONGEST_S
 
     @property
     def slack(self) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 
 from coopt.instance.schema import Instance
-from coopt.instance.workload import LONGEST_S, Workload
+from coopt.instance.workload import Workload
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.parts import NicChoice, Uptime
 from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, WorkloadPlan
@@ -264,7 +264,7 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
 
 def under_bound(run: WorkloadPlan) -> str:
     """`1.5% under the bound of 12.00 s`."""
-    if run.bound_s >= LONGEST_S:
+    if not run.bounded:
         return "no bound"
     return f"{words.percent(run.slack)} under the bound of {words.seconds(run.bound_s)}"
 

@@ -9,7 +9,6 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.schema import Instance
-from coopt.instance.workload import LONGEST_S
 from coopt.network.part_networks import family_of_plan
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.evaluation import MappingRanking
@@ -116,8 +115,7 @@ def _figure(name: str, value: str, note: str, number: float | None, unit: str) -
 
 def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:
     """How a workload runs: its time by components, in percent of its bound."""
-    bounded = run.bound_s < LONGEST_S
-    bar, share = time_bar(run), run.iteration_time_s / run.bound_s if bounded else 1.0
+    bar, share = time_bar(run), run.iteration_time_s / run.bound_s if run.bounded else 1.0
     return {
         "name": run.name
         if not several
@@ -126,7 +124,7 @@ def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:
         else f"{run.name}, {part.name}",
         "says": bar.says,
         "time": words.seconds(run.iteration_time_s),
-        "bound": words.seconds(run.bound_s) if bounded else None,
+        "bound": words.seconds(run.bound_s) if run.bounded else None,
         "segments": [
             {"name": one.name, "colour": one.colour, "start": one.start * share, "share": one.share * share}
             for one in bar.segments

@@ -18,8 +18,9 @@ from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_one_network
+from coopt.instance.mapping_limits import MappingLimits
 from coopt.instance.schema import Instance
-from coopt.instance.workload import MappingLimits, Workload
+from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.part_networks import families_of_design
 from coopt.network.parts import cost_of, within_limits

@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.mapping_limits import Recompute
 from coopt.instance.transformer import Transformer
-from coopt.instance.workload import Recompute, Workload
+from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
 from coopt.perf.memory import memory_bytes
 from coopt.validation.facts import Recomputed, SoftwareStack, published_facts

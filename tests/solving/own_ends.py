@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
-from tests.conftest import question, small_model
+from tests.conftest import question
 from tests.solving.oracle import disciplined
+from tests.solving.plane_questions import domains_and_fabrics, one_workload
 
 RATE = 400
 
@@ -23,15 +24,9 @@ def twin_ported(draw: st.DrawFn, planes: tuple[int, ...] = (1,)) -> Instance:
     radices = draw(st.lists(st.sampled_from([4, 6, 8, 12]), min_size=1, max_size=2, unique=True))
     table = question(
         cluster__gpus=gpus,
-        workload=[_workload(draw, gpus)],
+        workload=[one_workload(draw, gpus)],
         network={
-            "hb_domains": [
-                {"name": f"hb{n}", "size": n, "gbyte_s": 450, "usd_per_gpu": draw(money), "w_per_gpu": 10}
-                for n in sizes
-            ],
-            "fabrics": draw(
-                st.lists(st.sampled_from(["rail-only", "rail-optimized", "clos"]), min_size=1, unique=True)
-            ),
+            **domains_and_fabrics(draw, sizes, money),
             "nics": {"name": "nic", "gbit_s": RATE, "ports": list(planes), "usd": draw(money), "w": 20},
             "nics_per_gpu": draw(st.sampled_from([1, 1, 2])),
             "nic_planes": list(planes),
@@ -77,13 +72,3 @@ def _optics(draw: st.DrawFn, money: st.SearchStrategy[int], watts: st.SearchStra
         if draw(st.integers(0, 3))
     ]
     return [cable, *modules]
-
-
-def _workload(draw: st.DrawFn, gpus: int) -> dict[str, Any]:
-    return {
-        "name": "w",
-        "model": small_model(),
-        "global_batch": gpus,
-        "max_iteration_time_s": draw(st.sampled_from([0.06, 0.09, 0.15, 0.3])) * draw(st.floats(1.0, 1.5)),
-        "mapping": {"micro_batch": [1, 4], "sequence_parallel": True},
-    }

@@ -21,15 +21,9 @@ def planar(draw: st.DrawFn) -> Instance:
     sizes = draw(st.lists(st.sampled_from([1, 2, 4, 8]), min_size=1, max_size=2, unique=True))
     table = question(
         cluster__gpus=gpus,
-        workload=[_workload(draw, gpus)],
+        workload=[one_workload(draw, gpus)],
         network={
-            "hb_domains": [
-                {"name": f"hb{n}", "size": n, "gbyte_s": 450, "usd_per_gpu": draw(money), "w_per_gpu": 10}
-                for n in sizes
-            ],
-            "fabrics": draw(
-                st.lists(st.sampled_from(["rail-only", "rail-optimized", "clos"]), min_size=1, unique=True)
-            ),
+            **domains_and_fabrics(draw, sizes, money),
             "nics": _nics(draw, money),
             "nics_per_gpu": draw(st.sampled_from([1, 1, 2])),
             "nic_planes": draw(st.sampled_from([[1, 2, 4], [1, 2], [1, 4]])),
@@ -78,7 +72,17 @@ def _optics(draw: st.DrawFn, money: st.SearchStrategy[int]) -> list[dict[str, An
     return [wide, *(other for other in [*others, half] if draw(st.booleans()))]
 
 
-def _workload(draw: st.DrawFn, gpus: int) -> dict[str, Any]:
+def domains_and_fabrics(draw: st.DrawFn, sizes: list[int], money: st.SearchStrategy[int]) -> dict[str, Any]:
+    """HB domains of some sizes at any price, and the fabrics that may join them."""
+    return {
+        "hb_domains": [
+            {"name": f"hb{n}", "size": n, "gbyte_s": 450, "usd_per_gpu": draw(money), "w_per_gpu": 10} for n in sizes
+        ],
+        "fabrics": draw(st.lists(st.sampled_from(["rail-only", "rail-optimized", "clos"]), min_size=1, unique=True)),
+    }
+
+
+def one_workload(draw: st.DrawFn, gpus: int) -> dict[str, Any]:
     return {
         "name": "w",
         "model": small_model(),

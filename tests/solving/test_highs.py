@@ -13,7 +13,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from coopt.solving.highs import PROBING, linear_program, options, safe_bound, solve, solved, version
+from coopt.solving.highs import linear_program, options, safe_bound, solve, solved
 from formulations.shared import UPLINKS, SharedData, add_uplinks_demanded, build
 
 SETTINGS = options(gap=0.0, threads=1)
@@ -110,13 +110,6 @@ def lost_by_presolve() -> pyo.ConcreteModel:
 
 def test_the_optimum_that_presolve_loses_is_found() -> None:
     assert solve(lost_by_presolve(), time_limit_s=10, settings=SETTINGS).value == 0
-
-
-@pytest.mark.skipif(version() != "1.15.1", reason="documents a fault of one version of HiGHS")
-@pytest.mark.parametrize("rules_off", [0, PROBING])
-def test_presolve_still_loses_it_with_and_without_probing(rules_off: int) -> None:
-    asked = {**SETTINGS, "presolve": "on", "presolve_rule_off": rules_off}
-    assert solve(lost_by_presolve(), time_limit_s=10, settings=asked).value == 1
 
 
 @pytest.mark.parametrize("threads", [1, 2])
