@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -20,6 +20,15 @@ def _tuple_from_one(value: Any) -> Any:
         return (value,)
     plain = all(isinstance(entry, int | float) for entry in value)
     return tuple(dict.fromkeys(value)) if plain else tuple(value)
+
+
+def each_once(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Every value once; all of them where some are tables or lists, which are refused later on."""
+    listed = tuple(values)
+    try:
+        return tuple(dict.fromkeys(listed))
+    except TypeError:
+        return listed
 
 
 LEAST = 1e-9  # of anything that divides

@@ -8,7 +8,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from coopt.instance.base import Count, Fraction, Name, Positive, Range, Table, first_of_list, of_range, one_or_many
+from coopt.instance.base import (
+    Count,
+    Fraction,
+    Name,
+    Positive,
+    Range,
+    Table,
+    each_once,
+    first_of_list,
+    of_range,
+    one_or_many,
+)
 from coopt.instance.catalog import find, named
 from coopt.instance.hardware import Precision
 from coopt.instance.listings import both
@@ -58,7 +69,7 @@ class Options(Table):
         if not isinstance(table, Mapping):
             return table
         lists = {
-            name: tuple(dict.fromkeys(table[name]))
+            name: each_once(table[name])
             for name in AllowedKnobs.model_fields
             if isinstance(table.get(name), list | tuple) and table[name]
         }
@@ -236,7 +247,7 @@ class Workload(Table):
         listed = of_range(table.get("global_batch")) if isinstance(table, Mapping) else None
         if not isinstance(listed, list | tuple) or not listed:
             return table
-        listed = tuple(dict.fromkeys(listed))
+        listed = each_once(listed)
         return {**table, "global_batch": listed[0], "batches": listed if len(listed) > 1 else ()}
 
     @model_validator(mode="after")

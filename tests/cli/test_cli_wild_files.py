@@ -30,6 +30,20 @@ def test_whole_numbers_without_end_are_refused(coopt, tmp_path, value):
         assert "a whole number of 20,000 bits, needs one of at most 1,024" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("value", "where"),
+    [
+        ("global_batch=[{}, 8]", "global_batch = a table"),
+        ("options.dp_mode=[['sync'], 'overlap']", "options.dp_mode"),
+        ("options.transport=[{a=1}]", "options.transport = a table"),
+    ],
+)
+def test_lists_of_tables_where_values_are_listed_are_refused(coopt, value, where):
+    done = coopt("bom", str(TINY), "--set", f"workload.0.{value}")
+    assert done.exit_code == 1
+    assert f"workload[0].{where}" in done.stderr
+
+
 def test_a_path_that_cannot_be_is_refused(coopt, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE, "utf-8")
     done = coopt("suite", "run", str(tmp_path / "suite.toml"), "-o", str(tmp_path / "out"))

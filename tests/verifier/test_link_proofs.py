@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -13,7 +11,6 @@ import pytest
 
 import coopt
 from coopt.instance.errors import InstanceError
-from coopt.instance.schema import Instance
 from coopt.plan.direct_links import LinkCut, LinkLengths
 from coopt.plan.proof import Proof
 from coopt.plan.schema import Plan
@@ -23,30 +20,15 @@ from coopt.verifier.bounds.links import LinksBound, joins_stages_and_replicas, l
 from coopt.verifier.checks.verdict import LENIENT, Verdict
 from coopt.verifier.parts.link_demands import LinkedRun, StageGrid, sends_on
 from coopt.verifier.parts.timings import timings_of
-from tests.conftest import example_count, small_model, switch
+from tests.conftest import example_count
 from tests.solving.direct.oracle import fewest_links
-from tests.solving.direct.test_direct_links import linked
-from tests.verifier.test_proofs import claiming
+from tests.verifier.forgeries import answered_links as answered
+from tests.verifier.forgeries import asked_links as asked
+from tests.verifier.forgeries import claiming
 
 MUTANTS = example_count(60)
 USD_PER_LINK = 2 * (300 + 40 + 100)
 RING = StageGrid(1, 4, 1, False)
-
-
-def asked(bound_s: float, pp: list[int], interleave: Sequence[int] = (1, 2)) -> Instance:
-    """A question of four domains whose switches are dear."""
-    mapping = {"micro_batch": [1], "zero": [1], "recompute": ["none"], "sequence_parallel": [True], "pp": pp}
-    workload = {"name": "w", "model": small_model(tied_embeddings=False), "global_batch": 64}
-    workload |= {"mapping": mapping | {"interleave": [*interleave]}, "max_iteration_time_s": bound_s}
-    return Instance.model_validate(linked(workload=[workload], network__switches=[switch(8, 500_000, 10)]))
-
-
-@cache
-def answered() -> tuple[Instance, Plan, Proof]:
-    """A question with sends and exchanges, its plan, and lengths that prove the bound."""
-    instance = asked(1.8, [2])
-    plan = coopt.solve(instance)
-    return instance, plan, coopt.prove(instance, plan)
 
 
 def with_lengths(plan: Plan, *lengths: LinkLengths) -> Plan:

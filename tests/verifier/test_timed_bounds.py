@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from coopt.solving.answer import solve
+from coopt.verifier.audit import verify
 from coopt.verifier.bounds.timed import timed_designs
 from coopt.verifier.checks.verdict import TOLERANCE
 from coopt.verifier.parts.timings import timings_of
+from tests.changes import with_part
 from tests.conftest import ask
 
 COSTS = {"include": ["gpu", "host", "hb", "nic", "switch", "optics"]}
@@ -35,3 +38,13 @@ def test_a_bound_leaves_out_no_design_that_is_worth_less(objective: dict[str, An
     for bound in (values[0], *values[:: len(values) // 4 + 1], values[-1] * 2):
         less = [one for one in every if one.value < bound * (1 - TOLERANCE)]
         assert list(timed_designs(instance, kind, bound)) == less
+
+
+@pytest.mark.parametrize("iteration_s", [0.0, -1.0, 1e18])
+@pytest.mark.parametrize("objective", [{"minimize": "time"}, {"minimize": "usd_per_token"}, CARBON])
+def test_plans_that_train_in_no_time_are_refused_in_words(objective: dict[str, Any], iteration_s: float) -> None:
+    instance = ask(objective=COSTS | objective, **TRAINED)
+    plan = solve(instance)
+    run = plan.workloads[0].model_copy(update={"iteration_time_s": iteration_s})
+    names = {check.name for check in verify(instance, with_part(plan, workloads=(run,))).failures}
+    assert {"iteration-time", "objective"} <= names

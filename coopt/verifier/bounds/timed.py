@@ -33,12 +33,12 @@ def billed(kind: ObjectiveKind) -> BillKind:
 def worth(instance: Instance, kind: ObjectiveKind, sums: BillTotal, calendar_s: float) -> float:
     """The objective (s, USD a token, kg) of a bill and of an iteration with its share of interruptions."""
     objective, workload = instance.objective, instance.workload[0]
-    if kind == "time":
+    if kind == "time" or math.isinf(calendar_s):
         return calendar_s
     if kind == "usd_per_token":
         batch, critical = workload.tokens_per_iteration, workload.critical_batch_tokens
         worth_of_batch = batch if critical is None else batch * critical / (critical + batch)
-        return sums.tco_usd / (objective.years * SECONDS_PER_YEAR / calendar_s * worth_of_batch)
+        return sums.tco_usd * calendar_s / (objective.years * SECONDS_PER_YEAR * worth_of_batch)
     kwh = sums.power_w * objective.pue * calendar_s * workload.iterations / JOULES_PER_KWH
     return kwh * (objective.kg_co2_per_kwh or 0.0)
 
