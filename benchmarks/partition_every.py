@@ -8,8 +8,9 @@ from functools import reduce
 import numpy as np
 
 from coopt.columns.islands.listing import Islands, Market
-from coopt.columns.islands.options import Coupling, IslandOptions, islands_of
+from coopt.columns.islands.options import Coupling, IslandOptions, Taken, islands_of
 from coopt.instance.schema import Instance
+from coopt.perf.mapping import Bools
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +18,10 @@ class Remembering(Coupling):
     """Drops islands as the listing does, but remembers all it was shown."""
 
     shown: list[Islands] = field(default_factory=list)
+
+    def dominated(self, kept: Islands, others: Taken) -> Bools:
+        """None: every network is looked into."""
+        return np.zeros(len(others[0]), dtype=np.bool_)
 
     def needed(self, islands: Islands) -> Islands:
         """Islands that hold an optimum whenever there is one."""

@@ -78,10 +78,21 @@ def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, sl
     return np.sort(_sweep(few[np.argsort(rank[few])], usd, uses, quantity, slopes, joins))
 
 
-def beaten_options(kept: tuple[Floats, Floats, Bools], others: tuple[Floats, Floats, Bools], slopes: Slopes) -> Bools:
+def beaten_options(
+    kept: tuple[Floats, Floats, Bools],
+    others: tuple[Floats, Floats, Bools],
+    slopes: Slopes,
+    *,
+    cheaper: bool = False,
+) -> Bools:
     """Which of the others some kept option dominates; each as (uses, quantity, joins), without capex beside products.
 
     What another option uses at least may stand for it: a larger quantity of it only lowers the left side of 3.
+
+    Parameters
+    ----------
+    cheaper
+        Whether an option only counts where that side is below 0.
     """
     mine, of_mine, joined = kept
     uses, quantity, joins = others
@@ -94,7 +105,7 @@ def beaten_options(kept: tuple[Floats, Floats, Bools], others: tuple[Floats, Flo
         option, other = np.nonzero(maybe)
         more = of_mine[some][option] - quantity[left[other]]
         rise = np.where(more > 0, slopes.most * more, slopes.least * more).sum(axis=1)
-        beaten[left[other[rise <= 0]]] = True
+        beaten[left[other[rise < 0 if cheaper else rise <= 0]]] = True
         first = some.stop
     return beaten
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.dominance import undominated
 from coopt.columns.grid import mappings
-from coopt.columns.islands.listing import Market
-from coopt.columns.islands.options import Coupling, ListedIslands, islands_of, list_options
+from coopt.columns.islands.listing import Islands, Market
+from coopt.columns.islands.options import Coupling, ListedIslands, Taken, islands_of, list_options
 from coopt.columns.islands.sizes import quick_degrees, sites_of
 from coopt.columns.pools import fastest_s
+from coopt.instance.files import load
 from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
 from coopt.network.island_bills import with_core_optics
 from coopt.network.space import active_choices
+from coopt.perf.mapping import Bools
 from tests.conftest import ask, example_count
 from tests.solving.partition_oracle import partitions
 
@@ -94,6 +100,34 @@ def test_every_site_on_closed_domains_is_beaten(instance: Instance, gpus: int) -
     every = sites_of(np.arange(gpus, 100), instance.network.hb_domains)
     closed = coupling.closed(gpus, coupling.of_islands(kept))
     assert coupling.wholly_beaten(every.take(closed[every.hb]), coupling.of_islands(kept)).all()
+
+
+class LookingIntoAll(Coupling):
+    """Leaves no network out before its uplinks are known."""
+
+    def dominated(self, kept: Islands, others: Taken) -> Bools:
+        return np.zeros(len(others[0]), dtype=np.bool_)
+
+
+def leaves_out_what_would_be_dropped(instance: Instance, workload: Workload) -> bool:
+    market = Market(instance=instance)
+    few, gated = islands_of(Coupling(market=market), workload, lambda: None)
+    every, gated_of_all = islands_of(LookingIntoAll(market=market), workload, lambda: None)
+    columns, of_all = ({name: part.tolist() for name, part in vars(one).items()} for one in (few, every))
+    return columns == of_all and gated.total() == gated_of_all.total()
+
+
+@settings(max_examples=example_count(40))
+@given(st.one_of(partitions(), partitions(core=True)))
+def test_networks_that_are_left_out_unseen_are_those_that_would_be_dropped(instance: Instance) -> None:
+    assert leaves_out_what_would_be_dropped(next(iter(with_core_optics(instance))), instance.workload[0])
+
+
+@pytest.mark.parametrize("name", ["llama3-405b", "deepseek-v3", "qwen3-235b-a22b"])
+def test_networks_of_a_fleet_that_are_left_out_unseen_are_those_that_would_be_dropped(name: str) -> None:
+    fleet = load(Path(__file__).parents[2] / "instances/fleet-131k-w8.toml")
+    (workload,) = (one for one in fleet.workload if one.name == name)
+    assert leaves_out_what_would_be_dropped(fleet, workload)
 
 
 def test_domains_are_closed_from_some_size_on() -> None:

@@ -55,6 +55,34 @@ class Islands:
         return Islands(**{name: np.concatenate(pair) for name, pair in pairs.items()})
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Builds:
+    """Shapes of networks with what each is built from (n,): a NIC, a way to run a switch, a choice of the NIC's optics.
+
+    Of equal ones the first is preferred: those whose rails meet above the leaves.
+    """
+
+    sites: Sites
+    shapes: Shapes
+    shape: Ints
+    nic: Ints
+    switch: Ints
+    optics: Ints
+
+    def __len__(self) -> int:
+        return len(self.shape)
+
+    def take(self, rows: Ints | Bools) -> Builds:
+        """The chosen rows."""
+        parts = {name: getattr(self, name)[rows] for name in ("shape", "nic", "switch", "optics")}
+        return replace(self, **parts)
+
+    @property
+    def least_uplinks(self) -> Ints:
+        """The fewest uplinks that each may have (n,)."""
+        return np.where(self.shapes.down > 0, self.shapes.least, 0)[self.shape]
+
+
 @dataclass(frozen=True, kw_only=True)
 class OpticChoice:
     """An optic for each level; below `tiers` of them it is the same as another choice."""
@@ -162,9 +190,33 @@ class Market:
         self.core_optics(units, links)
         return units
 
-    def islands(self, sites: Sites, shapes: Shapes, uplinks: Ints, parts: tuple[Ints, Ints, Ints]) -> Islands:
-        """Shapes with that many uplinks, each built from a NIC, a switch and a choice of the NIC's optics."""
-        network, (nic, switch, choice) = self.instance.network, parts
+    def builds(self, sites: Sites, shapes: Shapes) -> Builds:
+        """Every way to build shapes from a NIC, switches whose rates agree, and optics, if they differ on its tiers."""
+        listed = [np.zeros((5, 0), dtype=np.int64)]
+        for number, (nic, switch) in enumerate(self.pairs()):
+            fits = shapes.radix == self.instance.network.switch_ways[switch].radix
+            for c, choice in enumerate(self.optics[nic]):
+                # of optics that differ only above the tiers that a network has, the first choice stands for all
+                alike = (shapes.tiers >= choice.tiers) & (shapes.tiers <= len(choice.levels))
+                one = np.flatnonzero(fits & alike)
+                listed.append(np.stack([one, *(np.full_like(one, k) for k in (number, nic, switch, c))]))
+        shape, number, nic, switch, optics = np.concatenate(listed, axis=1)
+        rails = np.array([kind == "rail-only" for kind in self.instance.network.switched])
+        apart = (rails[shapes.fabric] & (shapes.tiers > 1))[shape]
+        order = np.lexsort((shapes.site[shape], optics, number, shapes.turn[shape], shapes.form[shape], apart))
+        return Builds(
+            sites=sites,
+            shapes=shapes,
+            shape=shape[order],
+            nic=nic[order],
+            switch=switch[order],
+            optics=optics[order],
+        )
+
+    def islands(self, builds: Builds, uplinks: Ints) -> Islands:
+        """What is built, with that many uplinks."""
+        network, sites, shapes = self.instance.network, builds.sites, builds.shapes.take(builds.shape)
+        nic, switch, choice = builds.nic, builds.switch, builds.optics
         of, u, at = sites.take(shapes.site), uplinks, np.arange(len(uplinks))
         units, tiers = self.units_of_gpus(of), shapes.tiers
         planes, leaves, pods = shapes.planes, shapes.leaves, shapes.pods

@@ -142,7 +142,8 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     if not len(shapes) or not len(rows.site):
         return found
     layout = shapes.layouts(discipline)
-    views, view = representatives(shapes.site, shapes.nics_per_gpu, *_numbers(layout))
+    rate = np.unique(byte_s, return_inverse=True)[1].reshape(-1)
+    views, view = representatives(rate, shapes.site, *_numbers(layout))
     first, last = (np.searchsorted(rows.site, shapes.site[views], side=side) for side in ("left", "right"))
     of_view, row = _pairs(first, last)
     fewest, most = np.full(len(views), MOST_UPLINKS), np.ones(len(views), dtype=np.int64)
@@ -188,9 +189,11 @@ class Tried:
         """The pair that each pair loads links like, by number, the views of these, and the loads."""
         few, place = distinct_rows(*self.rows.groups)
         (which, views), position = distinct_rows(place[self.row], self.view)
-        groups = Groups(*few).take(which)
-        loads = crossings(self.layout.take(views), self.discipline, groups, self.rows.kinds, self.rows.ways.flows)
-        return position, views, loads
+        alike, layout = representatives(*_numbers(self.layout))  # views that differ in rates are loaded alike
+        (group, of), number = distinct_rows(which, layout[views])
+        layouts, groups = self.layout.take(alike[of]), Groups(*few).take(group)
+        loads = crossings(layouts, self.discipline, groups, self.rows.kinds, self.rows.ways.flows)
+        return position, views, loads.take(number)
 
     def in_time(self, uplinks: Ints, pairs: Ints, unslowed: Sequence[str] = ()) -> Bools:
         """Whether pairs are in time with so many uplinks in each view, some kinds of traffic at the rate of a NIC."""

@@ -23,6 +23,11 @@ Taken = tuple[Floats, Floats, Bools]
 """What options use that must not grow (n, uses), units of products (n, P), and limited products in use (n, limited)."""
 
 GROWTH = 1.15  # sizes up to this factor apart are looked into at once
+BATCH = 0.5  # share of the networks left that are looked into at once, the cheapest beside those that none dominates
+UNKNOWN, NEVER = (
+    -2,
+    -1,
+)  # uplinks not worked out yet, and those of networks that none make fast enough
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,6 +107,21 @@ class Coupling:
         """Positions of options that hold an optimum whenever there is one."""
         uses, units, joins = taken
         return needed_options(np.zeros(len(units)), uses, units, joins, self.slopes)
+
+    def dominated(self, kept: Islands, others: Taken) -> Bools:
+        """Which options a kept island dominates, by what they use at least.
+
+        Of equal networks those whose rails meet are preferred, so one whose rails do not has to be cheaper.
+        """
+        rail_only = np.array([kind == "rail-only" for kind in self.market.instance.network.switched])
+        apart = rail_only[kept.fabric] & (kept.uplinks > 0)
+        alike = beaten_options(self.of_islands(kept.take(~apart)), others, self.slopes)
+        return alike | beaten_options(self.of_islands(kept.take(apart)), others, self.slopes, cheaper=True)
+
+    def promising(self, taken: Taken) -> Ints:
+        """Positions of options that no other dominates, and of the cheapest."""
+        usd = taken[1] @ self.slopes.most
+        return np.union1d(self.undominated(taken), np.argsort(usd, kind="stable")[: int(len(usd) * BATCH)])
 
     def needed(self, islands: Islands) -> Islands:
         """Islands that hold an optimum whenever there is one."""
@@ -238,9 +258,7 @@ def islands_of(coupling: Coupling, workload: Workload, on_step: Callable[[], Non
             mine = quick_mappings(workload, gpu, network, degrees[np.isin(sizes, sites.gpus)], fast)
             if len(mine):
                 rows = rows_of(workload, gpu, network, sites, mine, fast)
-                listed = kept.joined(_networks(market, sites, rows, gated))
-                kept = coupling.needed(listed)
-                gated["dominated"] += len(listed) - len(kept)
+                kept = _networks(coupling, sites, rows, kept, gated)
     if len(every):
         gated["dominated"] += len(every) - looked_into
     return kept, gated
@@ -254,36 +272,44 @@ def windows(sizes: Ints) -> Iterator[Ints]:
         sizes = sizes[~near]
 
 
-def _networks(market: Market, sites: Sites, rows: Rows, gated: Counter[str]) -> Islands:
-    """Every network on which a workload meets its bound, with its least uplinks."""
-    network, (there, position) = market.instance.network, np.unique(rows.site, return_inverse=True)
+def _networks(coupling: Coupling, sites: Sites, rows: Rows, kept: Islands, gated: Counter[str]) -> Islands:
+    """The islands kept and all further networks that might be needed, with the least uplinks that meet the bound.
+
+    To find these takes long. With the fewest uplinks that its switches allow a network uses no more than with those
+    that it needs, so it is left out where a kept island dominates even that. Those that no other dominates and the
+    cheapest are looked into first, as most others are left out then.
+    """
+    market, (there, position) = coupling.market, np.unique(rows.site, return_inverse=True)
     few, rows = sites.take(there), replace(rows, site=position.reshape(-1))
-    shapes = shapes_of(few, market.sizes[few.hb], network, market.least_links(few.gpus), market.wirings)
-    needed = _uplinks(market, rows, shapes)
-    listed = [np.zeros((5, 0), dtype=np.int64)]
-    for number, (nic, switch) in enumerate(market.pairs()):
-        fits = shapes.radix == network.switch_ways[switch].radix
-        gated["communication"] += int((needed[nic] < 0)[fits].sum())
-        for c, choice in enumerate(market.optics[nic]):
-            # of optics that differ only above the tiers that a network has, the first choice stands for all
-            alike = (shapes.tiers >= choice.tiers) & (shapes.tiers <= len(choice.levels))
-            one = np.flatnonzero(fits & alike & (needed[nic] >= 0))
-            listed.append(np.stack([one, *(np.full_like(one, k) for k in (number, nic, switch, c))]))
-    shape, number, nic, switch, choices = np.concatenate(listed, axis=1)
-    apart = np.array([kind == "rail-only" for kind in network.switched])[shapes.fabric] & (shapes.tiers > 1)
-    # of equal ones the first stays: those whose rails meet above the leaves
-    order = np.lexsort((shapes.site[shape], choices, number, shapes.turn[shape], shapes.form[shape], apart[shape]))
-    shape, nic, switch, choices = shape[order], nic[order], switch[order], choices[order]
-    return market.islands(few, shapes.take(shape), needed[nic, shape], (nic, switch, choices))
-
-
-def _uplinks(market: Market, rows: Rows, shapes: Shapes) -> Ints:
-    """The least uplinks of every shape with each NIC (NICs, n); -1 where none is enough."""
-    network, found = market.instance.network, np.full((len(market.optics), len(shapes)), -1)
-    for nic in dict.fromkeys(nic for nic, _ in market.pairs()):
-        radices = [network.switch_ways[switch].radix for one, switch in market.pairs() if one == nic]
-        mine = np.flatnonzero(np.isin(shapes.radix, radices))
-        some = shapes.take(mine)
-        byte_s = some.nics_per_gpu * network.nics[nic].gbit_s * 1e9 / 8
-        found[nic, mine] = uplinks_needed(rows, some, byte_s, network.discipline)
+    shapes = shapes_of(few, market.sizes[few.hb], market.instance.network, market.least_links(few.gpus), market.wirings)
+    builds = market.builds(few, shapes)
+    least = coupling.of_islands(market.islands(builds, builds.least_uplinks))
+    needed = np.full((len(market.optics), len(shapes)), UNKNOWN)
+    best, left, uplinks = kept, np.arange(len(builds)), np.full(len(builds), UNKNOWN)
+    while len(left := left[~coupling.dominated(best, _of_rows(least, left))]):
+        now = builds.take(left[coupling.promising(_of_rows(least, left))])
+        pairs = np.zeros(needed.shape, dtype=np.bool_)
+        pairs[now.nic, now.shape] = True
+        needed[pairs] = _uplinks(market, rows, shapes, *np.nonzero(pairs))
+        uplinks[left] = needed[builds.nic[left], builds.shape[left]]
+        met = left[uplinks[left] >= 0]
+        best = coupling.needed(best.joined(market.islands(builds.take(met), uplinks[met])))
+        left = left[uplinks[left] == UNKNOWN]
+    met = np.flatnonzero(uplinks >= 0)
+    found = coupling.needed(kept.joined(market.islands(builds.take(met), uplinks[met])))
+    late = int((uplinks == NEVER).sum())
+    gated["communication"] += late
+    gated["dominated"] += len(kept) + len(builds) - late - len(found)
     return found
+
+
+def _of_rows(taken: Taken, rows: Ints) -> Taken:
+    uses, units, joins = taken
+    return uses[rows], units[rows], joins[rows]
+
+
+def _uplinks(market: Market, rows: Rows, shapes: Shapes, nic: Ints, shape: Ints) -> Ints:
+    """The least uplinks of every shape with a NIC each (n,); `NEVER` where none is enough."""
+    network, some = market.instance.network, shapes.take(shape)
+    byte_s = some.nics_per_gpu * np.array([one.gbit_s for one in network.nics])[nic] * 1e9 / 8
+    return uplinks_needed(rows, some, byte_s, network.discipline)
