@@ -9,6 +9,7 @@ import numpy as np
 
 from coopt.columns.flows import Groups
 from coopt.columns.layouts import NicLayout
+from coopt.instance.hardware import HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, SlowTime, common_links, core_group
@@ -56,9 +57,13 @@ class Context:
 
 def site_of(family: Family) -> DomainSet:
     """The domains on which a family's jobs run."""
-    shared = family.gpus_per_nic if family.tiers else 1
-    size = 0 if family.alike else family.hb.size
-    return DomainSet(gpus=family.gpus, hb=family.hb.name, active=family.active, gpus_per_nic=shared, size=size)
+    return domains_filled(family.gpus, family.hb, family.active, family.gpus_per_nic if family.tiers else 1)
+
+
+def domains_filled(gpus: int, hb: HbDomain, active: int, gpus_per_nic: int) -> DomainSet:
+    """Domains of a kind with so many active GPUs in each."""
+    size = 0 if gpus % active == 0 else hb.size
+    return DomainSet(gpus=gpus, hb=hb.name, active=active, gpus_per_nic=gpus_per_nic, size=size)
 
 
 def context_of(family: Family) -> Context:

@@ -96,7 +96,12 @@ def cost_of(instance: Instance, family: Family, uplinks: int) -> Cost:
 
 def racks(family: Family) -> int | None:
     """Racks that the HB domains fill, where the catalog knows."""
-    return None if family.hb.racks is None else math.ceil((family.domains + family.spare_domains) * family.hb.racks)
+    return racks_of(family.hb, family.domains + family.spare_domains)
+
+
+def racks_of(hb: HbDomain, domains: int) -> int | None:
+    """Racks that so many HB domains fill, where the catalog knows."""
+    return None if hb.racks is None else math.ceil(domains * hb.racks)
 
 
 def within_limits(instance: Instance, family: Family, cost: Cost) -> bool:

@@ -136,6 +136,11 @@ class Gear:
     nic_planes: int
     switch: Switch
 
+    @property
+    def byte_s(self) -> float:
+        """Bandwidth of one GPU between domains (byte/s)."""
+        return self.nics_per_gpu * self.nic.gbit_s * 1e9 / 8 / self.gpus_per_nic
+
     def fits(self, size: int, active: int) -> bool:
         """Whether NICs that GPUs share divide a domain and its active GPUs."""
         return size % self.gpus_per_nic == active % self.gpus_per_nic == 0

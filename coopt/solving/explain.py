@@ -260,6 +260,7 @@ def _fastest(instance: Instance, every: tuple[Family, ...], table: Columns, w: i
     sites = {context.site: family.hb for context, family in widest.items()}
 
     def timed(pool: Pool, hb: HbDomain, ends: Mapping[Context, int]) -> tuple[float, str]:
+        pool.load([context for context in ends if not context.layout.is_flat])
         return min([best, *((float(pool.time_s(c, u).min()), hb.name) for c, u in ends.items() if len(pool))])
 
     for site, hb in sites.items():

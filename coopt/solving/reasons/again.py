@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 
-from coopt.columns.context import DomainSet, context_of, site_of
-from coopt.columns.pools import Fitting, Pool, fitting, pool
-from coopt.columns.table import full_bandwidth
-from coopt.instance.schema import Instance, Limits
+from coopt.columns.context import Context, DomainSet, context_of, domains_filled
+from coopt.columns.layouts import NicLayout
+from coopt.columns.pools import ROUNDING, Fitting, Pool, fitting, pool
+from coopt.instance.hardware import HbDomain
+from coopt.instance.schema import Instance, Limits, ObjectiveKind
 from coopt.network.family import Family
-from coopt.network.parts import cost_of, within_limits
-from coopt.network.space import families
+from coopt.network.link_ends import values_of
+from coopt.network.parts import cost_of, domain_lines, included_lines, keeps_limits, racks_of, total, within_limits
+from coopt.network.space import Gear, Space
+from coopt.plan.parts import line
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.solving.reasons.limits import with_part
@@ -39,29 +43,85 @@ def solved(instance: Instance) -> Plan:
 def feasible(instance: Instance) -> bool:
     """Whether some design meets every bound and limit.
 
-    The fewest uplinks in time are tried on every family, as no use of a limit falls when uplinks are added.
+    Networks are listed only where a workload may be in time on the fastest NICs alone, and only until one serves. The
+    fewest uplinks in time are tried on each, as no use of a limit falls when uplinks are added; and of optics only
+    those that limits tell apart, as no time depends on them.
     """
-    of_site: dict[DomainSet, list[Family]] = {}
-    for family in families(instance):
-        if _within(instance, family, family.uplink_choices[0]):
-            of_site.setdefault(site_of(family), []).append(family)
-    gpu = instance.cluster.gpu
-    sources = {
-        (w, gpus): fitting(workload, gpu, gpus)
-        for w, workload in enumerate(instance.workload)
-        for gpus in dict.fromkeys(site.gpus for site in of_site)
-    }
-    for site, some in of_site.items():
-        best = full_bandwidth([context_of(family) for family in (some[0], max(some, key=lambda one: one.byte_s))])
-        fewest_first = sorted((sources[w, site.gpus] for w in range(len(instance.workload))), key=_quick)
-        pools: list[Pool] = []
-        for source in fewest_first:
-            pools.append(pool(source, gpu, some[0].hb, site, best)[0])
-            if not len(pools[-1]):
-                break
-        if len(pools[-1]) and any(_serves(instance, family, pools) for family in some):
-            return True
+    space = _space_within_limits(instance)
+    for gpus in instance.cluster.gpus:
+        sources = [fitting(workload, instance.cluster.gpu, gpus) for workload in instance.workload]
+        sources.sort(key=_quick)
+        for hb, active in space.sites(gpus):
+            for site, gears in _sites(space, gpus, hb, active).items():
+                pools = _timely(space, sources, hb, site, gears)
+                if pools and _any_serves(instance, space.families(gpus, hb, active, gears), pools):
+                    return True
     return False
+
+
+def _space_within_limits(instance: Instance) -> Space:
+    """The families of an instance with the optics that are best by what its limits count."""
+    limits = instance.limits
+    counted: dict[ObjectiveKind, float | None] = {"capex": limits.capex_usd, "power": limits.power_mw}
+    measures = tuple(kind for kind, cap in counted.items() if cap is not None)
+    values = values_of(instance, measures) if measures else lambda optic: ()
+    return Space(instance=instance, measures=measures or None, values=values)
+
+
+def _sites(space: Space, gpus: int, hb: HbDomain, active: int) -> dict[DomainSet, list[Gear]]:
+    """The gears that may join domains filled so within the limits, by how many GPUs share a NIC."""
+    found = dict[DomainSet, list[Gear]]()
+    for gear in space.gears:
+        if gear.fits(hb.size, active) and _may_keep_limits(space.instance, gpus, hb, active, gear):
+            shared = gear.gpus_per_nic if active < gpus else 1
+            found.setdefault(domains_filled(gpus, hb, active, shared), []).append(gear)
+    return found
+
+
+def _may_keep_limits(instance: Instance, gpus: int, hb: HbDomain, active: int, gear: Gear) -> bool:
+    """Whether the domains keep the limits with no more than what joins them to leaves, as each network has at least.
+
+    Every link of a NIC takes a port of a leaf and has a module at either end, or its share of one: the cheapest there
+    is, and the one of least power.
+    """
+    if instance.limits == Limits():
+        return True
+    domains = -(-gpus // active)
+    lines = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
+    if domains > 1:
+        nic, leaf, nics = gear.nic, gear.switch, domains * hb.size * gear.nics_per_gpu // gear.gpus_per_nic
+        links = nics * gear.nic_planes
+        lines += [
+            line("nic", nic.name, nics, nic.usd, nic.w),
+            line("switch", leaf.name, -(-links // leaf.radix), leaf.usd, leaf.w),
+            line("optics", "the least", 2 * links, *_least_of_an_end(instance, nic.gbit_s / gear.nic_planes)),
+        ]
+    least = total(instance.objective, included_lines(instance, lines))
+    return keeps_limits(instance.limits, least, racks_of(hb, domains))
+
+
+def _least_of_an_end(instance: Instance, gbit_s: float) -> tuple[float, float]:
+    """The least price (USD) and power (W) of a link's end, each a hair less, so that no sum exceeds one of whole
+    modules by rounding."""
+    fitting_links = [(optic, optic.links_of(gbit_s)) for optic in instance.network.optics]
+    ends = [(optic.usd / links, optic.w / links) for optic, links in fitting_links if links]
+    usd, w = (min(figures) for figures in zip(*ends, strict=True)) if ends else (0.0, 0.0)
+    return usd * (1.0 - ROUNDING), w * (1.0 - ROUNDING)
+
+
+def _timely(
+    space: Space, sources: Sequence[Fitting], hb: HbDomain, site: DomainSet, gears: Sequence[Gear]
+) -> list[Pool]:
+    """The mappings of every workload in time with the full rate of the fastest NICs; empty where one has none."""
+    instance, pools = space.instance, list[Pool]()
+    byte_s = max(gear.byte_s for gear in gears)
+    layout = NicLayout(domains=site.domains, span=site.domains)
+    best = Context(site=site, byte_s=byte_s, layout=layout, discipline=instance.network.discipline)
+    for source in sources:
+        pools.append(pool(source, instance.cluster.gpu, hb, site, best)[0])
+        if not len(pools[-1]):
+            return []
+    return pools
 
 
 def _quick(source: Fitting) -> int:
@@ -69,17 +129,29 @@ def _quick(source: Fitting) -> int:
     return int((source.fastest_s <= source.workload.bound_s).sum())
 
 
-def _serves(instance: Instance, family: Family, pools: list[Pool]) -> bool:
+def _any_serves(instance: Instance, some: Iterable[Family], pools: list[Pool]) -> bool:
     """Whether a family meets every time bound with uplinks that keep the limits."""
-    context, choices = context_of(family), family.uplink_choices
-
-    def in_time(uplinks: int) -> bool:
-        return all((one.time_s(context, uplinks) <= one.workload.bound_s).any() for one in pools)
-
-    if not in_time(choices[-1]):
-        return False
-    return _within(instance, family, choices[bisect_left(choices, True, key=in_time)])
+    least: dict[tuple[Context, tuple[int, ...]], int | None] = {}
+    for family in some:
+        if not _within(instance, family, family.uplink_choices[0]):
+            continue
+        alike = context_of(family), family.uplink_choices
+        if alike not in least:
+            least[alike] = _least_uplinks(*alike, pools)
+        uplinks = least[alike]
+        if uplinks is not None and _within(instance, family, uplinks):
+            return True
+    return False
 
 
 def _within(instance: Instance, family: Family, uplinks: int) -> bool:
     return instance.limits == Limits() or within_limits(instance, family, cost_of(instance, family, uplinks))
+
+
+def _least_uplinks(context: Context, choices: tuple[int, ...], pools: list[Pool]) -> int | None:
+    """The fewest uplinks to choose from with which every time bound is met; None where all are too few."""
+
+    def in_time(uplinks: int) -> bool:
+        return all((one.time_s(context, uplinks) <= one.workload.bound_s).any() for one in pools)
+
+    return choices[bisect_left(choices, True, key=in_time)] if in_time(choices[-1]) else None

@@ -19,6 +19,7 @@ from coopt.solving.reasons.lists import lists_of, text_of
 from coopt.solving.reasons.why import explain
 from tests.conftest import ask, example_count, small_model
 from tests.solving.oracle import instances
+from tests.solving.own_ends import twin_ported
 from tests.solving.reasons.changed import bounded, kept_free, limits, memory, moved, network
 
 slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -99,6 +100,21 @@ def test_every_relaxation_is_enough_and_no_number_could_move_less(instance: Inst
 @given(instances())
 def test_whether_a_design_exists_is_seen_without_solving(instance: Instance) -> None:
     assert feasible(instance) == (solve(instance).status == "optimal")
+
+
+@settings(slow, max_examples=example_count(30))
+@given(st.one_of(instances(), twin_ported()), st.sampled_from(["capex_usd", "power_mw"]))
+def test_a_design_exists_from_what_the_one_that_takes_least_takes(instance: Instance, cap: str) -> None:
+    """Neither the least that joins domains to leaves nor the choice of optics hides or invents a design."""
+    kind = {"capex_usd": "capex", "power_mw": "power"}[cap]
+    objective = instance.objective.model_copy(update={"minimize": kind})
+    cost = solve(instance.model_copy(update={"objective": objective})).cost
+    assume(cost is not None)
+    assert cost is not None
+    least = cost.capex_usd if cap == "capex_usd" else cost.power_w / 1e6
+    assume(least > 0)
+    assert feasible(limits(instance, **{cap: least}))
+    assert not feasible(limits(instance, **{cap: least * (1 - 1e-6)}))
 
 
 @settings(slow, max_examples=example_count(20, usual=4))
