@@ -47,7 +47,8 @@ def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[
     if site.alike:
         rows, placements = placed(mappings, site.active, tp_across=workload.allow_tp_across)
     else:
-        rows, table = _spread(mappings, 5, lambda *degrees: uneven_splits(*degrees, site.domains, site.size))
+        whole_degrees = (mappings.tp, mappings.cp, mappings.pp, mappings.dp)
+        rows, table = _spread(whole_degrees, 5, lambda *degrees: uneven_splits(*degrees, site.domains, site.size))
         placements = Placements(**dict(zip(("tp", "cp", "pp", "dp", "dp_domains"), table.T, strict=True)))
         of = mappings.take(rows)
         inner = placements.cp * (1 if workload.options.expert_tp else placements.tp)
@@ -69,7 +70,7 @@ def counts_on(workload: Workload, mappings: Mappings, site: DomainSet) -> Ints:
 
 def split_counts(mappings: Mappings, active: int, *, tp_across: bool = True) -> Ints:
     """How many placements each mapping has; shape (n,)."""
-    keys, position = _degrees(mappings)
+    keys, position = _degrees(_within(mappings, active, tp_across=tp_across))
     counts = np.array([len(splits(*degrees, active, tp_across=tp_across)) for degrees in keys], dtype=np.int64)
     return counts[position] if len(counts) else np.zeros(0, dtype=np.int64)
 
@@ -82,21 +83,30 @@ def placed(mappings: Mappings, active: int, *, tp_across: bool = True) -> tuple[
     rows, placements
         `rows[i]` is the mapping that placement i belongs to.
     """
-    rows, table = _spread(mappings, 4, lambda *degrees: splits(*degrees, active, tp_across=tp_across))
+    parts = _within(mappings, active, tp_across=tp_across)
+    rows, table = _spread(parts, 4, lambda *degrees: splits(*degrees, active, tp_across=tp_across))
     return rows, Placements(tp=table[:, 0], cp=table[:, 1], pp=table[:, 2], dp=table[:, 3])
 
 
-def _spread(mappings: Mappings, width: int, listed: Callable[..., tuple[tuple[int, ...], ...]]) -> tuple[Ints, Ints]:
+def _within(mappings: Mappings, active: int, *, tp_across: bool) -> tuple[Ints, ...]:
+    """The degrees (n,) as far as domains of `active` GPUs tell them apart: what lies inside divides these as well."""
+    tp, *others = mappings.tp, mappings.cp, mappings.pp, mappings.dp
+    return np.gcd(tp, active) if tp_across else tp, *(np.gcd(degree, active) for degree in others)
+
+
+def _spread(
+    degrees: tuple[Ints, ...], width: int, listed: Callable[..., tuple[tuple[int, ...], ...]]
+) -> tuple[Ints, Ints]:
     """The row of each of the placements that are listed for the degrees of rows, and its numbers (n, width)."""
-    keys, position = _degrees(mappings)
-    lists = [np.array(listed(*degrees), dtype=np.int64).reshape(-1, width) for degrees in keys]
+    keys, position = _degrees(degrees)
+    lists = [np.array(listed(*key), dtype=np.int64).reshape(-1, width) for key in keys]
     each = np.array([len(one) for one in lists], dtype=np.int64)
     counts, starts = each[position], (np.cumsum(each) - each)[position]
-    rows = np.repeat(np.arange(len(mappings)), counts)
+    rows = np.repeat(np.arange(len(position)), counts)
     within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     return rows, np.concatenate([np.zeros((0, width), dtype=np.int64), *lists])[starts[rows] + within]
 
 
-def _degrees(mappings: Mappings) -> tuple[list[Degrees], Ints]:
-    columns, position = distinct_rows(mappings.tp, mappings.cp, mappings.pp, mappings.dp)
+def _degrees(degrees: tuple[Ints, ...]) -> tuple[list[Degrees], Ints]:
+    columns, position = distinct_rows(*degrees)
     return list(zip(*(column.tolist() for column in columns), strict=True)), position

@@ -132,6 +132,15 @@ class Quantities:
     uplink: Shares
     spine: Shares
 
+    def price(self, objective: Objective, kind: ObjectiveKind) -> Affine:
+        """Capex (USD), power (W) or tco (USD) as an affine function."""
+        unit = {key: weigh(objective, item.unit_usd, item.unit_w, kind) for key, item in self.units.items()}
+
+        def worth(units: Mapping[Key, float]) -> float:
+            return math.fsum(unit[key] * count for key, count in units.items() if key in unit)
+
+        return Affine(fixed=worth(self.fixed), uplink=worth(self.uplink), spine=worth(self.spine))
+
 
 def open_bill(instance: Instance, family: Family) -> Quantities:
     """The bill of a family with its uplinks open; counts follow `coopt.network.family.levels`."""
@@ -200,13 +209,7 @@ class Affine:
 
 def price(instance: Instance, family: Family, kind: ObjectiveKind) -> Affine:
     """A family's capex (USD), power (W) or tco (USD) as an affine function."""
-    counts, objective = open_bill(instance, family), instance.objective
-    unit = {key: weigh(objective, item.unit_usd, item.unit_w, kind) for key, item in counts.units.items()}
-
-    def worth(units: Mapping[Key, float]) -> float:
-        return math.fsum(unit[key] * count for key, count in units.items() if key in unit)
-
-    return Affine(fixed=worth(counts.fixed), uplink=worth(counts.uplink), spine=worth(counts.spine))
+    return open_bill(instance, family).price(instance.objective, kind)
 
 
 def resources(instance: Instance, family: Family) -> dict[str, Affine]:

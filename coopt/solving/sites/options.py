@@ -7,7 +7,7 @@ needed: whatever sites, links and limits there are, the other takes its place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,7 +22,7 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.sites import part_of
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.network.parts import price, racks
+from coopt.network.parts import open_bill, racks
 from coopt.network.space import families
 from coopt.perf.mapping import Mappings
 from coopt.perf.parameters import held_expert_parameters, held_parameters
@@ -114,10 +114,10 @@ def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], ch
         Called now and then; may raise.
     """
     every = list(families(local, measures))
-    places = _places(local, every, check)
     found, seen = [], _Seen(len(local.workload))
     asked = uplinks_asked(every)
     alike = of_sites(asked)
+    places = _places(local, alike, check)
 
     @cache
     def load(site: DomainSet) -> None:
@@ -131,10 +131,10 @@ def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], ch
         waits = np.stack([each.longest_s(context, uplinks) for each in places[context.site].patience], axis=1)
         return dict(zip(uplinks.tolist(), map(tuple, waits.tolist()), strict=True))
 
-    for number, (usd, watts, family, uplinks) in enumerate(sorted(_priced(local, every), key=lambda row: row[:2])):
+    for number, (usd, watts, offer, uplinks) in enumerate(sorted(_priced(local, every), key=lambda row: row[:2])):
         if number % LOOK == 0:
             check()
-        context, filled = context_of(family), racks(family) or 0
+        family, context, filled = offer
         place = places[context.site]
         if min(place.roof_s) < 0 or seen.beats(watts, filled, place.roof_s):
             continue
@@ -159,18 +159,17 @@ def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], ch
     return Offers(options=tuple(found), families=len(every), mappings=mappings, gated=gated)
 
 
-def _places(local: Instance, every: list[Family], check: Callable[[], None]) -> dict[DomainSet, _Place]:
+def _places(
+    local: Instance, contexts: Mapping[DomainSet, Collection[Context]], check: Callable[[], None]
+) -> dict[DomainSet, _Place]:
     """What each kind of HB domain offers to the workloads."""
     gpu = local.cluster.gpu
     domains = {domain.name: domain for domain in local.network.hb_domains}
-    contexts: dict[DomainSet, list[Context]] = {}
-    for family in every:
-        contexts.setdefault(context_of(family).site, []).append(context_of(family))
     sources = {gpus: [fitting(workload, gpu, gpus) for workload in local.workload] for gpus in local.cluster.gpus}
     places = {}
     for site, of_site in contexts.items():
         check()
-        best = full_bandwidth(of_site)
+        best = full_bandwidth(list(of_site))
         rows = [patient_pool(source, gpu, domains[site.hb], site, best) for source in sources[site.gpus]]
         pools, gated = tuple(pool for pool, _ in rows), sum((dropped for _, dropped in rows), Counter[str]())
         waits = tuple(patience(pool) for pool in pools)
@@ -199,9 +198,10 @@ class _Seen:
         return bool((self._rows[: self._count] <= row).all(axis=1).any())
 
 
-def _priced(local: Instance, every: list[Family]) -> Iterator[tuple[float, float, Family, int]]:
-    """Price (USD) and power (W) of every network."""
+def _priced(local: Instance, every: list[Family]) -> Iterator[tuple[float, float, tuple[Family, Context, int], int]]:
+    """Price (USD) and power (W) of every network: family with its context and racks, and uplinks."""
     for family in every:
-        usd, watts = price(local, family, "capex"), price(local, family, "power")
+        counts, offer = open_bill(local, family), (family, context_of(family), racks(family) or 0)
+        usd, watts = counts.price(local.objective, "capex"), counts.price(local.objective, "power")
         for uplinks in family.uplink_choices:
-            yield usd.at(family, uplinks), watts.at(family, uplinks), family, uplinks
+            yield usd.at(family, uplinks), watts.at(family, uplinks), offer, uplinks
