@@ -90,6 +90,10 @@ def listed(kind: str | None = None) -> dict[str, Any]:
     return dict(entries(kind))
 
 
+class UnknownNameError(ValueError):
+    """A name that the catalog does not have."""
+
+
 def find(kind: str, name: str, own: Book | None = None) -> Entry:
     """The entry of that kind and name.
 
@@ -109,7 +113,7 @@ def find(kind: str, name: str, own: Book | None = None) -> Entry:
     close = get_close_matches(name, known, n=3, cutoff=0.5)
     label = kind.replace("_", " ")
     near = f"closest: {', '.join(close)}" if close else f"one of: {', '.join(known)}"
-    raise ValueError(f"the catalog has no {label} of this name, needs a catalog name ({near}) or an inline table")
+    raise UnknownNameError(f"the catalog has no {label} of this name, needs a catalog name ({near}) or an inline table")
 
 
 def named(kind: str, *, listed: bool = False, optional: bool = False) -> BeforeValidator:

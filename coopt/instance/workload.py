@@ -75,7 +75,10 @@ class Options(Table):
         }
         several = {name: values for name, values in lists.items() if len(values) > 1}
         first = {name: values[0] for name, values in lists.items()}
-        return {**table, **first, **({"allowed": several} if several else {})}
+        given = table.get("allowed", {})
+        if not several or not isinstance(given, Mapping):
+            return {**table, **first}
+        return {**table, **first, "allowed": {**given, **several}}
 
     allowed: Annotated[AllowedKnobs, Field(description="knobs left open, as lists in them are kept")] = NOTHING_ALLOWED
 

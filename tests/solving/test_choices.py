@@ -60,6 +60,11 @@ def test_lists_are_read_and_written_out_again() -> None:
     assert ask(cluster__gpus={"least": 16, "most": 70, "step": 16}).cluster.gpus == (16, 32, 48, 64)
 
 
+def test_knobs_may_be_listed_in_their_own_place_and_among_those_allowed() -> None:
+    options = {"dp_mode": ["sync", "overlap"], "allowed": {"transport": ["rdma", "ipoib"]}}
+    assert len(list(choices_of(ask(workload__0__options=options)))) == 4
+
+
 def test_each_choice_has_the_domains_that_are_sold_with_its_gpu() -> None:
     instance = left_open()
     for gpu, domain in zip(GENERATIONS, DOMAINS, strict=True):

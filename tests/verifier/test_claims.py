@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
+from coopt.instance.files import load
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import Plan
 from coopt.report.proof import verdict_headline
@@ -14,7 +16,7 @@ from coopt.verifier.audit import KINDS as CHECKED
 from coopt.verifier.audit import verify
 from coopt.verifier.checks.verdict import Verdict
 from tests.changes import NOTHING_BUILT, with_part
-from tests.conftest import ask
+from tests.conftest import ask, question
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.verifier.kinds import KINDS, NO_PLAN, SECTIONS, solved, without_plan, written
@@ -192,3 +194,57 @@ def test_collectives_that_run_otherwise_are_refused() -> None:
         runs = tuple(run.model_copy(update={"collectives": lie}) for run in plan.workloads)
         verdict = verify(instance, with_part(plan, workloads=runs))
         assert "collectives" in {check.name for check in verdict.failures}
+
+
+HOSTED = {"objective.include": ["hb", "host", "nic", "switch", "optics"]}
+KNOBS = {"dp_mode": ["sync", "overlap"], "transport": ["rdma", "ipoib"]}
+TRULY_SET: list[dict[str, Any]] = [
+    {"network.domain_fill": "fewest", "sharing.mode": "partition"},
+    {"network.link_ends": "own", "sharing.mode": "partition"},
+    {"network.hb_domains": [{"extends": "hgx-h100-8", "usd_per_gpu": 5}], **HOSTED},
+    {"network.hb_domains.0": {"extends": "hgx-h100-8"}, "network.hb_domains.0.usd_per_gpu": 5, **HOSTED},
+    {"network.hb_domains": "hgx-h100-8", "network.nics": ["cx7-400g"], "cluster.gpus": 32},
+    {"cluster.gpus": {"least": 16, "most": 64, "step": 16}, "cluster.gpus.most": 48},
+    {"workload.0.global_batch": [64, 128], "workload.0.options": KNOBS},
+    {"workload.options": {}, "workload.options.dp_mode": ["sync", "overlap"], "workload.0.options.transport": "rdma"},
+    {"margin": {"time": 0.1}, "margin.memory": 0.2, "robust": {"survive": "nic", "slower": 2.0}},
+    {"network.switches.0.usd": 4000, "network.oversubscription": [1.0, 2.0], "limits.power_mw": 1},
+]
+NEVER_SET: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"cluster.gpus": 32}, {"cluster.gpus": 64}),
+    ({"cluster.gpus": [32, 64]}, {"cluster.gpus": [16, 64]}),
+    ({"network.nics": "cx7-400g"}, {"network.nics": "cx8-800g"}),
+    ({"network.hb_domains": ["hgx-h100-8"]}, {"network.hb_domains": ["h100-hb16"]}),
+    ({"network.hb_domains": "hgx-h100-8"}, {"network.hb_domains": {"extends": "hgx-h100-8", "usd_per_gpu": 5}}),
+    ({"workload.0.options": KNOBS}, {"workload.0.options": KNOBS | {"dp_mode": ["sync", "stale-1"]}}),
+    ({"network.domain_fill": "fewest"}, {"network.domain_fill": "any"}),
+    ({"cluster.gpus": 32}, {"cluster.gpus": -5}),
+    ({"limits.power_mw": 1}, {"limits.power_mw": 2, "cluster.gpus": 64}),
+]
+
+
+def _told(held: dict[str, Any], said: dict[str, Any]) -> list[str]:
+    """What is wrong with a plan that says of `--set` what its instance holds, or another thing."""
+    instance = load(question(), held)
+    claim = {"instance": {"name": instance.name, "sha256": instance.sha256}, "overrides": {"values": said}}
+    plan = Plan.model_validate(without_plan("shared", "unknown") | claim)
+    return [check.name for check in verify(instance, plan).failures]
+
+
+@pytest.mark.parametrize("values", TRULY_SET)
+def test_values_that_were_set_are_those_of_the_instance_however_it_keeps_them(values: dict[str, Any]) -> None:
+    assert _told(values, values) == []
+
+
+@pytest.mark.parametrize(("held", "said"), NEVER_SET)
+def test_values_that_were_not_set_are_told_by_the_values_that_the_instance_has(
+    held: dict[str, Any], said: dict[str, Any]
+) -> None:
+    assert _told(held, said) == ["replaced"]
+
+
+def test_names_of_ones_own_catalog_cannot_be_looked_up_again(tmp_path: Path) -> None:
+    (tmp_path / "ours.toml").write_text('[[nic]]\nextends = "cx7-400g"\nname = "ours"\n', "utf-8")
+    values = {"catalog.files": [str(tmp_path / "ours.toml")], "network.nics": "ours"}
+    assert _told(values, values) == []
+    assert _told(values, values | {"cluster.gpus": 32}) == ["replaced"]

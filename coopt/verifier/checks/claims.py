@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
+from coopt.instance.catalog import UnknownNameError
+from coopt.instance.errors import InstanceError
+from coopt.instance.files import overridden
 from coopt.instance.schema import Instance, ObjectiveKind, Problem
 from coopt.plan.schema import Couplings, Plan
 from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger
@@ -87,31 +92,39 @@ def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
 
 
 def _check_replaced(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
-    """Whether the instance has the values that a plan says were set in it, where it says so."""
+    """Whether the instance has the values that a plan says were set in it: set once more they change nothing."""
     if not plan.overrides.values:
         return True
-    table = instance.model_dump(mode="json", by_alias=True)
-    others = [key for key, value in plan.overrides.values.items() if not _may_hold(table, key.split("."), value)]
+    values, others = plan.overrides.values, list[str]()
+    if _sets_another(instance, values) is not False:  # put in together, as one may lie below another
+        known = {key: value for key, value in values.items() if _is_kept(instance, key)}
+        known = {key: value for key, value in known.items() if _sets_another(instance, {key: value}) is not None}
+        if _sets_another(instance, known):
+            others = [key for key, value in known.items() if _sets_another(instance, {key: value})] or [*known]
     why = f"The plan says that --set gave other values than the instance has: {', '.join(others)}."
     return ledger.holds("replaced", not others, plan.overrides.replaced, None, why)
 
 
-def _may_hold(here: Any, path: list[str], value: Any) -> bool:
-    """Whether a value may stand at a place of an instance as it was read.
+def _is_kept(instance: Instance, key: str) -> bool:
+    """Whether an instance keeps what stands at a key: not which files its names are from, nor prices without hosts."""
+    hosted = "host" in instance.objective.include and key.startswith("network.hb_domains")
+    return not (key.startswith("catalog") or (hosted and key.endswith("per_gpu")))
 
-    Only plain ones can be compared: names have become tables by then, and ranges lists.
+
+def _sets_another(instance: Instance, values: Mapping[str, Any]) -> bool | None:
+    """Whether values, put into an instance once more, make another of it.
+
+    None where they cannot be put in: a place in a range, of which the numbers are kept, a name of one's own catalog.
     """
-    if isinstance(here, list) and len(here) == 1 and path[:1] != ["0"]:
-        here = here[0]
-    if not path:
-        plain = all(isinstance(one, bool | int | float | str) for one in (here, value))
-        return not plain or here == value
-    first, *rest = path
-    if isinstance(here, list):
-        return not first.isdecimal() or (int(first) < len(here) and _may_hold(here[int(first)], rest, value))
-    if isinstance(here, dict) and first in here:
-        return _may_hold(here[first], rest, value)
-    return "schema" not in here if isinstance(here, dict) else True
+    try:
+        table = overridden(instance.model_dump(mode="json", by_alias=True), values, instance.name)
+    except InstanceError:
+        return None
+    try:
+        return type(instance).model_validate(table) != instance
+    except ValidationError as error:
+        causes = [one.get("ctx", {}).get("error") for one in error.errors()]
+        return None if any(isinstance(one, UnknownNameError) for one in causes) else True
 
 
 def asked_kind(instance: Instance, plan: Plan) -> ObjectiveKind:

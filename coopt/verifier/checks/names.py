@@ -5,7 +5,10 @@ from __future__ import annotations
 CHECKS: tuple[tuple[str, str], ...] = (
     ("numbers", "every number of the plan is of a size one can count with"),
     ("instance", "the plan answers this instance: same name, same sha256"),
-    ("replaced", "the instance has the values that the plan says were set in it, where it says so"),
+    (
+        "replaced",
+        "the values that the plan says were set in the instance change nothing when they are set in it once more",
+    ),
     ("chosen", "GPU and batches are a choice that the instance leaves open; bounds hold for every other choice too"),
     ("status", "the status agrees with what the plan holds and with its gap"),
     ("objective-kind", "the objective is that of the instance, or the plan says that another one was asked for"),
