@@ -262,6 +262,6 @@ def _named_optics(question: Instance, family: Family, design: Design) -> Iterato
         return
     optics = tuple(LinkEnds(known[below], known[above]) for below, above in names)
     named = replace(family, optics=optics, spare_domains=design.spare_domains)
-    uplinks = uplinks_of(design)
-    if uplinks in named.uplink_choices and design_of(named, uplinks) == design:
+    uplinks, fit = uplinks_of(design), all(map(all, named.per_module))  # at the rate of its planes
+    if fit and uplinks in named.uplink_choices and design_of(named, uplinks) == design:
         yield named

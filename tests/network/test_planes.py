@@ -14,9 +14,12 @@ from coopt.instance.schema import Instance
 from coopt.network.failures import losses
 from coopt.network.family import Family, levels, without_nics
 from coopt.network.graphs import plane_graph, whole_graph
+from coopt.network.part_networks import family_of_plan
+from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.network.transceivers import modules
-from tests.conftest import ask, example_count, question
+from coopt.solving.answer import solve
+from tests.conftest import ask, example_count, question, switch
 from tests.solving.plane_questions import planar
 
 BOX: dict[str, Any] = {"name": "51t", "radix": 64, "port_gbit_s": 800, "usd": 88_832, "w": 940}
@@ -150,3 +153,31 @@ def test_planes_of_islands_have_no_core() -> None:
     core = {"switch": BOX["name"], "gbit_s_per_gpu": 1.0}
     with pytest.raises(ValueError, match=r"several planes do not go with a \[sharing.core\] table, needs 1"):
         ask(network=table | {"nic_planes": 8}, sharing={"mode": "partition", "core": core})
+
+
+def test_a_network_that_grows_is_found_among_optics_that_only_planes_can_take() -> None:
+    """Where NICs lead to one plane, modules at half their rate carry no link."""
+    module = {"name": "whole", "gbit_s": 400, "breakout": [2], "reach_m": 500, "usd": 600, "w": 8}
+    half = {"name": "half", "gbit_s": 200, "reach_m": 500, "usd": 300, "w": 8}
+    changes: dict[str, Any] = {
+        "network__hb_domains": "hgx-h100-8",
+        "network__fabrics": "clos",
+        "network__nics": {"name": "split", "gbit_s": 400, "ports": [1, 2], "usd": 1500, "w": 20},
+        "network__switches": [switch(16, 9276) | {"modes": [{"radix": 32, "port_gbit_s": 200}]}],
+        "network__optics": [module, half],
+        "network__nic_planes": [1, 2],
+        "workload__0__max_iteration_time_s": 0.302,
+    }
+    phases = [
+        {"year": 0, "gpus": 16, "workloads": {"name": "w", "max_iteration_time_s": 3.0}},
+        {"year": 1, "gpus": 64, "price": {"nic": 1.4, "switch": 0.8}, "retrofit_usd_per_link": 10},
+    ]
+    instance = ask(phase=phases, **changes)
+    plan = solve(instance)
+    optics = set()
+    for part in plan.parts:
+        assert part.design is not None
+        optics |= {name for tier in part.design.fabric.tier for name in tier.ends}
+        family, uplinks = family_of_plan(instance, plan, part=part.name)
+        assert design_of(family, uplinks) == part.design
+    assert optics == {"whole", "half"}
