@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -95,9 +95,10 @@ class Designs:
         return design_of(*self.of(row))
 
     def row_of(self, family: Family, uplinks: int) -> int:
-        """The row of a design."""
-        number = self.families.index(family)
-        return int(np.flatnonzero((self.family == number) & (self.uplinks == uplinks))[0])
+        """The row of a design; modules of several links may have parted its family's uplinks into several families."""
+        whole = replace(family, uplink_choices=())
+        rows = np.flatnonzero(self.uplinks == uplinks).tolist()
+        return next(row for row in rows if replace(self.families[self.family[row]], uplink_choices=()) == whole)
 
     def same_as(self, row: int) -> Bools:
         """Rows that build what a row builds, under whatever name."""
@@ -141,6 +142,28 @@ def priced(
         w=w,
         uses={key: uses[key] for key in caps},
         caps=caps,
+    )
+
+
+def joined(designs: Designs, more: Designs) -> Designs:
+    """The designs of one instance, and then more of them."""
+    lines = {**designs.lines, **{line: item for line, item in more.lines.items() if line not in designs.lines}}
+    place = {line: n for n, line in enumerate(lines)}
+    counts = np.zeros((len(designs) + len(more), len(lines)), dtype=np.int64)
+    counts[: len(designs), : len(designs.lines)] = designs.counts
+    counts[len(designs) :, [place[line] for line in more.lines]] = more.counts
+    return Designs(
+        instance=designs.instance,
+        families=(*designs.families, *more.families),
+        family=np.concatenate([designs.family, len(designs.families) + more.family]),
+        uplinks=np.concatenate([designs.uplinks, more.uplinks]),
+        lines=lines,
+        counts=counts,
+        w=np.concatenate([designs.w, more.w]),
+        billed=np.concatenate([designs.billed, more.billed]),
+        value=np.concatenate([designs.value, more.value]),
+        uses={key: np.concatenate([use, more.uses[key]]) for key, use in designs.uses.items()},
+        caps=designs.caps,
     )
 
 

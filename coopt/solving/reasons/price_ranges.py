@@ -8,24 +8,20 @@ where the plan itself breaks a limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby, product
 
 import numpy as np
 
-from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
-from coopt.network.family import Family, LinkEnds
-from coopt.network.link_ends import OpticValues, values_of
-from coopt.network.optics import ends_of, optic_choices
 from coopt.network.parts import HOURS_PER_YEAR
-from coopt.network.space import Space
-from coopt.perf.mapping import Bools, Floats
+from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.explanation import PriceRange
 from coopt.plan.schema import Design
-from coopt.solving.reasons.designs import ROUNDING, Designs, Line, priced
+from coopt.solving.reasons.designs import ROUNDING, Designs, Line, joined, priced
+from coopt.solving.reasons.other_optics import Floors, with_other_optics, would_do
 
+HAIR = 1e-9  # of what the plan costs: far above what sums lose by rounding
 HIGHEST, HIGHEST_USD_PER_KWH = 1e9, 1e3
 """The largest prices an instance may hold."""
 
@@ -34,7 +30,8 @@ HIGHEST, HIGHEST_USD_PER_KWH = 1e9, 1e3
 class Price:
     """A price and how many of its units every design buys; `limit` is what a purchase takes of, where that is capped.
 
-    `scale` turns a unit of the price into the unit of the limit, `highest` is the largest price one may ask about.
+    `scale` turns a unit of the price into the unit of the limit, `of_optic` has the units that a module of each optic
+    takes, where it takes any, and `highest` is the largest price one may ask about.
     """
 
     item: str
@@ -43,33 +40,87 @@ class Price:
     bought: Floats
     limit: str
     scale: float
+    of_optic: Mapping[str, float]
     highest: float = HIGHEST
 
 
 def ranges_of(designs: Designs, chosen: int) -> Iterator[PriceRange]:
     """One for each price in the bill of some design, and for electricity where it counts."""
-    wide = with_optics(designs)
-    for price in _prices(wide):
-        if price.bought[wide.met()].any():
-            yield _range(wide, chosen, price)
+    return ranges_among(with_near_optics(designs, chosen), chosen)
 
 
-def with_optics(designs: Designs) -> Designs:
-    """All designs, then those in time that other prices of optics or electricity would bring about."""
-    in_time = designs.met(*(key for key in designs.uses if not key.startswith("workload")))
-    serving = np.unique(designs.family[in_time]).tolist()
-    listed = with_other_optics(designs.instance, tuple(designs.families[number] for number in serving))
-    others = tuple((serving[place], family) for place, family in listed)
+def ranges_among(designs: Designs, chosen: int) -> Iterator[PriceRange]:
+    """The same where designs with all other optics that may matter are listed."""
+    for price in _prices(designs):
+        if price.bought[designs.met()].any():
+            yield _range(designs, chosen, price)
+
+
+def with_near_optics(designs: Designs, chosen: int) -> Designs:
+    """All designs, then those in time that other prices of optics or electricity would bring about.
+
+    Of these the ones are left out that cost more than the plan at either end of every range, whatever optics they have.
+    What a design costs at least is the least of sums that are each straight in a price, and so concave in it, while the
+    plan's cost is straight: what costs more at both ends costs more in between, and ends no range.
+    """
+    serving = np.unique(designs.family[in_time(designs)]).tolist()
+    bare = {number: replace(designs.families[number], optics=()) for number in serving}
+    own = bare[int(designs.family[chosen])]
+    wide = with_optics_of(designs, [number for number in serving if bare[number] == own])
+    near = {bare[number] for number in _near(wide, chosen, np.array(serving))}
+    wide = with_optics_of(designs, [number for number in serving if bare[number] == own or bare[number] in near])
+    return wide if not _missing(wide) else with_optics_of(designs, serving)
+
+
+def in_time(designs: Designs) -> Bools:
+    """The rows that keep every bound on time."""
+    return designs.met(*(key for key in designs.uses if not key.startswith("workload")))
+
+
+def with_optics_of(designs: Designs, numbers: list[int]) -> Designs:
+    """All designs, then those of some families with other optics."""
+    listed = with_other_optics(designs.instance, tuple(designs.families[number] for number in numbers))
+    others = tuple((numbers[place], family) for place, family in listed)
     if not others:
         return designs
     sizes = [len(family.uplink_choices) for _, family in others]
     starts = np.searchsorted(designs.family, np.arange(len(designs.families)))
     rows = np.concatenate([starts[f] + np.arange(size) for (f, _), size in zip(others, sizes, strict=True)])
-    every = np.concatenate([np.arange(len(designs)), rows])
-    families = (*designs.families, *(family for _, family in others))
-    again = len(designs.families) + np.repeat(np.arange(len(others)), sizes)
-    times = {key: use[every] for key, use in designs.uses.items() if key.startswith("workload")}
-    return priced(designs.instance, families, np.concatenate([designs.family, again]), designs.uplinks[every], times)
+    times = {key: use[rows] for key, use in designs.uses.items() if key.startswith("workload")}
+    family, uplinks = np.repeat(np.arange(len(others)), sizes), designs.uplinks[rows]
+    return joined(designs, priced(designs.instance, tuple(family for _, family in others), family, uplinks, times))
+
+
+def _near(designs: Designs, chosen: int, serving: Ints) -> list[int]:
+    """The families of which some design in time may cost no more than the plan at an end of the range of a price."""
+    floors = Floors.of(designs, np.flatnonzero(in_time(designs) & np.isin(designs.family, serving)))
+    near, value = np.zeros(len(floors.rows), dtype=np.bool_), float(designs.value[chosen])
+    for price in (*_prices(designs), *_not_bought(designs)):
+        found = _range(designs, chosen, price)
+        for end in (found.low, price.highest if found.high is None else found.high):
+            own = value + (end - price.now) * price.bought[chosen]
+            least = floors.at(price.bought, price.of_optic, end - price.now)
+            near |= least <= own + (abs(own) + abs(value)) * HAIR
+    return [int(number) for number in np.unique(designs.family[floors.rows[near]])]
+
+
+def _not_bought(designs: Designs) -> Iterator[Price]:
+    """The prices of optics that are in no bill."""
+    watts, nothing = designs.instance.objective.minimize == "power", np.zeros(len(designs))
+    for optic in designs.instance.network.optics if "optics" in designs.instance.objective.include else ():
+        if ("optics", optic.name) not in designs.lines:
+            unit, now = ("W", optic.w) if watts else ("USD", optic.usd)
+            yield Price(
+                item=optic.name, unit=unit, now=now, bought=nothing, limit="", scale=0.0, of_optic={optic.name: 1.0}
+            )
+
+
+def _missing(designs: Designs) -> bool:
+    """Whether some optic that would do for links is bought by no design that keeps the limits."""
+    bought = np.asarray(designs.counts[designs.met()].any(axis=0)).tolist()
+    known = {name for (kind, name), some in zip(designs.lines, bought, strict=True) if some and kind == "optics"}
+    serving = np.unique(designs.family[in_time(designs)]).tolist()
+    return not would_do(designs.instance, [designs.families[number] for number in serving]) <= known
 
 
 def _prices(designs: Designs) -> Iterator[Price]:
@@ -78,13 +129,15 @@ def _prices(designs: Designs) -> Iterator[Price]:
     columns: dict[Line, list[int]] = {}
     for column, line in enumerate(designs.lines):
         columns.setdefault(_sold_as(instance, line), []).append(column)
-    for (_, item), which in columns.items():
+    for (kind, item), which in columns.items():
         unit = list(designs.lines.values())[which[0]]
         bought = designs.counts[:, which].sum(axis=1).astype(np.float64)
-        if watts:
-            yield Price(item=item, unit="W", now=unit.unit_w, bought=bought, limit="limits.power_mw", scale=1e-6)
-        else:
-            yield Price(item=item, unit="USD", now=unit.unit_usd, bought=bought, limit="limits.capex_usd", scale=1.0)
+        optic = {item: 1.0} if kind == "optics" else {}
+        terms = (
+            ("W", unit.unit_w, "limits.power_mw", 1e-6) if watts else ("USD", unit.unit_usd, "limits.capex_usd", 1.0)
+        )
+        sold_in, now, limit, scale = terms
+        yield Price(item=item, unit=sold_in, now=now, bought=bought, limit=limit, scale=scale, of_optic=optic)
     if instance.objective.minimize == "tco":
         objective = instance.objective
         kwh_per_w = objective.years * HOURS_PER_YEAR / 1000 * objective.pue
@@ -95,6 +148,7 @@ def _prices(designs: Designs) -> Iterator[Price]:
             bought=designs.w * kwh_per_w,
             limit="",
             scale=0.0,
+            of_optic={optic.name: optic.w * kwh_per_w for optic in instance.network.optics},
             highest=HIGHEST_USD_PER_KWH,
         )
 
@@ -142,88 +196,3 @@ def _first(designs: Designs, among: Bools) -> Design:
     row = designs.cheapest(among)
     assert row is not None, "an end of a range is somebody's"
     return designs.design(row)
-
-
-def with_other_optics(instance: Instance, every: tuple[Family, ...]) -> Iterator[tuple[int, Family]]:
-    """Families with optics they may have at other prices, each with the position of one that differs in optics only.
-
-    A price of an optic, or of electricity, changes which optics are worth having, and so designs and not only their
-    bills. At any price of one optic the rest are worth having, or not, as they are where it is not listed. A choice
-    that no price brings about is no better than those that are there.
-    """
-    if instance.network.link_ends == "own":
-        yield from _with_other_ends(instance, every)
-        return
-    choices: dict[object, dict[tuple[LinkEnds, ...], None]] = {}
-    for _, alike in groupby(enumerate(every), key=lambda pair: replace(pair[1], optics=())):
-        there = list(alike)
-        number, family = there[0]
-        known, per_module = {one.optics for _, one in there}, {one.per_module for _, one in there}
-        mating = family.switches if instance.network.tier_switches == "any" else ()
-        key = (family.nic.name, family.nic_planes, *(one.name for one in mating))
-        if key not in choices:
-            choices[key] = dict.fromkeys(_choices(instance, family.nic, family.nic_planes, mating))
-        for optics in dict.fromkeys(choice[: family.tiers] for choice in choices[key]):
-            other = replace(family, optics=optics)
-            if optics not in known and other.per_module in per_module:
-                yield number, other
-
-
-def _with_other_ends(instance: Instance, every: tuple[Family, ...]) -> Iterator[tuple[int, Family]]:
-    """The same where each end of links has its own product.
-
-    Whatever the price of one optic, a choice is not worth having where another has as few of it, for no more beside.
-    """
-    numbers = {replace(family, optics=()): number for number, family in enumerate(every)}
-    known = {(replace(family, optics=()), family.optics) for family in every}
-    spaces = [Space(instance=instance, values=_beside(instance, name)) for name in _priced_alone(instance)]
-    if instance.objective.minimize == "tco":
-        spaces.append(Space(instance=instance, measures=("capex", "power")))
-    sites = {(family.gpus, family.hb, family.active): None for family in every}
-    for space, site in product(spaces, sites):
-        for other in space.families(*site, space.gears):
-            bare = replace(other, optics=())
-            if bare in numbers and (bare, other.optics) not in known:
-                known.add((bare, other.optics))
-                yield numbers[bare], other
-
-
-def _priced_alone(instance: Instance) -> Iterator[str]:
-    """The optics whose price a choice of ends may depend on."""
-    if "optics" in instance.objective.include:
-        yield from (optic.name for optic in instance.network.optics)
-
-
-def _beside(instance: Instance, name: str) -> OpticValues:
-    """How many of an optic one module is, then what it adds to each measure where that one costs nothing."""
-    price = "w" if instance.objective.minimize == "power" else "usd"
-    optics = tuple(one.model_copy(update={price: 0.0}) if one.name == name else one for one in instance.network.optics)
-    network = instance.network.model_copy(update={"optics": optics})
-    rest = values_of(instance.model_copy(update={"network": network}))
-    return lambda optic: (float(optic.name == name), *rest(optic))
-
-
-def _choices(instance: Instance, nic: Nic, planes: int, switches: tuple[Switch, ...]) -> Iterator[tuple[LinkEnds, ...]]:
-    """The optics of all levels, each at both ends, at every price of one, and at every price of electricity; those that
-    mate with the switches of each tier, where there are any."""
-    reaches_m = instance.network.link_reach_m[: len(optic_choices(instance, nic, None, planes, switches))]
-    for optic in instance.network.optics:
-        if optic.links_of(nic.gbit_s / planes):
-            others = optic_choices(_without(instance, optic), nic, None, planes, switches)
-            levels = [others[n] if n < len(others) else () for n in range(len(reaches_m))]
-            fits = [
-                (optic,) if optic.reach_m >= reach_m and mate(optic, *ends_of(nic, switches, level)) else ()
-                for level, reach_m in enumerate(reaches_m)
-            ]
-            yield from map(_at_both_ends, product(*((*level, *own) for level, own in zip(levels, fits, strict=True))))
-    if instance.objective.minimize == "tco":
-        yield from map(_at_both_ends, product(*optic_choices(instance, nic, ("capex", "power"), planes, switches)))
-
-
-def _at_both_ends(optics: tuple[Optic, ...]) -> tuple[LinkEnds, ...]:
-    return tuple(LinkEnds(optic, optic) for optic in optics)
-
-
-def _without(instance: Instance, optic: Optic) -> Instance:
-    listed = tuple(one for one in instance.network.optics if one != optic)
-    return instance.model_copy(update={"network": instance.network.model_copy(update={"optics": listed})})

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
-from coopt.network.part_networks import families_of_design
+from coopt.network.part_networks import families_of_design, family_of_plan
 from coopt.network.parts import cost_of
 from coopt.plan.explanation import Bound, Explanation
 from coopt.solving.answer import solve
+from coopt.solving.reasons.designs import designs_of
+from coopt.solving.reasons.price_ranges import in_time, ranges_among, ranges_of, with_optics_of
 from coopt.solving.reasons.why import explain
-from tests.conftest import example_count
+from tests.conftest import ask, example_count
 from tests.solving.oracle import instances
 from tests.solving.own_ends import twin_ported
 from tests.solving.reasons.changed import at_price, kept_free, moved, only
@@ -87,6 +90,41 @@ def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance:
             assert not _stays(at_price(instance, one.item, one.unit, one.low * (1 - STEP)), found)
         if one.high is not None:
             assert not _stays(at_price(instance, one.item, one.unit, one.high * (1 + STEP) + STEP), found)
+
+
+@settings(slow, max_examples=example_count(150, usual=20))
+@given(st.one_of(instances(), twin_ported(), twin_ported(planes=(1, 2))))
+def test_ranges_are_the_same_with_the_optics_of_every_network_listed(instance: Instance) -> None:
+    plan = solve(instance)
+    assume(plan.status == "optimal")
+    designs = designs_of(instance)
+    chosen = designs.row_of(*family_of_plan(instance, plan))
+    everywhere = with_optics_of(designs, np.unique(designs.family[in_time(designs)]).tolist())
+    assert list(ranges_of(designs, chosen)) == list(ranges_among(everywhere, chosen))
+
+
+def test_a_plan_is_found_among_designs_whose_uplinks_modules_of_two_links_part() -> None:
+    optics = [
+        {"name": "cable", "gbit_s": 400, "breakout": [2, 4], "reach_m": 500, "usd": 1, "w": 0},
+        {"name": "twin", "gbit_s": 800, "breakout": [2, 4], "fibre": "single", "reach_m": 60, "usd": 0, "w": 0},
+    ]
+    instance = ask(
+        cluster__gpus=48,
+        network={
+            "hb_domains": {"name": "hb8", "size": 8, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 10},
+            "fabrics": "rail-only",
+            "nics": {"name": "nic", "gbit_s": 400, "usd": 0, "w": 20},
+            "switches": {"name": "4-port", "radix": 4, "port_gbit_s": 400, "cages": 2, "usd": 0, "w": 90},
+            "optics": optics,
+            "oversubscription": 2.0,
+            "charge": "ratio",
+            "routing": 1.0,
+            "link_reach_m": [40, 40, 40],
+        },
+    )
+    found = explain(instance)
+    assert found.design is not None
+    assert [tier.ends for tier in found.design.fabric.tier] == [("cable", "cable"), ("twin", "twin")]
 
 
 def _stays(instance: Instance, found: Explanation) -> bool:
