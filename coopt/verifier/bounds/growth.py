@@ -14,7 +14,7 @@ from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, Ledger
 from coopt.verifier.couplings.growth import Growths
 from coopt.verifier.couplings.purchases import links_per_uplink, phase_electricity_usd, price_factor
 from coopt.verifier.couplings.stages import GrowthPath
-from coopt.verifier.parts.bills import bill, decimal
+from coopt.verifier.parts.bills import bill, decimal, exact_sum
 
 
 def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -111,11 +111,12 @@ def _standing(
     uplinks: int,
 ) -> Fraction:
     """What all units in place add, less what those of the next phase need not pay again."""
-    stage, value, power_w = path[t], Fraction(), 0.0
-    for line in bill(instance, stage.family, stage.levels(uplinks), stage.optics):
-        value += line.amount * charge(t, line.kind, line.unit_usd)
-        power_w += line.amount * line.unit_w
-    return value + (Fraction(phase_electricity_usd(instance, t, power_w)) if kind == "tco" else 0)
+    stage = path[t]
+    lines = bill(instance, stage.family, stage.levels(uplinks), stage.optics)
+    value = exact_sum((line.amount, charge(t, line.kind, line.unit_usd)) for line in lines)
+    if kind != "tco":
+        return value
+    return value + Fraction(phase_electricity_usd(instance, t, sum(line.amount * line.unit_w for line in lines)))
 
 
 def _unit_charge_usd(instance: Instance, t: int, kind: str, unit_usd: float) -> Fraction:

@@ -22,7 +22,7 @@ from coopt.instance.sites import Site, Wan
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING
 from coopt.verifier.couplings.ring import wait_for_gradients
 from coopt.verifier.couplings.sites import objective_at, question_of_site
-from coopt.verifier.parts.bills import bill, decimal
+from coopt.verifier.parts.bills import bill, decimal, exact_sum
 from coopt.verifier.parts.enumeration import DesignChain, design_chains
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.switch_levels import levels
@@ -124,8 +124,8 @@ class ShareNetworks:
         if (number, up) not in self._counted:
             row = self._rows[number]
             lines = bill(self._question, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
-            usd = sum((line.amount * decimal(line.unit_usd) for line in lines), Fraction())
-            self._counted[number, up] = usd, sum((line.amount * decimal(line.unit_w) for line in lines), Fraction())
+            usd = exact_sum((line.amount, decimal(line.unit_usd)) for line in lines)
+            self._counted[number, up] = usd, exact_sum((line.amount, decimal(line.unit_w)) for line in lines)
         return self._counted[number, up]
 
     def _trains(self, number: int, up: int, waits: Waits) -> bool:

@@ -293,6 +293,14 @@ def decimal(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
+def exact_sum(terms: Iterable[tuple[int, Fraction]]) -> Fraction:
+    """Amounts at a rate each, summed; those of one denominator as whole numbers, which takes a fraction of the time."""
+    numerators: Counter[int] = Counter()
+    for amount, rate in terms:
+        numerators[rate.denominator] += amount * rate.numerator
+    return sum((Fraction(total, denominator) for denominator, total in numerators.items()), Fraction())
+
+
 class BillTotal(NamedTuple):
     """Sums of a bill."""
 
@@ -386,11 +394,11 @@ def exact_worth(
     lines, terms, idle = tuple(lines), instance.objective, f"{instance.cluster.gpu.name} (idle)"
     factor = {name: decimal(value) for name, value in (factors or {}).items()}
     kinds = ["gpu" if line.item == idle else line.kind for line in lines]
-    prices = (decimal(line.unit_usd) * factor.get(name, 1) for name, line in zip(kinds, lines, strict=True))
-    capex = sum((line.amount * price for line, price in zip(lines, prices, strict=True)), Fraction())
+    prices = (decimal(line.unit_usd) * factor.get(name, Fraction(1)) for name, line in zip(kinds, lines, strict=True))
+    capex = exact_sum((line.amount, price) for line, price in zip(lines, prices, strict=True))
     if kind == "capex":
         return capex
-    power_w = sum((line.amount * decimal(line.unit_w) for line in lines), Fraction())
+    power_w = exact_sum((line.amount, decimal(line.unit_w)) for line in lines)
     if kind == "power":
         return power_w
     kwh = power_w * decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
