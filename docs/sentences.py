@@ -7,6 +7,7 @@ documentation or a test shows one.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import sys
@@ -109,8 +110,16 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-if __name__ == "__main__":
-    if sys.argv[1:]:
-        Path(sys.argv[1]).write_text(page(), "utf-8")
-    else:
+def main() -> None:
+    """Write the page to the file that is named, or show it."""
+    parser = argparse.ArgumentParser(description="List every sentence that the program may say, with examples.")
+    parser.add_argument("file", nargs="?", type=Path, help="Markdown file to write; standard output if left out")
+    file = parser.parse_args().file
+    if file is None:
         sys.stdout.write(page())
+    else:
+        file.write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

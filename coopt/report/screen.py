@@ -128,9 +128,11 @@ def _runs(plan: Plan) -> Iterator[RenderableType]:
 
 
 def _parts(plan: Plan) -> Iterator[RenderableType]:
-    """Every part with its domains, the GPUs that train there, and its workload with the least slack."""
+    """Every part with its domains, the GPUs that train there, and its workload with the least slack; phases in turn."""
     rows: list[tuple[str, ...]] = []
-    for part in sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0)):
+    ranked = sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0))
+    shown = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
+    for part in (*shown, *ranked[MOST_LINES:]):
         network = network_of(part)
         spares = network.spare_domains if isinstance(network, Design) else 0
         built = words.times(network.hb_domain.count, network.hb_domain.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,17 @@ def test_an_example_is_the_sentence_with_values() -> None:
     shown = "x This is a study: nobody sells h100-hb16, whose size and price are assumed. y"
     assert sentences.example(one, shown) == shown[2:-2]
     assert sentences.example(one, "This is a plan.") is None
+
+
+def test_help_is_shown_and_no_file_is_named_like_an_option(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["sentences.py", "--help"])
+    with pytest.raises(SystemExit, match="0"):
+        sentences.main()
+    assert "Markdown file to write" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
 
 
 def test_docstrings_help_and_checks_are_left_out() -> None:

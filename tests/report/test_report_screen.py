@@ -74,6 +74,15 @@ def test_of_many_workloads_those_with_the_least_slack_are_shown(instance: Instan
     assert f"  and {20 - MOST_LINES} more with more slack" in lines
 
 
+def test_parts_of_phases_stand_in_the_order_of_their_phases() -> None:
+    instance, plan = solved("phased")
+    shown = [line.split() for line in lines_of(instance, plan) if line.startswith("network, ")]
+    years = [f"{part.phase:g}" for part in plan.parts if part.phase is not None]
+    assert [words[1] for words in shown] == sorted(years)
+    slack = {f"{part.phase:g}": part.workloads[0].slack for part in plan.parts if part.phase is not None}
+    assert sorted(slack, key=lambda year: slack[year]) != sorted(years)
+
+
 def test_a_limit_that_is_missed_is_said_in_capitals(instance: Instance, plan: Plan) -> None:
     tight = instance.limits.model_copy(update={"power_mw": 2.0})
     text = rendered(plan_screen(instance.model_copy(update={"limits": tight}), plan), io.StringIO())
