@@ -1,4 +1,4 @@
-* phased-128 (3c150a80536d137230189e1afa9760b1b8d095ad1a46186e39760582e111044c), formulation 'phases'
+* phased-128 (9750529a0b3272b3e75b427245ea7954360993bef2ee75c37739f932939ef004), formulation 'phases'
 * minimizes capex in USD; the plan: optimal, value 343840.0
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

@@ -41,6 +41,15 @@ class Software(Entry):
     graphs: Annotated[
         bool, Field(description="the whole iteration is one CUDA graph, so that kernels do not wait for the host")
     ] = False
+    host_s: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1e-3,
+            description="time the host takes to start a kernel of a layer with experts, where it waits in every layer "
+            "for the number of rows each expert gets (s)",
+        ),
+    ] = 0.0
     attention: Annotated[
         Fraction | None, Field(description="share of peak a fused attention kernel reaches; the GPU's if left out")
     ] = None

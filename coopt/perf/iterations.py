@@ -17,7 +17,7 @@ from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds, Reciprocals, Way, Ways
 from coopt.perf.collectives import forwards_at_once, links_of, switched_share, visits_of
 from coopt.perf.kernels import Device, device_of
-from coopt.perf.layer import core_passes_s, layer_s, logits_s
+from coopt.perf.layer import core_passes_s, kernels_s, logits_s, started_s
 from coopt.perf.mapping import (
     Floats,
     Ints,
@@ -273,7 +273,8 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     few = mappings.take(alike)
     waits = pipeline_waits(few.pp, few.interleave, m[alike])
     layers, fewer = (count[position] for count in stage_layers(model, few))
-    layer, further = layer_s(workload, device, mappings), model.extra_predictions
+    busy, further = kernels_s(workload, device, mappings), model.extra_predictions
+    layer = np.maximum(busy, started_s(workload, mappings))
     ring = traffic.ring
     core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
     tp = traffic.tp
@@ -283,7 +284,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         accumulation=_accumulation(workload, device, mappings) * layers,
         tp=tp,
         cp=ring * OVERLAP_COST,
-        cp_left=ring - AffineSeconds(core),
+        cp_left=AffineSeconds() if ring.is_zero else ring - AffineSeconds(core + (layer - busy)),
         ep=ep,
         ep_left=ep_left,
         hop=traffic.hop,

@@ -37,6 +37,9 @@ GATED_FORWARD, GATED_BACKWARD = 6, 10
 PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
 PERMUTE_FORWARD, PERMUTE_BACKWARD = 16, 24  # bytes moved for each element of a routed row
 EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15  # small kernels that route, permute and pad
+# kernels the host starts for a layer with experts, forward and backward, and for each expert: 463,348 of 64
+# micro-batches of 48 layers with 8 experts a GPU, as Nsight Systems counted them; docs/model.md, Kernels of the host
+HOST_KERNELS, HOST_EXPERT_KERNELS = 103, 6
 
 
 def attention_s(model: Transformer, device: Device, t: Any, rows: Any, norm_split: Any, software: Software) -> Passes:
@@ -135,7 +138,21 @@ def _expert_kernels(device: Device, held: Any) -> Passes:
 
 
 def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
-    """Seconds of a layer, the mean over all layers: forward, backward and recomputation; shape (n,).
+    """Seconds of a layer, the mean over all layers: of its kernels, or of the host that starts them; shape (n,)."""
+    return np.maximum(kernels_s(workload, device, mappings), started_s(workload, mappings))
+
+
+def started_s(workload: Workload, mappings: Mappings) -> Floats:
+    """Seconds in which the host starts the kernels of the mean layer, of which it is not ahead; shape (n,)."""
+    model, software = workload.model, workload.options.software
+    if not model.experts or software.graphs:
+        return np.zeros(len(mappings))
+    apart = np.ones(len(mappings)) if software.grouped_experts else model.experts / mappings.ep
+    return expert_layers(model) * software.host_s * (HOST_KERNELS + HOST_EXPERT_KERNELS * apart)
+
+
+def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
+    """Seconds of the kernels of the mean layer: forward, backward and recomputation; shape (n,).
 
     Evaluated once for every distinct (tp, cp, ep, micro_batch, recompute, sequence_parallel) and spread over the rows.
     """

@@ -36,7 +36,7 @@ from coopt.validation.settings import RANGES, Settings
 
 # of the variance of errors on published runs, what runs of one source, model, hardware and precision have in common:
 # variance between and within such groups of benchmarks/published.csv
-COMMON = 0.28
+COMMON = 0.48
 NINETY = 1.645  # standard errors on either side that hold nine of ten
 SLOPE = 0.01  # of the logarithm of a parameter, on either side, to take a slope over
 ROUNDS = 50

@@ -80,6 +80,33 @@ def test_each_expert_has_kernels_of_its_own_unless_one_works_on_all() -> None:
     assert expert_kernels(grouped, narrow, part) == (10, 15)
 
 
+@pytest.mark.parametrize(
+    ("software", "kernels"),
+    # 2 experts a GPU, three layers of four have experts
+    [({}, 103 + 6 * 2), ({"grouped_experts": True}, 103 + 6), ({"graphs": True}, 0)],
+)
+def test_a_layer_with_experts_waits_for_the_host(software: dict[str, bool], kernels: int) -> None:
+    ep = split(tp=2, ep=4)
+    own = layer_s(mixed({"software": SOFTWARE | software}), MACHINE, ep)
+    quick, slow = (
+        layer_s(mixed({"software": SOFTWARE | software | {"host_s": host_s}}), MACHINE, ep) for host_s in (1e-9, 1e-3)
+    )
+    assert quick == own
+    assert slow == pytest.approx(max(own, 0.75 * kernels * 1e-3), rel=1e-12)
+    assert (slow > own) is (kernels > 0)
+
+
+def test_what_is_recomputed_counts_where_the_host_is_waited_for() -> None:
+    here = mixed({"software": SOFTWARE | {"host_s": 1e-3}})
+    once, twice = (layer_s(here, MACHINE, split(ep=4, recompute=kind)) for kind in ("none", "full"))
+    assert once == pytest.approx(twice, rel=1e-12)
+
+
+def test_a_dense_layer_does_not_wait_for_the_host() -> None:
+    slow = tiny().model_copy(update={"options": mixed({"software": SOFTWARE | {"host_s": 1e-3}}).options})
+    assert layer_s(slow, MACHINE, split()) == layer_s(tiny(), MACHINE, split())
+
+
 def test_latent_attention_goes_through_its_ranks() -> None:
     # t = 2: n_q/t = 32, n_v/t = 16, keys and values unfold to 4·(16 - 4 + 8)/2 = 40 columns.
     ends = [(32, 44, 64), (32, 40, 40), (32, 64, 16)]

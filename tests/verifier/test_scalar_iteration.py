@@ -53,6 +53,7 @@ def work(traffic: GpuTraffic = SENT, **changes: object) -> Work:
         missing=0,
         layer_s=0.25,
         core_s=0.0,
+        idle_s=0.0,
         stage_s=1.0,
         logits_s=0.5,
         optimizer_s=0.25,
@@ -118,10 +119,15 @@ def test_context_and_expert_traffic_by_hand() -> None:
     assert (parts.cp, parts.ep, parts.tp) == pytest.approx((8 * (32 + 8), 8 * (24 + 6), 8 * (8 + 4)))
 
 
-@pytest.mark.parametrize(("core_s", "ring_s"), [(0.0, 8.0), (2.0, 6.0), (7.0, 0.33 * 8)])
-def test_a_ring_hides_behind_as_much_of_the_attention_core_as_there_is(core_s: float, ring_s: float) -> None:
+@pytest.mark.parametrize(
+    ("core_s", "idle_s", "ring_s"), [(0.0, 0.0, 8.0), (2.0, 0.0, 6.0), (2.0, 1.5, 4.5), (7.0, 0.0, 0.33 * 8)]
+)
+def test_a_ring_hides_behind_the_attention_core_and_behind_the_host(
+    core_s: float, idle_s: float, ring_s: float
+) -> None:
     place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
-    assert communication_times(work(EXCHANGED, core_s=core_s), place, SPEED).ring_s == pytest.approx(ring_s)
+    here = work(EXCHANGED, core_s=core_s, idle_s=idle_s)
+    assert communication_times(here, place, SPEED).ring_s == pytest.approx(ring_s)
 
 
 @pytest.mark.parametrize(("layer_s", "core_s", "left_s"), [(0.5, 0.0, 5.5), (3.0, 1.0, 4.0), (5.0, 0.0, 0.33 * 6)])

@@ -21,7 +21,7 @@ from coopt.verifier.training.gathers import (
 )
 from coopt.verifier.training.iteration import exchanges, experts_s, tp_group
 from coopt.verifier.training.kernels import machine_of
-from coopt.verifier.training.layer import Pass, core_pass, layer_pass, logits_pass
+from coopt.verifier.training.layer import Pass, core_pass, host_waits, layer_pass, logits_pass
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.shards import expert_share
 from coopt.verifier.training.work import Work
@@ -55,7 +55,8 @@ class PassTimes:
     """Seconds of every pass of an iteration; stages and chunks have the layers that they really have.
 
     Traffic inside layers is waited for, but for keys and values, which go round behind the attention core of the same
-    pass and cost the share of themselves that hidden transfers do, and for exchanges that hide as in the closed form.
+    pass and while it waits for the host, and cost the share of themselves that hidden transfers do, and for exchanges
+    that hide as in the closed form.
     """
 
     def __init__(self, workload: Workload, gpu: Gpu, work: Work, place: Placement, speed: LayerSpeeds) -> None:
@@ -74,11 +75,12 @@ class PassTimes:
         rounds = max(work.traffic.exchanges, work.traffic.row_gathers)
         ahead_s = of_experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
         self._experts = Pass(ahead_s, of_experts_s - ahead_s)
-        core = core_pass(workload, machine, split) if split.cp > 1 else Pass(0.0, 0.0)
+        hidden_by = zip(core_pass(workload, machine, split), host_waits(workload, machine, split), strict=True)
+        behind_s = [sum(one) if split.cp > 1 else 0.0 for one in hidden_by]
         over_cp = Group(place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte)
         ring_s = gather_s(work.traffic.ring_bytes, over_cp, work.links)
         rings = (1, work.traffic.rings - 1) if work.traffic.rings else (0, 0)
-        self._ring = Pass(*(_left(count * ring_s, behind) for count, behind in zip(rings, core, strict=True)))
+        self._ring = Pass(*(_left(count * ring_s, behind) for count, behind in zip(rings, behind_s, strict=True)))
 
     def layers_of(self, stage: int, chunk: int) -> int:
         """Layers of a chunk: the last one of all lacks what its stage does, the first one the others."""

@@ -83,7 +83,7 @@ def communication_times(work: Work, place: Placement, speed: Speeds) -> Communic
     if traffic.rings:
         over_cp = Group(place.cp_in, place.cp_across, inside_byte_s, speed.cp_s_byte)
         ring_s = traffic.rings * gather_s(traffic.ring_bytes, over_cp, links)
-        ring = max(OVERLAP_COST * ring_s, ring_s - work.core_s)
+        ring = max(OVERLAP_COST * ring_s, ring_s - work.core_s - work.idle_s)
     embedding = 0.0
     if traffic.embedding_bytes:
         ends = (1, 2) if place.pp_across > 1 else (2, 1)

@@ -20,6 +20,7 @@ GATED_FORWARD, GATED_BACKWARD = 6, 10
 PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
 PERMUTE_FORWARD, PERMUTE_BACKWARD = 16, 24
 EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15
+STARTED_KERNELS, STARTED_FOR_EXPERT = 103, 2 + 4
 
 
 class Pass(NamedTuple):
@@ -35,7 +36,19 @@ def layer_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float
 
 
 def layer_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
-    """The mean layer and micro-batch; what is recomputed runs backward."""
+    """The mean layer and micro-batch: its kernels, and the waits for the host."""
+    return _together([_kernels(workload, machine, split), host_waits(workload, machine, split)])
+
+
+def host_waits(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
+    """In which the GPU waits for the host; both passes of the mean layer are stretched alike."""
+    busy = _kernels(workload, machine, split)
+    stretched = max(0.0, _launches_s(workload, split) / sum(busy) - 1)
+    return Pass(stretched * busy.forward_s, stretched * busy.backward_s)
+
+
+def _kernels(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
+    """The kernels of the mean layer and micro-batch; what is recomputed runs backward."""
     part, core = shard(workload, split), _core(workload, machine, split)
     passes = [_projections(workload.model, machine, part), core, _norms(workload, machine, part)]
     feed_forward = _mean_feed_forward(workload, machine, split, part)
@@ -50,6 +63,15 @@ def layer_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pa
     elif split.recompute == "selective" and workload.options.attention == "unfused":
         again_s = core.forward_s
     return Pass(layer.forward_s, layer.backward_s + again_s)
+
+
+def _launches_s(workload: Workload, split: ScalarMapping) -> float:
+    """What the mean layer takes at least, as the host cannot run ahead of a layer with experts."""
+    software = workload.options.software
+    if software.graphs or workload.model.experts == 0:
+        return 0.0
+    of_experts = STARTED_FOR_EXPERT * (1 if software.grouped_experts else workload.model.experts // split.ep)
+    return expert_share(workload.model) * (STARTED_KERNELS + of_experts) * software.host_s
 
 
 def _norms_again_s(workload: Workload, machine: Machine, part: Shard) -> float:

@@ -11,7 +11,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
 from coopt.verifier.training.kernels import machine_of, moved_s
-from coopt.verifier.training.layer import core_s, layer_s, logits_s
+from coopt.verifier.training.layer import core_s, host_waits, layer_s, logits_s
 from coopt.verifier.training.mappings import ScalarMapping, layer_mappings, shapes, styled
 from coopt.verifier.training.shards import HeldParameters, held_parameters, sharded_parameters
 
@@ -31,6 +31,8 @@ class Work(NamedTuple):
     layer_s: float
     core_s: float
     """of a layer, behind which keys and values go round; 0 without context parallelism"""
+    idle_s: float
+    """in which the GPU waits for the host, and keys and values go round as well; 0 without context parallelism"""
     stage_s: float
     logits_s: float
     """with the further predictions"""
@@ -99,6 +101,7 @@ class Clock:
             missing=missing,
             layer_s=one_s,
             core_s=core_s(self.workload, self.machine, split) if split.cp > 1 else 0.0,
+            idle_s=sum(host_waits(self.workload, self.machine, split)) if split.cp > 1 else 0.0,
             stage_s=layers * one_s + added,
             logits_s=(1 + further) * self._logits_s(split) + further * one_s,
             optimizer_s=moved_s(self.machine.layers, OPTIMIZER_BYTES * self._updated(held, split)),
