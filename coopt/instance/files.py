@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
-from coopt.instance.listings import with_names, workload_names
+from coopt.instance.listings import names_in, with_names
 from coopt.instance.quotes import CatalogFiles, own_entries, places_of, with_places
 from coopt.instance.schema import Instance
 from coopt.instance.texts import check_numbers, read_toml
@@ -50,7 +50,7 @@ def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | 
     try:
         return validated(Instance, table, folder)
     except ValidationError as error:
-        names, places = workload_names(table), _places(table, folder)
+        names, places = names_in(table), _places(table, folder)
         told = (with_places(with_names(one, names), places) for one in sentences(error, Instance))
         raise InstanceError(f"{where}: {one}" for one in told) from None
 

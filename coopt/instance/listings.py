@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[(\d{1,6})\])?")
@@ -24,13 +24,39 @@ def _joined(names: Iterable[str], word: str) -> str:
     return f"{', '.join(most)} {word} {last}" if most else last
 
 
-def workload_names(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of `[[workload]]` tables that nobody checked; empty where one has none."""
-    rows = table.get("workload")
+def names_in(table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """What people call the rows of a table that nobody checked, as `rows_by_name` has it; no table of which one row has
+    no name."""
+    found = {key: _names_of(table.get(key), _name) for key in ("workload", "site")}
+    found |= {"wan": _names_of(table.get("wan"), _ends), "phase": _names_of(table.get("phase"), _year)}
+    phases = table.get("phase")
+    for t, phase in enumerate(phases if isinstance(phases, list | tuple) else ()):
+        if isinstance(phase, Mapping):
+            found[f"phase[{t}].workloads"] = _names_of(phase.get("workloads"), _name)
+    return {key: names for key, names in found.items() if names}
+
+
+def _names_of(rows: Any, called: Callable[[Mapping[str, Any]], str | None]) -> tuple[str, ...]:
+    """What each row is called; empty where one is called nothing."""
     if not isinstance(rows, list | tuple):
         return ()
-    names = [row["name"] for row in rows if isinstance(row, Mapping) and isinstance(row.get("name"), str)]
+    names = [name for row in rows if isinstance(row, Mapping) and (name := called(row)) is not None]
     return tuple(names) if len(names) == len(rows) else ()
+
+
+def _name(row: Mapping[str, Any]) -> str | None:
+    return row["name"] if isinstance(row.get("name"), str) else None
+
+
+def _ends(row: Mapping[str, Any]) -> str | None:
+    ends = row.get("between")
+    named = isinstance(ends, list | tuple) and all(isinstance(end, str) for end in ends)
+    return " - ".join(ends) if named and ends else None
+
+
+def _year(row: Mapping[str, Any]) -> str | None:
+    year = row.get("year")
+    return str(year) if isinstance(year, int) else f"{year:g}" if isinstance(year, float) else None
 
 
 def counted(number: int, noun: str) -> str:

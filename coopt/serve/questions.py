@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from coopt.instance.catalog import Book
 from coopt.instance.choices import Chosen, choices_of, domains_of
-from coopt.instance.complaints import sentences
+from coopt.instance.complaints import key_path, sentences
 from coopt.instance.errors import InstanceError
-from coopt.instance.listings import with_names, workload_names
+from coopt.instance.listings import names_in, with_names
 from coopt.instance.quotes import CatalogFiles, with_places
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
@@ -24,8 +24,9 @@ NAME = "question"
 """How complaints call the text, as they call a file by its name."""
 
 BUILT_IN = "built-in"
-PLACE = re.compile(rf"^{NAME}: ((?:\w+(?:\[\d+\])?)(?:\.\w+(?:\[\d+\])?)*)(?= = |: )")
-STEP = re.compile(r"\w+")
+ROW = r"""\[(?:\d+|'[^']*'|"[^"]*")\]"""
+PLACE = re.compile(rf"^{NAME}: (\w+(?:{ROW})?(?:\.\w+(?:{ROW})?)*)(?= = |: )")
+STEP = re.compile(r"""(\w+)|\[(\d+)\]|\[(['"])(.*?)\3\]""")
 
 Path = tuple[str | int, ...]
 """Keys and places in lists that lead to a value."""
@@ -54,7 +55,7 @@ def question_of(text: str, own: OwnCatalog) -> Instance:
     try:
         question = Instance.model_validate(rest, context=own.book if "catalog" in table else None)
     except ValidationError as error:
-        names, places = workload_names(table), own.places if "catalog" in table else {}
+        names, places = names_in(table), own.places if "catalog" in table else {}
         told = (with_places(with_names(one, names), places) for one in sentences(error, Instance))
         raise InstanceError(f"{NAME}: {one}" for one in told) from None
     if question.solver.name != BUILT_IN:
@@ -113,12 +114,24 @@ def _changes(table: Mapping[str, Any], question: Instance, chosen: Chosen) -> It
             yield ("workload", w, "options", key), value
 
 
-def place_of(sentence: str) -> list[str | int] | None:
-    """The keys that lead to what a complaint is about; None where it is about several things, or about the text."""
+def place_of(sentence: str, names: Mapping[str, Sequence[str]]) -> list[str | int] | None:
+    """The keys that lead to what a complaint is about; None where it is about several things, or about the text.
+
+    Parameters
+    ----------
+    names
+        What complaints call the rows of tables, by the key of each table.
+    """
     found = PLACE.match(sentence)
     if found is None:
         return None
-    return [int(step) if step.isdigit() else step for step in STEP.findall(found[1])]
+    steps: list[str | int] = []
+    for key, number, quote, name in STEP.findall(found[1]):
+        rows = names.get(key_path(tuple(steps)), ())
+        if quote and name not in rows:
+            return None
+        steps.append(key or (rows.index(name) if quote else int(number)))
+    return steps
 
 
 def edited(text: str, changes: Iterable[tuple[Path, Any]]) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import has_front
+from coopt.instance.listings import names_in
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
 from coopt.plan.effort import OnProgress, Progress
@@ -72,7 +73,7 @@ def read_text(own: OwnCatalog, given: Given, send: Send) -> None:
         complaints = error.complaints
     except RecursionError:
         text, table, complaints = given["text"], None, (f"{NAME}: nested too deeply, needs flat tables",)
-    send("question", {"text": text, "table": table, "complaints": _placed(complaints)})
+    send("question", {"text": text, "table": table, "complaints": _placed(complaints, table)})
 
 
 def find_plan(own: OwnCatalog, given: Given, send: Send) -> None:
@@ -127,9 +128,18 @@ TASKS: dict[str, Task] = {
 }
 
 
-def _placed(complaints: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Each complaint with the keys of the field that it belongs to."""
-    return [{"sentence": sentence, "path": place_of(sentence)} for sentence in complaints]
+def _placed(complaints: tuple[str, ...], table: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Each complaint with the keys of the field that it belongs to, in the table that a text holds."""
+    names = names_in(table or {})
+    return [{"sentence": sentence, "path": place_of(sentence, names)} for sentence in complaints]
+
+
+def _table_of(given: Given) -> Mapping[str, Any] | None:
+    """The table of the text that was sent; None where it holds none."""
+    try:
+        return toml_of(given["text"], NAME)
+    except InstanceError:
+        return None
 
 
 def _sent_plan(given: Given) -> Plan:
@@ -213,7 +223,7 @@ def _do(task: Task, own: OwnCatalog, given: Given, send: Send) -> None:
     try:
         task(own, given, send)
     except InstanceError as error:
-        send("refused", {"complaints": _placed(error.complaints)})
+        send("refused", {"complaints": _placed(error.complaints, _table_of(given))})
     except Exception as error:
         logging.getLogger(__name__).exception("the task %s failed", task.__name__)
         send("failed", {"sentence": f"This failed ({type(error).__name__}); the last answer stays."})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -269,5 +270,32 @@ TWO = '[[workload]]\nname = "chat"\nmodel = "gpt-22b"\nglobal_batch = 64\nmax_it
 )
 def test_of_several_workloads_the_one_that_is_wrong_is_named(coopt, written, name: str, bound: str, said: str):
     done = coopt("solve", written(("[network]", TWO.format(bound).replace("chat", name))))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert said in done.stderr
+
+
+PLACES = """
+[[site]]
+name = "oslo"
+power_mw = {}
+[[site]]
+name = "berlin"
+power_mw = 1
+[[phase]]
+year = 2026
+workloads = [{{ name = "training" }}]
+[[phase]]
+year = 2028
+workloads = [{{ name = "training", gpu = 3 }}]
+"""
+
+
+@pytest.mark.parametrize(
+    "said", ["site['oslo'].power_mw = -2: needs a number above 0", "phase['2028'].workloads[0].gpu: unknown key"]
+)
+def test_sites_and_phases_that_are_wrong_are_named(coopt, written, tmp_path, said: str):
+    file = tmp_path / "places.toml"
+    file.write_text(Path(written()).read_text("utf-8") + PLACES.format(-2), "utf-8")
+    done = coopt("solve", file)
     assert (done.exit_code, done.stdout) == (1, "")
     assert said in done.stderr

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from coopt.instance.catalog import KINDS
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import load
+from coopt.instance.listings import names_in
+from coopt.instance.texts import toml_of
 from coopt.serve.questions import OwnCatalog, edited, place_of, plain, question_of
 
 INSTANCES = Path(__file__).parents[2] / "instances"
@@ -131,13 +133,26 @@ def test_files_that_were_named_at_the_start_may_be_named():
 def test_a_complaint_says_where(path, value, inside):
     with pytest.raises(InstanceError) as refused:
         question_of(edited(TINY, [(tuple(path), value)]), OWN)
-    assert [place_of(sentence) for sentence in refused.value.complaints] == [path + inside]
+    assert [place_of(sentence, {}) for sentence in refused.value.complaints] == [path + inside]
+
+
+def test_a_complaint_that_names_a_row_says_which_it_is():
+    text = (INSTANCES / "questions" / "two-sites.toml").read_text("utf-8")
+    path = ["site", 1, "power_mw"]
+    with pytest.raises(InstanceError, match=r"site\['south'\]\.power_mw = -1") as refused:
+        question_of(edited(text, [(tuple(path), -1)]), OWN)
+    (sentence,) = refused.value.complaints
+    assert place_of(sentence, names_in(toml_of(text, "question"))) == path
+    assert place_of(sentence, {}) is None
+    years = "question: phase['2028'].workloads['chat'].train_days = 0: needs more"
+    names = {"phase": ("2026", "2028"), "phase[1].workloads": ("code", "chat")}
+    assert place_of(years, names) == ["phase", 1, "workloads", 1, "train_days"]
 
 
 def test_a_complaint_about_the_text_has_no_place():
     with pytest.raises(InstanceError) as refused:
         question_of("schema = ", OWN)
-    assert [place_of(sentence) for sentence in refused.value.complaints] == [None]
+    assert [place_of(sentence, {}) for sentence in refused.value.complaints] == [None]
 
 
 def test_what_json_cannot_hold_becomes_text():
