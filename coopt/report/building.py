@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
 from coopt.instance.hardware import Nic, Optic, Switch, mate
+from coopt.instance.listings import both
 from coopt.instance.schema import Instance
 from coopt.network.family import LinkEnds
 from coopt.network.halls import NetworkHall, network_hall
@@ -14,6 +15,7 @@ from coopt.network.part_networks import families_of_design
 from coopt.plan.schema import Design, Fabric, Tier
 from coopt.report import words
 
+MOST_NAMED = 3  # parts that a note names, where it goes for some of them
 PlacedOptics = tuple[NetworkHall, tuple[LinkEnds, ...]]
 
 
@@ -29,6 +31,17 @@ def building_notes(instance: Instance, design: Design) -> Iterator[str]:
 def order_notes(instance: Instance, design: Design) -> Iterator[str]:
     """Which parts are to be ordered otherwise than they are listed."""
     yield from _order_notes(instance, design, [*_halls(instance, design)])
+
+
+def order_notes_of_parts(instance: Instance, designs: Mapping[str, Design]) -> Iterator[str]:
+    """The same for parts by their names: once what goes for all of them, else with those it goes for."""
+    said: dict[str, list[str]] = {}
+    for name, design in designs.items():
+        for note in dict.fromkeys(order_notes(instance, design)):
+            said.setdefault(note, []).append(name)
+    for note, names in said.items():
+        several = f"{len(names)} of {len(designs)} parts" if len(names) > MOST_NAMED else both(names)
+        yield note if len(names) == len(designs) else f"{several}: {note}"
 
 
 def _order_notes(instance: Instance, design: Design, halls: Sequence[PlacedOptics]) -> Iterator[str]:

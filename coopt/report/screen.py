@@ -17,7 +17,7 @@ from coopt.plan.evaluation import LimitCheck
 from coopt.plan.margins import plan_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
-from coopt.report.building import order_notes, rail_notes
+from coopt.report.building import order_notes_of_parts, rail_notes
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
 from coopt.report.parts import degrees, schedule, side_by_side, split, tco_sentence, tiers_of, trained_text, uptime_text
 from coopt.report.proof import claim_text
@@ -49,9 +49,10 @@ def plan_screen(
         yield from accuracy(instance, plan.runs)
         yield from tp_across(plan.runs)
         yield from margin_note(instance, plan, without_margin)
-        designs = [network for network in map(network_of, plan.parts) if isinstance(network, Design)]
-        yield from rail_notes(designs)
-        yield from dict.fromkeys(note for design in designs for note in order_notes(instance, design))
+        networks = {part.name: network_of(part) for part in plan.parts}
+        designs = {name: network for name, network in networks.items() if isinstance(network, Design)}
+        yield from rail_notes([*designs.values()])
+        yield from order_notes_of_parts(instance, designs)
     yield ""
     yield facts("Proof", _proof_rows(instance, plan))
     if plan.alternatives_stop is not None:

@@ -16,9 +16,9 @@ from coopt.network.family import without_nics
 from coopt.network.plan_networks import baseline_of, design_of
 from coopt.network.plane_wires import rails_of
 from coopt.network.space import families
-from coopt.plan.schema import Plan
+from coopt.plan.schema import Design, Plan
 from coopt.report import words
-from coopt.report.building import rail_notes
+from coopt.report.building import order_notes_of_parts, rail_notes
 from coopt.report.screen import MOST_LINES, plan_screen
 from coopt.report.sentence import headline
 from coopt.report.terminal import rendered
@@ -137,6 +137,27 @@ def test_nothing_is_said_of_rails_where_some_network_joins_them() -> None:
     (several,) = rail_notes([rails, other])
     assert several.startswith("Rails are not joined")
     assert len(several) <= 80
+
+
+def test_what_goes_for_some_parts_alone_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance, plan = solved("partition")
+    design = plan.parts[0].design
+    assert design is not None
+    named = {
+        name: design.model_copy(update={"gpus": gpus}) for name, gpus in zip("abcde", (1, 2, 3, 3, 3), strict=True)
+    }
+
+    def notes(_: Instance, one: Design) -> list[str]:
+        return ["Goes for all.", f"Of {one.gpus} GPUs."] if one.gpus != 2 else ["Goes for all.", "Of 1 GPUs."]
+
+    monkeypatch.setattr("coopt.report.building.order_notes", notes)
+    assert list(order_notes_of_parts(instance, named)) == [
+        "Goes for all.",
+        "a and b: Of 1 GPUs.",
+        "c, d and e: Of 3 GPUs.",
+    ]
+    more = {**named, "f": named["e"]}
+    assert "4 of 6 parts: Of 3 GPUs." in list(order_notes_of_parts(instance, more))
 
 
 @pytest.mark.parametrize("kind", ["partition", "fleet"])
