@@ -19,6 +19,7 @@ from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.network.transceivers import modules
 from coopt.solving.answer import solve
+from coopt.verifier.audit import verify
 from tests.conftest import ask, example_count, question, switch
 from tests.solving.plane_questions import planar
 
@@ -181,3 +182,22 @@ def test_a_network_that_grows_is_found_among_optics_that_only_planes_can_take() 
         family, uplinks = family_of_plan(instance, plan, part=part.name)
         assert design_of(family, uplinks) == part.design
     assert optics == {"whole", "half"}
+
+
+def test_ports_up_beyond_those_down_make_no_nic_faster() -> None:
+    """Modules of two ports lead 12 uplinks from leaves of 11 NICs; the verifier took 11/12 of the time for that."""
+    module = {"name": "whole", "gbit_s": 400, "breakout": [2], "reach_m": 500, "usd": 600, "w": 8}
+    changes: dict[str, Any] = {
+        "cluster__gpus": 32,
+        "workload__0__max_iteration_time_s": 0.127,
+        "network__fabrics": "clos",
+        "network__nics": {"name": "split", "gbit_s": 400, "ports": [1, 2], "usd": 1500, "w": 20},
+        "network__switches": [switch(16, 5698) | {"modes": [{"radix": 32, "port_gbit_s": 200}]}],
+        "network__optics": [module],
+        "network__nic_planes": [1, 2],
+    }
+    instance = ask(objective={"minimize": "power"}, margin={"ports": 0.2}, solver={"top": 6}, **changes)
+    plan = solve(instance)
+    above = [one.design.fabric.oversubscription for one in plan.alternatives]
+    assert min(above) < 1.0
+    assert verify(instance, plan).accepted

@@ -56,12 +56,13 @@ class Reach(NamedTuple):
     def slowdown(self, block: int, whole: int | None = None) -> float:
         """What groups within `block` consecutive domains see by the ratio of ports: 1 at the full rate of the NIC.
 
-        After a loss blocks of `whole` domains are what has to be kept together.
+        Ports up beyond those down, of a leaf whose modules hold several, make no NIC faster. After a loss blocks of
+        `whole` domains are what has to be kept together.
         """
         if self.inside(self.leaf_span, block, whole):
             return 1.0
         ratio = self.in_pod if self.inside(self.pod_span, block, whole) else self.beyond
-        return ratio * float(self.discipline.routing)
+        return max(1.0, ratio * float(self.discipline.routing))
 
     def inside(self, span: int, block: int, whole: int | None = None) -> bool:
         """Whether every block of that many domains stays within a span."""
