@@ -99,7 +99,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     labels = [one.label for one in running(plan)]
     told = [one for one in ledger.placed if not one.subject.startswith(("Runner-up", "Myopic", "Without"))]
     placed = _part_by_part(told, plan)
-    if sum(one.check.name == "iteration-time" for one in placed) != len(labels):
+    if not labels or sum(one.check.name == "iteration-time" for one in placed) != len(labels):
         raise InstanceError(
             f"{instance.name}: the parts of the plan are not those the verifier looks for, needs a plan that "
             "`coopt verify` accepts on its own instance"

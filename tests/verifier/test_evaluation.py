@@ -159,3 +159,10 @@ def test_collectives_of_another_kind_change_times_alone() -> None:
     (quick,), (slow,) = (figure(coopt.evaluate_plan(one, plan), "iteration time") for one in (fastest, by_levels))
     assert quick == pytest.approx(plan.workloads[0].iteration_time_s)
     assert slow > quick
+
+
+@pytest.mark.parametrize("kind", ["shared", "direct", "partition", "fleet"])
+def test_a_bill_without_parts_is_no_plan_to_work_out(kind: str) -> None:
+    instance, plan = solved(kind)
+    with pytest.raises(InstanceError, match="needs a plan that `coopt verify` accepts on its own instance"):
+        coopt.evaluate_plan(instance, plan.model_copy(update={"parts": (), "workloads": (), "design": None}))
