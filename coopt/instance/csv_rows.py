@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -21,6 +22,7 @@ HEAD = ("kind", "name")
 APART = (*HEAD, "source")  # columns that are no figures
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 NEEDED = "needs the columns kind and name, and figures such as usd"
+THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")  # `1,536`
 
 
 def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
@@ -141,10 +143,11 @@ def _closest(name: str, known: Iterable[str]) -> str:
 
 
 def _value(cell: str) -> int | float | str:
-    """A cell as a number where it is one."""
+    """A cell as a number where it is one, also one of `1,536`."""
+    plain = cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell
     for kind in (int, float):
         try:
-            return kind(cell)
+            return kind(plain)
         except ValueError:
             continue
     return cell

@@ -293,6 +293,15 @@ class Workload(Table):
             raise ValueError(f"{both(given)} given, needs {ONE_BOUND}")
         if self.train_days is not None and self.train_tokens is None:
             raise ValueError("train_days has no train_tokens, needs how many tokens are trained in that time")
+        if (
+            self.train_days is not None
+            and self.train_tokens is not None
+            and self.train_tokens < self.tokens_per_iteration
+        ):
+            raise ValueError(
+                f"train_tokens = {self.train_tokens:g} is less than an iteration has ({self.tokens_per_iteration:,}), "
+                "needs the tokens of the whole run"
+            )
         if not 1e-9 <= self.asked_s <= LONGEST_S:
             raise ValueError(f"{given[0]} amounts to {self.asked_s:.3g} s an iteration, needs 1e-9 to 1e15 s")
         if self.options.tp_sync_fraction < 1.0 and False not in self.mapping.sequence_parallel:

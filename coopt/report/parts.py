@@ -272,10 +272,11 @@ def under_bound(run: WorkloadPlan) -> str:
 def trained_text(run: WorkloadPlan, workload: Workload) -> str:
     """The pace of a workload in the terms of its bound, days with all interruptions; empty where these are seconds.
 
-    Of days that are kept with a probability those that are, and the mean.
+    Of days that are kept with a probability those that are, and the mean; that no failure is counted is said of others.
     """
     if run.uptime is None or not workload.calendar:
-        return workload.in_own_units(run.iteration_time_s)
+        reached = workload.in_own_units(run.iteration_time_s)
+        return f"{reached} if nothing fails" if workload.calendar else reached
     mean_s = run.elapsed_s(run.uptime.goodput)
     if run.uptime.promised >= run.uptime.goodput:
         return workload.in_own_units(mean_s)

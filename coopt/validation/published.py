@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from coopt.instance.base import MOST
+from coopt.instance.csv_rows import THOUSANDS
 from coopt.instance.errors import InstanceError
 from coopt.instance.texts import read_text
 from coopt.instance.transformer import Transformer
@@ -90,7 +91,6 @@ MEASURED = ("iter_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu")  # o
 MAY_BE_ZERO = ("zero", "experts", "topk", "ep", "ep_overlap")
 LEAST, LARGEST = 1e-12, 1e15
 UNPUBLISHED = ("", "-", "–", "—", "n/a", "na")
-THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
 def read_measurements(path: str | Path) -> list[Measurement]:

@@ -82,7 +82,7 @@ def test_an_entry_that_extends_nothing_or_wrongly_is_refused(table: dict[str, An
 def test_files_come_before_the_catalog(tmp_path: Path) -> None:
     (tmp_path / "quotes.toml").write_text(QUOTES, "utf-8")
     (tmp_path / "quotes.csv").write_text(
-        "kind,name,extends,usd,w,source\nswitch,ours-2,ours,29000.5,,June\noptic,400g-199,,150,,\n", "utf-8"
+        'kind,name,extends,usd,w,source\nswitch,ours-2,ours,"29,000.5",,June\noptic,400g-199,,150,,\n', "utf-8"
     )
     files = {"catalog": {"files": [str(tmp_path / "quotes.toml"), str(tmp_path / "quotes.csv")]}}
     instance = priced(**files, network__switches=["qm9700", "ours", "ours-2"])

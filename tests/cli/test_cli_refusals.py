@@ -68,6 +68,11 @@ CHANGES = {
         "train_days = 3",
         "workload[0]: train_days has no train_tokens, needs how many tokens are trained in that time",
     ),
+    "few-tokens": (
+        "max_iteration_time_s = 1.0",
+        "train_days = 60\ntrain_tokens = 15",
+        "workload[0]: train_tokens = 15 is less than an iteration has (",
+    ),
     "partly-synchronised": (
         "max_iteration_time_s = 1.0",
         "max_iteration_time_s = 1.0\noptions = { tp_sync_fraction = 0.5 }\nmapping.sequence_parallel = true",

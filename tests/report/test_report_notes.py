@@ -206,6 +206,7 @@ def test_a_bound_is_repeated_in_its_own_units(bound: dict[str, float], says: str
     rows = dict(workload_rows(plan.workloads[0], instance.workload[0]))
     assert says in f"Bound {rows['Bound']}"
     assert "this plan" in rows["Bound"]
+    assert rows["Bound"].endswith("tokens if nothing fails") == ("train_days" in bound)
 
 
 def test_a_workload_that_leaves_the_choice_is_told_what_collectives_run_by() -> None:
