@@ -296,20 +296,22 @@ def _domains(instance: Instance, designs: Iterable[Design | DirectLinks]) -> Ite
 
 
 def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
-    """How far the model is off where that is known, and which bounds are nearer than that."""
+    """How far the model is off where that is known, and which times exceed their bounds if they are off by as much."""
     gpu, runs = instance.cluster.gpu, {run.name: run for run in workloads}
-    slack: dict[KnownError, list[tuple[str, float]]] = {}
-    for workload, plan in ((one, runs[one.name]) for one in instance.workload if one.name in runs):
+    rooms: dict[KnownError, list[tuple[str, float]]] = {}
+    for workload, run in ((one, runs[one.name]) for one in instance.workload if one.name in runs):
         known = known_error(gpu, workload)
         if known is not None:
-            slack.setdefault(known, []).append((plan.name, plan.slack))
-    for known, margins in slack.items():
-        narrow_margins = [(name, share) for name, share in margins if 0.0 <= share < known.error]
+            allowed_s = run.bound_s * (1.0 + workload.time_margin)  # what the margin keeps free is there for the error
+            growth = allowed_s / run.iteration_time_s - 1.0 if run.iteration_time_s > 0.0 else math.inf
+            rooms.setdefault(known, []).append((run.name, growth))
+    for known, growths in rooms.items():
+        narrow = [(name, growth) for name, growth in growths if 0.0 <= growth < known.error]
         yield (
             f"Times are estimates: on {known.runs} the model is off by {words.percent(known.error)} on average"
-            f"{_margins_text(narrow_margins, alone=len(runs) == 1)}."
+            f"{_narrow_text(narrow, alone=len(runs) == 1)}."
         )
-    if not slack:
+    if not rooms:
         yield from _origin(gpu)
 
 
@@ -360,14 +362,14 @@ def _kept(instance: Instance, kept: Margin) -> str:
     return f"{words.both(times)} on top of iteration times{error}{memory}{ports}"
 
 
-def _margins_text(tight: Sequence[tuple[str, float]], *, alone: bool) -> str:
-    """`; the slack of 2.8% is less than that`."""
-    if not tight:
+def _narrow_text(narrow: Sequence[tuple[str, float]], *, alone: bool) -> str:
+    """`; a time longer by more than 2.9% exceeds the bound`."""
+    if not narrow:
         return ""
     if alone:
-        return f"; the slack of {words.percent(tight[0][1])} is less than that"
-    named = words.both(f"{name} ({words.percent(share)})" for name, share in tight)
-    return f"; the slack of {named} is less than that"
+        return f"; a time longer by more than {words.percent(narrow[0][1])} exceeds the bound"
+    named = words.both(f"{words.percent(growth)} ({name})" for name, growth in narrow)
+    return f"; times longer by more than {named} exceed their bounds"
 
 
 def _origin(gpu: Gpu) -> Iterator[str]:

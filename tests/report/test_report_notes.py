@@ -10,12 +10,13 @@ import pytest
 import coopt
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Optic, Switch
+from coopt.instance.margin import known_error
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import baseline_of
 from coopt.report.building import too_many_modules
 from coopt.report.comparison import network_sentence
 from coopt.report.plan import plan_report
-from coopt.report.remarks import first_sentences, notes, study_notes
+from coopt.report.remarks import accuracy, first_sentences, notes, study_notes
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
 from tests.conftest import ask, switch
@@ -156,11 +157,32 @@ def test_a_bound_nearer_than_the_error_is_named() -> None:
     time = coopt.solve(ask()).workloads[0].iteration_time_s
     near = ask(workload__0__max_iteration_time_s=1.02 * time)
     (run,) = coopt.solve(near).workloads
-    slack = f"{100 * (1 - run.iteration_time_s / run.bound_s):.1f}%"
-    assert f"; the slack of {slack} is less than that." in text(workload__0__max_iteration_time_s=1.02 * time)
+    growth = f"{100 * (run.bound_s / run.iteration_time_s - 1):.1f}%"
+    assert f"; a time longer by more than {growth} exceeds the bound." in text(
+        workload__0__max_iteration_time_s=1.02 * time
+    )
     one = near.workload[0].model_dump(mode="json")
     two = text(workload=[one, one | {"name": "other", "max_iteration_time_s": 100.0}])
-    assert f"; the slack of w ({slack}) is less than that." in two
+    assert f"; times longer by more than {growth} (w) exceed their bounds." in two
+
+
+def test_a_bound_is_near_where_time_and_error_exceed_it_together() -> None:
+    instance = ask(workload__0__max_iteration_time_s=100.0)
+    (run,) = coopt.solve(instance).workloads
+    known = known_error(instance.cluster.gpu, instance.workload[0])
+    assert known is not None
+    for room, near in ((0.99, True), (1.01, False)):  # of the error, as a share of the time
+        bound_s = run.iteration_time_s * (1.0 + room * known.error)
+        (sentence,) = accuracy(instance, [run.model_copy(update={"bound_s": bound_s})])
+        assert ("exceeds the bound" in sentence) == near
+
+
+def test_what_a_margin_keeps_free_is_there_for_the_error() -> None:
+    for share, near in (("model", False), (0.02, True)):
+        instance = ask(workload__0__max_iteration_time_s=100.0, margin={"time": share})
+        (run,) = coopt.solve(instance).workloads
+        (sentence,) = accuracy(instance, [run.model_copy(update={"bound_s": run.iteration_time_s})])
+        assert ("; a time longer by more than 2.0% exceeds the bound" in sentence) == near
 
 
 def test_without_a_known_error_the_origin_of_the_efficiencies_is_said() -> None:
