@@ -148,6 +148,14 @@ def _layer_attention_flop(model: Transformer) -> float:
     return 2.0 * model.heads * (model.head_dim + model.value_size) * model.seq
 
 
+def model_parameters(model: Transformer) -> tuple[float, float]:
+    """Parameters of a whole model, and those of them that a token meets; norms and further predictions left out."""
+    embeddings = model.vocab * model.hidden * (1 if model.tied_embeddings else 2)
+    experts = float(layer_expert_parameters(model, 1, 1, expert_tp=True))
+    total = model.layers * (float(layer_parameters(model, 1)) + experts) + embeddings
+    return total, model.layers * _active_parameters(model) + embeddings
+
+
 def utilisation(workload: Workload, gpu: Gpu, gpus: int, recompute: Any, time_s: Any) -> tuple[Floats, Floats]:
     """MFU and HFU (shares of the peak of the workload's precision) of an iteration of `time_s` on `gpus` GPUs."""
     tokens_per_peak = workload.tokens_per_iteration / (time_s * gpus * gpu.peak_flop_s(workload.precision))

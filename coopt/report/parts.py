@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 
 from coopt.instance.schema import Instance
-from coopt.instance.workload import Workload
+from coopt.instance.workload import Workload, spoken
+from coopt.perf.parameters import model_parameters
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.parts import NicChoice, Uptime
 from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, WorkloadPlan
@@ -304,11 +305,16 @@ def _longer(s: float) -> str:
 
 
 def training_text(workload: Workload) -> str:
-    """`gpt-1t in bf16, 4,096 sequences of 2,048 tokens an iteration, software megatron-core`."""
+    """`gpt-22b (22.06 billion parameters) in bf16, 64 sequences of 2,048 tokens an iteration, software megatron-core`.
+
+    Of a mixture of experts the parameters that a token meets are told as well.
+    """
+    total, active = model_parameters(workload.model)
+    size = f"{spoken(total)} parameters" + (f", {spoken(active)} active" if active < total else "")
     batch = (
         f"{words.counted(workload.global_batch, 'sequence')} of {words.count(workload.model.seq)} tokens an iteration"
     )
-    return f"{workload.model.name} in {workload.precision}, {batch}, software {workload.options.software.name}"
+    return f"{workload.model.name} ({size}) in {workload.precision}, {batch}, software {workload.options.software.name}"
 
 
 def split(run: WorkloadPlan) -> str:

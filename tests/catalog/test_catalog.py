@@ -11,6 +11,7 @@ import pytest
 
 from coopt.instance.catalog import KINDS, entries, find
 from coopt.instance.hardware import Switch
+from coopt.perf.parameters import model_parameters
 
 RAIL_ONLY_USD_PER_PORT = 694
 WORDS_OF = {
@@ -128,14 +129,23 @@ def test_study_domains_are_priced_by_their_tiers(name: str, tiers: int) -> None:
     assert domain.w_per_gpu == pytest.approx((75.95 + tiers * 270) * 450 / 900)
 
 
-@pytest.mark.parametrize("name", ["llama3-8b", "llama3-70b", "llama3-405b", "gpt-1t"])
-def test_model_names_hold_their_parameters(name: str) -> None:
-    m = entries("model")[name]
-    attention = 2 * m.hidden * m.head_dim * (m.heads + m.kv_heads)
-    feed_forward = (3 if m.gated else 2) * m.hidden * m.ffn
-    parameters = m.layers * (attention + feed_forward) + m.vocab * m.hidden * (1 if m.tied_embeddings else 2)
-    billions = {"llama3-8b": 8.03, "llama3-70b": 70.6, "llama3-405b": 405.9, "gpt-1t": 1008.0}[name]
-    assert parameters / 1e9 == pytest.approx(billions, rel=0.002)
+@pytest.mark.parametrize(
+    ("name", "billions", "active"),
+    [
+        ("llama3-8b", 8.03, 8.03),
+        ("llama3-70b", 70.6, 70.6),
+        ("llama3-405b", 405.9, 405.9),
+        ("gpt-1t", 1008.0, 1008.0),
+        ("mixtral-8x7b", 46.7, 12.9),
+        ("deepseek-v3", 671.0, 37.0),
+        ("qwen3-30b-a3b", 30.5, 3.3),
+        ("qwen3-235b-a22b", 235.0, 22.0),
+    ],
+)
+def test_models_have_the_parameters_that_are_published(name: str, billions: float, active: float) -> None:
+    total, met = model_parameters(entries("model")[name])
+    assert total / 1e9 == pytest.approx(billions, rel=0.002)
+    assert met / 1e9 == pytest.approx(active, rel=0.002 if met == total else 0.02)
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_the_model_line_says_what_is_trained() -> None:
 
     assert (
         training_text(ask().workload[0])
-        == "small in bf16, 64 sequences of 2,048 tokens an iteration, software megatron-core"
+        == "small (1.82 billion parameters) in bf16, 64 sequences of 2,048 tokens an iteration, software megatron-core"
     )
 
 
