@@ -19,9 +19,10 @@ from coopt.plan.front import Front
 from coopt.report.csv_files import front_csv
 from coopt.report.fronts.chart import front_chart
 from coopt.report.fronts.files import NAMES, check_packages, draw_front, write_front
-from coopt.report.fronts.text import front_headline, front_notes, front_report
+from coopt.report.fronts.text import answer_to, columns, front_headline, front_notes, front_report, time_label
 from coopt.report.terminal import rendered
 from coopt.suite.table import COLUMNS
+from tests.conftest import ask
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -196,3 +197,21 @@ def test_a_folder_that_cannot_be_made_is_refused(front: Front, study: Instance, 
     (tmp_path / "file").write_text("x", "utf-8")
     with pytest.raises(InstanceError, match="cannot be made"):
         write_front(front, study, tmp_path / "file")
+
+
+@pytest.mark.parametrize("margin", [None, {"time": 0.25}])
+def test_days_that_count_the_margin_say_so(margin: dict[str, float] | None) -> None:
+    bound = {"max_iteration_time_s": None, "train_days": 30.0, "train_tokens": 1e11}
+    instance = ask(**{f"workload__0__{key}": value for key, value in bound.items()}, margin=margin)
+    found, plan = coopt.pareto(instance, 5), coopt.solve(instance)
+    answer = answer_to(found, instance)
+    assert answer is not None
+    assert answer.days is not None
+    (workload,) = instance.workload
+    trained_days = plan.workloads[0].iteration_time_s * 1e11 / workload.tokens_per_iteration / 86_400
+    assert answer.days == pytest.approx(trained_days * (1.0 if margin is None else 1.25))
+    said = "\n".join((front_headline(found, instance), *front_notes(found, instance)))
+    assert ("of training with the margin saves" in said) == (margin is not None)
+    assert ("Days count the 25.0% that the margin keeps free" in said) == (margin is not None)
+    assert columns(found, instance)[2] == ("days" if margin is None else "days with margin")
+    assert time_label(instance) == f"time of training{'' if margin is None else ' with the margin'} (days)"

@@ -41,6 +41,11 @@ def in_days(instance: Instance) -> bool:
     return in_seconds(instance) and instance.workload[0].calendar
 
 
+def with_margin(instance: Instance) -> bool:
+    """Whether days count what the margin keeps free: the bound on them holds with it (docs/days.md)."""
+    return in_days(instance) and instance.workload[0].time_margin > 0.0
+
+
 def bound_of(instance: Instance) -> float | None:
     """The bounds of the instance in the measure of `time_of`; None where any time will do."""
     if not instance.workload[0].bounded:
@@ -60,7 +65,7 @@ def time_words(instance: Instance, time: float) -> str:
 def time_label(instance: Instance) -> str:
     """The name of the time axis."""
     if in_days(instance):
-        return "time of training (days)"
+        return f"time of training{' with the margin' if with_margin(instance) else ''} (days)"
     return "iteration time (s)" if in_seconds(instance) else "iteration time as a share of the bounds"
 
 
@@ -197,6 +202,9 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
         yield "Points are the cheapest designs of dates that are evenly spaced; other bounds stay."
     elif front.over:
         yield f"Only the bounds of {words.both(front.over)} move, the others stay."
+    if with_margin(instance):
+        kept = words.percent(instance.workload[0].time_margin)
+        yield f"Days count the {kept} that the margin keeps free on top of iteration times; plans tell theirs without."
     verb = LESS[front.kind].split()[0]
     if front.points[0].plan is not None:
         yield f"Shown: {_found(front)}, each proven: no plan of its pace {verb} less."
@@ -230,7 +238,8 @@ def _saving(front: Front, instance: Instance, first: FrontPoint, last: FrontPoin
     start, end = (time_words(instance, time_of(point)) for point in (first, last))
     if not in_seconds(instance):
         return f"Going from {start.split()[0]} to {end} saves {saved}"
-    what = "of training " if in_days(instance) else "an iteration "
+    training = "of training with the margin " if with_margin(instance) else "of training "
+    what = training if in_days(instance) else "an iteration "
     return f"Going from {start} to {end} {what}saves {saved}"
 
 
@@ -279,7 +288,8 @@ def front_table(front: Front, instance: Instance) -> FigureTable:
 
 def columns(front: Front, instance: Instance) -> tuple[str, ...]:
     """What the cells of `row` are; the first two are words."""
-    time = "days" if in_days(instance) else "s" if in_seconds(instance) else "of bounds"
+    days = "days with margin" if with_margin(instance) else "days"
+    time = days if in_days(instance) else "s" if in_seconds(instance) else "of bounds"
     others = (name.split()[0] for kind, name in COLUMNS.items() if kind != front.kind)
     return "built from", "mark", time, COLUMNS[front.kind], "saved", *others
 
