@@ -22,9 +22,9 @@ class FrontPoint(Record):
     """No plan costs less at this pace or faster, and none of this cost is faster.
 
     A point of one network has `best`: its workloads hold the bounds at this pace, its objective the proven lower bound
-    on the cost of it; `days` is the time of training where the only bound of the question is on days. Any other has the
-    whole `plan`, which answers the instance at the pace `solved_at`, at least this one; between this pace and the next
-    faster point others of its cost may be faster.
+    on the cost of it; `days` is the time of training where the only bound of the question is on days, with what a
+    margin keeps free. Any other has the whole `plan`, which answers the instance at the pace `solved_at`, at least this
+    one; between this pace and the next faster point others of its cost may be faster.
     """
 
     pace: float
@@ -84,7 +84,7 @@ class Front(Record):
         return frame(front_rows(self))
 
     def plot(self) -> Any:
-        """A figure of matplotlib: cost over pace."""
+        """A figure of matplotlib: cost over days or seconds where points have one such time, else over pace."""
         check_matplotlib()
         from coopt.plan.plots import front_plot
 

@@ -11,7 +11,7 @@ from coopt.instance.tables import Row, html
 
 if TYPE_CHECKING:
     from coopt.plan.explanation import Explanation
-    from coopt.plan.front import Front
+    from coopt.plan.front import Front, FrontPoint
     from coopt.plan.schema import Plan
 
 SHOWN = ("part", "workload", "gpus", "tp", "pp", "dp", "iteration_time_s", "bound_s", "slack", "mfu")
@@ -53,14 +53,31 @@ def breakdown_rows(plan: Plan) -> Iterator[Row]:
 
 
 def front_rows(front: Front) -> Iterator[Row]:
-    """The points of a front: pace as a multiple of the bounds, cost (USD), power (W), and what is built."""
-    for point in front.points:
+    """The points of a front: pace as a multiple of the bounds, times, cost (USD), power (W), and what is built.
+
+    Times are the seconds of an iteration, with the workload's name before them where there are several, and the days of
+    training where points have them; a point without a time that another has holds None.
+    """
+    times = [_point_times(point) for point in front.points]
+    no_times: Row = dict.fromkeys(name for found in times for name in found)
+    for point, found in zip(front.points, times, strict=True):
         designs = (
             [point.best.design] if point.best else [part.design for part in point.plan.parts] if point.plan else []
         )
         built = "; ".join(f"{one.hb_domain.count} x {one.hb_domain.name}, {one.fabric.kind}" for one in designs if one)
         cost = {"capex_usd": point.cost.capex_usd, "tco_usd": point.cost.tco_usd, "power_w": point.cost.power_w}
-        yield {"pace": point.pace, **cost, "knee": point.knee, "built": built}
+        yield {"pace": point.pace, **no_times, **found, **cost, "knee": point.knee, "built": built}
+
+
+def _point_times(point: FrontPoint) -> Row:
+    """The columns of a point for its times."""
+    from coopt.plan.contents import runs_at  # which imports plans, as this is imported by them
+
+    runs = runs_at(point)
+    seconds = {f"{label}.iteration_time_s": run.iteration_time_s for label, run in runs}
+    if len(runs) == 1:
+        seconds = {"iteration_time_s": runs[0][1].iteration_time_s}
+    return seconds if point.days is None else {**seconds, "days": point.days}
 
 
 def explanation_tables(explanation: Explanation) -> dict[str, Callable[[], Iterable[Row]]]:

@@ -47,17 +47,26 @@ def plan_plot(plan: Plan) -> Plot:
     return plot
 
 
+TIMES = {
+    "days": "time of training (days, with any margin)",
+    "iteration_time_s": "iteration time (s)",
+    "pace": "iteration time as a multiple of the bound",
+}
+"""Columns that a front may be drawn over, the plainest first."""
+
+
 def front_plot(front: Front) -> Plot:
-    """The least cost for every pace; knees stand out."""
+    """The least cost for every time; knees stand out."""
     plot = Plot(figsize=(7.0, 4.0), layout="constrained")
     axes = plot.subplots()
     column, unit = {"power": ("power_w", "MW")}.get(front.kind, (f"{front.kind}_usd", "million USD"))
     rows = list(front_rows(front))
-    paces, costs = [row["pace"] for row in rows], [row[column] / 1e6 for row in rows]
-    axes.plot(paces, costs, drawstyle="steps-post", marker="o")
+    time, label = next((name, label) for name, label in TIMES.items() if all(name in row for row in rows))
+    times, costs = [row[time] for row in rows], [row[column] / 1e6 for row in rows]
+    axes.plot(times, costs, drawstyle="steps-post", marker="o")
     knees = [n for n, row in enumerate(rows) if row["knee"]]
-    axes.plot([paces[n] for n in knees], [costs[n] for n in knees], "D", label="knee")
-    axes.set(xlabel="iteration time as a multiple of the bound", ylabel=f"{front.kind}, {unit}")
+    axes.plot([times[n] for n in knees], [costs[n] for n in knees], "D", label="knee")
+    axes.set(xlabel=label, ylabel=f"{front.kind}, {unit}")
     if knees:
         axes.legend()
     return plot

@@ -13,6 +13,7 @@ import coopt
 from coopt.instance import tables
 from coopt.instance.tables import frame, html
 from coopt.plan import notebook
+from tests.conftest import ask
 from tests.kinds import QUESTIONS, solved
 
 ROOT = Path(__file__).parents[2]
@@ -77,8 +78,43 @@ def test_every_kind_of_plan_is_shown_and_drawn(kind: str) -> None:
 def test_a_front_is_drawn(answers: dict[str, Any]) -> None:
     figure = answers["front"].plot()
     (axes,) = figure.axes
-    assert list(axes.lines[0].get_xdata()) == [point.pace for point in answers["front"].points]
+    times = [point.best.workloads[0].iteration_time_s for point in answers["front"].points]
+    assert list(axes.lines[0].get_xdata()) == times
+    assert axes.get_xlabel() == "iteration time (s)"
     assert figure._repr_png_().startswith(PNG)
+
+
+def test_points_of_a_front_have_seconds_and_days() -> None:
+    bound = {"max_iteration_time_s": None, "train_days": 30.0, "train_tokens": 1e11}
+    dated = coopt.pareto(ask(**{f"workload__0__{key}": value for key, value in bound.items()}), points=3)
+    table = dated.to_frame()
+    assert list(table["days"]) == [point.days for point in dated.points]
+    assert list(table["days"] / table["pace"]) == pytest.approx([30.0] * len(dated.points))
+    (axes,) = dated.plot().axes
+    assert list(axes.lines[0].get_xdata()) == list(table["days"])
+    assert axes.get_xlabel().startswith("time of training (days")
+    instance = ask(workload__0__max_iteration_time_s=100.0)
+    one = instance.workload[0].model_dump(mode="json")
+    several = coopt.pareto(ask(workload=[one, one | {"name": "other"}]), points=3)
+    table = several.to_frame()
+    assert "days" not in table
+    for place, name in enumerate(run.name for run in several.points[0].best.workloads):
+        seconds = [point.best.workloads[place].iteration_time_s for point in several.points]
+        assert list(table[f"{name}.iteration_time_s"]) == seconds
+    (axes,) = several.plot().axes
+    assert list(axes.lines[0].get_xdata()) == [point.pace for point in several.points]
+
+
+def test_a_front_of_whole_plans_names_where_each_workload_runs() -> None:
+    instance, _ = solved("partition")
+    front = coopt.pareto(instance, points=3)
+    table = front.to_frame()
+    for workload in instance.workload:
+        seconds = [
+            run.iteration_time_s for point in front.points for run in point.plan.runs if run.name == workload.name
+        ]
+        assert list(table[f"{workload.name}.iteration_time_s"]) == seconds
+    assert f"<th>{workload.name}.iteration_time_s</th>" in front._repr_html_()
 
 
 def test_the_notebook_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
