@@ -52,7 +52,11 @@ CHANGES = {
         "network.nics[0].usd: is missing, needs a value, or extends",
     ),
     "name-twice": ('"cx7-400g"', '["cx7-400g", "cx7-400g"]', "network.nics: name 'cx7-400g' appears twice"),
-    "no-ports": ('"cx7-400g"', '"cx8-800g"', "network.nics: no NIC rate (800 Gbit/s) has both a switch"),
+    "no-ports": (
+        '"cx7-400g"',
+        '"cx8-800g"',
+        "network.nics: no switch has ports of a NIC's rate (800 Gbit/s)",
+    ),
     "nan": ("time_s = 1.0", "time_s = nan", "workload[0].max_iteration_time_s = nan: needs a finite number"),
     "infinite": ("time_s = 1.0", "time_s = inf", "workload[0].max_iteration_time_s = inf: needs a finite number"),
     "overflow": ("time_s = 1.0", "time_s = 1e999", "workload[0].max_iteration_time_s = inf: needs a finite number"),

@@ -136,8 +136,11 @@ def test_losses_above_leaves_are_shared_by_all_planes() -> None:
     ("changes", "words"),
     [
         ({"nic_planes": 3}, "network.nic_planes = 3: no NIC .* needs one of 1, 2, 4, 8"),
-        ({"nic_planes": 8, "switches": {**BOX, "modes": []}}, r"no NIC rate \(100 Gbit/s\)"),
-        ({"nic_planes": 8, "optics": {**OPTIC, "breakout": [2]}}, "an optic that breaks out into it"),
+        ({"nic_planes": 8, "switches": {**BOX, "modes": []}}, r"no switch has ports of a NIC's rate \(100 Gbit/s\)"),
+        (
+            {"nic_planes": 8, "optics": {**OPTIC, "breakout": [2]}},
+            "needs one of 800 Gbit/s that breaks out into 8 x 100",
+        ),
         ({"nics": {**CX8, "ports": [1, 2], "cages": 2}}, "ports = 1: needs a multiple of cages = 2"),
         ({"switches": {**BOX, "modes": {"radix": 32, "port_gbit_s": 800}}}, "two ways to run it have ports of 800"),
         ({"nic_planes": [1, 8], "fabrics": ["clos", "direct"]}, "several planes do not go with direct links, needs 1"),

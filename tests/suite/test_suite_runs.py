@@ -127,7 +127,7 @@ def test_a_worker_of_another_release_does_not_answer(
 def test_a_refused_combination_is_a_row_with_the_sentence(written: Written, ran: Ran, tmp_path: Path) -> None:
     done = ran(written('[grid.vary]\n"network.nics" = ["cx7-400g", "cx6-200g"]\n'))
     assert done.statuses == {"optimal": 1, "refused": 1}
-    assert "no NIC rate" in str(rows_without_times(tmp_path / "out")[1]["why"])
+    assert "no switch has ports of a NIC's rate" in str(rows_without_times(tmp_path / "out")[1]["why"])
 
 
 def test_an_interrupt_keeps_all_that_is_finished(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from coopt.instance.hardware import mate
-from coopt.instance.listings import both
+from coopt.instance.listings import alternatives, both
 from coopt.instance.question import Question
 
 MOST_NAMED = 4  # products that a complaint names
@@ -64,15 +64,24 @@ def _ports(instance: Question) -> Iterator[str]:
             "lane_gbit_s), needs network.switches and network.optics of its lanes"
         )
         return
-    rates = numbers(sorted({nic.gbit_s / planes for nic, planes in listed}))
-    ends = "an optic of that rate that" if network.nic_planes == (1,) else "an optic that breaks out into it and"
-    switches = _few(f"{way.name!r} {way.port_gbit_s:g} Gbit/s" for way in network.switch_ways)
+    ports = {way.port_gbit_s for way in network.switch_ways}
+    served = [(nic, planes) for nic, planes in listed if nic.gbit_s / planes in ports]
+    if not served:
+        rates = numbers(sorted({nic.gbit_s / planes for nic, planes in listed}))
+        switches = _few(f"{way.name!r} {way.port_gbit_s:g} Gbit/s" for way in network.switch_ways)
+        yield f"network.nics: no switch has ports of a NIC's rate ({rates} Gbit/s), needs one; there are {switches}"
+        return
+    modules = dict.fromkeys(_module_text(nic.gbit_s / planes, planes // nic.cages) for nic, planes in served)
     optics = _few(f"{optic.name!r} {optic.gbit_s:g} Gbit/s over {optic.reach_m:g} m" for optic in network.optics)
     yield (
-        f"network.nics: no NIC rate ({rates} Gbit/s) has both a switch with ports of that rate and {ends} "
-        f"reaches {reach_m:g} m; ports are of {switches}, optics are {optics}: needs network.switches and "
-        "network.optics that match a NIC"
+        "network.optics: none joins a NIC to ports of its rate: needs one of "
+        f"{alternatives(modules)}, over {reach_m:g} m at least; there are {optics}"
     )
+
+
+def _module_text(gbit_s: float, links: int) -> str:
+    """`400 Gbit/s that breaks out into 2 x 200`."""
+    return f"{links * gbit_s:g} Gbit/s" + (f" that breaks out into {links} x {gbit_s:g}" if links > 1 else "")
 
 
 def _few(texts: Iterable[str]) -> str:
