@@ -20,6 +20,7 @@ from coopt.network.family import Family, LinkEnds
 from coopt.network.optics import measures_of
 from coopt.network.parts import weigh
 from coopt.network.transceivers import EndHolders, end_holders, whole
+from coopt.plan.schema import Fabric
 
 Values = tuple[float, ...]
 OpticValues = Callable[[Optic], Values]
@@ -80,6 +81,20 @@ def _mates(ends: LinkEnds, below: Nic | Switch, above: Switch) -> bool:
     if ends.below.name == ends.above.name:
         return mate(ends.below, below, above)
     return mate(ends.below, below) and mate(ends.above, above)
+
+
+def first_unmated(network: Network, fabric: Fabric) -> tuple[int, tuple[Nic | Optic | Switch, ...]] | None:
+    """The first tier of a network, from 1, below which links do not mate, with what they join; None where all do."""
+    parts: tuple[Nic | Optic | Switch, ...] = (*network.switches, *network.optics)
+    listed = {part.name: part for part in parts}
+    below: Nic | Optic | Switch | None = next((nic for nic in network.nics if nic.name == fabric.nic.name), None)
+    for tier in fabric.tier:
+        named = (*tier.optics, tier.switch or fabric.switch.name)
+        ends = tuple(part for part in (below, *map(listed.get, named)) if part is not None)
+        if not mate(*ends):
+            return tier.level, ends
+        below = listed.get(named[-1])
+    return None
 
 
 def _worth_having(found: list[LinkEnds], rate: float, values: OpticValues) -> tuple[LinkEnds, ...]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
-from coopt.instance.hardware import Nic, Optic, Switch, mate
+from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.listings import both
 from coopt.instance.schema import Instance
 from coopt.network.family import LinkEnds
 from coopt.network.halls import NetworkHall, network_hall
+from coopt.network.link_ends import first_unmated
 from coopt.network.part_networks import families_of_design
 from coopt.plan.schema import Design, Fabric, Tier
 from coopt.report import words
@@ -34,18 +35,27 @@ def order_notes(instance: Instance, design: Design) -> Iterator[str]:
 
 
 def order_notes_of_parts(instance: Instance, designs: Mapping[str, Design]) -> Iterator[str]:
-    """The same for parts by their names: once what goes for all of them, else with those it goes for."""
+    """The same for parts by their names."""
+    yield from _of_parts({name: order_notes(instance, design) for name, design in designs.items()})
+
+
+def mating_notes(instance: Instance, designs: Mapping[str, Design]) -> Iterator[str]:
+    """Which links of parts, by their names, nobody can build of what is listed, as their ends do not mate."""
+    yield from _of_parts({name: _lane_notes(instance, design) for name, design in designs.items()})
+
+
+def _of_parts(notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Notes of parts by their names: once what goes for all of them, else with those it goes for."""
     said: dict[str, list[str]] = {}
-    for name, design in designs.items():
-        for note in dict.fromkeys(order_notes(instance, design)):
+    for name, some in notes.items():
+        for note in dict.fromkeys(some):
             said.setdefault(note, []).append(name)
     for note, names in said.items():
-        several = f"{len(names)} of {len(designs)} parts" if len(names) > MOST_NAMED else both(names)
-        yield note if len(names) == len(designs) else f"{several}: {note}"
+        several = f"{len(names)} of {len(notes)} parts" if len(names) > MOST_NAMED else both(names)
+        yield note if len(names) == len(notes) else f"{several}: {note}"
 
 
 def _order_notes(instance: Instance, design: Design, halls: Sequence[PlacedOptics]) -> Iterator[str]:
-    yield from _lane_notes(instance, design)
     yield from _reach_notes(halls)
     yield from _module_notes(instance, design)
     yield from _splitting_notes(instance, design)
@@ -155,21 +165,14 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
 
 def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
     """What does not mate on the first tier where that is so: the optic and what its links join."""
-    fabric, network = design.fabric, instance.network
-    parts: tuple[Nic | Optic | Switch, ...] = (*network.switches, *network.optics)
-    listed = {part.name: part for part in parts}
-    below: Nic | Optic | Switch | None = next((nic for nic in network.nics if nic.name == fabric.nic.name), None)
-    for tier in fabric.tier:
-        named = (*tier.optics, tier.switch or fabric.switch.name)
-        ends = [part for part in (below, *map(listed.get, named)) if part is not None]
-        if not mate(*ends):
-            told = words.both(f"{end.name} ({_lanes(end)})" for end in ends)
-            yield (
-                f"Links below tier {tier.level} do not mate as they are listed: {told}. Order parts of one rate of "
-                "lanes and one protocol; network.tier_switches = 'any' plans with such alone."
-            )
-            return
-        below = listed.get(named[-1])
+    found = first_unmated(instance.network, design.fabric)
+    if found is not None:
+        level, ends = found
+        told = words.both(f"{end.name} ({_lanes(end)})" for end in ends)
+        yield (
+            f"Links below tier {level} do not mate as they are listed: {told}. Order parts of one rate of "
+            "lanes and one protocol; network.tier_switches = 'any' plans with such alone."
+        )
 
 
 def _lanes(end: Nic | Optic | Switch) -> str:

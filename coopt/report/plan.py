@@ -17,6 +17,7 @@ from coopt.plan.evaluation import Evaluation, MappingRanking, PlanEvaluation
 from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.report import words
+from coopt.report.building import mating_notes
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_tables
 from coopt.report.islands import islands_report
 from coopt.report.parts import BILL, degrees, part_tables
@@ -87,6 +88,7 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[Re
     """Cost, time, memory and bounds of a design that was given, not chosen."""
     yield Text(evaluation_headline(instance, evaluation), style="bold")
     yield from study_notes(instance, [evaluation.design])
+    yield from mating_notes(instance, {evaluation.instance.name: evaluation.design})
     yield ""
     runs = zip(evaluation.workloads, instance.workload, strict=True)
     yield from part_tables(instance, evaluation.design, runs, evaluation.cost)

@@ -16,7 +16,7 @@ from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 from coopt.report import words
-from coopt.report.building import building_notes
+from coopt.report.building import building_notes, mating_notes
 from coopt.report.direct_links import relay_remarks
 from coopt.report.parts import training_text
 from coopt.report.tables import FigureTable, figures, verdict_word
@@ -274,10 +274,11 @@ def networks_of(plan: Plan) -> list[Design | DirectLinks]:
 
 
 def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
-    """What stands above all else of a plan: what was replaced in its file, that it is a study, why it is so."""
+    """What stands above all else of a plan: what was replaced in its file, that nobody can order it, why it is so."""
     if plan.overrides.values:
         yield f"In place of what the file says: {plan.overrides.replaced}."
     yield from study_notes(instance, networks_of(plan))
+    yield from mating_notes(instance, {part.name: part.design for part in plan.parts if part.design is not None})
     yield from _power_left_out(instance, plan)
     yield from _long_runs(instance, plan)
     yield from _standing_still(instance, plan)

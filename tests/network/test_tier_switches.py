@@ -19,6 +19,7 @@ from coopt.network.optics import measures_of
 from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families, unbeaten
 from coopt.plan.schema import Plan
+from coopt.report.plan import plan_report
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
 from tests.conftest import ask, example_count, question, switch
@@ -242,7 +243,11 @@ def test_nics_optics_and_leaves_mate_or_another_product_is_taken(
     if not mates:
         vouched = accepted(mixed(**changes, network__tier_switches="same"))
         assert {"tier-products", "optics"} & refused(mixed(**changes), vouched)
-        assert "do not mate as they are listed" in rendered(plan_screen(ask(**changes), vouched))
+        said = rendered(plan_screen(ask(**changes), vouched))
+        assert 0 < said.index("do not mate as they are listed") < said.index("Decision")
+        assert said.count("do not mate") == 1
+        report = rendered(plan_report(ask(**changes), vouched))
+        assert report.count("do not mate") == 1
 
 
 def test_lists_of_which_nothing_mates_are_refused() -> None:

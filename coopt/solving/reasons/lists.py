@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
-from coopt.instance.hardware import HbDomain, Switch
+from coopt.instance.hardware import HbDomain, Switch, mate
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
-from coopt.plan.contents import entries_used
-from coopt.plan.schema import Plan
+from coopt.network.link_ends import first_unmated
+from coopt.plan.contents import built, entries_used
+from coopt.plan.schema import Design, Plan
 from coopt.solving.reasons.limits import with_part, with_workload
 
 FREE: dict[str, tuple[Any, ...] | None] = {
@@ -66,6 +67,37 @@ def lists_of(instance: Instance) -> tuple[Listed, ...]:
     for w in range(len(instance.workload)):
         every += _mappings(instance, w)
     return tuple(every)
+
+
+def adds_unmated(instance: Instance, wider: Instance, plan: Plan) -> bool:
+    """Whether a plan of wider lists has links that do not mate, and of which an instance does not list every part."""
+    network = instance.network
+    listed = {part.name for part in (*network.nics, *network.switches, *network.optics)}
+    fabrics = (design.fabric for design in built(plan) if isinstance(design, Design))
+    found = (first_unmated(wider.network, fabric) for fabric in fabrics)
+    return any(one is not None and not {part.name for part in one[1]} <= listed for one in found)
+
+
+def widened(instance: Instance, lists: Sequence[Listed]) -> Instance:
+    """The instance with the widest of some lists."""
+    for one in lists:
+        instance = one.dropped(instance)
+    return instance
+
+
+def mating_lists(instance: Instance, lists: Sequence[Listed]) -> Iterator[Instance]:
+    """The instance with the widest of some lists, less what does not mate with switches of a protocol and a rate of
+    lanes, for each of these: every network whose links mate and whose tiers have one product is of one of them."""
+    kinds = {f"network.{key}": CATALOGS[key] for key in ("nics", "switches", "optics")}
+    some = [one for one in lists if one.key in kinds and one.widest is not None]
+    wide = widened(instance, lists)
+    speaking = {(switch.protocol, switch.lane_gbit_s): switch for switch in wide.network.switches} if some else {}
+    for switch in speaking.values():
+        narrowed = wide
+        for one in some:
+            narrowed = one.with_list(narrowed, tuple(part for part in one.widest or () if mate(part, switch)))
+        if all(one.widest is None or getattr(narrowed.network, one.key.split(".")[1]) for one in some):
+            yield narrowed
 
 
 def text_of(value: Any) -> str:

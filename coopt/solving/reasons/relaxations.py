@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain
+from operator import attrgetter
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from coopt.solving.reasons.conflict import MOST_TIERS, WIDEST_RATIO
 from coopt.solving.reasons.designs import Designs, designs_of
 from coopt.solving.reasons.gpus import Changed, another_gpu, more_gpus
 from coopt.solving.reasons.limits import Limit, limits_of, with_gpu, with_part, without_bound
-from coopt.solving.reasons.lists import Listed, lists_of, text_of
+from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, text_of, widened
 from coopt.solving.rounding import nearby_counts, typed
 
 PARTS = ("network.nics", "network.switches", "network.optics")
@@ -44,13 +46,14 @@ def relaxations_of(instance: Instance, conflicts: tuple[tuple[str, ...], ...]) -
         _shorter_links(instance) if "network.link_reach_m" in conflict else (),
         *(_widened(instance, (one,)) for key, one in lists.items() if key in conflict),
     )
-    found = [one for one in map(_verified, single) if one]
+    verified = partial(_verified, instance)
+    found = [one for one in map(verified, single) if one]
     yield from found
     together = tuple(lists[key] for key in PARTS if key in lists)
     if len(together) > 1 and set(PARTS) & conflict and not any(_keys(one) <= set(PARTS) for one in found):
-        yield from filter(None, map(_verified, _widened(instance, together)))
+        yield from filter(None, map(verified, _widened(instance, together)))
     joint = _jointly(designs) or (() if found else _after_memory(designs))
-    yield from filter(None, map(_verified, joint))
+    yield from filter(None, map(verified, joint))
     if not len(designs):
         yield from _other_counts(instance)
 
@@ -63,7 +66,7 @@ def with_other_gpus(
         return (), ()
     found, in_vain = list[Relaxation](), list[str]()
     for changed, tried in (more_gpus(instance, feasible), another_gpu(instance, feasible)):
-        one = None if changed is None else _verified(changed)
+        one = None if changed is None else _verified(instance, changed)
         if one is not None:
             found.append(one)
         elif tried:
@@ -80,11 +83,11 @@ def _keys(one: Relaxation) -> set[str]:
     return {change.limit for change in one.changes}
 
 
-def _verified(changed: Changed) -> Relaxation | None:
-    """The relaxation with the plan it lets in; None where it lets none in."""
-    changes, instance = changed
-    plan = solved(instance)
-    if plan.design is None or plan.objective.value is None:
+def _verified(instance: Instance, changed: Changed) -> Relaxation | None:
+    """The relaxation with the plan it lets in; None where it lets none in, or parts in whose links do not mate."""
+    changes, wider = changed
+    plan = solved(wider)
+    if plan.design is None or plan.objective.value is None or adds_unmated(instance, wider, plan):
         return None
     return Relaxation(changes=changes, value=plan.objective.value, design=plan.design)
 
@@ -169,11 +172,16 @@ def _shorter_links(instance: Instance) -> Iterator[Changed]:
 
 
 def _widened(instance: Instance, lists: tuple[Listed, ...]) -> Iterator[Changed]:
-    """The lists with what the best plan among the widest lists takes of them."""
-    wide = instance
-    for one in lists:
-        wide = one.dropped(wide)
+    """The lists with what the best plan among the widest lists takes of them; the best whose links mate, where those of
+    the best one do not."""
+    wide = widened(instance, lists)
     plan = solved(wide)
+    if adds_unmated(instance, wide, plan):
+        every = [(other, solved(other)) for other in mating_lists(instance, lists)]
+        mating = [found for other, found in every if found.design and not adds_unmated(instance, other, found)]
+        if not mating:
+            return
+        plan = min(mating, key=attrgetter("objective.value"))
     if plan.design is None:
         return
     changes = []
@@ -223,7 +231,7 @@ def _other_counts(instance: Instance) -> Iterator[Relaxation]:
         change = Change(
             limit="cluster.gpus", now=text_of(now), to=text_of((gpus,)), least=gpus, share=gpus / now[0] - 1
         )
-        found = _verified(((change,), with_part(instance, "cluster", {"gpus": (gpus,)})))
+        found = _verified(instance, ((change,), with_part(instance, "cluster", {"gpus": (gpus,)})))
         if found:
             yield found
             return

@@ -17,7 +17,7 @@ from coopt.instance.schema import Instance
 from coopt.plan import contents
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.reasons.gpus import more_gpus
-from coopt.solving.reasons.lists import Listed, lists_of, text_of
+from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, text_of
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver, value_of
 
@@ -236,13 +236,20 @@ def _change(limit: NumericLimit, to: float) -> Change:
 
 
 def _one_list(resolver: Resolver, instance: Instance, one: Listed) -> Relaxation | None:
-    """A list with what a plan among the widest list uses of it."""
-    plan = resolver.any_plan(one.dropped(instance))
+    """A list with what a plan among the widest list uses of it: one whose links mate."""
+    wide = one.dropped(instance)
+    plan = resolver.any_plan(wide)
+    if plan is not None and adds_unmated(instance, wide, plan):
+        asked = ((other, resolver.any_plan(other)) for other in mating_lists(instance, (one,)))
+        plan = next((found for other, found in asked if found and not adds_unmated(instance, other, found)), None)
     if plan is None:
         return None
     wider, to = one.with_entries(instance, contents.entries_used(instance, plan, one.key))
     change = Change(limit=one.key, now=text_of(one.now), to=text_of(to), least=None, share=None)
-    return _with_plan(resolver, wider, [change]) if len(to) > len(one.now) else None
+    found = resolver.plan(wider) if len(to) > len(one.now) else None
+    if found is None or adds_unmated(instance, wider, found):
+        return None
+    return _with_plan(resolver, wider, [change])
 
 
 def _with_plan(resolver: Resolver, instance: Instance, changes: Sequence[Change]) -> Relaxation | None:

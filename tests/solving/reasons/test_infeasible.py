@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from coopt.solving.reasons.again import feasible
 from coopt.solving.reasons.conflict import conflict_of, conflicts_of, dropped, drops
 from coopt.solving.reasons.lists import lists_of, text_of
 from coopt.solving.reasons.why import explain
+from coopt.solving.sensitivity.explanations import explained
 from tests.conftest import ask, example_count, small_model
 from tests.solving.oracle import instances
 from tests.solving.own_ends import twin_ported
@@ -162,6 +164,42 @@ def test_optics_that_do_not_reach_are_named() -> None:
     assert {"network.link_reach_m", "network.optics"} <= set(found.conflict)
     (closer,) = single(found)["network.link_reach_m"].changes
     assert closer.to == text_of((50.0, longest, longest))
+
+
+def of_200g(capex_usd: float | None = None, **parts: Any) -> Instance:
+    """A question that NICs of 200 Gbit/s answer; the cheapest switch for them is one with which they do not mate."""
+    listed = {"nics": "cx6-200g", "switches": ["40x200g"], "optics": ["200g-aoc"]} | parts
+    return ask(
+        cluster__gpus=256,
+        workload__0__global_batch=256,
+        workload__0__max_iteration_time_s=30,
+        network__hb_domains="hgx-h100-8",
+        network__fabrics=["rail-only"],
+        limits={"capex_usd": capex_usd},
+        **{f"network__{key}": value for key, value in listed.items()},
+    )
+
+
+@pytest.mark.parametrize("why", [explain, lambda instance: explained(instance, None)])
+def test_no_switch_is_a_way_out_with_which_nothing_listed_mates(why: Callable[[Instance], Explanation]) -> None:
+    unmated = solve(of_200g(switches=["51t"]))
+    nic, optic, box = find("nic", "cx6-200g"), find("optic", "200g-aoc"), find("switch", "51t")
+    assert nic.lane_gbit_s == (optic.lane_gbit_s,) != (box.lane_gbit_s,)
+    cap = (unmated.objective.value or 0.0) * 1.01
+    assert solve(of_200g(cap, switches=["40x200g", "51t"])).status == "optimal"
+    found = why(of_200g(cap))
+    assert {change.limit for one in found.relaxations for change in one.changes} == {"limits.capex_usd"}
+    listed = why(of_200g(cap / 1.1, switches=["51t"]))  # links that the user's own lists join so
+    assert unmated.design in [one.design for one in listed.relaxations if one.changes[0].limit == "limits.capex_usd"]
+
+
+def test_parts_that_are_enough_together_mate() -> None:
+    asked = {"nics": "cx7-400g", "switches": ["qm9700"], "optics": ["400g-sr4", "400g-dr4"]}
+    best, cheapest = solve(of_200g()), solve(of_200g(switches=["51t"]))
+    found = explain(of_200g(600_000, **asked))
+    (parts,) = (one for one in found.relaxations if len(one.changes) == 3)
+    assert parts.design == best.design
+    assert parts.value == best.objective.value > cheapest.objective.value
 
 
 def single(found: Explanation) -> dict[str, Relaxation]:
