@@ -18,6 +18,7 @@ import pytest
 from pydantic import ValidationError
 from rich.text import Text
 
+from coopt.instance.catalog import KINDS, entries
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import load
 from coopt.instance.schema import Instance
@@ -27,7 +28,17 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import plan_json
 from coopt.report import terminal
 from coopt.report.catalog import OWN, price_origins
-from coopt.report.page.contents import Origin, PageCase, glossary, moment, page_contents, page_html, page_report, tied
+from coopt.report.page.contents import (
+    Origin,
+    PageCase,
+    glossary,
+    linked,
+    moment,
+    page_contents,
+    page_html,
+    page_report,
+    tied,
+)
 from coopt.report.plan import plan_report
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
@@ -204,6 +215,26 @@ def test_terms_of_what_is_not_shown_are_left_out():
     )
     assert "HB domain" in few
     assert more - few >= {"Rail", "Plane"}
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "rest"),
+    [
+        ("Guide (https://a.org/b-NS): twin port", "https://a.org/b-NS", "): twin port"),
+        ("https://a.org/Rail_(network), read", "https://a.org/Rail_(network)", ", read"),
+        ("see (https://a.org/x_(y)).", "https://a.org/x_(y)", ")."),
+        ("https://a.org/?a=1&b=2: <b>", "https://a.org/?a=1&amp;b=2", ": &lt;b&gt;"),
+    ],
+)
+def test_punctuation_behind_an_address_is_no_part_of_the_link(text, address, rest):
+    assert linked(text).endswith(f'<a href="{address}" rel="noreferrer">{address}</a>{rest}')
+
+
+def test_no_link_of_the_catalog_ends_in_punctuation():
+    sources = [source.source for kind in KINDS for entry in entries(kind).values() for source in entry.sources]
+    links = [link for source in sources for link in re.findall('href="([^"]*)"', linked(source))]
+    assert len(links) > 50
+    assert [link for link in links if link.endswith((":", ",", ".", ";")) or link.count("(") != link.count(")")] == []
 
 
 def test_every_term_belongs_to_something(solved):

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 
 Contents = dict[str, Any]
+ADDRESS = re.compile(r"https?://[^\s<>\"']+")
+PUNCTUATION = ".,:;!?"
 NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:[BMk]|[MkG]?W|m?s|x|[GMTP]B|GiB|Gbit/s|GB/s|GPUs?|NICs?)\b)")
 
 
@@ -305,7 +307,7 @@ def environment() -> Environment:
         loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    templates.filters |= {"cell": _cell, "linked": _linked, "tied": tied}
+    templates.filters |= {"cell": _cell, "linked": linked, "tied": tied}
     return templates
 
 
@@ -324,9 +326,15 @@ def _cell(content: Cell) -> str | Markup:
     return Markup('<span class="{}">{}</span>').format(look, content.plain)
 
 
-def _linked(text: str) -> Any:
-    """Addresses in a text as links."""
-    from jinja2.utils import urlize
+def linked(text: str) -> Any:
+    """Addresses in a text as links; punctuation behind one belongs to the sentence, a bracket that it opens to it."""
     from markupsafe import Markup
 
-    return Markup(urlize(text, rel="noreferrer"))
+    marked_up, end = Markup(""), 0
+    for found in ADDRESS.finditer(text):
+        address = found[0].rstrip(PUNCTUATION)
+        while address.endswith(")") and address.count(")") > address.count("("):
+            address = address[:-1].rstrip(PUNCTUATION)
+        link = Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(address)
+        marked_up, end = marked_up + text[end : found.start()] + link, found.start() + len(address)
+    return marked_up + text[end:]
