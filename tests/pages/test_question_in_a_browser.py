@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from coopt.instance.schema import Instance
 from tests.pages.planner import put, question, settled, text_of, until
 from tests.serve.conftest import TINY
 
@@ -123,3 +124,17 @@ def test_a_comma_that_may_group_digits_is_refused_at_the_field(planner):
     until(browser, f"return document.querySelector('{field}-says').innerText.includes('without commas')")
     put(browser, field, "96")
     until(browser, f"return document.querySelector('{field}-says').innerText === ''")
+
+
+def test_the_form_has_a_section_for_every_table(planner):
+    browser = planner()
+    browser.find_element("id", "tab-form").click()
+    shown = browser.execute_script(
+        "return [...document.querySelectorAll('.section-name')].map((one) => one.textContent)"
+    )
+    assert set(shown) == {*Instance.model_fields, "Name and description"} - {
+        "schema_",
+        "name",
+        "description",
+        "catalog",
+    }

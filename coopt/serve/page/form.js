@@ -3,9 +3,17 @@
 import { h, show } from "./dom.js";
 import { idOf, listed, rangeOf, rangeWords, valueAt } from "./schema.js";
 
-const ORDER = ["cluster", "workload", "network", "objective", "limits", "sharing", "phase", "site", "wan", "robust", "solver"];
+const ORDER = [
+  "cluster", "workload", "network", "objective", "limits", "availability", "margin", "sharing", "phase", "site", "wan", "robust", "solver",
+];
+const APART = ["schema", "name", "description", "catalog"]; // no files of one's own are read here
 const RANGED = "256, or 256, 512, or 256 to 1024 by 256";
 const OWN = "a table of its own; edit it as TOML";
+
+/** Where a table stands in the form; one that has no place there comes last. */
+function placeOf({ key }) {
+  return ORDER.includes(key) ? ORDER.indexOf(key) : ORDER.length;
+}
 
 /** The form; `change(changes)` hears of every edit as pairs of a path and a value, null for a key that goes away. */
 export class QuestionForm {
@@ -17,7 +25,7 @@ export class QuestionForm {
     this.table = table ?? {};
     this.complaints = complaints;
     const keys = this.form.keys();
-    const sections = ORDER.map((name) => keys.find((one) => one.key === name)).filter(Boolean);
+    const sections = keys.filter((one) => !APART.includes(one.key)).sort((a, b) => placeOf(a) - placeOf(b));
     const plain = keys.filter((one) => ["name", "description"].includes(one.key));
     show(this.root,
       this.folded("about", "Name and description", "", plain.map((field) => this.row(field, [field.key])), false),
