@@ -136,6 +136,17 @@ def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
 
 
 def _takes_over(design: Design, other: Design) -> str:
-    """What the other design changes; one that differs in nothing else has other optics."""
+    """What the other design changes: of switches or optics alone, what stands in place of what."""
     text = differences(design, other)
-    return "other optics" if text == "other counts" else text
+    if text == f"switches {other.fabric.switch_text}":
+        return f"{text} in place of {design.fabric.switch_text}"
+    return _other_optics(design, other) if text == "other counts" else text
+
+
+def _other_optics(design: Design, other: Design) -> str:
+    """Optics that come and go, by name; of the same ones, there are other numbers."""
+    had, has = (dict.fromkeys(name for tier in one.fabric.tier for name in tier.optics) for one in (design, other))
+    come, gone = ([name for name in some if name not in rest] for some, rest in ((has, had), (had, has)))
+    if come and gone:
+        return f"{words.both(come)} in place of {words.both(gone)}"
+    return f"{words.both(come)} as well" if come else f"without {words.both(gone)}" if gone else "other optics"

@@ -4,8 +4,10 @@ import io
 
 import pytest
 
+from coopt.plan.explanation import PriceRange
 from coopt.plan.schema import Alternative
 from coopt.report.comparison import STOPS, differences, runners_tables
+from coopt.report.explanation import prices_table
 from coopt.report.plan import plan_report
 from coopt.report.terminal import rendered
 
@@ -53,3 +55,21 @@ def test_differences_are_words(dearer):
     assert differences(dearer.design, alone) == "no network"
     assert differences(dearer.design, dearer.design) == "other counts"
     assert "other-hb" in differences(dearer.design, other.design)
+
+
+def test_what_takes_over_outside_a_price_says_what_it_replaces(plan):
+    fabric = plan.design.fabric
+    optics = dict.fromkeys(name for tier in fabric.tier for name in tier.optics)
+    switched = {"switch": fabric.switch.model_copy(update={"name": "box"})}
+    switched["tier"] = tuple(tier.model_copy(update={"switch": None}) for tier in fabric.tier)
+    moved, kept = ({"optic": name, "optic_below": None} for name in ("new-optic", next(iter(optics))))
+    lit = {"tier": tuple(tier.model_copy(update=moved) for tier in fabric.tier)}
+    more = {"tier": (fabric.tier[0].model_copy(update=moved | {"optic_below": kept["optic"]}), *fabric.tier[1:])}
+    below, above, added = (
+        plan.design.model_copy(update={"fabric": fabric.model_copy(update=change)}) for change in (switched, lit, more)
+    )
+    row = PriceRange(item="box", unit="USD", now=5.0, low=4.0, high=6.0, below=below, above=above)
+    replaced = f"below: switches box in place of {fabric.switch_text}; above: new-optic in place of {', '.join(optics)}"
+    assert prices_table(plan.design, [row]).rows[0][1] == replaced
+    row = row.model_copy(update={"below": added, "above": plan.design})
+    assert prices_table(plan.design, [row]).rows[0][1] == "below: new-optic as well; above: other optics"
