@@ -41,7 +41,7 @@ DERIVED = frozenset(
         "gap-target",
         "collectives",
     }
-    | {"myopic", "myopic-step", "myopic-end", "myopic-value", "robust-terms"}
+    | {"myopic", "myopic-step", "myopic-end", "myopic-value", "robust-terms", "uptime"}
 )
 """Checks of what follows from the decisions of a plan; all others are of the decisions themselves."""
 AT_OTHER_PRICES = frozenset({"bought-lines", "phased-bill", "phase-capex", "phase-years"})

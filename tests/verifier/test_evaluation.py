@@ -7,6 +7,7 @@ import json
 import pytest
 
 import coopt
+from coopt.instance.availability import Availability
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
@@ -14,7 +15,7 @@ from coopt.plan.contents import running
 from coopt.plan.evaluation import PlanEvaluation
 from coopt.report.plan import given_plan_report
 from coopt.report.terminal import rendered
-from tests.conftest import question
+from tests.conftest import ask, question
 from tests.kinds import ISLANDS, solved
 
 KINDS = ("shared", "turns", "partition", "phased", "sites", "worst-case", "regret", "direct", "switched")
@@ -166,3 +167,16 @@ def test_a_bill_without_parts_is_no_plan_to_work_out(kind: str) -> None:
     instance, plan = solved(kind)
     with pytest.raises(InstanceError, match="needs a plan that `coopt verify` accepts on its own instance"):
         coopt.evaluate_plan(instance, plan.model_copy(update={"parts": (), "workloads": (), "design": None}))
+
+
+def test_a_plan_that_counts_no_failures_is_held_to_days_with_them() -> None:
+    days = {"max_iteration_time_s": None, "train_days": 30.0, "train_tokens": 1e11}
+    calm = ask(workload=[ask().workload[0].model_dump(mode="json") | days])
+    stormy = calm.model_copy(update={"availability": Availability(rates="llama-3")})
+    found = coopt.evaluate_plan(stormy, coopt.solve(calm))
+    (time,) = (check for check in found.limits if check.name.startswith("time"))
+    (before,) = (check for check in coopt.evaluate_plan(calm, coopt.solve(calm)).limits if check.name == time.name)
+    assert time.value == before.value
+    assert 0.5 * before.limit < time.limit < before.limit
+    again = coopt.evaluate_plan(calm, coopt.solve(stormy))
+    assert next(check.limit for check in again.limits if check.name == time.name) == before.limit
