@@ -100,14 +100,15 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def opened(browser: Any, pages: dict[str, Path]) -> Callable[..., Any]:
-    """`opened("plan", width=390)`: the browser with that page, as wide as that, on paper or on a screen."""
+    """`opened("plan", width=390)`: the browser with that page, that wide, on paper or on a light or dark screen."""
 
     from selenium.webdriver.support.wait import WebDriverWait
 
-    def look(name: str, width: int = 1280, medium: str = "screen") -> Any:
+    def look(name: str, width: int = 1280, medium: str = "screen", scheme: str = "light") -> Any:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium})
+        scheme_of = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium, "features": scheme_of})
         for log in ("browser", "performance"):
             browser.get_log(log)
         browser.get(pages[name].as_uri())

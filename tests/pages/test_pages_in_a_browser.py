@@ -125,13 +125,21 @@ def test_every_address_inside_the_page_leads_somewhere(opened, name):
     assert browser.execute_script("return document.querySelectorAll('a[href^=\"#\"]').length") > 4
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", NAMES)
-def test_text_stands_out_from_what_is_behind_it(opened, name):
-    browser = opened(name)
+def test_text_stands_out_from_what_is_behind_it(opened, name, scheme):
+    browser = opened(name, scheme=scheme)
     browser.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
     found = browser.execute_script(CONTRASTS)
     assert len(found) > 50
     assert [(text, ratio) for text, ratio in found if ratio < LEAST_CONTRAST] == []
+
+
+def test_a_page_is_dark_where_the_system_is_and_light_on_paper(opened):
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    assert opened("plan").execute_script(ground) == "rgb(255, 255, 255)"
+    assert opened("plan", scheme="dark").execute_script(ground) == "rgb(20, 24, 30)"
+    assert opened("plan", PAPER, "print", "dark").execute_script(ground) == "rgb(255, 255, 255)"
 
 
 @pytest.mark.parametrize("name", NAMES)
