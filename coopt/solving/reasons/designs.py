@@ -94,11 +94,15 @@ class Designs:
         """The design of a row, written out."""
         return design_of(*self.of(row))
 
-    def row_of(self, family: Family, uplinks: int) -> int:
-        """The row of a design; modules of several links may have parted its family's uplinks into several families."""
+    def row_of(self, family: Family, uplinks: int) -> int | None:
+        """The row of a design; modules of several links may have parted its family's uplinks into several families.
+
+        There is none of a design whose optics are not worth having.
+        """
         whole = replace(family, uplink_choices=())
         rows = np.flatnonzero(self.uplinks == uplinks).tolist()
-        return next(row for row in rows if replace(self.families[self.family[row]], uplink_choices=()) == whole)
+        found = (row for row in rows if replace(self.families[self.family[row]], uplink_choices=()) == whole)
+        return next(found, None)
 
     def same_as(self, row: int) -> Bools:
         """Rows that build what a row builds, under whatever name."""
@@ -109,7 +113,20 @@ class Designs:
 
 def designs_of(instance: Instance) -> Designs:
     """Every design that the instance ranges over, whether it meets the limits or not."""
-    every = tuple(families(instance))
+    return _of_families(instance, tuple(families(instance)))
+
+
+def with_design(designs: Designs, family: Family, uplinks: int) -> tuple[Designs, int]:
+    """The designs, with one more where it is not among them, and the row of that one."""
+    row = designs.row_of(family, uplinks)
+    if row is not None:
+        return designs, row
+    own = _of_families(designs.instance, (replace(family, uplink_choices=(uplinks,)),))
+    return joined(designs, own), len(designs)
+
+
+def _of_families(instance: Instance, every: tuple[Family, ...]) -> Designs:
+    """Families with each of their uplinks, in their fastest times."""
     sizes = [len(family.uplink_choices) for family in every]
     family = np.repeat(np.arange(len(every)), sizes)
     uplinks = np.fromiter((u for one in every for u in one.uplink_choices), dtype=np.int64, count=sum(sizes))

@@ -23,7 +23,7 @@ from coopt.solving.reasons.again import UnprovenError, solved
 from coopt.solving.reasons.bounds import bounds_of
 from coopt.solving.reasons.choices import others_of, rival_choice
 from coopt.solving.reasons.conflict import conflicts_of
-from coopt.solving.reasons.designs import Designs, designs_of
+from coopt.solving.reasons.designs import Designs, designs_of, with_design
 from coopt.solving.reasons.labels import SAYINGS, changes_and_cost, costs, costs_more, label
 from coopt.solving.reasons.price_ranges import ranges_of
 from coopt.solving.reasons.relaxations import relaxations_of, with_other_gpus
@@ -214,8 +214,7 @@ def _infeasible(instance: Instance, plan: Plan) -> Explanation:
 
 
 def _feasible(instance: Instance, plan: Plan, *, proven: bool) -> Explanation:
-    designs = designs_of(instance)
-    row = designs.row_of(*family_of_plan(instance, plan))
+    designs, row = with_design(designs_of(instance), *family_of_plan(instance, plan))
     runs = plan.workloads if proven else _runs(instance, designs, row, plan)
     kind, value, design = instance.objective.minimize, float(designs.value[row]), designs.design(row)
     best = designs.cheapest(designs.met())

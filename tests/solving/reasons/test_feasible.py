@@ -13,7 +13,7 @@ from coopt.network.part_networks import families_of_design, family_of_plan
 from coopt.network.parts import cost_of
 from coopt.plan.explanation import Bound, Explanation
 from coopt.solving.answer import solve
-from coopt.solving.reasons.designs import designs_of
+from coopt.solving.reasons.designs import designs_of, with_design
 from coopt.solving.reasons.price_ranges import in_time, ranges_among, ranges_of, with_optics_of
 from coopt.solving.reasons.why import explain
 from tests.conftest import ask, example_count
@@ -97,10 +97,23 @@ def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance:
 def test_ranges_are_the_same_with_the_optics_of_every_network_listed(instance: Instance) -> None:
     plan = solve(instance)
     assume(plan.status == "optimal")
-    designs = designs_of(instance)
-    chosen = designs.row_of(*family_of_plan(instance, plan))
+    designs, chosen = with_design(designs_of(instance), *family_of_plan(instance, plan))
+    assert len(designs) == len(designs_of(instance))
     everywhere = with_optics_of(designs, np.unique(designs.family[in_time(designs)]).tolist())
     assert list(ranges_of(designs, chosen)) == list(ranges_among(everywhere, chosen))
+
+
+def test_a_plan_with_optics_that_are_not_worth_having_is_explained() -> None:
+    dear = ask(network__optics=["400g-dr4", "400g-199"])
+    cheap = dear.model_copy(update={"network": dear.network.model_copy(update={"optics": dear.network.optics[:1]})})
+    plan, best = solve(cheap), solve(dear)
+    own = plan.model_copy(update={"instance": best.instance, "status": "feasible"})
+    found = explain(dear, own)
+    assert plan.objective.value is not None
+    assert best.objective.value is not None
+    assert (found.status, found.value) == ("feasible", plan.objective.value)
+    assert found.value > best.objective.value
+    assert any(text.startswith("It is not the cheapest") for text in found.sentences)
 
 
 def test_a_plan_is_found_among_designs_whose_uplinks_modules_of_two_links_part() -> None:
