@@ -197,12 +197,13 @@ class Question(Table):
     @model_validator(mode="after")
     def _gives_links_one_product(self) -> Question:
         """Give both ends of links one product where the question is not about one network that is built at once."""
-        if self.network.link_ends == "own" and self._same_ends:
+        if self.network.link_ends == "own" and self.same_ends:
             self.__dict__["network"] = self.network.model_copy(update={"link_ends": "same"})
         return self
 
     @property
-    def _same_ends(self) -> bool:
+    def same_ends(self) -> bool:
+        """Whether both ends of a link have one product, whatever is asked of them."""
         several = self.site or self.phase or self.robust or self.sharing.mode == "partition"
         return bool(several) or "direct" in self.network.fabrics
 
@@ -250,7 +251,7 @@ class Question(Table):
     def sha256(self) -> str:
         """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
         unasked: dict[str, Any] = {"hall": True} | ({"domain_fill": True} if self.even_for else {})
-        unasked |= {"link_ends": True} if self._same_ends else {}
+        unasked |= {"link_ends": True} if self.same_ends else {}
         own: dict[str, Any] = {"solver": True, "objective": {"minimize"}, "network": unasked}
         if self.network.tier_switches == "same":  # nothing depends on what mates
             told = {"__all__": {"protocol", "lane_gbit_s"}}

@@ -46,6 +46,7 @@ def solve(
     on_progress: OnProgress | None = None,
     cancel: threading.Event | None = None,
     listed: ListedIslands | None = None,
+    reasons: bool = True,
 ) -> Plan:
     """The design and mappings of least cost that meet every bound, with a proof.
 
@@ -79,6 +80,8 @@ def solve(
     listed
         Islands that earlier runs listed (`coopt.columns.islands.options.ListedIslands`): partitions that differ in some
         workloads alone list those alone.
+    reasons
+        Whether it is worked out why a workload has no island, where that is so.
 
     Returns
     -------
@@ -104,7 +107,13 @@ def solve(
     asked = overridden("solve", instance, given, objective)
     cancel = cancel or threading.Event()
     again = None if witness is None else asking_witness(asked, witness)
-    run = Run(instance=asked, backend=backend_of(asked.solver, cancel), on_progress=on_progress, listed=listed)
+    run = Run(
+        instance=asked,
+        backend=backend_of(asked.solver, cancel),
+        on_progress=on_progress,
+        listed=listed,
+        reasons=reasons,
+    )
     with interrupts_heard(cancel):
         plan = _ended(run)
         if witness is not None and again is not None and plan.stop_reason != "interrupted":

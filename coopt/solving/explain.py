@@ -15,25 +15,35 @@ from coopt.columns.context import Context, context_of
 from coopt.columns.grid import MISSING_LAYERS, allowed_recompute, divisors, mappings
 from coopt.columns.pools import Pool, in_orders, place, undominated_rows
 from coopt.columns.table import Columns, full_bandwidth, needs
-from coopt.instance.hardware import HbDomain
+from coopt.instance.catalog import entries
+from coopt.instance.hardware import HbDomain, Optic, mate
 from coopt.instance.listings import alternatives, both
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
+from coopt.network.optics import optic_choices
 from coopt.network.parts import resources
 from coopt.network.space import Space, active_choices, families
 from coopt.perf.memory import GIB
 from coopt.solving.days import demands, family_domain_lost
+from coopt.solving.reasons.limits import with_part
 from coopt.solving.reasons.lists import text_of
 from coopt.solving.rounding import nearby_counts, typed
+from coopt.solving.runs import StoppedError
 
 LINK_ENDS = ("from NIC to leaf", "from leaf to the next tier", "to the core")  # of network.link_reach_m
 PROMISING = 100
 NEAR = 128  # batches, or domains, on either side that are tried as others to ask for
 
 
-def no_family(instance: Instance) -> tuple[str, ...]:
-    """Nothing in [network] can join the GPUs."""
+def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, ...]:
+    """Nothing in [network] can join the GPUs.
+
+    Parameters
+    ----------
+    may_own_ends
+        Whether the question that is asked may give each end of a link its own product.
+    """
     network = instance.network
     sizes = ", ".join(f"{hb.name} ({hb.size})" for hb in network.hb_domains)
     counts = instance.cluster.gpus
@@ -43,30 +53,87 @@ def no_family(instance: Instance) -> tuple[str, ...]:
             f"{_listed(counts)} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "
             f"needs another GPU count (such as {_listed(near)}) or another HB domain",
         )
-    short = _out_of_reach(instance)
-    return short or (
-        f"no network of at most {network.max_tiers} tiers joins {_listed(instance.cluster.gpus)} GPUs "
-        f"in HB domains {sizes}: needs switches of more ports, optics that reach further, a larger oversubscription, "
-        "or more tiers",
+    short = _no_reach(instance, _joins, may_own_ends=may_own_ends)
+    return (
+        short
+        or f"no network of at most {network.max_tiers} tiers joins {_listed(instance.cluster.gpus)} GPUs in HB domains "
+        f"{sizes}: needs switches of more ports, optics that reach further, a larger oversubscription, or more tiers",
     )
 
 
-def _out_of_reach(instance: Instance) -> tuple[str, ...]:
-    """That optics end before links do, where some network would join the GPUs if they did not; empty otherwise."""
+def _joins(instance: Instance) -> bool:
+    """Whether some network joins the GPUs."""
+    return next(families(instance), None) is not None
+
+
+def missing_optic(instance: Instance, serves: Callable[[Instance], bool]) -> str | None:
+    """Which links no listed optic joins, where both ends have one product and the question has an answer without their
+    length; None where optics are not to blame, or there is no time to find out.
+
+    Parameters
+    ----------
+    serves
+        Whether an instance that differs in the length of links has an answer.
+    """
     network = instance.network
-    for level, (length_m, ends) in enumerate(zip(network.link_reach_m, LINK_ENDS, strict=True)):
+    if all(len(optic_choices(instance, nic)) >= network.max_tiers for nic in network.nics):
+        return None
+    try:
+        return _no_reach(instance, serves)
+    except StoppedError:
+        return None
+
+
+def _no_reach(instance: Instance, serves: Callable[[Instance], bool], *, may_own_ends: bool = False) -> str | None:
+    """The first links up to which all would have to be shorter for an answer, and why no optic joins them."""
+    network = instance.network
+    for level in range(network.max_tiers):
         lengths_m = (*(0.0 for _ in network.link_reach_m[: level + 1]), *network.link_reach_m[level + 1 :])
-        shorter = instance.model_copy(update={"network": network.model_copy(update={"link_reach_m": lengths_m})})
-        if next(families(shorter), None) is not None:
-            rates = {gear.nic.gbit_s / gear.nic_planes for gear in Space(instance=instance).gears}
-            fitting = [optic for optic in network.optics if any(map(optic.links_of, rates))]
-            farthest = max(fitting, key=lambda optic: optic.reach_m)
-            return (
-                f"no optic of network.optics that fits reaches the {length_m:g} m {ends} (network.link_reach_m): "
-                f"{farthest.name} reaches {farthest.reach_m:g} m; needs optics that reach further, shorter links, or "
-                "switches of more ports, with which fewer tiers do",
-            )
-    return ()
+        if serves(with_part(instance, "network", {"link_reach_m": lengths_m})):
+            own = may_own_ends and network.link_ends == "same"
+            helps = own and serves(with_part(instance, "network", {"link_ends": "own"}))
+            return _of_reach(instance, network.link_reach_m[level], LINK_ENDS[level], own_ends_help=helps)
+    return None
+
+
+def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: bool) -> str:
+    """Why no optic joins links of a length, and what would."""
+    gears, optics = Space(instance=instance).gears, instance.network.optics
+    rates = sorted({gear.nic.gbit_s / gear.nic_planes for gear in gears})
+    fitting = [optic for optic in optics if any(map(optic.links_of, rates))]
+    reaching = [optic for optic in fitting if optic.reach_m >= length_m]
+    if not reaching:
+        farthest = max(fitting, key=lambda optic: optic.reach_m)
+        return (
+            f"no optic of network.optics that fits reaches the {length_m:g} m {ends} (network.link_reach_m): "
+            f"{farthest.name} reaches {farthest.reach_m:g} m; needs optics that reach further, shorter links, or "
+            "switches of more ports, with which fewer tiers do"
+        )
+    more, reach = ("", "reach") if len(reaching) > 1 else ("s", "reaches")
+    if instance.network.link_ends == "same" and not any(optic.gbit_s in rates for optic in reaching):
+        why = (
+            f"hold{more} several links at once, and both ends of a link have one product here (network.link_ends), "
+            "which has to fit the ports of both"
+        )
+    else:
+        why = f"fit{more} no cages, or mate{more} with no parts, at both ends"
+    whole = [
+        optic
+        for optic in entries("optic").values()
+        if isinstance(optic, Optic)
+        and optic.reach_m >= length_m
+        and any(
+            optic.gbit_s * gear.nic_planes == gear.nic.gbit_s and mate(gear.nic, optic, gear.switch) for gear in gears
+        )
+    ]
+    told = min(whole, key=lambda optic: (not optic.lane_gbit_s, optic.usd), default=None)  # one known to mate, at best
+    such = f" (such as {told.name})" if told else ""
+    own = ", or network.link_ends = 'own', which lets each end have its own module" if own_ends_help else ""
+    return (
+        f"no optic of network.optics joins the links of {length_m:g} m {ends} (network.link_reach_m): "
+        f"{both([optic.name for optic in reaching])} {reach} as far, but {why}; needs an "
+        f"optic of {alternatives(f'{rate:g}' for rate in rates)} Gbit/s that reaches {length_m:g} m{such}{own}"
+    )
 
 
 def no_design(instance: Instance, every: tuple[Family, ...], table: Columns) -> tuple[str, ...]:

@@ -55,6 +55,7 @@ class Run:
     formulation: str = ""
     log: RunLog = field(default_factory=RunLog)
     listed: ListedIslands | None = None
+    reasons: bool = True
 
     @property
     def deadline(self) -> float:

@@ -79,7 +79,7 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tup
         every = tuple(unbeaten(instance, every, measures))
     run.log.families, run.log.model_s = len(every), run.log.model_s + run.elapsed_s() - before
     if not every:
-        return explain.no_family(instance)
+        return explain.no_family(instance, may_own_ends=not run.instance.same_ends)
     run.tell("columns", f"{len(every):,} network families")
     # with interruptions the cheapest network that columns find to serve may still be too slow
     all_count = whole or instance.availability is not None

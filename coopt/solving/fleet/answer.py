@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from coopt.columns.context import context_of
 from coopt.columns.pools import timely_pool
@@ -77,7 +78,7 @@ def offered(run: Run) -> Offered | Plan:
     served = {one.slot for _, some in placed for one in some}
     missing = [slot for number, slot in enumerate(slots_of(run.instance)) if number not in served]
     if missing:
-        return infeasible(run, no_island(run.instance, missing))
+        return infeasible(run, no_island(run.instance, missing, partial(_has_island, run)) if run.reasons else ())
     outlooks: Outcomes | str = outcomes_of(run, robust, placed) if regret else ()
     if outlooks == "infeasible":
         return infeasible(run, over_limits(run, [one.data for one in offers_of(placed, ())]))
@@ -146,6 +147,13 @@ def _placed(run: Run, billed: Instance, robust: Robust) -> tuple[Placed, ...]:
         found += [Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites]
     run.log.table = Counted(gated=dict(gated), kept=len(found))
     return tuple(found)
+
+
+def _has_island(run: Run, slot: Slot, asked: Instance) -> bool:
+    """Whether a slot has an island in an instance that differs from the run's in its network alone."""
+    robust = asked.robust or Robust()
+    billed = next(iter(with_core_optics(at_efficiency(asked, robust.efficiency[0]), beaten=False)))
+    return bool(list_islands(billed, slot.workloads, robust, measures_of(run.instance), run.check_clock).paths)
 
 
 def _offer(asked: Instance, placed: tuple[Placed, ...], outlooks: Sequence[tuple[Instance, float]]) -> Offer:

@@ -39,7 +39,7 @@ def answer_partition(run: Run) -> Plan:
     variants = _variants(run)
     missing = np.setdiff1d(np.arange(len(instance.workload)), variants[0].options.workload)
     if len(missing):
-        return infeasible(run, explain.no_island(run, missing.tolist()))
+        return infeasible(run, explain.no_island(run, missing.tolist()) if run.reasons else ())
     table = run.log.table
     assert table is not None
     run.tell("build", f"{table.enumerated:,} islands enumerated, {table.kept:,} kept")

@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import chain
 
 from coopt.columns.islands.options import list_options
-from coopt.instance.schema import Solver
+from coopt.instance.schema import Instance, Solver
 from coopt.instance.workload import Workload
 from coopt.solving.backend import backend_of
-from coopt.solving.explain import rounded_up
+from coopt.solving.explain import missing_optic, rounded_up
 from coopt.solving.partition.arrays import Variant, partition_data
 from coopt.solving.partition.search import search_partition
 from coopt.solving.partition.valuation import Worth, worth
@@ -33,6 +33,9 @@ def _alone(run: Run, workload: Workload) -> str:
     instance, gpus = run.instance, run.instance.cluster.gpus[0]
     sizes = "" if workload.gpus is None else " of a size its gpus list"
     where = f"workload {workload.name!r}: no island of up to {gpus:,} GPUs{sizes}"
+    short = missing_optic(instance, lambda asked: _serves(run, asked, workload, workload.bound_s))
+    if short is not None:
+        return f"{where} meets its bound of {workload.bound_s:.6g} s: {short}"
     try:
         least = _least_bound_s(run, workload)
     except StoppedError:
@@ -56,23 +59,23 @@ def _least_bound_s(run: Run, workload: Workload) -> float | None:
     late, enough = workload.bound_s, workload.bound_s
     for _ in range(40):
         enough *= 2
-        if _serves(run, workload, enough):
+        if _serves(run, run.instance, workload, enough):
             break
         late = enough
     else:
         return None
     while enough > late * (1 + CLOSE):
         middle = (late * enough) ** 0.5
-        if _serves(run, workload, middle):
+        if _serves(run, run.instance, workload, middle):
             enough = middle
         else:
             late = middle
     return enough
 
 
-def _serves(run: Run, workload: Workload, bound_s: float) -> bool:
+def _serves(run: Run, instance: Instance, workload: Workload, bound_s: float) -> bool:
     slower = {"max_iteration_time_s": bound_s, "min_tokens_per_s": None, "train_days": None, "train_tokens": None}
-    alone = run.instance.model_copy(update={"workload": (workload.model_copy(update=slower),)})
+    alone = instance.model_copy(update={"workload": (workload.model_copy(update=slower),)})
     return list_options(alone, lambda _: None, run.check_clock).kept > 0
 
 

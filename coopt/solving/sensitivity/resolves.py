@@ -38,12 +38,12 @@ class Resolver:
         self._deadline = time.perf_counter() + instance.solver.time_limit_s
         self._solver = instance.solver.model_copy(update={"top": 1})
         self._listed = ListedIslands()
-        self._known: dict[tuple[str, str, float], Plan] = {}
+        self._known: dict[tuple[str, str, float, bool], Plan] = {}
         self._first_s: float | None = None
         self.solves = 0
 
-    def plan(self, instance: Instance, *, gap: float | None = None) -> Plan:
-        """The optimum of an instance within the gap, or that there is none.
+    def plan(self, instance: Instance, *, gap: float | None = None, reasons: bool = True) -> Plan:
+        """The optimum of an instance within the gap, or that there is none, on request without why.
 
         Raises
         ------
@@ -53,14 +53,14 @@ class Resolver:
             When the search was interrupted.
         """
         wanted = self._solver.gap if gap is None else gap
-        key = (instance.sha256, instance.objective.minimize, wanted)
+        key = (instance.sha256, instance.objective.minimize, wanted, reasons)
         if key not in self._known:
-            self._known[key] = self._solved(instance, wanted)
+            self._known[key] = self._solved(instance, wanted, reasons)
         return self._known[key]
 
     def any_plan(self, instance: Instance) -> Plan | None:
         """The first plan that answers an instance, None where there is none; raises as `plan` does."""
-        plan = self.plan(instance, gap=ANY_PLAN_GAP)
+        plan = self.plan(instance, gap=ANY_PLAN_GAP, reasons=False)
         return None if plan.cost is None else plan
 
     def end_within(self, seconds: float) -> None:
@@ -72,7 +72,7 @@ class Resolver:
         if time.perf_counter() >= self._deadline:
             raise UnprovenError("time limit")
 
-    def _solved(self, instance: Instance, gap: float) -> Plan:
+    def _solved(self, instance: Instance, gap: float, reasons: bool) -> Plan:
         self.check_clock()
         started = time.perf_counter()
         left_s = max(self._deadline - started, 1e-9)
@@ -80,7 +80,8 @@ class Resolver:
             left_s = min(left_s, max(left_s / SHARE, AS_LONG * self._first_s))
         solver = self._solver.model_copy(update={"gap": gap, "time_limit_s": left_s})
         self.solves += 1
-        plan = solve(with_part(instance, "solver", solver.model_dump()), listed=self._listed)
+        asked = with_part(instance, "solver", solver.model_dump())
+        plan = solve(asked, listed=self._listed, reasons=reasons)
         if self._first_s is None:
             self._first_s = time.perf_counter() - started
         if plan.stop_reason == "interrupted":

@@ -166,6 +166,72 @@ def test_optics_that_do_not_reach_are_named() -> None:
     assert closer.to == text_of((50.0, longest, longest))
 
 
+TWIN = {"name": "twin", "gbit_s": 800, "breakout": [2], "reach_m": 500, "fibre": "x", "usd": 900, "w": 15}
+SHORT = {"name": "short", "gbit_s": 400, "reach_m": 50, "fibre": "x", "usd": 500, "w": 8}
+WIDE = {"name": "wide", "radix": 32, "port_gbit_s": 400, "cages": 16, "usd": 9000, "w": 300}
+TWO = [{"name": name, "model": small_model(), "global_batch": 128, "max_iteration_time_s": 30} for name in "ab"]
+OPTICS_SHORT: dict[str, dict[str, Any]] = {
+    "one network": {"network__link_ends": "same"},
+    "partition": {"sharing": {"mode": "partition"}},
+    "phases": {"phase": [{"year": 2027, "gpus": 128}, {"year": 2028, "gpus": 128}]},
+    "fleet": {
+        "sharing": {"mode": "partition"},
+        "phase": [{"year": 2027, "gpus": 256}, {"year": 2028, "gpus": 256}],
+    },
+    "fleet of one network": {
+        "phase": [{"year": 2027, "gpus": 128}, {"year": 2028, "gpus": 128}],
+        "robust": {"survive": "nic", "slower": 1000.0},
+    },
+}
+
+
+def lacking(kind: str, **changes: Any) -> Instance:
+    """A question that needs two tiers, with modules above leaves that hold two links each."""
+    own = OPTICS_SHORT[kind]
+    sizes = {"gpus": [128]} if "sharing" in own else {}
+    return ask(
+        **{
+            "cluster__gpus": 256 if sizes else 128,
+            "workload": [workload | sizes for workload in TWO],
+            "network__fabrics": "clos",
+            "network__hb_domains": "hgx-h100-8",
+            "network__nics": "cx7-400g",
+            "network__switches": [WIDE],
+            "network__optics": [SHORT, TWIN],
+            "network__oversubscription": 4.0,
+            **own,
+            **changes,
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", OPTICS_SHORT)
+def test_links_that_no_optic_joins_are_the_reason_in_every_kind_of_question(kind: str) -> None:
+    plan = solve(lacking(kind))
+    assert plan.status == "infeasible"
+    said = " ".join(plan.explanation)
+    assert (
+        "no optic of network.optics joins the links of 100 m from leaf to the next tier (network.link_reach_m)" in said
+    )
+    assert "twin reaches as far, but holds several links at once, and both ends of a link have one product" in said
+    assert "needs an optic of 400 Gbit/s that reaches 100 m (such as 400g-dr4)" in said
+    assert "longer bound" not in said
+    enough = lacking(kind, network__optics=[SHORT, TWIN, "400g-dr4"])
+    assert solve(enough).status == "optimal"
+    assert ("network.link_ends = 'own'" in said) == (kind == "one network")
+    assert solve(lacking(kind, network__link_ends="own")).status == (
+        "optimal" if kind == "one network" else "infeasible"
+    )
+
+
+@pytest.mark.parametrize("kind", ["partition", "fleet"])
+def test_a_bound_that_no_optic_would_meet_is_not_put_down_to_optics(kind: str) -> None:
+    late = [workload | {"gpus": [128], "max_iteration_time_s": 1e-3} for workload in TWO]
+    said = " ".join(solve(lacking(kind, workload=late)).explanation)
+    assert said
+    assert "optic" not in said
+
+
 def of_200g(capex_usd: float | None = None, **parts: Any) -> Instance:
     """A question that NICs of 200 Gbit/s answer; the cheapest switch for them is one with which they do not mate."""
     listed = {"nics": "cx6-200g", "switches": ["40x200g"], "optics": ["200g-aoc"]} | parts
