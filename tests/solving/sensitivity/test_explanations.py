@@ -328,10 +328,10 @@ def test_questions_left_are_named_by_their_keys(monkeypatch: pytest.MonkeyPatch)
 
     solved = Resolver._solved
 
-    def few(self: Resolver, instance: Instance, gap: float) -> Any:
+    def few(self: Resolver, instance: Instance, gap: float, reasons: bool) -> Any:
         if self.solves >= 3:
             raise UnprovenError("time limit")
-        return solved(self, instance, gap)
+        return solved(self, instance, gap, reasons)
 
     monkeypatch.setattr(Resolver, "_solved", few)
     found = coopt.explain(asked("phased"))
