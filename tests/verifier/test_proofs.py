@@ -23,7 +23,7 @@ from coopt.verifier.certificates import certify
 from coopt.verifier.checks.verdict import LENIENT
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.fleet_paths import IslandPaths
-from coopt.verifier.parts.bills import candidate_optics
+from coopt.verifier.parts.optics import candidate_optics
 from coopt.verifier.proofs.cases import AskedIslands
 from coopt.verifier.proofs.leaves import UnitRange, least_excess
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains

@@ -28,14 +28,7 @@ from coopt.verifier.bounds.designs import check_rival_bounds
 from coopt.verifier.bounds.link_prices import Paces, PricedLinks, priced_links
 from coopt.verifier.checks.claims import note_source
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, Ledger
-from coopt.verifier.parts.bills import (
-    CountedItem,
-    allowed_optics,
-    bill_total,
-    cheapest_panel,
-    exact_worth,
-    within_limits,
-)
+from coopt.verifier.parts.bills import CountedItem, bill_total, cheapest_panel, exact_worth, within_limits
 from coopt.verifier.parts.direct_links import link_lines
 from coopt.verifier.parts.link_demands import (
     LATENESS,
@@ -47,6 +40,7 @@ from coopt.verifier.parts.link_demands import (
     shares_sent,
     whole_links,
 )
+from coopt.verifier.parts.optics import allowed_optics
 from coopt.verifier.parts.space import DesignFamily, active_counts
 from coopt.verifier.parts.timings import timings_of
 from coopt.verifier.training.mappings import splits

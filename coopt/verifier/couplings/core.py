@@ -13,8 +13,9 @@ from coopt.plan.couplings import CorePlan
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.parts.bills import CountedItem, allowed_optics, candidate_optics, cheapest_optic
+from coopt.verifier.parts.bills import CountedItem
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
+from coopt.verifier.parts.optics import allowed_optics, candidate_optics, cheapest_optic
 from coopt.verifier.parts.space import DesignFamily, core_switch
 from coopt.verifier.parts.switch_levels import levels
 

@@ -17,8 +17,8 @@ from coopt.verifier.couplings.core import core_nics
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, last_stages, moves_leaves, standing_by
-from coopt.verifier.parts.bills import optics_choices
 from coopt.verifier.parts.enumeration import Condition, fewest_spares, no_condition
+from coopt.verifier.parts.optics import optics_choices
 from coopt.verifier.parts.space import DesignFamily, OpticPair, families_of, gears, links_needed
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.training.mappings import mapping_sizes

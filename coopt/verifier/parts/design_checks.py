@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.direct_links import DirectLinks
 from coopt.plan.schema import Design, Fabric, Tier
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.parts.bills import allowed_ends, fitting_ends, least_racks, optic_names, optics_named
+from coopt.verifier.parts.bills import least_racks
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
     Ports,
@@ -24,6 +24,7 @@ from coopt.verifier.parts.layouts import (
     pod_shapes,
     uplink_menus,
 )
+from coopt.verifier.parts.optics import allowed_ends, fitting_ends, optic_names, optics_named
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, linkable, links_needed, run_for
 from coopt.verifier.parts.spans import reach_of
 

@@ -14,9 +14,10 @@ from coopt.plan.direct_links import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bill_checks import check_bill
-from coopt.verifier.parts.bills import BillTotal, CountedItem, allowed_optics, bill_total, cheapest_panel, domain_lines
+from coopt.verifier.parts.bills import BillTotal, CountedItem, bill_total, cheapest_panel, domain_lines
 from coopt.verifier.parts.design_checks import check_domains
 from coopt.verifier.parts.link_demands import LATENESS, LinkedRun, Sends, least_links, sends_on
+from coopt.verifier.parts.optics import allowed_optics
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run_at_speed, match_workloads
 from coopt.verifier.training.communication import Speeds

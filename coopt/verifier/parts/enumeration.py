@@ -15,8 +15,9 @@ from typing import NamedTuple
 from coopt.instance.availability import Availability
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.checks.verdict import STRICT, below
-from coopt.verifier.parts.bills import bill, bill_total, least_choices, optics_choices, within_limits
+from coopt.verifier.parts.bills import bill, bill_total, within_limits
 from coopt.verifier.parts.layouts import Chain, Ports, cages, chains
+from coopt.verifier.parts.optics import least_choices, optics_choices
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair, families
 from coopt.verifier.parts.spans import Reach, reach_of

@@ -12,10 +12,11 @@ from coopt.instance.workload import Workload
 from coopt.plan.schema import Cost, Design, WorkloadPlan
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bill_checks import check_bill
-from coopt.verifier.parts.bills import BillTotal, bill, bill_total, optic_names, optics_named
+from coopt.verifier.parts.bills import BillTotal, bill, bill_total
 from coopt.verifier.parts.design_checks import check_ports
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.network_checks import check_network
+from coopt.verifier.parts.optics import optic_names, optics_named
 from coopt.verifier.parts.outages import outages_of, pace_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair
 from coopt.verifier.parts.spans import Reach, reach_of
