@@ -293,11 +293,7 @@ class Workload(Table):
             raise ValueError(f"{both(given)} given, needs {ONE_BOUND}")
         if self.train_days is not None and self.train_tokens is None:
             raise ValueError("train_days has no train_tokens, needs how many tokens are trained in that time")
-        if (
-            self.train_days is not None
-            and self.train_tokens is not None
-            and self.train_tokens < self.tokens_per_iteration
-        ):
+        if self.train_days is not None and (self.train_tokens or 0.0) < self.tokens_per_iteration:
             raise ValueError(
                 f"train_tokens = {self.train_tokens:g} is less than an iteration has ({self.tokens_per_iteration:,}), "
                 "needs the tokens of the whole run"

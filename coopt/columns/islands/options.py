@@ -285,18 +285,16 @@ def _networks(coupling: Coupling, sites: Sites, rows: Rows, kept: Islands, gated
     builds = market.builds(few, shapes)
     least = coupling.of_islands(market.islands(builds, builds.least_uplinks))
     needed = np.full((len(market.optics), len(shapes)), UNKNOWN)
-    best, left, uplinks = kept, np.arange(len(builds)), np.full(len(builds), UNKNOWN)
-    while len(left := left[~coupling.dominated(best, _of_rows(least, left))]):
+    found, left, uplinks = kept, np.arange(len(builds)), np.full(len(builds), UNKNOWN)
+    while len(left := left[~coupling.dominated(found, _of_rows(least, left))]):
         now = builds.take(left[coupling.promising(_of_rows(least, left))])
         pairs = np.zeros(needed.shape, dtype=np.bool_)
         pairs[now.nic, now.shape] = True
         needed[pairs] = _uplinks(market, rows, shapes, *np.nonzero(pairs))
         uplinks[left] = needed[builds.nic[left], builds.shape[left]]
-        met = left[uplinks[left] >= 0]
-        best = coupling.needed(best.joined(market.islands(builds.take(met), uplinks[met])))
         left = left[uplinks[left] == UNKNOWN]
-    met = np.flatnonzero(uplinks >= 0)
-    found = coupling.needed(kept.joined(market.islands(builds.take(met), uplinks[met])))
+        met = np.flatnonzero(uplinks >= 0)
+        found = coupling.needed(kept.joined(market.islands(builds.take(met), uplinks[met])))
     late = int((uplinks == NEVER).sum())
     gated["communication"] += late
     gated["dominated"] += len(kept) + len(builds) - late - len(found)
