@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -119,8 +120,40 @@ def _called(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
+def circles(root: Path) -> list[list[str]]:
+    """Modules that import each other in a loop, in functions and under TYPE_CHECKING as well."""
+    files = {
+        ".".join(file.relative_to(root).with_suffix("").parts): file
+        for file in sorted([*root.glob("coopt/**/*.py"), *root.glob("formulations/**/*.py")])
+    }
+    arrows = nx.DiGraph()
+    for module, file in files.items():
+        tree = ast.parse(file.read_text("utf-8"))
+        taken = {target for _, target in _imports(tree, tuple(module.split(".")[:-1]))}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                taken |= {f"{node.module}.{alias.name}" for alias in node.names}
+        arrows.add_edges_from((module, target) for target in taken & set(files))
+    return [sorted(found) for found in nx.strongly_connected_components(arrows) if len(found) > 1]
+
+
 def test_rooms_import_downwards_only() -> None:
     assert complaints(ROOT) == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circles(ROOT) == []
+
+
+def test_a_circle_is_noticed(tmp_path: Path) -> None:
+    asked = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from coopt.plan.front import Front"
+    house = _house(
+        tmp_path,
+        coopt__plan__front="def shown():\n    from coopt.plan import plots",
+        coopt__plan__plots=asked,
+        coopt__plan__schema="from coopt.plan.front import Front",
+    )
+    assert circles(house) == [["coopt.plan.front", "coopt.plan.plots"]]
 
 
 def test_the_stairs_go_one_way() -> None:

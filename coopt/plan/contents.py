@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Part
 from coopt.plan.direct_links import DirectLinks
-from coopt.plan.front import FrontPoint
 from coopt.plan.parts import Item
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 
@@ -43,14 +42,6 @@ def _place(part: Part) -> str:
     """Site and phase of a part in words."""
     phase = None if part.phase is None else f"{part.phase:.10g}"
     return ", ".join(one for one in (part.site, phase) if one is not None)
-
-
-def runs_at(point: FrontPoint) -> list[tuple[str, WorkloadPlan]]:
-    """How every workload runs at a point of a front, each with its name and place."""
-    if point.best is not None:
-        return [(run.name, run) for run in point.best.workloads]
-    assert point.plan is not None
-    return [(one.label, one.run) for one in running(point.plan)]
 
 
 def _years(plan: Plan) -> list[float]:

@@ -6,13 +6,13 @@ are in USD, or in W where power is minimised.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from coopt.instance.question import ObjectiveKind
-from coopt.instance.tables import frame_of, html
-from coopt.plan.notebook import explanation_tables
+from coopt.instance.tables import Row, frame_of, html
 from coopt.plan.parts import Record
 from coopt.plan.schema import Design, InstanceId
 
@@ -150,8 +150,22 @@ class Explanation(Record):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return html(repr(self), self.sentences, [list(explanation_tables(self)["bounds"]())])
+        return html(repr(self), self.sentences, [list(self._bound_rows())])
 
     def to_frame(self, table: str = "bounds") -> Any:
         """A table as a data frame: "bounds", "rivals" or "prices" (`coopt.instance.tables.frame`)."""
-        return frame_of(explanation_tables(self), table)
+        tables: dict[str, Callable[[], Iterable[Row]]] = {
+            "bounds": self._bound_rows,
+            "rivals": lambda: (rival.model_dump(exclude={"design"}) for rival in self.rivals),
+            "prices": lambda: (one.model_dump(include={"item", "unit", "low", "now", "high"}) for one in self.prices),
+        }
+        return frame_of(tables, table)
+
+    def _bound_rows(self) -> Iterator[Row]:
+        """Limits with what they leave, and what the objective would gain or lose by moving them."""
+        for bound in self.bounds:
+            yield {
+                **bound.model_dump(include={"limit", "unit", "bound", "used", "slack", "binds"}),
+                "tighter": bound.tighter.extra if bound.tighter else None,
+                "looser": bound.looser.extra if bound.looser else None,
+            }

@@ -6,14 +6,16 @@ in units of the bound, with several every bound is scaled alike.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from coopt.instance.tables import frame, html
-from coopt.plan.notebook import check_matplotlib, front_rows
+from coopt.instance.tables import Row, frame, html
+from coopt.plan.contents import running
+from coopt.plan.notebook import check_matplotlib
 from coopt.plan.parts import Record
-from coopt.plan.schema import Alternative, Cost, InstanceId, ObjectiveClaim, Plan
+from coopt.plan.schema import Alternative, Cost, Design, InstanceId, ObjectiveClaim, Plan, WorkloadPlan
 
 FrontStop = Literal["whole front", "points asked for", "infeasible", "time limit", "interrupted"]
 
@@ -49,6 +51,29 @@ class FrontPoint(Record):
         assert found is not None
         return found.objective
 
+    @property
+    def designs(self) -> list[Design]:
+        """What is built, apart from direct links."""
+        built = [self.best.design] if self.best else [part.design for part in self.plan.parts] if self.plan else []
+        return [design for design in built if design is not None]
+
+    @property
+    def runs(self) -> list[tuple[str, WorkloadPlan]]:
+        """How every workload runs, each with its name and place."""
+        if self.best is not None:
+            return [(run.name, run) for run in self.best.workloads]
+        assert self.plan is not None
+        return [(one.label, one.run) for one in running(self.plan)]
+
+    @property
+    def times(self) -> Row:
+        """Seconds of an iteration, with the workload's name before them where there are several, and the days."""
+        runs = self.runs
+        seconds = {f"{label}.iteration_time_s": run.iteration_time_s for label, run in runs}
+        if len(runs) == 1:
+            seconds = {"iteration_time_s": runs[0][1].iteration_time_s}
+        return seconds if self.days is None else {**seconds, "days": self.days}
+
 
 class Front(Record):
     """Points by rising pace (slower) and falling cost; `stop_reason` says why there are no more.
@@ -77,15 +102,28 @@ class Front(Record):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return html(repr(self), self.explanation, [list(front_rows(self))])
+        return html(repr(self), self.explanation, [list(self.rows())])
+
+    def rows(self) -> Iterator[Row]:
+        """The points: pace as a multiple of the bounds, times, cost (USD), power (W), and what is built.
+
+        Times are those of `FrontPoint.times`; a point without one that another has holds None there.
+        """
+        no_times: Row = dict.fromkeys(name for point in self.points for name in point.times)
+        for point in self.points:
+            built = "; ".join(
+                f"{one.hb_domain.count} x {one.hb_domain.name}, {one.fabric.kind}" for one in point.designs
+            )
+            cost = {"capex_usd": point.cost.capex_usd, "tco_usd": point.cost.tco_usd, "power_w": point.cost.power_w}
+            yield {"pace": point.pace, **no_times, **point.times, **cost, "knee": point.knee, "built": built}
 
     def to_frame(self) -> Any:
         """The points as a data frame (`coopt.instance.tables.frame`)."""
-        return frame(front_rows(self))
+        return frame(self.rows())
 
     def plot(self) -> Any:
         """A figure of matplotlib: cost over days or seconds where points have one such time, else over pace."""
         check_matplotlib()
         from coopt.plan.plots import front_plot
 
-        return front_plot(self)
+        return front_plot(self.kind, list(self.rows()))

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
-from coopt.plan.notebook import breakdown_rows, front_rows
-
-if TYPE_CHECKING:
-    from coopt.plan.front import Front
-    from coopt.plan.schema import Plan
+from coopt.instance.tables import Row
 
 
 class Plot(Figure):
@@ -23,18 +19,18 @@ class Plot(Figure):
         return file.getvalue()
 
 
-def plan_plot(plan: Plan) -> Plot:
+def plan_plot(bill_lines: Iterable[Row], times: Iterable[Row]) -> Plot:
     """What the money goes into by kind of part, and what the time of each workload goes into."""
     plot = Plot(figsize=(9.0, 3.6), layout="constrained")
     bill, time = plot.subplots(1, 2)
     spent: dict[str, float] = {}
-    for item in plan.cost.items if plan.cost is not None else ():
-        spent[item.kind] = spent.get(item.kind, 0.0) + item.usd / 1e6
+    for line in bill_lines:
+        spent[line["kind"]] = spent.get(line["kind"], 0.0) + line["usd"] / 1e6
     bill.barh(list(spent), list(spent.values()))
     bill.set(xlabel="million USD", title="Bill")
     left: dict[str, float] = {}
     seen: dict[str, str] = {}
-    for row in breakdown_rows(plan):
+    for row in times:
         if row["time_s"]:
             run, component = f"{row['workload']}, {row['part']}", str(row["component"])
             label = f"_{component}" if component in seen else component  # named once in the legend
@@ -55,18 +51,17 @@ TIMES = {
 """Columns that a front may be drawn over, the plainest first."""
 
 
-def front_plot(front: Front) -> Plot:
+def front_plot(kind: str, rows: Sequence[Row]) -> Plot:
     """The least cost for every time; knees stand out."""
     plot = Plot(figsize=(7.0, 4.0), layout="constrained")
     axes = plot.subplots()
-    column, unit = {"power": ("power_w", "MW")}.get(front.kind, (f"{front.kind}_usd", "million USD"))
-    rows = list(front_rows(front))
+    column, unit = {"power": ("power_w", "MW")}.get(kind, (f"{kind}_usd", "million USD"))
     time, label = next((name, label) for name, label in TIMES.items() if all(name in row for row in rows))
     times, costs = [row[time] for row in rows], [row[column] / 1e6 for row in rows]
     axes.plot(times, costs, drawstyle="steps-post", marker="o")
     knees = [n for n, row in enumerate(rows) if row["knee"]]
     axes.plot([times[n] for n in knees], [costs[n] for n in knees], "D", label="knee")
-    axes.set(xlabel=label, ylabel=f"{front.kind}, {unit}")
+    axes.set(xlabel=label, ylabel=f"{kind}, {unit}")
     if knees:
         axes.legend()
     return plot

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.instance.tables import frame_of
+from coopt.instance.tables import frame_of, html
 from coopt.plan import notebook, views
 from coopt.plan.claims import Alternative as Alternative
 from coopt.plan.claims import AlternativesStop as AlternativesStop
@@ -36,6 +36,12 @@ from coopt.plan.parts import Tier as Tier
 from coopt.plan.parts import WorkloadPlan as WorkloadPlan
 from coopt.plan.views import Island, PhasePlan, Standing, Together
 
+VALUES = {
+    **{"capex": (",.0f", "USD"), "power": (",.0f", "W"), "tco": (",.0f", "USD")},
+    **{"time": (".4g", "s"), "usd_per_token": (".4g", "USD"), "carbon": (",.0f", "kg")},
+}
+"""How the value of each objective is written, and its unit."""
+
 
 class Plan(Answer):
     """The answer to an instance.
@@ -61,23 +67,32 @@ class Plan(Answer):
         return renewed(content) if is_old(content) else content
 
     def __repr__(self) -> str:
-        return notebook.plan_text(self)
+        claim, count = self.objective, len(self.parts)
+        form, unit = VALUES[claim.kind]
+        value = "" if claim.value is None else f"{claim.kind} {claim.value:{form}} {unit}, "
+        return f"Plan({self.instance.name!r}, {self.status}, {value}{count} part{'' if count == 1 else 's'})"
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return notebook.plan_html(self)
+        runs = [{key: row[key] for key in notebook.SHOWN} for row in notebook.mapping_rows(self.parts)]
+        return html(repr(self), self.explanation, [list(notebook.bill_rows(self.cost)), runs])
 
     def to_frame(self, table: str = "bill") -> Any:
         """A table of the plan as a data frame: "bill", "mappings" or "breakdown" (`coopt.instance.tables.frame`)."""
-        return frame_of(notebook.plan_tables(self), table)
+        tables = {
+            "bill": lambda: notebook.bill_rows(self.cost),
+            "mappings": lambda: notebook.mapping_rows(self.parts),
+            "breakdown": lambda: notebook.breakdown_rows(self.parts),
+        }
+        return frame_of(tables, table)
 
     def plot(self) -> Any:
         """A figure of matplotlib: what the money and what the time goes into."""
         notebook.check_matplotlib()
         from coopt.plan.plots import plan_plot
 
-        return plan_plot(self)
+        return plan_plot(notebook.bill_rows(self.cost), notebook.breakdown_rows(self.parts))
 
     @property
     def runs(self) -> tuple[WorkloadPlan, ...]:

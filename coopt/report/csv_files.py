@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import network_of, part_named
-from coopt.plan.contents import runs_at
 from coopt.plan.flat import flat_design
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.networks import NetworksBill
@@ -191,7 +190,7 @@ def _point(point: FrontPoint) -> Cells:
 def _runs(point: FrontPoint) -> Cells:
     """Columns of every workload; its name stands before them where there are several."""
     cells: Cells = {}
-    runs = runs_at(point)
+    runs = point.runs
     for label, run in runs:
         prefix = "" if len(runs) == 1 else f"{label}."
         columns: Cells = {"iteration_time_s": run.iteration_time_s, "tokens_per_s": run.tokens_per_s, "mfu": run.mfu}

@@ -10,7 +10,6 @@ from rich.text import Text
 from coopt.instance.margin import known_error
 from coopt.instance.schema import Instance
 from coopt.instance.workload import ROUND_UP
-from coopt.plan.contents import runs_at
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import Design
 from coopt.report import words
@@ -140,7 +139,7 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tup
     yield "TCO", f"${point.cost.tco_usd:,.0f}"
     gap = point.claim.gap or 0.0
     yield "Proof", f"no design of this pace {LESS[front.kind]}, gap {words.percent(gap)}"
-    runs = runs_at(point)
+    runs = point.runs
     asked = {workload.name: workload for workload in instance.workload}
     for label, run in runs:
         mapping = run.mapping
