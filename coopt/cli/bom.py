@@ -13,6 +13,7 @@ from coopt.cli.terminal import answer, check_place, note
 @click.argument("plan", metavar="[PLAN.json]", required=False, shell_complete=a_file)
 @settings_option
 @click.option("--design", metavar="ID", help="One design of a file of designs.  [all]")
+@click.option("--beside", metavar="DESIGNS.toml", help="Networks beside that of a plan, for storage and management.")
 @click.option("--csv", "table", metavar="FILE", help="Write the lines of the bill as procurement reads them.")
 @click.option("--json", "as_json", is_flag=True, help="Print counts and bills as one JSON document.")
 def command(
@@ -20,6 +21,7 @@ def command(
     plan: str | None,
     settings: Settings,
     design: str | None,
+    beside: str | None,
     table: str | None,
     as_json: bool,
 ) -> None:
@@ -41,7 +43,7 @@ def command(
     if table is not None:
         check_place(table, source)
     asked = load(source, dict(settings)) if settings else source
-    found = bom(asked, None if plan is None else read_plan(plan), design=design)
+    found = bom(asked, None if plan is None else read_plan(plan), design=design, beside=beside)
     if table is not None:
         write_text(table, procurement_csv(found))
         note(f"bill written to {table}")

@@ -13,16 +13,12 @@ from coopt.fabric.modules import CableEnds, cable_ends
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import SPARE, Nic, Optic, Switch, mate
+from coopt.instance.purchase import SpareRates, WorkRates, not_counted
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
 from coopt.plan.parts import Item, ItemKind, line
 
 KINDS: tuple[ItemKind, ...] = ("nic", "switch", "optics")
-NOT_COUNTED = (
-    "servers and GPUs",
-    "racks, power distribution and cooling",
-    "installation, support and freight",
-    "storage, in-band and out-of-band networks that are no design of the file",
-)
+BESIDE = "storage, in-band and out-of-band networks"
 
 
 def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
@@ -42,6 +38,7 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
     for end in ends if lengths else ():
         _check_reach(end, max(lengths[end.tier]), where)
     items = tuple(_items(design, tiers, ends))
+    items += work_lines(design.work, math.fsum(item.usd for item in items))
     return BilledNetwork(
         name=design.id,
         fabric=design.fabric,
@@ -119,12 +116,22 @@ def _items(design: PublishedDesign, tiers: tuple[TierLevel, ...], ends: tuple[Ca
         if end.optic is not None and end.modules:
             counts["optics", end.optic] += end.modules
     order = sorted(counts.items(), key=lambda bought: KINDS.index(bought[0][0]))
-    shares = {"nic": design.spares.nic, "switch": design.spares.switch, "optics": design.spares.optics}
-    yield from (line(kind, each.name, count, each.usd, each.w) for (kind, each), count in order)
-    for (kind, each), count in order:
-        spare = math.ceil(count * shares[kind] - 1e-9)  # 2% of 50 is 1, whatever the last bit says
+    bought = [line(kind, each.name, count, each.usd, each.w) for (kind, each), count in order]
+    yield from bought
+    yield from spare_lines(design.spares, bought)
+
+
+def spare_lines(rates: SpareRates, bought: Iterable[Item]) -> Iterator[Item]:
+    """What is bought beside the lines of what is in use, and draws nothing."""
+    for item in bought:
+        spare = math.ceil(item.count * rates.of(item.kind) - 1e-9)  # 2% of 50 is 1, whatever the last bit says
         if spare:
-            yield line(kind, f"{each.name}{SPARE}", spare, each.usd, 0.0)
+            yield line(item.kind, f"{item.item}{SPARE}", spare, item.unit_usd, 0.0)
+
+
+def work_lines(rates: WorkRates, capex_usd: float) -> tuple[Item, ...]:
+    """Labour and support of a purchase."""
+    return tuple(line("labour", name, 1, usd, 0.0) for name, usd in rates.due(capex_usd))
 
 
 def _unpriced(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str]:
@@ -142,16 +149,26 @@ def _unpriced(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[
 
 def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> NetworksBill:
     """The bills of several designs, and all of them together."""
+    designs = tuple(designs)
     networks = tuple(design_bill(design, file) for design in designs)
-    together = Counter[tuple[ItemKind, str, float, float]]()
-    for item in (item for network in networks for item in network.items):
-        together[item.kind, item.item, item.unit_usd, item.unit_w] += item.count
-    items = tuple(line(kind, product, count, usd, w) for (kind, product, usd, w), count in together.items())
     return NetworksBill(
         name=name,
         networks=networks,
-        items=items,
-        not_counted=NOT_COUNTED,
+        items=together(item for network in networks for item in network.items),
+        not_counted=(
+            "servers and GPUs",
+            "racks, power distribution and cooling",
+            not_counted((design.work for design in designs), (design.spares for design in designs)),
+            f"{BESIDE} that are no design of the file",
+        ),
         usd=math.fsum(network.usd for network in networks),
         w=math.fsum(network.w for network in networks),
     )
+
+
+def together(items: Iterable[Item]) -> tuple[Item, ...]:
+    """Lines of one product at one price as one line; labour and support are paid once for each network."""
+    counts = Counter[tuple[ItemKind, str, float, float]]()
+    for item in items:
+        counts[item.kind, item.item, item.unit_usd, item.unit_w] += item.count
+    return tuple(line(kind, product, count, usd, w) for (kind, product, usd, w), count in counts.items())

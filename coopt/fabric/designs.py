@@ -143,8 +143,8 @@ def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], where: str) ->
     apart = design.fabric == "rail-only"
     of_domain = design.gpus_per_domain * ports  # end points of a domain in a plane
     block = of_domain if design.fabric == "clos" else of_domain // rails  # that one leaf takes together
-    unit = design.unit_domains or design.domains
-    units = -(-design.domains // unit)
+    unit = design.unit_domains or design.installed
+    units = -(-design.installed // unit)
     networks = design.planes * (rails if apart else 1)
     ends = design.gpus * design.nic_ports
     if len(tiers) == 1:
@@ -177,9 +177,9 @@ def _single_tier(
     (ports,) = tiers
     if fill > ports.down:
         raise NotWirableError(1, fill, ports.down, "one for each end point, as no tier joins leaves")
-    served = design.leaf_domains or design.unit_domains or design.domains
-    if served < design.domains:
-        wide = -(-fill * design.domains // served)
+    served = design.leaf_domains or design.unit_domains or design.installed
+    if served < design.installed:
+        wide = -(-fill * design.installed // served)
         raise NotWirableError(1, wide, ports.down, "for all domains, as no tier joins leaves")
     return TierChain(
         ends=ends,

@@ -50,12 +50,12 @@ def ends_by_leaf(design: PublishedDesign, chain: TierChain, network: int) -> Ite
     rails = design.rails or design.gpus_per_domain
     ports = design.nic_ports // design.planes
     plane, rail = divmod(network, rails) if design.fabric == "rail-only" else (network, None)
-    unit = design.unit_domains or design.domains
+    unit = design.unit_domains or design.installed
     clos, of_domain = design.fabric == "clos", design.gpus_per_domain * ports
     block = of_domain if clos else of_domain // rails
     of_unit = -(-unit * block // chain.fill)
-    units = -(-design.domains // unit)
-    for domain in range(design.domains):
+    units = -(-design.installed // unit)
+    for domain in range(design.installed):
         which, place = divmod(domain, unit)
         for gpu in range(design.gpus_per_domain) if rail is None else range(rail, design.gpus_per_domain, rails):
             for port in range(ports):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+from coopt.fabric.bills import design_bill
 from coopt.fabric.designs import counted
 from coopt.instance import listings
 from coopt.instance.designs import PublishedDesign, read_designs
@@ -33,7 +34,7 @@ def counted_again(path: str | Path) -> Reproduction:
 
 def _row(design: PublishedDesign, file: str) -> ReproducedRow:
     assert design.published is not None, "refused above"
-    published = Counts(switches=design.published.switches, links=design.published.links)
+    published = Counts(**design.published.model_dump())
     try:
         tiers = counted(design, file)
     except InstanceError as error:
@@ -44,10 +45,28 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
     differences = [*_differences("switch", ours.switches, published.switches)]
     if published.links is not None:
         differences += _differences("link", ours.links or (), published.links)
+    if published.optics is not None:
+        counts = _optics(design, file)
+        ours = ours.model_copy(update={"optics": {name: counts.get(name, 0) for name in published.optics | counts}})
+        differences += _other_optics(counts, published.optics)
     why = f"{'; '.join(differences)}." if differences else ""
     return ReproducedRow(
         id=design.id, source=design.source, published=published, counted=ours, ok=not differences, why=why
     )
+
+
+def _optics(design: PublishedDesign, file: str) -> dict[str, int]:
+    """Modules of each product in use, as the bill counts them."""
+    items = design_bill(design, file).items
+    return {item.item: item.count for item in items if item.kind == "optics" and not item.spare}
+
+
+def _other_optics(ours: dict[str, int], theirs: dict[str, int]) -> Iterator[str]:
+    """Products of which others are counted, in words."""
+    for name in dict.fromkeys((*theirs, *ours)):
+        one, other = ours.get(name, 0), theirs.get(name, 0)
+        if one != other:
+            yield f"{listings.counted(one, 'module')} of {name} as counted and {other:,} as published"
 
 
 def _differences(noun: str, ours: tuple[int, ...], theirs: tuple[int, ...]) -> Iterator[str]:

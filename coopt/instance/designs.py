@@ -17,11 +17,11 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.files import validated
 from coopt.instance.hall_rows import HallRows
 from coopt.instance.hardware import Nic, Optic, Switch
+from coopt.instance.purchase import SpareRates, WorkRates
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.texts import read_toml
 
 Ports = Annotated[Whole, Field(ge=1, le=100_000)]
-Share = Annotated[float, Field(ge=0, le=1)]
 Counts = Annotated[tuple[Annotated[Whole, Field(ge=0)], ...], one_or_series, Field(min_length=1, max_length=3)]
 
 
@@ -55,12 +55,11 @@ class Hall(HallRows):
         return int(domain * self.racks_per_domain + max(0.0, self.racks_per_domain - 1) / 2)
 
 
-class SpareRates(Table):
-    """What is bought beside what is in use, as shares of it, rounded up."""
+class ByHbDomain(Table):
+    """End points of a network beside that of a plan: so many for each HB domain of the plan, and so many more."""
 
-    nic: Annotated[Share, Field(description="NICs")] = 0.0
-    switch: Annotated[Share, Field(description="switches of each product")] = 0.0
-    optics: Annotated[Share, Field(description="optics of each product")] = 0.0
+    per_hb_domain: Annotated[Count, Field(description="for each HB domain of the plan, as its hosts")]
+    more: Annotated[Whole, Field(ge=0, le=10**9, description="for the whole, as nodes of the storage")] = 0
 
 
 class Published(Table):
@@ -68,6 +67,10 @@ class Published(Table):
 
     switches: Annotated[Counts, Field(description="of each tier over all planes, leaves first")]
     links: Annotated[Counts | None, Field(description="cables of one port each below each tier")] = None
+    optics: Annotated[
+        dict[Name, Annotated[Whole, Field(ge=0)]] | None,
+        Field(description="modules of each product that tiers name, over all tiers"),
+    ] = None
 
 
 class PublishedDesign(Table):
@@ -78,7 +81,10 @@ class PublishedDesign(Table):
     tag: Annotated[
         str | None, Field(max_length=100, description="how they are known, in words or with the tags of the catalog")
     ] = None
-    domains: Annotated[Count, Field(description="HB domains installed")]
+    domains: Annotated[
+        Count | ByHbDomain,
+        Field(description="HB domains installed; beside a plan, a table counts them by its HB domains"),
+    ]
     gpus_per_domain: Annotated[Count, Field(description="GPUs in each")]
     rails: Annotated[Count | None, Field(description="positions of a domain with leaves of their own; every GPU")] = (
         None
@@ -103,12 +109,19 @@ class PublishedDesign(Table):
     nic: Annotated[Nic | None, named("nic", optional=True), Field(description="NIC of a GPU with all its ports")] = None
     hall: Annotated[Hall | None, Field(description="where racks stand, for cables by length")] = None
     spares: Annotated[SpareRates, Field(description="what is bought beside what is in use")] = SpareRates()
+    work: Annotated[WorkRates, Field(description="labour and support, as shares of the price")] = WorkRates()
     published: Annotated[Published | None, Field(description="what the source counts")] = None
 
     @property
     def gpus(self) -> int:
         """GPUs installed."""
-        return self.domains * self.gpus_per_domain
+        return self.installed * self.gpus_per_domain
+
+    @property
+    def installed(self) -> int:
+        """HB domains installed, or hosts where this is beside a plan."""
+        assert isinstance(self.domains, int), "counted by a plan as soon as the file is read"
+        return self.domains
 
 
 class DesignFile(Table):
@@ -119,8 +132,13 @@ class DesignFile(Table):
     design: Annotated[tuple[PublishedDesign, ...], one_or_series, Field(min_length=1, description="one network each")]
 
 
-def read_designs(path: str | Path) -> tuple[PublishedDesign, ...]:
+def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[PublishedDesign, ...]:
     """Read and check a file of designs.
+
+    Parameters
+    ----------
+    hb_domains
+        HB domains of the plan beside which they are built, if they are.
 
     Raises
     ------
@@ -137,7 +155,22 @@ def read_designs(path: str | Path) -> tuple[PublishedDesign, ...]:
     twice = [f"{file.name}: design {name!r}: id stands twice, needs another one" for name in ids if ids[name] > 1]
     if twice:
         raise InstanceError(twice)
-    return designs
+    counted = [design.id for design in designs if isinstance(design.domains, ByHbDomain)]
+    if counted and hb_domains is None:
+        raise InstanceError(
+            f"{file.name}: design {name!r}: domains are counted by the HB domains of a plan, needs that plan "
+            f"(coopt bom INSTANCE PLAN.json --beside {file.name}) or a number"
+            for name in counted
+        )
+    return tuple(_beside(design, hb_domains) for design in designs)
+
+
+def _beside(design: PublishedDesign, hb_domains: int | None) -> PublishedDesign:
+    """The design with its domains counted by those of a plan."""
+    by = design.domains
+    if not isinstance(by, ByHbDomain) or hb_domains is None:
+        return design
+    return design.model_copy(update={"domains": by.per_hb_domain * hb_domains + by.more})
 
 
 def _named(sentence: str, table: dict[str, Any]) -> str:
@@ -165,6 +198,11 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         yield f"pod = {design.pod!r}: a single tier has no pods, needs two tiers or more"
     if design.pod == "rail" and design.fabric == "clos":
         yield "pod = 'rail': leaves of a clos serve all rails, needs 'unit' or another fabric"
+    if design.published is not None and design.published.optics is not None:
+        named = {optic.name for tier in design.tiers for optic in (tier.optic, tier.optic_below) if optic is not None}
+        for name in design.published.optics:
+            if name not in named:
+                yield f"published.optics: {name!r}: no tier names it, needs products that tiers have as optic"
     for number, tier in enumerate(design.tiers):
         yield from _tier_contradictions(f"tiers[{number}]", tier)
 

@@ -17,6 +17,7 @@ from coopt.instance.base import (
 from coopt.instance.catalog import named
 from coopt.instance.hall_rows import NetworkHallRows
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.purchase import SpareRates
 
 SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
 FabricKind = SwitchedKind | Literal["direct"]
@@ -169,6 +170,10 @@ class Network(Table):
             "on it"
         ),
     ] = NetworkHallRows()
+
+    spares: Annotated[
+        SpareRates, Field(description="what `coopt bom` buys beside what is in use; no plan depends on it")
+    ] = SpareRates()
 
     @property
     def switch_ways(self) -> tuple[Switch, ...]:

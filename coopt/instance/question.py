@@ -101,6 +101,13 @@ class Objective(Table):
     ] = 4.0
     usd_per_kwh: Annotated[float, Field(ge=0, le=1000, description="price of electricity (USD/kWh)")] = 0.08
     pue: Annotated[float, Field(ge=1, le=100, description="facility power over IT power")] = 1.25
+    labour_share: Annotated[
+        float,
+        Field(ge=0, le=10, description="labour to install what is bought, once, as a share of its price; in the TCO"),
+    ] = 0.0
+    support_share: Annotated[
+        float, Field(ge=0, le=10, description="support of what is bought, a year, as a share of its price; in the TCO")
+    ] = 0.0
     kg_co2_per_kwh: Annotated[
         Positive | None, Field(description="carbon of electricity (kg of CO2 equivalent per kWh); for carbon only")
     ] = None
@@ -109,6 +116,12 @@ class Objective(Table):
     def billed(self) -> BillKind:
         """The sum of a bill that counts."""
         return BILLED[self.minimize]
+
+    @property
+    def owned_share(self) -> float:
+        """What owning a purchase takes over the years beside its electricity: its price, labour and support (1 is the
+        price alone)."""
+        return 1 + self.labour_share + self.support_share * self.years
 
 
 class Limits(Table):
@@ -250,7 +263,7 @@ class Question(Table):
     @property
     def sha256(self) -> str:
         """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
-        unasked: dict[str, Any] = {"hall": True} | ({"domain_fill": True} if self.even_for else {})
+        unasked: dict[str, Any] = {"hall": True, "spares": True} | ({"domain_fill": True} if self.even_for else {})
         unasked |= {"link_ends": True} if self.same_ends else {}
         own: dict[str, Any] = {"solver": True, "objective": {"minimize"}, "network": unasked}
         if self.network.tier_switches == "same":  # nothing depends on what mates

@@ -26,7 +26,12 @@ def weigh(objective: Objective, usd: float, w: float, kind: ObjectiveKind | None
     kind = kind or objective.billed
     if kind == "power":
         return w
-    return usd if kind == "capex" else usd + w * usd_per_w(objective)
+    return usd if kind == "capex" else owned_usd(objective, usd, w)
+
+
+def owned_usd(objective: Objective, usd: Any, w: Any) -> Any:
+    """Total cost of owning what is bought for so much and draws so many watts (USD); numbers or arrays."""
+    return usd * objective.owned_share + w * usd_per_w(objective)
 
 
 def usd_per_w(objective: Objective) -> float:
@@ -86,7 +91,7 @@ def total(objective: Objective, items: tuple[Item, ...]) -> Cost:
     """The sums of a bill."""
     capex_usd = math.fsum(item.usd for item in items)
     power_w = math.fsum(item.w for item in items)
-    return Cost(capex_usd=capex_usd, power_w=power_w, tco_usd=capex_usd + power_w * usd_per_w(objective), items=items)
+    return Cost(capex_usd=capex_usd, power_w=power_w, tco_usd=owned_usd(objective, capex_usd, power_w), items=items)
 
 
 def cost_of(instance: Instance, family: Family, uplinks: int) -> Cost:

@@ -10,10 +10,12 @@ from coopt.plan.parts import Item, Record
 
 
 class Counts(Record):
-    """Switches of each tier over all planes, and cables of one port each below each tier, leaves first."""
+    """Switches of each tier over all planes, cables of one port each below each tier, leaves first, and modules of each
+    product over all tiers."""
 
     switches: tuple[int, ...]
     links: tuple[int, ...] | None = None
+    optics: dict[str, int] | None = None
 
 
 class CheapestNetwork(Record):

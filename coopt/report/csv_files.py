@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from coopt.instance.errors import InstanceError
@@ -12,7 +13,7 @@ from coopt.network.part_networks import network_of, part_named
 from coopt.plan.flat import flat_design
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.networks import NetworksBill
-from coopt.plan.parts import ItemKind, Record
+from coopt.plan.parts import ItemKind, Record, line
 from coopt.plan.schema import Design, Item, Plan
 from coopt.plan.store import check_same_question
 from coopt.plan.traffic import LinkLoad, Routing
@@ -27,12 +28,15 @@ DESCRIPTIONS: dict[ItemKind, str] = {
     "optics": "transceiver with half a cable",
     "gpu": "GPU",
     "wan": "wide-area channel",
-    "labour": "labour",
+    "labour": "labour and support",
     "rack": "rack of switches",
 }
+ORDER = "order"
 CABLE = "cable, in the price of its ends,"
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
+Bought = tuple[ItemKind, str, float, float]
+"""A product and what one of it costs and draws."""
 
 
 def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
@@ -77,33 +81,51 @@ def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[
 
 
 def procurement_csv(bill: NetworksBill) -> str:
-    """One line for each item of each network, in the order in which one buys; those of everything have no network.
+    """One line for each thing that is ordered, in the order in which one buys: they add up to the whole bill.
 
-    HB domains are bought whole, whatever a plan counts them by. `scope` says which lines are the order: those of
-    everything, where networks are several, whose own lines then are a part of them.
-
-    Cables by length follow their network, in phases those that each adds, and what is not counted the whole; both at 0,
-    for want of a price.
+    Each has the network that it is for; none where it is for several, or for what joins them. HB domains are bought
+    whole, whatever a plan counts them by. Cables by length follow their network, in phases those that each adds, and
+    what is not counted the whole; both at 0, for want of a price.
     """
     rows: list[tuple[object, ...]] = []
     sizes = {network.hb_domain: network.domain_gpus for network in bill.networks if network.domain_gpus}
-    several = len(bill.networks) > 1
+    left = _counts(bill.items)
     for network in bill.networks:
         own = {**sizes, **{item.item: network.domain_gpus for item in network.items if item.kind == "hb"}}
-        rows += ((*_bought(item, network.name, own), "part" if several else "order") for item in network.items)
+        for item in network.items if _orders(bill) else ():
+            rows.append((*_bought(item, network.name, own), ORDER))
+            left[_product(item)] -= item.count
         rows += (
             (
                 f"cable {cable.length_m} m",
                 f"{CABLE} below tier {tier.level}",
-                *(cable.count if cable.added is None else cable.added, 0.0, 0.0, 0.0, 0.0, network.name, "order"),
+                *(cable.count if cable.added is None else cable.added, 0.0, 0.0, 0.0, 0.0, network.name, ORDER),
             )
             for tier in network.tier
             for cable in tier.cables
             if cable.added != 0
         )
-    rows += ((*_bought(item, "", sizes), "order") for item in (bill.items if several else ()))
+    others = (line(kind, name, count, usd, w) for (kind, name, usd, w), count in left.items() if count)
+    rows += ((*_bought(item, "", sizes), ORDER) for item in others)
     rows += ((what, "not counted", 0, 0.0, 0.0, 0.0, 0.0, "", "") for what in bill.not_counted)
     return _csv(PROCUREMENT_COLUMNS, rows)
+
+
+def _orders(bill: NetworksBill) -> bool:
+    """Whether the lines of networks are among what is ordered, as they are but for prices by quantity and units that
+    several phases share."""
+    return _counts(item for network in bill.networks for item in network.items) <= _counts(bill.items)
+
+
+def _counts(items: Iterable[Item]) -> Counter[Bought]:
+    counts = Counter[Bought]()
+    for item in items:
+        counts[_product(item)] += item.count
+    return counts
+
+
+def _product(item: Item) -> Bought:
+    return item.kind, item.item, item.unit_usd, item.unit_w
 
 
 def _bought(item: Item, network: str, sizes: Mapping[str, int]) -> tuple[object, ...]:

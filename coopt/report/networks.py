@@ -70,7 +70,7 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
             yield bill_table("Bill", network.items, network.usd, network.w)
         if network.unpriced:
             yield f"Not priced: {'; '.join(network.unpriced)}."
-    if len(bill.networks) > 1 and bill.items:
+    if bill.items and tuple(bill.items) != tuple(item for network in bill.networks for item in network.items):
         yield bill_table("Everything together", bill.items, bill.usd, bill.w)
     if bill.not_counted:
         yield f"Not counted: {'; '.join(bill.not_counted)}."

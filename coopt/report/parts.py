@@ -221,8 +221,13 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
     rates = f" at ${terms.usd_per_kwh:g} per kWh and a PUE of {terms.pue:g}"
     if instance.site:
         rates = ", each site at its own price of electricity and PUE"
-    total = words.money(cost.tco_usd)
-    return f"Total cost of ownership {total}: purchase plus {terms.years:g} years of power{rates}."
+    total, works = words.money(cost.tco_usd), []
+    if terms.labour_share:
+        works.append(f"{words.percent(terms.labour_share)} of it for labour")
+    if terms.support_share:
+        works.append(f"{words.percent(terms.support_share)} of it a year for support")
+    bought = f"purchase, {', '.join(works)}, and" if works else "purchase plus"
+    return f"Total cost of ownership {total}: {bought} {terms.years:g} years of power{rates}."
 
 
 def workload_tables(run: WorkloadPlan, workload: Workload, where: str = "") -> Iterator[RenderableType]:

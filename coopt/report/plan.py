@@ -148,7 +148,7 @@ def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation
 
 def evaluation_headline(instance: Instance, evaluation: Evaluation) -> str:
     """The given design, its price, and which bounds it misses."""
-    given = f"{design_text(evaluation.design)}, {price(instance.objective.minimize, evaluation.cost)}"
+    given = f"{design_text(evaluation.design)}, {price(instance, instance.objective.minimize, evaluation.cost)}"
     missed = [check.name for check in evaluation.limits if not check.ok]
     outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
     return f"Given: {given}; {outcome}."

@@ -19,14 +19,15 @@ from coopt.report import words
 from coopt.report.building import building_notes, mating_notes
 from coopt.report.direct_links import relay_remarks
 from coopt.report.parts import training_text
+from coopt.report.sentence import owning
 from coopt.report.tables import FigureTable, figures, verdict_word
 
 MINIMISED = {
     "capex": "the purchase",
     "power": "the power",
-    "tco": "purchase plus electricity",
+    "tco": "{owned}",
     "time": "the time of training",
-    "usd_per_token": "purchase plus electricity for each token",
+    "usd_per_token": "{owned} for each token",
     "carbon": "the carbon of the electricity that training takes",
 }
 COUNTED = {
@@ -79,7 +80,7 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     yield "NICs", f"{words.alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU{several}"
     yield "Switches", words.alternatives(switch.name for switch in network.switches)
     yield "Optics", words.alternatives(optic.name for optic in network.optics)
-    yield "Minimised", MINIMISED[instance.objective.minimize]
+    yield "Minimised", MINIMISED[instance.objective.minimize].format(owned=" plus ".join(owning(instance)))
     if limits := list(_limits(instance.limits)):
         yield "Limits", ", ".join(limits)
     yield from _failures(instance)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from coopt.instance.listings import both
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Part
 from coopt.plan.direct_links import DirectLinks
@@ -33,8 +34,9 @@ def headline(instance: Instance, plan: Plan) -> str:
         less = "draws less" if plan.objective.kind == "power" else "is cheaper"
         return f"Build {decided}: whatever prices come, no plan {less} by more than {_value_text(plan)}; {proof}."
     if plan.status == "optimal":
+        cost = price(instance, plan.objective.kind, plan.cost, _prices(plan))
         timed = _timed(instance, plan) if plan.objective.kind in TIMED else ""
-        return f"{_verb(plan)} {decided}, {price(plan.objective.kind, plan.cost, _prices(plan))}{timed}; {proof}."
+        return f"{_verb(plan)} {decided}, {cost}{timed}; {proof}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
     best = f"a regret of {_value_text(plan)}" if of_regret(instance) else f"{_value_text(plan)}{_prices(plan)}"
     return f"{_verb(plan)} {decided}; stopped early ({plan.stop_reason}), best so far: {best}, gap {gap}, {searched}."
@@ -111,13 +113,20 @@ def design_text(design: Design) -> str:
     return f"{domains} joined by a {fabric.tiers}-tier {fabric.kind} network{ratio}"
 
 
-def price(kind: str, cost: Cost, prices: str = "") -> str:
+def owning(instance: Instance) -> list[str]:
+    """What the total cost of ownership holds."""
+    terms = instance.objective
+    work = {"labour": terms.labour_share, "support": terms.support_share * terms.years}
+    return ["purchase", *(name for name, share in work.items() if share), "electricity"]
+
+
+def price(instance: Instance, kind: str, cost: Cost, prices: str = "") -> str:
     """The objective's value as it stands in a sentence; `prices` says at which, where not at those of the instance."""
     if kind == "power":
         return f"which draws {words.power(cost.power_w)}"
     gpus = f" {without_gpus(cost)}".rstrip()
     if kind == "tco":
-        return f"for {words.money(cost.tco_usd)} in purchase and electricity{prices}{gpus}"
+        return f"for {words.money(cost.tco_usd)} in {both(owning(instance))}{prices}{gpus}"
     return f"for {words.money(cost.capex_usd)}{prices}{gpus}"
 
 

@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from coopt.fabric.bills import designs_bill
+from coopt.fabric.bills import BESIDE, design_bill, designs_bill, spare_lines, together, work_lines
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
 from coopt.instance.kinds import OTHERS
+from coopt.instance.purchase import SpareRates, WorkRates, not_counted
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_toml
 from coopt.network.halls import NetworkHall, network_hall
@@ -32,15 +33,15 @@ COUNTED_AS: dict[ItemKind, str] = {
     "optics": "optics",
 }
 SWITCH_RACK = "rack of switches"
-NEVER_COUNTED = (
-    "power distribution and cooling",
-    "installation, support, freight and spare parts",
-    "storage, in-band and out-of-band networks",
-)
-"""What a cluster takes besides the lines of a plan."""
 
 
-def bom(source: str | Path | Instance | Plan, plan: Plan | None = None, *, design: str | None = None) -> NetworksBill:
+def bom(
+    source: str | Path | Instance | Plan,
+    plan: Plan | None = None,
+    *,
+    design: str | None = None,
+    beside: str | Path | None = None,
+) -> NetworksBill:
     """Counts and bill of networks, without training on them.
 
     Parameters
@@ -51,6 +52,9 @@ def bom(source: str | Path | Instance | Plan, plan: Plan | None = None, *, desig
         A plan of the instance, whose networks are billed: with the lengths of their cables, where a hall is known.
     design
         The id of one design of several.
+    beside
+        A file of designs that are built beside the network of a plan or an instance, as those for storage and
+        management; they may count what they join by its HB domains.
 
     Returns
     -------
@@ -75,7 +79,7 @@ def bom(source: str | Path | Instance | Plan, plan: Plan | None = None, *, desig
             raise InstanceError("bom: a plan goes with its instance alone, needs no other plan and no design")
         question, chosen = decided(instance_of(source), plan)
         check_same_question(question, chosen)
-        return _plan_bill(chosen, question)
+        return _with_designs(_plan_bill(chosen, question), _domains_of(chosen), beside)
     if isinstance(source, Plan):
         found: Instance | Plan = source
     elif isinstance(source, Instance):
@@ -83,12 +87,17 @@ def bom(source: str | Path | Instance | Plan, plan: Plan | None = None, *, desig
     elif Path(source).suffix.lower() == ".json":
         found = read_plan(source)
     elif _holds_designs(Path(source)):
+        if beside is not None:
+            raise InstanceError("--beside: goes with a plan or an instance, needs one in place of a file of designs")
         return _designs_bill(Path(source), design)
     else:
         found = load(source)
     if design is not None:
         raise InstanceError(f"--design {design}: only a file of designs has several to choose from, needs one")
-    return _plan_bill(found) if isinstance(found, Plan) else _instance_bill(found)
+    if isinstance(found, Plan):
+        return _with_designs(_plan_bill(found), _domains_of(found), beside)
+    bill, domains = _instance_bill(found)
+    return _with_designs(bill, domains, beside)
 
 
 def _holds_designs(file: Path) -> bool:
@@ -105,8 +114,33 @@ def _designs_bill(file: Path, design: str | None) -> NetworksBill:
     return designs_bill(file.stem, chosen, file.name)
 
 
-def _instance_bill(instance: Instance) -> NetworksBill:
-    """The bill of the only network; wiring and optics, which have no key, are the cheapest."""
+def _domains_of(plan: Plan) -> int:
+    """HB domains of everything that a plan builds, as it stands in the end."""
+    last = {part.slot: part for part in plan.parts}
+    designs = [part.design for part in last.values() if part.design is not None]
+    linked = [part.links.hb_domain.count for part in last.values() if part.links is not None]
+    return sum(design.hb_domain.count + design.spare_domains for design in designs) + sum(linked)
+
+
+def _with_designs(bill: NetworksBill, domains: int, file: str | Path | None) -> NetworksBill:
+    """The bill with the networks of a file of designs beside it."""
+    if file is None:
+        return bill
+    networks = tuple(design_bill(design, Path(file).name) for design in read_designs(file, domains))
+    items = together((*bill.items, *(item for network in networks for item in network.items)))
+    return bill.model_copy(
+        update={
+            "networks": (*bill.networks, *networks),
+            "items": items,
+            "not_counted": tuple(what for what in bill.not_counted if what != BESIDE),
+            "usd": math.fsum(item.usd for item in items),
+            "w": math.fsum([bill.w, *(network.w for network in networks)]),
+        }
+    )
+
+
+def _instance_bill(instance: Instance) -> tuple[NetworksBill, int]:
+    """The bill of the only network, and its HB domains; wiring and optics, which have no key, are the cheapest."""
     if instance.problem != "shared":
         words, table = OTHERS[instance.problem]
         raise InstanceError(
@@ -116,9 +150,10 @@ def _instance_bill(instance: Instance) -> NetworksBill:
     if complaints := list(open_design(instance)):
         raise InstanceError(f"{instance.name}: {text}, or a plan beside it" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, None)
-    bare = _network("network", design_of(family, uplinks), cost)
+    built = design_of(family, uplinks)
+    bare = _network("network", built, cost)
     (standing,) = _billed_racks(instance, [(bare.name, _in_hall(bare, network_hall(instance, family, uplinks)))])
-    return _together(instance.name, (standing,), cost, instance)
+    return _together(instance.name, (standing,), cost, instance), built.hb_domain.count
 
 
 def _in_hall(bare: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
@@ -238,24 +273,35 @@ def _sums(cost: Cost | None) -> dict[str, Any]:
 def _together(
     name: str, networks: tuple[BilledNetwork, ...], cost: Cost, instance: Instance | None = None
 ) -> NetworksBill:
+    """The bill of a plan with what no plan depends on: racks of switches, spare parts, labour and support."""
     kinds = {item.kind for item in cost.items}
     racks = [item for network in networks for item in network.items if item.kind == "rack"]
     standing = sum(network.switch_racks_added or 0 for network in networks)
-    together = [line("rack", SWITCH_RACK, sum(item.count for item in racks), racks[0].unit_usd, 0.0)] if racks else []
-    not_counted = [noun for kind, noun in COUNTED_AS.items() if kind not in kinds]
+    omitted = [noun for kind, noun in COUNTED_AS.items() if kind not in kinds]
     if instance is None:
-        not_counted.append("servers, unless objective.include of the instance lists host")
+        omitted.append("servers, unless objective.include of the instance lists host")
     elif "host" not in instance.objective.include:
-        not_counted.append("servers")
+        omitted.append("servers")
     if racks:
-        not_counted.append("racks of HB domains")
+        omitted.append("racks of HB domains")
     else:
-        not_counted.append(f"racks, {standing:,} of them for switches" if standing else "racks")
+        omitted.append(f"racks, {standing:,} of them for switches" if standing else "racks")
+    spares = SpareRates() if instance is None else instance.network.spares
+    work = WorkRates() if instance is None else _work(instance)
+    in_use = [item for item in cost.items if not item.spare]
+    extras = (*racks, *spare_lines(spares, in_use), *work_lines(work, cost.capex_usd))
+    items = together((*cost.items, *extras))
     return NetworksBill(
         name=name,
         networks=networks,
-        items=(*cost.items, *together),
-        not_counted=(*not_counted, *NEVER_COUNTED),
-        usd=math.fsum([cost.capex_usd, *(item.usd for item in together)]),
+        items=items,
+        not_counted=(*omitted, "power distribution and cooling", not_counted([work], [spares]), BESIDE),
+        usd=math.fsum([cost.capex_usd, *(item.usd for item in extras)]),
         w=cost.power_w,
     )
+
+
+def _work(instance: Instance) -> WorkRates:
+    """Labour and support as the total cost of a plan holds them."""
+    terms = instance.objective
+    return WorkRates(labour_share=terms.labour_share, support_share=terms.support_share, years=terms.years)

@@ -12,7 +12,7 @@ from coopt.columns.pace import fastest_rows, least_times_s, of_family, of_sites,
 from coopt.columns.pools import Fitting, fitting
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.parts import bill, racks, usd_per_w
+from coopt.network.parts import bill, owned_usd, racks
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.perf.mapping import Bools, Floats, Ints
@@ -144,7 +144,7 @@ def priced(
         _sums(counts, [one.unit_w for one in lines.values()]),
     )
     caps = {limit.key: limit.cap for limit in limits_of(instance)}
-    billed = {"capex": usd, "power": w, "tco": usd + w * usd_per_w(instance.objective)}[instance.objective.billed]
+    billed = {"capex": usd, "power": w, "tco": owned_usd(instance.objective, usd, w)}[instance.objective.billed]
     racked = np.array([racks(one) or 0 for one in every], dtype=np.float64)[family]
     uses = times | {"limits.power_mw": w / 1e6, "limits.capex_usd": usd, "limits.racks": racked}
     return Designs(

@@ -28,10 +28,11 @@ HIGHEST, HIGHEST_USD_PER_KWH = 1e9, 1e3
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """A price and how many of its units every design buys; `limit` is what a purchase takes of, where that is capped.
+    """A price and how many of its units every design buys, labour and support of each included; `limit` is what a
+    purchase takes of, where that is capped.
 
-    `scale` turns a unit of the price into the unit of the limit, `of_optic` has the units that a module of each optic
-    takes, where it takes any, and `highest` is the largest price one may ask about.
+    `scale` turns what is bought at a unit of the price into the unit of the limit, `of_optic` has the units that a
+    module of each optic takes, where it takes any, and `highest` is the largest price one may ask about.
     """
 
     item: str
@@ -107,11 +108,12 @@ def _near(designs: Designs, chosen: int, serving: Ints) -> list[int]:
 def _not_bought(designs: Designs) -> Iterator[Price]:
     """The prices of optics that are in no bill."""
     watts, nothing = designs.instance.objective.minimize == "power", np.zeros(len(designs))
+    each = _usd_of_price(designs.instance)
     for optic in designs.instance.network.optics if "optics" in designs.instance.objective.include else ():
         if ("optics", optic.name) not in designs.lines:
             unit, now = ("W", optic.w) if watts else ("USD", optic.usd)
             yield Price(
-                item=optic.name, unit=unit, now=now, bought=nothing, limit="", scale=0.0, of_optic={optic.name: 1.0}
+                item=optic.name, unit=unit, now=now, bought=nothing, limit="", scale=0.0, of_optic={optic.name: each}
             )
 
 
@@ -125,18 +127,19 @@ def _missing(designs: Designs) -> bool:
 
 def _prices(designs: Designs) -> Iterator[Price]:
     instance = designs.instance
-    watts = instance.objective.minimize == "power"
+    watts, each = instance.objective.minimize == "power", _usd_of_price(instance)
     columns: dict[Line, list[int]] = {}
     for column, line in enumerate(designs.lines):
         columns.setdefault(_sold_as(instance, line), []).append(column)
     for (kind, item), which in columns.items():
         unit = list(designs.lines.values())[which[0]]
-        bought = designs.counts[:, which].sum(axis=1).astype(np.float64)
-        optic = {item: 1.0} if kind == "optics" else {}
-        terms = (
-            ("W", unit.unit_w, "limits.power_mw", 1e-6) if watts else ("USD", unit.unit_usd, "limits.capex_usd", 1.0)
+        bought = designs.counts[:, which].sum(axis=1) * each
+        optic = {item: each} if kind == "optics" else {}
+        of_watts, of_usd = (
+            ("W", unit.unit_w, "limits.power_mw", 1e-6),
+            ("USD", unit.unit_usd, "limits.capex_usd", 1 / each),
         )
-        sold_in, now, limit, scale = terms
+        sold_in, now, limit, scale = of_watts if watts else of_usd
         yield Price(item=item, unit=sold_in, now=now, bought=bought, limit=limit, scale=scale, of_optic=optic)
     if instance.objective.minimize == "tco":
         objective = instance.objective
@@ -151,6 +154,11 @@ def _prices(designs: Designs) -> Iterator[Price]:
             of_optic={optic.name: optic.w * kwh_per_w for optic in instance.network.optics},
             highest=HIGHEST_USD_PER_KWH,
         )
+
+
+def _usd_of_price(instance: Instance) -> float:
+    """What the objective takes of each USD of a price, or of each watt."""
+    return instance.objective.owned_share if instance.objective.minimize == "tco" else 1.0
 
 
 def _sold_as(instance: Instance, line: Line) -> Line:

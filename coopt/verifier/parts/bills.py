@@ -66,7 +66,8 @@ def electricity_usd(objective: Objective, power_w: float) -> float:
 
 def priced_total(capex_usd: float, power_w: float, objective: Objective) -> BillTotal:
     """The sums that follow from price and power."""
-    return BillTotal(capex_usd, power_w, capex_usd + electricity_usd(objective, power_w))
+    work = capex_usd * (objective.labour_share + objective.years * objective.support_share)
+    return BillTotal(capex_usd, power_w, capex_usd + work + electricity_usd(objective, power_w))
 
 
 def bill_total(lines: Iterable[CountedItem], objective: Objective) -> BillTotal:
@@ -148,4 +149,5 @@ def exact_worth(
     if kind == "power":
         return power_w
     kwh = power_w * decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
-    return capex + kwh * decimal(terms.usd_per_kwh)
+    work = decimal(terms.labour_share) + decimal(terms.years) * decimal(terms.support_share)
+    return capex * (1 + work) + kwh * decimal(terms.usd_per_kwh)

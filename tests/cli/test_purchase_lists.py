@@ -1,0 +1,159 @@
+"""The bill as a purchase list: its lines add up, and it has spares, work and the networks beside that of a plan."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import coopt as planner
+from coopt.instance.errors import InstanceError
+from coopt.instance.files import load
+from coopt.plan.networks import NetworksBill
+from coopt.plan.store import read_plan
+from coopt.report.csv_files import procurement_csv
+from tests.cli.conftest import Coopt, Written
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+Shipped = Callable[[Path], Path]
+QUESTIONS = ("tiny-64", "phased-128", "direct-32", "fleet-core-growth", "questions/two-teams")
+BESIDE = """schema = 1
+
+[[design]]
+id = "out-of-band"
+domains = { per_hb_domain = 1, more = 15 }
+gpus_per_domain = 1
+leaf_domains = 16
+fabric = "clos"
+tiers = [{ ports = 52, down = 48, up = 2, switch = "64x400g" }, { ports = 48, down = 8, switch = "64x400g" }]
+
+[[design]]
+id = "storage"
+domains = { per_hb_domain = 1 }
+gpus_per_domain = 1
+nic_ports = 2
+fabric = "clos"
+nic = "cx7-400g"
+tiers = [{ ports = 64, switch = "64x400g" }]
+"""
+
+
+def rows_of(bill: NetworksBill) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(procurement_csv(bill))))
+
+
+def check_sums(bill: NetworksBill) -> None:
+    rows = rows_of(bill)
+    assert math.fsum(float(row["usd"]) for row in rows) == pytest.approx(bill.usd, rel=1e-12)
+    assert math.fsum(item.usd for item in bill.items) == pytest.approx(bill.usd, rel=1e-12)
+    assert math.fsum(float(row["w"]) for row in rows) == pytest.approx(bill.w, rel=1e-12)
+    for row in rows:
+        assert int(row["quantity"]) * float(row["unit_usd"]) == pytest.approx(float(row["usd"]), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_all_lines_of_a_purchase_list_add_up_to_the_bill(name: str, shipped_plan: Shipped) -> None:
+    plan = read_plan(shipped_plan(INSTANCES / f"{name}.toml"))
+    bill = planner.bom(load(INSTANCES / f"{name}.toml"), plan)
+    assert bill.usd == plan.cost.capex_usd
+    check_sums(bill)
+
+
+def test_lines_of_several_designs_add_up_with_spares_and_work(tmp_path: Path) -> None:
+    text = (INSTANCES / "designs" / "superpod-h100.toml").read_text("utf-8")
+    rates = "spares = { switch = 0.02, optics = 0.02 }\nwork = { labour_share = 0.05, support_share = 0.06, years = 3 }"
+    one = text.replace("[[design]]", f"[[design]]\n{rates}")
+    other = one.partition("[[design]]")[2].replace('id = "', 'id = "second-')
+    file = tmp_path / "two.toml"
+    file.write_text(f"{one}\n[[design]]{other}", "utf-8")
+    bill = planner.bom(file)
+    check_sums(bill)
+    network = bill.networks[0]
+    goods = math.fsum(item.usd for item in network.items if item.kind != "labour")
+    work = {item.item: item.usd for item in network.items if item.kind == "labour"}
+    assert work == {"labour to install": pytest.approx(0.05 * goods), "support, 3 years": pytest.approx(0.18 * goods)}
+    assert {row["network"] for row in rows_of(bill) if row["scope"]} == {one.name for one in bill.networks}
+    assert not any("installation" in what or "spare" in what for what in bill.not_counted)
+    assert "freight" in bill.not_counted
+
+
+def test_a_plan_has_spares_and_the_work_that_its_total_cost_holds(
+    coopt: Coopt, written: Written, tmp_path: Path
+) -> None:
+    """The order is the total cost but for electricity, and for spares, which no plan counts."""
+    terms = 'include = ["hb", "nic", "switch", "optics"]\nlabour_share = 0.05\nsupport_share = 0.06'
+    question = written(("[network]", f'[objective]\nminimize = "tco"\n{terms}\n\n[network]'))
+    question.write_text(question.read_text("utf-8") + "\n[network.spares]\nnic = 0.02\noptics = 0.1\n", "utf-8")
+    plan, table = tmp_path / "plan.json", tmp_path / "bill.csv"
+    assert coopt("solve", question, "-o", plan).exit_code == 0
+    assert coopt("verify", question, plan).exit_code == 0
+    bill = json.loads(coopt("bom", question, plan, "--json").stdout)
+    cost = json.loads(plan.read_text("utf-8"))["cost"]
+    spares = {item["item"]: item["count"] for item in bill["items"] if item["item"].endswith("(spare)")}
+    in_use = {item["item"]: item["count"] for item in cost["items"]}
+    assert spares == {
+        "cx7-400g (spare)": math.ceil(0.02 * in_use["cx7-400g"]),
+        "400g-199 (spare)": math.ceil(0.1 * in_use["400g-199"]),
+    }
+    spent = sum(item["usd"] for item in bill["items"] if item["item"].endswith("(spare)"))
+    instance = load(question).objective
+    electricity = cost["power_w"] / 1000 * instance.years * 8760 * instance.pue * instance.usd_per_kwh
+    assert bill["usd"] - spent == pytest.approx(cost["tco_usd"] - electricity, rel=1e-12)
+    assert coopt("bom", question, plan, "--csv", table).exit_code == 0
+    rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
+    assert sum(float(row["usd"]) for row in rows) == pytest.approx(bill["usd"], rel=1e-12)
+    assert load(question).sha256 == load(question, {"network.spares": {}}).sha256
+
+
+def test_networks_beside_that_of_a_plan_count_by_its_hb_domains(shipped_plan: Shipped, tmp_path: Path) -> None:
+    file = tmp_path / "beside.toml"
+    file.write_text(BESIDE, "utf-8")
+    plan = read_plan(shipped_plan(INSTANCES / "tiny-64.toml"))
+    domains = plan.design.hb_domain.count
+    bare, bill = planner.bom(plan), planner.bom(plan, beside=file)
+    check_sums(bill)
+    _, out_of_band, storage = bill.networks
+    assert out_of_band.tier[0].switches == -(-(domains + 15) // 16)
+    assert out_of_band.tier[0].links == domains + 15
+    assert [item.count for item in storage.items if item.kind == "nic"] == [domains]
+    assert storage.tier[0].links == 2 * domains
+    assert bill.usd == pytest.approx(bare.usd + out_of_band.usd + storage.usd)
+    assert any("out-of-band" in what for what in bare.not_counted)
+    assert not any("out-of-band" in what for what in bill.not_counted)
+
+
+def test_domains_counted_by_a_plan_need_one(tmp_path: Path) -> None:
+    file = tmp_path / "beside.toml"
+    file.write_text(BESIDE, "utf-8")
+    with pytest.raises(InstanceError) as refused:
+        planner.bom(file)
+    assert len(refused.value.complaints) == 2
+    assert "design 'storage': domains are counted by the HB domains of a plan, needs that plan" in str(refused.value)
+    with pytest.raises(InstanceError, match="--beside: goes with a plan or an instance"):
+        planner.bom(INSTANCES / "designs" / "superpod-h100.toml", beside=file)
+
+
+def test_published_modules_are_counted_again(tmp_path: Path) -> None:
+    text = (INSTANCES / "designs" / "superpod-h100.toml").read_text("utf-8")
+    file = tmp_path / "modules.toml"
+    counts = {"400g-sr4": 2032, "400g-dr4": 2048}
+    for told, why in (
+        (counts, ""),
+        (counts | {"400g-dr4": 2049}, "2,048 modules of 400g-dr4 as counted and 2,049 as published."),
+        ({"400g-sr4": 2032}, "2,048 modules of 400g-dr4 as counted and 0 as published."),
+    ):
+        optics = ", ".join(f'"{name}" = {count}' for name, count in told.items())
+        published = f"published = {{ switches = [32, 16], optics = {{ {optics} }} }}\n"
+        kept = "\n".join(line for line in text.splitlines() if not line.startswith("published"))
+        file.write_text(kept.replace("[[design]]", f"[[design]]\n{published}"), "utf-8")
+        (row,) = planner.reproduce(file).rows
+        assert (row.ok, row.why) == (not why, why)
+        assert row.counted.optics == counts
+    file.write_text(file.read_text("utf-8").replace('400g-sr4" = 2032', 'other" = 2032'), "utf-8")
+    with pytest.raises(InstanceError, match=r"published.optics: 'other': no tier names it"):
+        planner.bom(file)
