@@ -32,6 +32,7 @@ def run() -> None:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # nothing is left but to end
+        gc.freeze()  # memory goes back as a whole: looking for cycles in it once more takes a fifth of a second
 
 
 def hear_interrupts() -> None:

@@ -1,7 +1,8 @@
-"""From a design as it is written to its chain of tiers: rates, ports, how leaves are filled, pods."""
+"""From a design as it is written to its chain of tiers: rates, ports, how leaves are filled, and by whom, pods."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 from coopt.fabric.chain import NotWirableError, PodSplit, TierChain, TierLevel, TierPorts, blocks, levels
@@ -9,6 +10,7 @@ from coopt.instance.designs import PublishedDesign, TierForm, contradictions
 from coopt.instance.errors import InstanceError
 
 MOST_PARTS = 64  # lanes of the widest port sold have 16; more is a slip in a rate
+End = tuple[str, int, int, int]  # "end", domain, GPU, port
 
 
 def counted(design: PublishedDesign, file: str = "design") -> tuple[TierLevel, ...]:
@@ -212,3 +214,27 @@ def _filled(design: PublishedDesign, leaf: TierPorts, block: int, unit: int, whe
             f"unit, needs a multiple of {served}, or leaf_domains that says how leaves are filled"
         )
     return served * block, -(-unit // served)
+
+
+def ends_by_leaf(design: PublishedDesign, chain: TierChain, network: int) -> Iterator[tuple[End, int]]:
+    """The end points of one network, each with the number of its leaf.
+
+    GPU g of a domain is on rail g mod rails. Leaves are numbered by rail where they serve one, then by unit, then by
+    domain.
+    """
+    rails = design.rails or design.gpus_per_domain
+    ports = design.nic_ports // design.planes
+    plane, rail = divmod(network, rails) if design.fabric == "rail-only" else (network, None)
+    unit = design.unit_domains or design.installed
+    clos, of_domain = design.fabric == "clos", design.gpus_per_domain * ports
+    block = of_domain if clos else of_domain // rails
+    of_unit = -(-unit * block // chain.fill)
+    units = -(-design.installed // unit)
+    for domain in range(design.installed):
+        which, place = divmod(domain, unit)
+        for gpu in range(design.gpus_per_domain) if rail is None else range(rail, design.gpus_per_domain, rails):
+            for port in range(ports):
+                first = 0 if clos or rail is not None else gpu % rails * units
+                number = (gpu if clos else gpu // rails) * ports + port
+                leaf = (first + which) * of_unit + (place * block + number) // chain.fill
+                yield ("end", domain, gpu, plane * ports + port), leaf

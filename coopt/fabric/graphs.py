@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import networkx as nx
 
 from coopt.fabric.chain import Block, TierChain, blocks, cores
-from coopt.fabric.designs import chain_of
+from coopt.fabric.designs import chain_of, ends_by_leaf
 from coopt.instance.designs import PublishedDesign
 
 Graph = Any  # networkx is untyped
-End = tuple[str, int, int, int]  # "end", domain, GPU, port
 
 
 def design_graph(design: PublishedDesign, network: int | None = None) -> Graph:
@@ -39,30 +37,6 @@ def design_graph(design: PublishedDesign, network: int | None = None) -> Graph:
         if len(chain.tiers) > 1:
             _add_switches(graph, chain, uplinks, number)
     return graph
-
-
-def ends_by_leaf(design: PublishedDesign, chain: TierChain, network: int) -> Iterator[tuple[End, int]]:
-    """The end points of one network, each with the number of its leaf.
-
-    GPU g of a domain is on rail g mod rails. Leaves are numbered by rail where they serve one, then by unit, then by
-    domain.
-    """
-    rails = design.rails or design.gpus_per_domain
-    ports = design.nic_ports // design.planes
-    plane, rail = divmod(network, rails) if design.fabric == "rail-only" else (network, None)
-    unit = design.unit_domains or design.installed
-    clos, of_domain = design.fabric == "clos", design.gpus_per_domain * ports
-    block = of_domain if clos else of_domain // rails
-    of_unit = -(-unit * block // chain.fill)
-    units = -(-design.installed // unit)
-    for domain in range(design.installed):
-        which, place = divmod(domain, unit)
-        for gpu in range(design.gpus_per_domain) if rail is None else range(rail, design.gpus_per_domain, rails):
-            for port in range(ports):
-                first = 0 if clos or rail is not None else gpu % rails * units
-                number = (gpu if clos else gpu // rails) * ports + port
-                leaf = (first + which) * of_unit + (place * block + number) // chain.fill
-                yield ("end", domain, gpu, plane * ports + port), leaf
 
 
 def _add_ends(graph: Graph, design: PublishedDesign, chain: TierChain, network: int) -> None:

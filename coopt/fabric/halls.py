@@ -6,8 +6,7 @@ import math
 from collections import Counter
 
 from coopt.fabric.chain import TierChain, blocks
-from coopt.fabric.designs import chain_of
-from coopt.fabric.graphs import ends_by_leaf
+from coopt.fabric.designs import chain_of, ends_by_leaf
 from coopt.instance.designs import Hall, PublishedDesign
 from coopt.instance.errors import InstanceError
 

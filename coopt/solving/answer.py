@@ -16,7 +16,6 @@ from coopt.plan.effort import OnProgress, Witness
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.outcome import unknown
-from coopt.solving.pyomo_solver import found_here
 from coopt.solving.runs import Run, StoppedError, overridden, overrides_of
 from coopt.solving.shared import shared_plan
 from coopt.solving.watching import interrupts_heard
@@ -207,6 +206,8 @@ def asking_witness(instance: Instance, name: str) -> Instance:
     """
     if name not in WITNESSES:
         raise InstanceError(f"witness = {name!r}: no such witness, needs {alternatives(map(repr, WITNESSES))}")
+    from coopt.solving.pyomo_solver import found_here
+
     interface, remedy = WITNESSES[name]
     try:
         found_here(Solver(name=interface))

@@ -35,6 +35,19 @@ def test_help_imports_nothing_heavy(words):
     assert not HEAVY & set(done.stderr.split())
 
 
+def test_solving_loads_nothing_that_only_graphs_and_other_solvers_need(written):
+    code = (
+        "import sys\nfrom coopt.cli.main import main\n"
+        f"try:\n    main(['solve', {str(written())!r}], prog_name='coopt')\n"
+        "finally:\n    print(*sys.modules, file=sys.stderr)"
+    )
+    done = python(code)
+    assert done.returncode == 0
+    loaded = set(done.stderr.split())
+    assert "coopt.solving.highs" in loaded
+    assert not {"networkx", "pyomo.environ", "scipy"} & loaded
+
+
 def test_version_is_the_one_version(coopt):
     assert coopt("--version").stdout == f"coopt {__version__}\n"
 
