@@ -14,7 +14,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
 from coopt.plan.front import Front
 from coopt.report.csv_files import front_csv
-from coopt.report.fronts.chart import front_chart
+from coopt.report.fronts.chart import BOUND, DOT, LINE, front_chart
 from coopt.report.fronts.text import (
     bound_of,
     built_from,
@@ -34,8 +34,7 @@ from coopt.report.pictures import INSTALL, save_picture
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-LINE, DOT, KNEE, BOUND = "#9db4cf", "#174f93", "#bd1f01", "#4c5866"
+KNEE = "#bd1f01"
 LINE_LENGTH = 98
 ROOM = 0.65  # of the axis, beyond which a name goes to the left of its knee
 NAMES = ("front.json", "front.csv", "front.png", "front.svg", "front.html")
