@@ -88,10 +88,11 @@ class Network(Table):
         Field(description="optics to choose from; each level takes the best that reaches", min_length=1),
     ]
     link_ends: Annotated[
-        Literal["same", "own"],
+        Literal["same", "own", "any"],
         Field(
             description="whether both ends of a link have one product (same), or each end the best that fits there and "
-            "meets the other (own); own goes with one network that is built at once, elsewhere ends are the same"
+            "meets the other: of one network that is built at once (own), or of islands and at doubtful prices, too "
+            "(any)"
         ),
     ] = "own"
     panels: Annotated[
@@ -190,9 +191,9 @@ class Network(Table):
     @property
     def many_sided(self) -> bool:
         """Whether networks differ in more than islands are listed by as arrays: planes of NICs, NICs that GPUs share,
-        bundles in pods, domains that are not filled alike, products by tier."""
+        bundles in pods, domains that are not filled alike, products by tier, ends of links."""
         plain = self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,)
-        return not plain or "any" in (self.domain_fill, self.tier_switches)
+        return not plain or "any" in (self.domain_fill, self.tier_switches, self.link_ends)
 
     @property
     def switched(self) -> tuple[SwitchedKind, ...]:

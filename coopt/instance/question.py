@@ -216,15 +216,15 @@ class Question(Table):
 
     @property
     def same_ends(self) -> bool:
-        """Whether both ends of a link have one product, whatever is asked of them."""
+        """Whether both ends of a link have one product, unless any ends are asked for."""
         several = self.site or self.phase or self.robust or self.sharing.mode == "partition"
-        return bool(several) or "direct" in self.network.fabrics
+        return self.network.link_ends != "any" and (bool(several) or "direct" in self.network.fabrics)
 
     @property
     def _mixes_ends(self) -> bool:
         """Whether two products of the list may be the ends of one link."""
         named = [optic.fibre for optic in self.network.optics if optic.fibre is not None]
-        return self.network.link_ends == "own" and len(set(named)) < len(named)
+        return self.network.link_ends != "same" and len(set(named)) < len(named)
 
     @property
     def even_for(self) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from coopt.instance.availability import PortOutages
 from coopt.instance.base import Entry
-from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
+from coopt.instance.hardware import HbDomain, Nic, Switch, mate
 from coopt.instance.network import DomainFill
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
 from coopt.network.family import Family, LinkEnds, core_group
@@ -183,7 +183,7 @@ class Space:
     @cached_property
     def own_ends(self) -> bool:
         """Whether each end of links has a product of its own."""
-        return self.instance.network.link_ends == "own"
+        return self.instance.network.link_ends != "same"
 
     def optics(self, gear: Gear, upper: tuple[Switch, ...] = ()) -> EndsByLevel:
         """The products worth having at the ends of links of each level, with these switches above the leaves."""
@@ -207,10 +207,10 @@ class Space:
     def _optics(self) -> dict[tuple[object, ...], EndsByLevel]:
         return {}
 
-    def ends(self, gear: Gear) -> tuple[Optic, ...]:
-        """The optics that links of NICs may have at both ends; none where a gear joins nothing."""
+    def ends(self, gear: Gear) -> tuple[LinkEnds, ...]:
+        """What links of NICs may have at their ends; none where a gear joins nothing."""
         first = _by_module(self.optics(gear)[:1], gear, (gear.switch,))
-        return tuple(ends.above for found in first for choices in found.values() for ends in choices)
+        return tuple(ends for found in first for choices in found.values() for ends in choices)
 
     def families(self, gpus: int, hb: HbDomain, active: int, gears: Iterable[Gear]) -> Iterator[Family]:
         """Every family of one site that is joined by some gear."""

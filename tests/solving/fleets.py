@@ -14,6 +14,7 @@ from coopt.instance.variants import of_phase
 from tests.conftest import DISCIPLINES, question, small_model, switch
 from tests.solving.every_optic import optics
 from tests.solving.fleet_oracle import Job
+from tests.solving.own_ends import modules, switch_of_cages
 from tests.solving.partition_oracle import discounts
 
 KINDS = ("hb", "nic", "switch", "optics")
@@ -22,7 +23,9 @@ SHAPE = small_model(layers=4, hidden=2048, heads=16, kv_heads=16, ffn=8192)
 SIDES = ("planes", "planes", "shared", "bundles", "both", "filled", "filled", "tiers", "tiers")
 """Planes of NICs, NICs of several GPUs, bundles in pods, planes with bundles, domains that are not filled alike, and
 products by tier."""
-AT_ONCE = ("filled", "tiers")
+ENDS = ("ends",)
+"""Links with a module of its own at either end."""
+AT_ONCE = ("filled", "tiers", *ENDS)
 """What networks that grow do not have."""
 
 
@@ -54,7 +57,9 @@ def fleets(
     if many_sided:
         sides = [side for side in many_sided if count == 1 or side not in AT_ONCE]
         network |= _many_sided(draw, network, sides)
-    sized = {"gpus": [8, 12, 16]} if "tier_switches" in network else {}  # so many take two tiers
+    large = "tier_switches" in network or "link_ends" in network
+    sized = {"gpus": [8, 12, 16]} if large else {}  # so many take two tiers
+    sold = [kind for kind in KINDS if kind != "optics" or "link_ends" not in network]
     aims = ["capex", "tco"] if count > 1 else ["capex", "tco", "power"]
     table = question(
         cluster={"gpu": "h100-sxm", "gpus": gpus[-1]},
@@ -64,10 +69,14 @@ def fleets(
         limits=_limits(draw, gpus[-1], phased=count > 1),
         sharing={
             "mode": "partition",
-            "most_products": {kind: 1 for kind in KINDS if draw(st.integers(0, 3)) == 0},
-            "discount": list(discounts(draw, network, include, gpus[-1])),
+            "most_products": {kind: 1 for kind in sold if draw(st.integers(0, 3)) == 0},
+            "discount": list(discounts(draw, network, [kind for kind in include if kind in (*sold, "gpu")], gpus[-1])),
         },
     )
+    if "link_ends" in network:  # modules matter where networks of two tiers meet bounds
+        table["limits"] = {key: 4 * cap for key, cap in table["limits"].items()}
+        for workload in table["workload"]:
+            workload["max_iteration_time_s"] *= 4
     if cores and draw(st.integers(0, 3)):
         table["sharing"]["core"] = _core(draw, network)
     if count > 1:
@@ -122,6 +131,17 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
         own = {"nics": [nic], "optics": optics(draw, [400]), "hb_domains": domains, "nics_per_gpu": 2}
         own |= {"fabrics": ["clos", "rail-optimized"]}
         return {"tier_switches": "any", "switches": named, **own}
+    if kind == "ends":
+        (first, *_), nic = network["hb_domains"], {"name": "nic400", "gbit_s": 400, "usd": 900, "w": 20}
+        domains = [first | {"name": f"hb{size}", "size": size, "racks": 1} for size in (1, 2)]
+        radices = draw(st.lists(st.sampled_from([4, 8]), min_size=1, max_size=2, unique=True))
+        money = st.integers(0, 3000)
+        boxes = [switch_of_cages(draw, radix, money, (1,)) for radix in radices]
+        cable, *others = modules(draw, money, st.integers(0, 30))
+        listed = [cable | {"usd": cable["usd"] + 2000}, *others]  # so that modules are worth having
+        own = {"nics": [nic], "switches": boxes, "optics": listed}
+        own |= {"fabrics": ["clos", "rail-optimized"], "nics_per_gpu": 2}  # ends enough for two tiers
+        return {"link_ends": "any", "hb_domains": domains, **own}
     if kind == "shared" and any(domain["size"] % 2 == 0 for domain in network["hb_domains"]):
         found["gpus_per_nic"] = [1, 2]
     if kind in ("bundles", "both"):

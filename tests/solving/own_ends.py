@@ -30,8 +30,8 @@ def twin_ported(draw: st.DrawFn, planes: tuple[int, ...] = (1,)) -> Instance:
             "nics": {"name": "nic", "gbit_s": RATE, "ports": list(planes), "usd": draw(money), "w": 20},
             "nics_per_gpu": draw(st.sampled_from([1, 1, 2])),
             "nic_planes": list(planes),
-            "switches": [_switch(draw, radix, money, planes) for radix in radices],
-            "optics": _optics(draw, money, watts),
+            "switches": [switch_of_cages(draw, radix, money, planes) for radix in radices],
+            "optics": modules(draw, money, watts),
             "link_reach_m": draw(st.sampled_from([[50, 100, 500], [40, 40, 40], [50, 100, 100]])),
             "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
             **disciplined(draw),
@@ -45,7 +45,9 @@ def twin_ported(draw: st.DrawFn, planes: tuple[int, ...] = (1,)) -> Instance:
     return Instance.model_validate(table)
 
 
-def _switch(draw: st.DrawFn, radix: int, money: st.SearchStrategy[int], planes: tuple[int, ...]) -> dict[str, Any]:
+def switch_of_cages(
+    draw: st.DrawFn, radix: int, money: st.SearchStrategy[int], planes: tuple[int, ...]
+) -> dict[str, Any]:
     """A switch whose cages hold one port, or two or four at the rate of the NIC."""
     box: dict[str, Any] = {"name": f"{radix}-port", "radix": radix, "port_gbit_s": RATE, "usd": draw(money), "w": 90}
     if len(planes) > 1:
@@ -54,7 +56,7 @@ def _switch(draw: st.DrawFn, radix: int, money: st.SearchStrategy[int], planes: 
     return box | {"cages": radix // shared}
 
 
-def _optics(draw: st.DrawFn, money: st.SearchStrategy[int], watts: st.SearchStrategy[int]) -> list[dict[str, Any]]:
+def modules(draw: st.DrawFn, money: st.SearchStrategy[int], watts: st.SearchStrategy[int]) -> list[dict[str, Any]]:
     """A cable that reaches everywhere, then modules of one, two and four ports over either fibre."""
     cable = {"name": "cable", "gbit_s": RATE, "breakout": [2, 4], "reach_m": 500, "usd": draw(money), "w": draw(watts)}
     modules = [

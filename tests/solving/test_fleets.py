@@ -13,7 +13,7 @@ import coopt
 from coopt.instance.schema import Instance
 from tests.conftest import ask, example_count, switch
 from tests.solving.fleet_oracle import TooManyError, enumerated
-from tests.solving.fleets import SHAPE, SIDES, fleets
+from tests.solving.fleets import ENDS, SHAPE, SIDES, fleets
 from tests.solving.partition_oracle import partitions
 
 slow = settings(suppress_health_check=list(HealthCheck))
@@ -48,6 +48,16 @@ def test_islands_with_planes_bundles_and_any_filling_cost_what_enumeration_finds
 @given(fleets(phases=(2, 2, 3), sites=(0, 1, 2), doubts=True, many_sided=SIDES))
 def test_planes_and_bundles_that_grow_cost_what_enumeration_finds(instance: Instance) -> None:
     agrees_with_enumeration(instance)
+
+
+@settings(slow, max_examples=example_count(20, usual=4))
+@given(fleets(many_sided=ENDS, sites=(0, 0, 2), doubts=True))
+def test_islands_whose_links_have_ends_of_their_own_cost_what_enumeration_finds(instance: Instance) -> None:
+    least = agrees_with_enumeration(instance)
+    network = instance.network.model_dump(by_alias=True) | {"link_ends": "same"}
+    assert least <= value(changed(instance, network=network)) * (1 + 1e-12)
+    verdict = coopt.verify(instance, coopt.solve(instance))
+    assert verdict.accepted, verdict.failures
 
 
 def agrees_with_enumeration(instance: Instance) -> float:

@@ -16,7 +16,7 @@ from coopt.network.space import families
 from coopt.network.transceivers import modules
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.designs import designs_of
-from tests.conftest import ask, example_count
+from tests.conftest import ask, example_count, small_model
 from tests.network.test_planes import modules_of
 from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import answers
@@ -161,6 +161,35 @@ def test_fibres_are_no_part_of_a_question_in_which_no_two_products_share_them() 
 )
 def test_elsewhere_both_ends_have_one_product(changes: dict[str, Any]) -> None:
     assert ask(**SUPERPOD, **changes).network.link_ends == "same"
+
+
+def test_islands_have_ends_of_their_own_where_any_are_asked_for() -> None:
+    one = {"model": small_model(), "global_batch": 64, "max_iteration_time_s": 2.0, "gpus": 128}
+    teams = [one | {"name": name} for name in "ab"]
+    asked = SUPERPOD | {"workload": teams, "sharing": {"mode": "partition"}}
+    same, own = ask(**asked), ask(**asked, network__link_ends="any")
+    assert same.sha256 != own.sha256
+    plan = coopt.solve(own)
+    assert any(tier.optic_below for part in plan.parts for tier in part.design.fabric.tier)
+    assert plan.objective.value < coopt.solve(same).objective.value
+    assert coopt.verify(own, plan).accepted
+
+
+@pytest.mark.parametrize(
+    ("changes", "beside"),
+    [
+        ({"phase": [{"gpus": 512, "year": 0}, {"gpus": 1024, "year": 1}]}, r"\[\[phase\]\] tables"),
+        ({"robust": {"survive": "nic", "slower": 3.0}}, "robust.survive"),
+        (
+            {"sharing": {"mode": "partition", "most_products": {"optics": 1}}},
+            "sharing.most_products.optics",
+        ),
+    ],
+    ids=["phases", "losses", "few products"],
+)
+def test_any_ends_are_refused_where_modules_have_no_price_of_their_own(changes: dict[str, Any], beside: str) -> None:
+    with pytest.raises(ValueError, match=rf"network.link_ends = 'any': .* do not go with {beside}, needs 'same'"):
+        ask(**SUPERPOD, **changes, network__link_ends="any")
 
 
 @pytest.mark.parametrize(

@@ -174,8 +174,8 @@ class Market:
         units[:, -1] = sites.gpus * ("gpu" in include) + (installed - sites.gpus) * ("hb" in include)
         return units
 
-    def least_units(self, sites: Sites, gear: Gear, optic: Optic | None) -> Floats:
-        """What any network of a gear takes at least: NICs, and for their links switch ports and an optic at both ends.
+    def least_units(self, sites: Sites, gear: Gear, optics: LinkEnds | None) -> Floats:
+        """What any network of a gear takes at least: NICs, and for their links switch ports and optics at both ends.
 
         Links into the core need ports and optics as well; one domain has NICs for them and no switch.
         """
@@ -185,8 +185,8 @@ class Market:
         ends = nics * gear.nic_planes
         units[:, self.place["nic", gear.nic.name]] = np.where(joined, nics, links)
         units[:, self.place["switch", gear.switch.name]] = -(-np.where(joined, ends + links, 0) // gear.switch.radix)
-        if optic is not None:
-            units[:, self.place["optics", optic.name]] += 2 * ends / optic.links_of(gear.nic.gbit_s / gear.nic_planes)
+        for optic in optics or ():
+            units[:, self.place["optics", optic.name]] += ends / optic.links_of(gear.nic.gbit_s / gear.nic_planes)
         self.core_optics(units, links)
         return units
 

@@ -139,18 +139,18 @@ class Coupling:
         """
         market, found = self.market, np.ones((len(self.market.space.gears), len(sites)), dtype=np.bool_)
         ends = [
-            (g, gear, optic)
+            (g, gear, optics)
             for g, gear in enumerate(market.space.gears)
-            for optic in market.space.ends(gear) or (None,)
+            for optics in market.space.ends(gear) or (None,)
         ]
         if not ends:
             return found
-        units = np.concatenate([market.least_units(sites, gear, optic) for _, gear, optic in ends])
+        units = np.concatenate([market.least_units(sites, gear, optics) for _, gear, optics in ends])
         racks, many = np.tile(self.racks(sites.hb, sites.domains), len(ends)), np.tile(sites.gpus, len(ends))
         taken = self.taken(units, many, racks, market.least_links(many))
         beaten = beaten_options(kept, taken, self.slopes)
-        for (g, _, optic), of_end in zip(ends, beaten.reshape(len(ends), len(sites)), strict=True):
-            found[g] &= of_end | (sites.domains > 1 if optic is None else False)
+        for (g, _, optics), of_end in zip(ends, beaten.reshape(len(ends), len(sites)), strict=True):
+            found[g] &= of_end | (sites.domains > 1 if optics is None else False)
         return found
 
     def closed(self, gpus: int, kept: Taken) -> Bools:

@@ -134,7 +134,7 @@ def with_other_optics(instance: Instance, every: tuple[Family, ...]) -> Iterator
     bills. At any price of one optic the rest are worth having, or not, as they are where it is not listed. A choice
     that no price brings about is no better than those that are there.
     """
-    if instance.network.link_ends == "own":
+    if instance.network.link_ends != "same":
         yield from _with_other_ends(instance, every)
         return
     choices: dict[object, dict[tuple[LinkEnds, ...], None]] = {}

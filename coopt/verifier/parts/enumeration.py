@@ -168,7 +168,7 @@ def _chains_with(
     """
     gear = family.gear
     broken_out = gear is not None and any(max(gear.carried(ends)) > 1 for optics in alike for ends in optics[1:])
-    own = instance.network.link_ends == "own" and len(alike) > 1
+    own = instance.network.link_ends != "same" and len(alike) > 1
     for chain in chains(family, instance.network, ports_together, apart=broken_out and (tiers == 2 or not own)):
         if chain.ports.tiers != tiers:
             continue
