@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from coopt.fabric.chain import TierLevel, levels, worst_pair_share
 from coopt.fabric.designs import chain_of
-from coopt.fabric.halls import Lengths, cable_lengths
+from coopt.fabric.halls import Lengths, design_hall
 from coopt.fabric.modules import CableEnds, cable_ends
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
@@ -18,6 +18,7 @@ from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, Networks
 from coopt.plan.parts import Item, ItemKind, line
 
 KINDS: tuple[ItemKind, ...] = ("nic", "switch", "optics")
+SWITCH_RACK = "rack of switches"
 BESIDE = "storage, in-band and out-of-band networks"
 
 
@@ -34,10 +35,14 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
     tiers = levels(chain, uplinks)
     where = f"{file}: design {design.id!r}"
     _check_mates(design, where)
-    lengths, ends = cable_lengths(design, file), tuple(cable_ends(design, tiers, where))
+    hall, ends = design_hall(design, file), tuple(cable_ends(design, tiers, where))
+    lengths = () if hall is None else hall.cables
     for end in ends if lengths else ():
         _check_reach(end, max(lengths[end.tier]), where)
     items = tuple(_items(design, tiers, ends))
+    racks = None if hall is None else hall.switch_racks
+    if racks and design.hall is not None and design.hall.usd_per_switch_rack is not None:
+        items += (line("rack", SWITCH_RACK, racks, design.hall.usd_per_switch_rack, 0.0),)
     items += work_lines(design.work, math.fsum(item.usd for item in items))
     return BilledNetwork(
         name=design.id,
@@ -60,6 +65,7 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
             )
         ),
         pair_share=worst_pair_share(chain, uplinks),
+        switch_racks=racks,
         items=items,
         unpriced=tuple(_unpriced(design, ends)),
         usd=math.fsum(item.usd for item in items),

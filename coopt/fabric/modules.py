@@ -17,10 +17,12 @@ class CableEnds:
     """One end of all cables below a tier: `links` at so many `holders` (NICs, or the cages that several share, or
     switches), in modules of an optic.
 
-    `optic` is None where no product is named, `inside` says that holders need none. A module takes `in_module` ends.
+    `upper` ends are at the switches of the tier. `optic` is None where no product is named, `inside` says that holders
+    need none. A module takes `in_module` ends.
     """
 
     tier: int
+    upper: bool
     key: str
     optic: Optic | None
     inside: bool
@@ -58,12 +60,13 @@ def cable_ends(design: PublishedDesign, tiers: tuple[TierLevel, ...], where: str
                 f"{design.nic_ports * shared}, needs optic_below, for the ends at NICs, or gpus_per_cage"
             )
         sides = (
-            ("optic", form.optic, form.switch, tier.switches),
-            (lower_key, lower, below, tiers[number - 1].switches if number else design.gpus // shared),
+            (True, "optic", form.optic, form.switch, tier.switches),
+            (False, lower_key, lower, below, tiers[number - 1].switches if number else design.gpus // shared),
         )
-        for key, optic, switch, holders in sides:
+        for upper, key, optic, switch, holders in sides:
             yield CableEnds(
                 tier=number,
+                upper=upper,
                 key=key,
                 optic=optic,
                 inside=switch is not None and switch.optics_inside,

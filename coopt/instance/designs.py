@@ -15,7 +15,7 @@ from coopt.instance.catalog import named
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import validated
-from coopt.instance.hall_rows import HallRows
+from coopt.instance.hall_rows import NetworkHallRows
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.purchase import SpareRates, WorkRates
 from coopt.instance.quotes import CatalogFiles
@@ -45,8 +45,8 @@ class TierForm(Table):
     ] = None
 
 
-class Hall(HallRows):
-    """A hall with domains in order and every switch amid what hangs below it."""
+class Hall(NetworkHallRows):
+    """A hall with domains in order and every switch amid what hangs below it, or in a rack for switches behind that."""
 
     racks_per_domain: Annotated[float, Field(gt=0, le=1e4, description="racks that a domain fills; 0.25: four share")]
 

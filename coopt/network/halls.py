@@ -3,60 +3,19 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.fabric.halls import Lengths, middle, sold_m
+from coopt.fabric.halls import Lengths, Switches, SwitchRacks, middle, sold_m, switch_racks
 from coopt.instance.designs import Hall
-from coopt.instance.hall_rows import HallRows, NetworkHallRows
+from coopt.instance.hall_rows import NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.parts import racks
 from coopt.network.plane_wires import leaf_numbers
 from coopt.network.transceivers import modules
-
-ROUNDING = 1e-9  # of a switch, so that sums in another order fill the same racks
-
-Place = tuple[int, int]
-"""The rack of domains amid which switches stand, and their tier."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Switches:
-    """So many switches of one tier at one place, the rack units of each and the watts, with the optics in it."""
-
-    place: Place
-    count: int
-    units: float
-    w: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class SwitchRacks:
-    """Racks of switches: the rack of domains after which each stands, and the one in which those of a place are."""
-
-    after: tuple[int, ...]
-    holding: dict[Place, int]
-
-    def spot(self, rack: int) -> int:
-        """Where a rack of domains stands, counted along the rows."""
-        return rack + bisect_left(self.after, rack)
-
-    def spot_of(self, place: Place) -> int:
-        """Where the switches of a place stand: in the middle one of their racks, or amid domains without any."""
-        if place not in self.holding:
-            return self.spot(place[0])
-        rack = self.holding[place]
-        return self.after[rack] + 1 + rack
-
-    @property
-    def spots(self) -> frozenset[int]:
-        """Where the racks of switches stand."""
-        return frozenset(after + 1 + rack for rack, after in enumerate(self.after))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +68,7 @@ def network_hall(
     count, hb, rows = racks(family), family.hb, instance.network.hall
     if count is None or hb.racks is None or not family.tiers:
         return None
-    hall = Hall(racks_per_domain=hb.racks, **{key: getattr(rows, key) for key in HallRows.model_fields})
+    hall = Hall(racks_per_domain=hb.racks, **{key: getattr(rows, key) for key in NetworkHallRows.model_fields})
     ends, amid = _placed(family, hall)
     known = all(switch.rack_units for switch in family.switches)
     standing = _standing(rows, family, uplinks, amid)
@@ -136,44 +95,7 @@ def network_hall(
 def _standing(rows: NetworkHallRows, family: Family, uplinks: int, amid: list[list[int]]) -> SwitchRacks:
     """The racks of switches; none where some have no height."""
     known = all(switch.rack_units for switch in family.switches)
-    watts = math.inf if rows.switch_rack_kw is None else 1e3 * rows.switch_rack_kw
-    return switch_racks(_switches(family, uplinks, amid) if known else [], rows.switch_rack_units, watts)
-
-
-def switch_racks(switches: Iterable[Switches], units: float, watts: float) -> SwitchRacks:
-    """Racks that hold so many units and watts, filled place after place along the rows, from the leaves up at each.
-
-    A rack takes switches as long as there is room, one in any case, and stands after the middle one of their places.
-    """
-    filled: list[Counter[Place]] = []
-    left = 0.0, 0.0
-    for some in sorted(switches, key=lambda one: one.place):
-        rest = some.count
-        while rest:
-            if _room(some, *left) < 1:
-                filled.append(Counter())
-                left = units, watts
-            taken = min(rest, max(1, _room(some, *left)))
-            filled[-1][some.place] += taken
-            left, rest = (left[0] - taken * some.units, left[1] - taken * some.w), rest - taken
-    held: dict[Place, Counter[int]] = {}
-    for rack, places in enumerate(filled):
-        for place, count in places.items():
-            held.setdefault(place, Counter())[rack] += count
-    after = tuple(middle(_by_rack(places)) for places in filled)
-    return SwitchRacks(after=after, holding={place: middle(count) for place, count in held.items()})
-
-
-def _room(some: Switches, units: float, watts: float) -> int:
-    """How many of some switches so many units and watts are enough for."""
-    return int(min(units / some.units, watts / some.w if some.w else math.inf) + ROUNDING)
-
-
-def _by_rack(places: Counter[Place]) -> Counter[int]:
-    counts = Counter[int]()
-    for (rack, _), count in places.items():
-        counts[rack] += count
-    return counts
+    return switch_racks(_switches(family, uplinks, amid) if known else [], rows)
 
 
 def _network_w(family: Family, uplinks: int) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from coopt.fabric.bills import BESIDE, design_bill, designs_bill, spare_lines, together, work_lines
+from coopt.fabric.bills import BESIDE, SWITCH_RACK, design_bill, designs_bill, spare_lines, together, work_lines
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
@@ -32,7 +32,6 @@ COUNTED_AS: dict[ItemKind, str] = {
     "switch": "switches",
     "optics": "optics",
 }
-SWITCH_RACK = "rack of switches"
 
 
 def bom(

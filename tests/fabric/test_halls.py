@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from coopt.fabric.bills import design_bill
 from coopt.fabric.designs import counted
 from coopt.fabric.graphs import design_graph
-from coopt.fabric.halls import cable_lengths, middle, sold_m
+from coopt.fabric.halls import Lengths, design_hall, middle, sold_m
 from coopt.instance.designs import Hall, PublishedDesign
 from coopt.instance.errors import InstanceError
 from tests.fabric.oracle import tables
@@ -30,6 +30,12 @@ PLAIN: dict[str, Any] = {
 
 def design(**changes: Any) -> PublishedDesign:
     return PublishedDesign.model_validate({**PLAIN, **changes})
+
+
+def cable_lengths(drawn: PublishedDesign) -> tuple[Lengths, ...]:
+    hall = design_hall(drawn)
+    assert hall is not None
+    return hall.cables
 
 
 def test_cables_of_four_units_have_the_lengths_of_the_hall() -> None:

@@ -1,0 +1,66 @@
+"""A network of an instance and the same one written as a design stand alike: as many racks, and the same cables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import coopt
+from coopt.fabric.bills import design_bill
+from coopt.instance.designs import PublishedDesign
+from coopt.plan.networks import BilledNetwork
+from tests.conftest import ask
+
+PARTS: dict[str, Any] = {
+    "network__hb_domains": "hgx-h100-8",
+    "network__nics": "cx7-400g",
+    "network__oversubscription": 1.0,
+    "network__leaf_fill": "ratio",
+    "network__domain_fill": "even",
+    "network__link_ends": "same",
+    "network__optics": ["400g-sr4", "400g-dr4"],
+}
+HALL = {"racks_per_row": 7, "switch_rack_units": 11, "switch_rack_kw": 9.0, "usd_per_switch_rack": 4000.0}
+WAYS = [
+    ("rail-optimized", "qm9700", 512, 2),
+    ("rail-optimized", "qm9700", 5120, 3),
+    ("rail-only", "qm9700", 1024, 2),
+    ("clos", "qm9700", 1024, 2),
+    ("clos", "128x400g", 64, 1),
+    ("rail-optimized", "144x800g", 1024, 2),
+]
+
+
+@pytest.mark.parametrize(("fabric", "switch", "gpus", "tiers"), WAYS)
+def test_a_network_stands_as_the_same_one_written_as_a_design(fabric: str, switch: str, gpus: int, tiers: int) -> None:
+    xdr = switch == "144x800g"
+    asked = PARTS | ({"network__nics": "cx8-800g", "network__optics": ["800g-dr4"]} if xdr else {})
+    instance = ask(
+        **asked, cluster__gpus=gpus, network__fabrics=fabric, network__switches=switch, network__hall=HALL,
+        network__link_reach_m=[50, 500, 500],
+    )  # fmt: skip
+    (network,) = coopt.bom(instance).networks
+    assert len(network.tier) == tiers
+    design = PublishedDesign.model_validate(_written(network, fabric, asked["network__nics"], gpus))
+    bill = design_bill(design)
+    assert [tier.switches for tier in bill.tier] == [tier.switches for tier in network.tier]
+    assert [tier.cables for tier in bill.tier] == [tier.cables for tier in network.tier]
+    assert bill.switch_racks == network.switch_racks
+    goods = {item.item: item.count for item in network.items if item.kind not in ("hb", "gpu")}
+    assert {item.item: item.count for item in bill.items} == goods
+
+
+def _written(network: BilledNetwork, fabric: str, nic: str, gpus: int) -> dict[str, Any]:
+    """The network as a design: its tiers with their ports in use and their products."""
+    tiers = [
+        {"ports": 144 if tier.switch == "144x800g" else 128 if tier.switch == "128x400g" else 64, "switch": tier.switch}
+        | {"optic": tier.optic, "down": tier.down_ports}
+        | ({"up": tier.uplinks_per_switch} if tier.uplinks_per_switch else {})
+        for tier in network.tier
+    ]
+    hall = {"racks_per_domain": 0.25, **HALL}
+    return {
+        "id": "same", "domains": gpus // 8, "gpus_per_domain": 8, "fabric": fabric, "nic": nic, "tiers": tiers,
+        "hall": hall,
+    }  # fmt: skip
