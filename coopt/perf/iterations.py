@@ -6,6 +6,7 @@ sends, one message at a time on each port and direction.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -40,16 +41,18 @@ class Iteration:
     """The parts of an iteration, one row for each mapping, times still open in the bandwidth between domains.
 
     `layer`, `tp`, `cp`, `ep` are for one layer and micro-batch, `accumulation`, `hop`, and the parts ending in `logits`
-    for one micro-batch; `dp`, `embedding`, `optimizer` for the iteration. `cp` is what a hidden ring costs, `cp_left`
-    what the attention core is too short to hide; the larger counts. So do `ep` and `ep_left`, for all-to-alls behind
-    the compute of another micro-batch. Counts have shape (n,): `layers` of the fullest stage, `missing_layers` on the
-    last, `hops`, `spared_hops`, `bubble_hops`, `late_hops` and `end_passes` as in `PipelineWaits`;
+    for one micro-batch; `forward` is what of `layer` runs forward; `dp`, `embedding`, `optimizer` are for the
+    iteration. `cp` is what a hidden ring costs, `cp_left` what the attention core is too short to hide; the larger
+    counts. So do `ep` and `ep_left`, for all-to-alls behind the compute of another micro-batch. Counts have shape (n,):
+    `layers` of the fullest stage, `chunk_layers` of each of its chunks, `first_missing` on the first stage,
+    `missing_layers` on the last, those of `PipelineWaits` as there;
     `further_predictions` counts predictions beyond the next token. `dp_share` and `window` say how far data-parallel
     traffic hides, `met` how many hops are under way with it; `factor` stretches everything. `ways` say what is left of
     the network's seconds per byte, which `pieces` are charged.
     """
 
     layer: AffineSeconds
+    forward: AffineSeconds
     accumulation: AffineSeconds
     tp: AffineSeconds
     cp: AffineSeconds
@@ -66,6 +69,8 @@ class Iteration:
     embedding: AffineSeconds
     optimizer: AffineSeconds
     layers: Ints
+    chunk_layers: Ints
+    first_missing: Ints
     missing_layers: Ints
     further_predictions: int
     hops: Floats
@@ -73,6 +78,8 @@ class Iteration:
     bubble_hops: Floats
     late_hops: Floats
     end_passes: Floats
+    few_passes: Floats
+    in_step: Floats
     micro_batches: Ints
     bubbles: Floats
     factor: float
@@ -100,8 +107,8 @@ class Iteration:
 
     @cached_property
     def bubble(self) -> AffineSeconds:
-        """Filling and draining the pipeline."""
-        return self.stage * self.bubbles + self.hop * self.bubble_hops
+        """Filling and draining the pipeline, sooner where the first stage has fewer layers."""
+        return self.stage * self.bubbles - self.whole_layer * self.first_missing + self.hop * self.bubble_hops
 
     @cached_property
     def excess(self) -> AffineSeconds:
@@ -142,10 +149,31 @@ class Iteration:
             whole = tuple(pipeline + rest for pipeline in pipelines for rest in self.left_of_dp)
         return tuple((piece + self.epilogue) * self.factor for piece in whole)
 
-    def pipelines(self) -> tuple[AffineSeconds, AffineSeconds, AffineSeconds]:
-        """The pipeline with a middle stage that binds, with one that also waits for the last, and with the last."""
+    def pipelines(self) -> tuple[AffineSeconds, ...]:
+        """The pipeline with a middle stage that binds, by how it waits for the last one, and with the last."""
         middle = self.middle * self.micro_batches + self.bubble
-        return middle, middle + self.excess * self.end_passes, middle + self._added_by_last
+        return *(middle + one for one in map(self._added_by, self._end_waits)), middle + self._added_by_last
+
+    @cached_property
+    def _end_waits(self) -> tuple[EndWait, ...]:
+        """How a middle stage that binds may wait for the last one, of which the longest counts.
+
+        Where the last one is lighter, the chain of passes that takes longest goes there once, which spares a pass
+        forward, or not at all; where two stages interleave, it may change with each of their steps.
+        """
+        if not np.any(self.missing_layers):
+            return (EndWait(self.end_passes),)
+        chunk, steps = self.chunk_layers, self.in_step
+        lighter = steps * self.first_missing
+        seldom = EndWait(self.few_passes, lighter), EndWait(1.0, lighter, chunk), EndWait(0.0, chunk + lighter)
+        stepwise = (EndWait(1 + steps, 0.0, chunk), EndWait(steps, chunk)) if np.any(lighter) else ()
+        return EndWait(self.end_passes), *seldom, *stepwise
+
+    def _added_by(self, wait: EndWait) -> AffineSeconds:
+        """What the iteration takes longer where a middle stage waits so for the last one."""
+        spared: AffineSeconds = self.whole_layer * wait.layers + self.forward * wait.forward_layers
+        added: AffineSeconds = self.excess * wait.passes - spared
+        return added
 
     @property
     def _added_by_last(self) -> AffineSeconds:
@@ -163,8 +191,7 @@ class Iteration:
             if isinstance(part, AffineSeconds) and not part.is_zero and name not in ("dp", "window")
         }
         there = replace(settled, **seconds)
-        middle_s, waiting_s, last_s = (pipeline.fixed for pipeline in there.pipelines())
-        pipeline_s = np.maximum(np.maximum(middle_s, waiting_s), last_s)
+        pipeline_s = np.maximum.reduce(np.broadcast_arrays(*(pipeline.fixed for pipeline in there.pipelines())))
         whole_s = pipeline_s + settled._left_of_dp(r, pipeline_s) + there.epilogue.fixed
         return np.asarray(whole_s * self.factor, dtype=np.float64)
 
@@ -179,14 +206,21 @@ class Iteration:
         return replace(self, cp=cp, cp_left=AffineSeconds(), ep=ep, ep_left=AffineSeconds())
 
     def _breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
-        m = self.micro_batches
-        waited_s, added_s = np.maximum((self.excess * self.end_passes).at(r), 0.0), self._added_by_last.at(r)
-        binds = added_s > waited_s
-        last = np.where(binds, m, np.where(waited_s > 0, self.end_passes, 0))
-        counted = self.layers * m - self.missing_layers * last
+        m, waits = self.micro_batches, self._end_waits
+        waited_s, added_s = _stack(self._added_by(wait).at(r) for wait in waits), self._added_by_last.at(r)
+        binds, longest = added_s > waited_s.max(axis=0), waited_s.argmax(axis=0)
+        last, fewer, forward = (
+            np.where(binds, alone, np.choose(longest, _stack(count + 0.0 * m for count in counts)))
+            for alone, counts in (
+                (m, [wait.passes for wait in waits]),
+                (0.0, [wait.layers for wait in waits]),
+                (0.0, [wait.forward_layers for wait in waits]),
+            )
+        )
+        counted = self.layers * m - self.missing_layers * last - fewer
         hops = (self.hops - np.where(binds, self.spared_hops, 0)) * m
         parts = {
-            "compute": (self.layer * counted + self.accumulation * m).at(r),
+            "compute": (self.layer * counted + self.accumulation * m - self.forward * forward).at(r),
             "logits": (self.logits * last).at(r),
             "tp": (self.tp * counted + self.tp_logits * last).at(r),
             "cp": (self.cp * (counted + self.further_predictions * last)).at(r),
@@ -208,12 +242,23 @@ class Iteration:
         return np.maximum(hidden.at(r), beyond.at(r))
 
 
+class EndWait(NamedTuple):
+    """How a middle stage waits for the last one: of how many micro-batches, and the layers, with their traffic and
+    forward alone, by which the chain of passes is shorter for waiting no more often; each of shape (n,) or a number.
+    """
+
+    passes: Any
+    layers: Any = 0.0
+    forward_layers: Any = 0.0
+
+
 class PipelineWaits(NamedTuple):
     """What stages wait for beside passes, as numbers of hops; each of the shape of p, v and m.
 
     `hops` of a middle stage for a micro-batch, of which the last one is spared `spared_hops`; `bubble_hops` of the
     iteration while the pipeline fills and drains, and `late_hops` more where the last stage sets the pace. Where it
-    does not, a middle stage still waits for its logits `end_passes` times.
+    does not, a middle stage still waits for its logits `end_passes` times; `few_passes` times where it is lighter.
+    Where two stages interleave they go in step, and both are lighter at different steps, `in_step` of them.
     """
 
     hops: Floats
@@ -221,6 +266,8 @@ class PipelineWaits(NamedTuple):
     bubble_hops: Floats
     late_hops: Floats
     end_passes: Floats
+    few_passes: Floats
+    in_step: Floats
 
 
 def pipeline_waits(p: Ints, v: Ints, m: Ints) -> PipelineWaits:
@@ -242,7 +289,15 @@ def pipeline_waits(p: Ints, v: Ints, m: Ints) -> PipelineWaits:
     ends = (p > 2) & ~ahead
     spared, late = np.where(rings & ~odd, 1 - 1 / p, 1.0), np.where(rings & ~odd, 1.0, 2.0)
     passes = np.where(rings & (p != 3), m // p + 1, np.minimum(m, 2))
-    return PipelineWaits(np.where(p == 1, 0.0, hops), spared * ends, bubble, late * ends, np.asarray(passes * 1.0))
+    few = np.where(ahead, 1.0, np.minimum(m, 2))
+    in_step = np.where((p == 2) & rings & ~ahead, m / 2 - 1.0, 0.0)
+    hops = np.where(p == 1, 0.0, hops)
+    return PipelineWaits(hops, spared * ends, bubble, late * ends, np.asarray(passes * 1.0), few, in_step)
+
+
+def _stack(arrays: Iterable[Any]) -> Floats:
+    """Arrays of rows, or numbers for all of them, one above the other."""
+    return np.stack(np.broadcast_arrays(*arrays))
 
 
 def _rows(part: Any, rows: Ints) -> Any:
@@ -273,7 +328,8 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     few = mappings.take(alike)
     waits = pipeline_waits(few.pp, few.interleave, m[alike])
     layers, fewer = (count[position] for count in stage_layers(model, few))
-    busy, further = kernels_s(workload, device, mappings), model.extra_predictions
+    kernels, further = kernels_s(workload, device, mappings), model.extra_predictions
+    busy = kernels.whole
     layer = np.maximum(busy, started_s(workload, mappings))
     ring = traffic.ring
     core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
@@ -281,6 +337,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     ep, ep_left = _exchanges(traffic, layer - core, m)
     return Iteration(
         layer=AffineSeconds(layer),
+        forward=AffineSeconds(kernels.forward * (layer / busy)),
         accumulation=_accumulation(workload, device, mappings) * layers,
         tp=tp,
         cp=ring * OVERLAP_COST,
@@ -298,6 +355,8 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         embedding=replicas.embedding(),
         optimizer=replicas.optimizer(device),
         layers=layers,
+        chunk_layers=layers // mappings.interleave,
+        first_missing=mappings.pp * layers - model.layers - fewer,
         missing_layers=fewer,
         **{name: count[position] for name, count in waits._asdict().items()},
         micro_batches=m,

@@ -120,6 +120,11 @@ class Passes:
     forward: Any = 0.0
     backward: Any = 0.0
 
+    @property
+    def whole(self) -> Any:
+        """Both."""
+        return self.forward + self.backward
+
     def __add__(self, other: Passes) -> Passes:
         return Passes(self.forward + other.forward, self.backward + other.backward)
 

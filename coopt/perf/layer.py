@@ -139,7 +139,8 @@ def _expert_kernels(device: Device, held: Any) -> Passes:
 
 def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
     """Seconds of a layer, the mean over all layers: of its kernels, or of the host that starts them; shape (n,)."""
-    return np.maximum(kernels_s(workload, device, mappings), started_s(workload, mappings))
+    kernels, started = kernels_s(workload, device, mappings), started_s(workload, mappings)
+    return np.asarray(np.maximum(kernels.whole, started), dtype=np.float64)
 
 
 def started_s(workload: Workload, mappings: Mappings) -> Floats:
@@ -151,8 +152,8 @@ def started_s(workload: Workload, mappings: Mappings) -> Floats:
     return expert_layers(model) * software.host_s * (HOST_KERNELS + HOST_EXPERT_KERNELS * apart)
 
 
-def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
-    """Seconds of the kernels of the mean layer: forward, backward and recomputation; shape (n,).
+def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
+    """Seconds of the kernels of the mean layer: forward, and backward with recomputation; shape (n,).
 
     Evaluated once for every distinct (tp, cp, ep, micro_batch, recompute, sequence_parallel) and spread over the rows.
     """
@@ -178,7 +179,8 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
         NORM_FFN: norms + feed_forward.forward,
     }
     repeated = np.select([recompute == kind for kind in again], np.broadcast_arrays(*again.values()))
-    return np.asarray((whole.forward + whole.backward + repeated)[position], dtype=np.float64)
+    backward = whole.backward + repeated
+    return Passes(np.broadcast_to(whole.forward, backward.shape)[position], backward[position])
 
 
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:

@@ -19,7 +19,7 @@ from coopt.verifier.training.communication import (
 from coopt.verifier.training.gathers import Group, Repeated, gather_s, gathers_s, summed_by_replicas, summed_by_tp
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.shards import attention_parameters, matrices
-from coopt.verifier.training.work import Work
+from coopt.verifier.training.work import EndVisits, Work
 
 
 class CommunicationTimes(NamedTuple):
@@ -37,15 +37,15 @@ class CommunicationTimes(NamedTuple):
 
 
 class PipelineTimes(NamedTuple):
-    """What the seconds of a pipeline are: `steady_s` and, to fill and drain it, `filled_s` where all stages are middle
-    ones and hops take no time; `excess_s` more on the last one for each of `ends` micro-batches; and hops waited for,
+    """What the seconds of a pipeline are: `steady_s` and, to fill and drain it, `filled_s` where all stages but the
+    first are middle ones and hops take no time; `ends_s` more for visits of the last one; and hops waited for,
     `filling` of which fill and drain.
     """
 
     steady_s: float
     filled_s: float
-    excess_s: float
-    ends: int
+    ends_s: float
+    ends: EndVisits
     hops: float
     filling: int
     hop_s: float
@@ -53,7 +53,7 @@ class PipelineTimes(NamedTuple):
     @property
     def whole_s(self) -> float:
         """T_pipe: all micro-batches and the bubble."""
-        return self.steady_s + self.filled_s + self.ends * self.excess_s + self.hops * self.hop_s
+        return self.steady_s + self.filled_s + self.ends_s + self.hops * self.hop_s
 
 
 class TimeBreakdown(NamedTuple):
@@ -171,14 +171,18 @@ def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
     """The pipeline by the stage that sets the pace: a middle one, one that also waits for the last, or the last."""
     traffic, split, m = work.traffic, work.split, work.micro_batches
     layer = traffic.gathers * step.gather_s + step.ring_s + step.experts_s
-    stage_s = work.stage_s + work.layers * layer
-    excess_s = work.logits_s - work.missing * (work.layer_s + layer) + traffic.logits_gathers * step.gather_s
+    stage_s, whole_s = work.stage_s + work.layers * layer, work.layer_s + layer
+    excess_s = work.logits_s - work.missing * whole_s + traffic.logits_gathers * step.gather_s
     excess_s += traffic.further_layers * (step.ring_s + step.experts_s)
-    waits, rest = traffic.waits, (m * stage_s, (split.pp - 1) / split.interleave * stage_s, excess_s)
-    middle = (waits.middle, waits.middle_filling, step.hop_s)
-    last = PipelineTimes(*rest, m, waits.last, waits.last_filling, step.hop_s)
-    others = (PipelineTimes(*rest, 0, *middle), PipelineTimes(*rest, waits.met_logits, *middle), last)
-    return max(others, key=lambda one: one.whole_s)
+    waits, steady_s = traffic.waits, m * stage_s
+    filled_s = (split.pp - 1) / split.interleave * stage_s - work.missing_first * whole_s
+    each = [(ends, waits.middle, waits.middle_filling) for ends in work.end_visits()]
+    each.append((EndVisits(m), waits.last, waits.last_filling))
+    found = (
+        PipelineTimes(steady_s, filled_s, ends.added_s(excess_s, whole_s), ends, hops, filling, step.hop_s)
+        for ends, hops, filling in each
+    )
+    return max(found, key=lambda one: one.whole_s)
 
 
 def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
@@ -212,12 +216,13 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
     """T by cause: the logits count, and missing layers do not, of micro-batches for which the last stage is waited."""
     step = communication_times(work, place, speed)
     pipeline, m, traffic = pipeline_times(work, step), work.micro_batches, work.traffic
-    ends, layers = pipeline.ends, m * work.layers - pipeline.ends * work.missing
+    ends, fewer = pipeline.ends.visits, pipeline.ends.visits * work.missing + pipeline.ends.layers
+    layers = m * work.layers - fewer
     pipeline_s = pipeline.whole_s
     met_s = met_hops_s(work, place, speed)
     own_s = work.exposed_s(pipeline_s, step.data_s, met_s)
     parts = TimeBreakdown(
-        compute=m * work.stage_s - ends * work.missing * work.layer_s,
+        compute=m * work.stage_s - fewer * work.layer_s - pipeline.ends.forward_s,
         logits=ends * work.logits_s,
         tp=(layers * traffic.gathers + ends * traffic.logits_gathers) * step.gather_s,
         cp=(layers + ends * traffic.further_layers) * step.ring_s,

@@ -11,7 +11,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
 from coopt.verifier.training.kernels import machine_of, moved_s
-from coopt.verifier.training.layer import core_s, host_waits, layer_s, logits_s
+from coopt.verifier.training.layer import Pass, core_s, host_waits, layer_pass, logits_s
 from coopt.verifier.training.mappings import ScalarMapping, layer_mappings, shapes, styled
 from coopt.verifier.training.shards import HeldParameters, held_parameters, sharded_parameters
 
@@ -28,7 +28,11 @@ class Work(NamedTuple):
     """ℓ: layers of the fullest stage"""
     missing: int
     """o: layers the last stage has fewer"""
+    missing_first: int
+    """a: layers the first stage has fewer"""
     layer_s: float
+    forward_s: float
+    """of a layer, its pass forward"""
     core_s: float
     """of a layer, behind which keys and values go round; 0 without context parallelism"""
     idle_s: float
@@ -68,11 +72,48 @@ class Work(NamedTuple):
     def floor_s(self, gather_s: float = 0.0, data_s: float = 0.0) -> float:
         """Seconds of the iteration if no communication took any but TP all-gathers and the gradient exchange, of so
         many seconds, less rounding: no network on which these are no quicker does better."""
-        split, layer_s = self.split, self.traffic.gathers * gather_s
-        stage_s = self.stage_s + self.layers * layer_s
-        last_s = stage_s - self.missing * (self.layer_s + layer_s) + self.logits_s
-        busy_s = self.micro_batches * max(stage_s, last_s) + (split.pp - 1) * stage_s / split.interleave
+        split, layer_s, m = self.split, self.layer_s + self.traffic.gathers * gather_s, self.micro_batches
+        stage_s = self.stage_s + self.layers * (layer_s - self.layer_s)
+        excess_s = self.logits_s - self.missing * layer_s
+        full_s = m * stage_s + (split.pp - 1) * stage_s / split.interleave - self.missing_first * layer_s
+        busy_s = full_s + max(m * excess_s, *(one.added_s(excess_s, layer_s) for one in self.end_visits()))
         return self.factor * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s) * (1 - 1e-12)
+
+    def end_visits(self) -> list[EndVisits]:
+        """How the longest chain of passes may visit the last stage where a middle one sets the pace: no such chain is
+        longer than the pipeline takes, and one is as long.
+
+        It goes from a middle stage to the last one and back as often as `met_logits`, or less often if the last one is
+        lighter: twice, at the beginning and at the end, of which one saves a pass forward of a middle stage, or never.
+        Two stages that interleave go in step, so that all but two of every second micro-batch's steps are as long as
+        the heavier of both takes.
+        """
+        split, m, fewer = self.split, self.micro_batches, self.missing_first
+        met_logits = self.traffic.waits.met_logits
+        known = [EndVisits(met_logits)]
+        if not self.missing and not fewer:
+            return known
+        chunk, in_turn = self.layers // split.interleave, split.interleave > 1 and m > split.pp
+        twice = 1 if split.interleave > 1 and m == split.pp else min(m, 2)
+        seldom = m / 2 - 1 if split.pp == 2 and in_turn else 0.0
+        few = [EndVisits(twice), EndVisits(1, 0.0, chunk * self.forward_s), EndVisits(0, chunk)]
+        lighter = [one._replace(layers=one.layers + seldom * fewer) for one in few]
+        others = [one._replace(visits=one.visits + seldom) for one in few if seldom]
+        return (known if met_logits else []) + lighter + others
+
+
+class EndVisits(NamedTuple):
+    """Visits of a chain of passes to the last stage, and the layers and seconds forward that it is shorter for having
+    no more of them."""
+
+    visits: float
+    layers: float = 0.0
+    forward_s: float = 0.0
+
+    def added_s(self, excess_s: float, layer_s: float) -> float:
+        """What the chain takes longer than through middle stages alone where the last one takes `excess_s` longer for
+        a micro-batch."""
+        return self.visits * excess_s - self.layers * layer_s - self.forward_s
 
 
 class Clock:
@@ -82,14 +123,14 @@ class Clock:
         self.workload = workload
         self.machine = machine_of(workload, gpu)
         self.links = link_shares(workload, gpu)
-        self._layers: dict[tuple[object, ...], float] = {}
+        self._layers: dict[tuple[object, ...], Pass] = {}
         self._logits: dict[tuple[object, ...], float] = {}
-        self._stages: dict[tuple[int, ...], tuple[HeldParameters, int, int]] = {}
+        self._stages: dict[tuple[int, ...], tuple[HeldParameters, int, int, int]] = {}
 
     def work(self, split: ScalarMapping) -> Work:
         """The work of a mapping that divides evenly."""
         model, options = self.workload.model, self.workload.options
-        held, layers, missing = self._stage(split)
+        held, layers, missing, missing_first = self._stage(split)
         one_s, further = self._layer_s(split), model.extra_predictions
         added = 0.0
         if not options.software.fused_accumulation:
@@ -99,7 +140,9 @@ class Clock:
             micro_batches=split.micro_batches(self.workload.global_batch),
             layers=layers,
             missing=missing,
+            missing_first=missing_first,
             layer_s=one_s,
+            forward_s=self._passes(split).forward_s,
             core_s=core_s(self.workload, self.machine, split) if split.cp > 1 else 0.0,
             idle_s=sum(host_waits(self.workload, self.machine, split)) if split.cp > 1 else 0.0,
             stage_s=layers * one_s + added,
@@ -132,7 +175,10 @@ class Clock:
     def _passed_s(self, split: ScalarMapping, layer_s: float) -> float:
         options, model = self.workload.options, self.workload.model
         passes = split.micro_batches(self.workload.global_batch) + (split.pp - 1) / split.interleave
-        busy_s = passes * split.stage_layers(model.layers) * layer_s
+        last = split.last_lacks(model.layers, model.extra_predictions)
+        first = split.missing_layers(model.layers) - last
+        lacks = first * max(1.0, passes / 2 if split.pp == 2 else 1.0) + 2 * last
+        busy_s = (passes * split.stage_layers(model.layers) - lacks) * layer_s
         return options.slowdown * options.software.overhead * busy_s * (1 - 2e-12)
 
     @cached_property
@@ -158,19 +204,23 @@ class Clock:
             return held.common + held.experts
         return sharded_parameters(self.workload, held, split)
 
-    def _stage(self, split: ScalarMapping) -> tuple[HeldParameters, int, int]:
-        """What the fullest GPU holds, the layers of a full stage, and how many the last one lacks."""
+    def _stage(self, split: ScalarMapping) -> tuple[HeldParameters, int, int, int]:
+        """What the fullest GPU holds, the layers of a full stage, and how many the last and the first one lack."""
         key = (split.tp, split.pp, split.ep, split.interleave)
         if key not in self._stages:
             model = self.workload.model
             held, layers = held_parameters(self.workload, split), split.stage_layers(model.layers)
-            self._stages[key] = held, layers, split.last_lacks(model.layers, model.extra_predictions)
+            last = split.last_lacks(model.layers, model.extra_predictions)
+            self._stages[key] = held, layers, last, split.missing_layers(model.layers) - last
         return self._stages[key]
 
     def _layer_s(self, split: ScalarMapping) -> float:
+        return sum(self._passes(split))
+
+    def _passes(self, split: ScalarMapping) -> Pass:
         key = (split.tp, split.cp, split.ep, split.micro_batch, split.recompute, split.sequence_parallel)
         if key not in self._layers:
-            self._layers[key] = layer_s(self.workload, self.machine, split)
+            self._layers[key] = layer_pass(self.workload, self.machine, split)
         return self._layers[key]
 
     def _logits_s(self, split: ScalarMapping) -> float:
