@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from coopt.fabric.chain import TierLevel, levels, worst_pair_share
 from coopt.fabric.designs import chain_of
@@ -13,6 +14,7 @@ from coopt.fabric.modules import CableEnds, cable_ends
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import SPARE, Nic, Optic, Switch, mate
+from coopt.instance.listings import both
 from coopt.instance.purchase import SpareRates, WorkRates, not_counted
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
 from coopt.plan.parts import Item, ItemKind, line
@@ -89,9 +91,26 @@ def _check_mates(design: PublishedDesign, where: str) -> None:
             names = ", ".join(dict.fromkeys(part.name for part in parts))
             raise InstanceError(
                 f"{where}: tiers[{tier}]: {names} do not mate, needs products of one protocol, one lane_gbit_s and one "
-                "fibre, or none named"
+                f"fibre, or none named; there {_said(parts)}"
             )
         below = form.switch
+
+
+def _said(parts: list[Nic | Optic | Switch]) -> str:
+    """What parts say that differs, in words: `lane_gbit_s is 100 (cx7-400g) and 200 (144x800g)`."""
+    differing = []
+    for key in ("protocol", "lane_gbit_s", "fibre"):
+        told = {part.name: getattr(part, key, None) for part in parts}
+        known = {name: value if isinstance(value, tuple) else (value,) for name, value in told.items() if value}
+        if known and not set.intersection(*map(set, known.values())):
+            by_value = groupby(sorted(known, key=known.__getitem__), key=known.__getitem__)
+            said = (f"{' or '.join(_short(one) for one in value)} ({', '.join(names)})" for value, names in by_value)
+            differing.append(f"{key} is {both(said)}")
+    return ", ".join(differing)
+
+
+def _short(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _meet(above: Optic | None, below: Optic | None) -> bool:

@@ -189,11 +189,20 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
     if rails is not None and design.gpus_per_domain % rails:
         yield f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
     if design.nic_ports % design.planes:
-        yield f"planes = {design.planes}: needs a divisor of nic_ports = {design.nic_ports}"
+        each, has = design.nic_ports / design.planes, design.nic_ports
+        yield (
+            f"planes = {design.planes}: tiers[0] of each plane would take {each:.3g} ports of a NIC, which has {has}, "
+            f"needs a divisor of nic_ports = {has}"
+        )
     if design.gpus_per_domain % design.gpus_per_cage:
         yield f"gpus_per_cage = {design.gpus_per_cage}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
     if unit is not None and leaf is not None and leaf > unit:
-        yield f"leaf_domains = {leaf}: leaves serve domains of one unit, needs at most unit_domains = {unit}"
+        ends = design.gpus_per_domain * design.nic_ports // design.planes
+        ends //= 1 if design.fabric == "clos" else rails or design.gpus_per_domain
+        yield (
+            f"leaf_domains = {leaf}: a switch of tier 1 would take {leaf * ends:,} ports for end points and its unit "
+            f"has {unit * ends:,}: leaves serve domains of one unit, needs at most unit_domains = {unit}"
+        )
     if design.pod is not None and len(design.tiers) == 1:
         yield f"pod = {design.pod!r}: a single tier has no pods, needs two tiers or more"
     if design.pod == "rail" and design.fabric == "clos":

@@ -90,7 +90,8 @@ def test_products_of_a_link_that_do_not_mate_are_refused() -> None:
     ):
         billed(tier, {"ports": 144}, domains=144, unit_domains=72)
     boxes = ({"ports": 64, "switch": "qm9700"}, {"ports": 64, "switch": "128x400g"})
-    with pytest.raises(InstanceError, match=r"tiers\[1\]: qm9700, 128x400g do not mate"):
+    speak = r"protocol is ethernet \(128x400g\) and infiniband \(qm9700\)"
+    with pytest.raises(InstanceError, match=rf"tiers\[1\]: qm9700, 128x400g do not mate, needs .*; there {speak}"):
         billed(*boxes)
 
 
