@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from coopt.instance.question import Limits
 from coopt.instance.schema import Instance
 from coopt.instance.sites import Site
 from coopt.plan.schema import Plan
 from coopt.plan.views import SitePlan, Together
-from coopt.verifier.checks.claims import note_source
-from coopt.verifier.checks.verdict import SOLVERS_WORD, Ledger
+from coopt.verifier.bounds.sites import SitesBound
+from coopt.verifier.checks.claims import note_source, note_undecided
+from coopt.verifier.checks.verdict import ROUNDING, SOLVERS_WORD, STRICT, Ledger
+from coopt.verifier.couplings.fleet_paths import TooManyError
 from coopt.verifier.couplings.limits import check_limits
 from coopt.verifier.couplings.ring import check_exchanges, check_links
 from coopt.verifier.couplings.sites import channels_w, check_site_power, objective_at, question_of_site
@@ -19,6 +23,9 @@ from coopt.verifier.parts.bills import CountedItem, bill, bill_total, electricit
 from coopt.verifier.parts.design_checks import check_design
 from coopt.verifier.parts.part_checks import check_part, check_part_bill, check_part_runs
 from coopt.verifier.parts.workload_checks import match_workloads
+
+MOST_NETWORKS = 5_000
+"""Networks at sites that are listed or timed to confirm a bound."""
 
 
 class BuiltSite(NamedTuple):
@@ -53,8 +60,34 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 
 def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Note what a bound rests on: rings, shares, networks and channels are not gone through."""
-    note_source(ledger, plan, f"rings and sites were not gone through: it rests on {SOLVERS_WORD}")
+    """Check bound and infeasibility by every ring, slowest rate and division into shares, where networks are few.
+
+    Limits of all sites together are not counted: where there are some, what is found below a bound may break them and
+    refutes nothing. It takes longest, and is left out where something else is wrong.
+    """
+    bound, kind = plan.objective.bound, plan.objective.kind
+    if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
+        return
+    ceiling = math.inf if bound is None else bound
+    try:
+        near = SitesBound(instance, kind, ceiling, most=MOST_NETWORKS).least
+        found = None
+        if near is not None and instance.limits == Limits():
+            found = SitesBound(instance, kind, ceiling, STRICT, MOST_NETWORKS).least
+    except TooManyError:
+        note_source(ledger, plan, f"too many networks at sites to go through: it rests on {SOLVERS_WORD}")
+        return
+    if near is None or found is not None:
+        note_source(ledger, plan, "every ring, slowest rate and division into shares was gone through")
+    elif instance.limits == Limits():
+        note_undecided(ledger, plan, f"sites worth {float(near):,.10g}")
+    else:
+        text = f"sites worth {float(near):,.10g} may keep the limits of all sites: it rests on {SOLVERS_WORD}"
+        note_source(ledger, plan, text)
+    name, claimed = ("infeasible", "no ring of sites is feasible") if bound is None else ("bound", bound)
+    value = "nothing feasible is worth less" if found is None else float(found)
+    why = f"Sites that keep every limit are worth {value}, the plan says {claimed}."
+    ledger.holds(name, found is None, claimed, value, why, ROUNDING)
 
 
 def _sites(ledger: Ledger, instance: Instance, together: Together) -> list[Site] | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, partial
 from itertools import combinations, pairwise, permutations
@@ -20,6 +20,7 @@ from typing import NamedTuple
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.sites import Site, Wan
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING
+from coopt.verifier.couplings.fleet_paths import TooManyError
 from coopt.verifier.couplings.ring import wait_for_gradients
 from coopt.verifier.couplings.sites import objective_at, question_of_site
 from coopt.verifier.parts.bills import bill, decimal, exact_sum
@@ -70,22 +71,47 @@ def rings(instance: Instance) -> Iterator[LinkedSites]:
                     yield LinkedSites(sites, there)
 
 
-def local_prices(instance: Instance, kind: ObjectiveKind, site: Site) -> LocalPrices:
-    """What counts at a site."""
+def local_prices(instance: Instance, kind: ObjectiveKind, site: Site, short: float) -> LocalPrices:
+    """What counts at a site, rounding of its power in favour of networks where `short` is negative."""
     terms = objective_at(instance, site)
     kwh = decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
-    fed_w = decimal(site.power_mw) * 1_000_000 / decimal(terms.pue) * (1 + SLACK)
+    fed_w = decimal(site.power_mw) * 1_000_000 / decimal(terms.pue) * (1 + (SLACK if short < 0 else -SLACK))
     usd_per_w = {"capex": Fraction(), "power": Fraction(1), "tco": kwh * decimal(terms.usd_per_kwh)}[kind]
     return LocalPrices(Fraction(kind != "power"), usd_per_w, fed_w)
+
+
+class Work:
+    """Networks that were listed or timed, up to as many as are worth the while."""
+
+    def __init__(self, most: float) -> None:
+        self._most, self._done = most, 0
+
+    def add(self) -> None:
+        """One more.
+
+        Raises
+        ------
+        TooManyError
+            Where that is too many.
+        """
+        self._done += 1
+        if self._done > self._most:
+            raise TooManyError
+
+    def counted(self, rows: Iterable[DesignChain]) -> Iterator[DesignChain]:
+        """The rows, each of which is counted."""
+        for row in rows:
+            self.add()
+            yield row
 
 
 class ShareNetworks:
     """The networks that a site may have for a number of shares, and which are in time after which waits."""
 
-    def __init__(self, instance: Instance, kind: ObjectiveKind, shares: int) -> None:
-        self._question = question_of_site(instance, shares)
-        self._trainer = Trainer(self._question, LENIENT)
-        self._rows = list(design_chains(self._question, kind))
+    def __init__(self, instance: Instance, kind: ObjectiveKind, shares: int, work: Work, short: float) -> None:
+        self._question, self._work = question_of_site(instance, shares), work
+        self._trainer = Trainer(self._question, short)
+        self._rows = list(work.counted(design_chains(self._question, kind)))
         self._answers: dict[tuple[int, int], list[tuple[Waits, bool]]] = {}
         self._counted: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
         self._ranked: dict[tuple[Fraction, Fraction], list[tuple[Fraction, int]]] = {}
@@ -135,6 +161,7 @@ class ShareNetworks:
             if all(a <= b for a, b in (zip(waits, other, strict=True) if answer else zip(other, waits, strict=True))):
                 return answer
         row: DesignChain = self._rows[number]
+        self._work.add()
         answer = self._trainer.trains(row.family, reach_of(row.family, row.chain.with_up(up)), waits)
         known.append((waits, answer))
         return answer
@@ -147,6 +174,10 @@ class SitesBound:
     ----------
     ceiling
         In the unit of the objective: what is worth no less is of no interest; infinite where nothing is to be feasible.
+    short
+        By which share bounds on time are taken short; negative to put rounding in favour of networks.
+    most
+        How many networks are listed or timed before `TooManyError` is raised.
 
     Attributes
     ----------
@@ -156,12 +187,20 @@ class SitesBound:
         How many rings and ranges of slowest rates were looked into.
     """
 
-    def __init__(self, instance: Instance, kind: ObjectiveKind, ceiling: float) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        kind: ObjectiveKind,
+        ceiling: float,
+        short: float = LENIENT,
+        most: float = math.inf,
+    ) -> None:
         self._instance, self.tried = instance, Counter[str]()
         self.least: Fraction | None = None
         self._most: Fraction | None = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
-        self._networks = cache(lambda shares: ShareNetworks(instance, kind, shares))
-        self._prices = {site.name: local_prices(instance, kind, site) for site in instance.site}
+        work = Work(most)
+        self._networks = cache(lambda shares: ShareNetworks(instance, kind, shares, work, short))
+        self._prices = {site.name: local_prices(instance, kind, site, short) for site in instance.site}
         for ring in rings(instance):
             self._go_through(ring)
 
