@@ -43,8 +43,8 @@ def questions(draw: st.DrawFn) -> Question:
 
 
 def repriced(instance: Instance, rng: random.Random) -> Instance:
-    """The question at other prices and watts: a few numbers from 1e-9 to 1e9, so that some are alike."""
-    few = [0.0, 1.0, *(float(f"{10 ** rng.uniform(-9, 9):.{rng.choice([1, 3, 16])}g}") for _ in range(4))]
+    """The question at other prices and watts: a few numbers from 1e-9 to 1e12, so that some are alike."""
+    few = [0.0, 1.0, *(float(f"{10 ** rng.uniform(-9, 12):.{rng.choice([1, 3, 16])}g}") for _ in range(4))]
 
     def walked(value: Any, key: str = "") -> Any:
         if isinstance(value, dict):

@@ -308,9 +308,11 @@ def judged(lie: Lie) -> str:
 
 
 def certified(lie: Lie) -> str:
-    """What `coopt certify` says of a lie: of one that is too cheap it may prove the bound, which is true."""
+    """What `coopt certify` says of a lie: of one that is too cheap it may prove the bound, which is true, as any bound
+    is where nothing is feasible."""
     bound, value = lie.plan.objective.bound, lie.truth.objective.value
-    if lie.instance.objective.minimize in COUNTED or (bound is not None and value is not None and bound <= value):
+    true = bound is not None and (lie.truth.status == "infeasible" or (value is not None and bound <= value))
+    if lie.instance.objective.minimize in COUNTED or true:
         return "not asked"
     return "proven" if certify(lie.instance, lie.plan).ok else "not proven"
 
