@@ -23,6 +23,9 @@ from coopt.solving.watching import OnStanding, SearchStanding, rescaled
 
 Choice = TypeVar("Choice")
 UNLIMITED_S = 1e9  # a time limit that never comes
+FEW_CASES, MOST_CASES = 80, 250
+"""Linear programs of a proof by cases: before a subproblem is searched, and after it."""
+
 ENDINGS = ("optimal", "infeasible", "time limit", "interrupted")
 
 
@@ -41,7 +44,9 @@ class Subproblem(Generic[Choice]):
     `build` returns the model and the objective (USD or W) in one unit of it. `read` recomputes what a solved model
     decided; where that does not hold it adds cuts and returns None. No choice of it is worth less than
     `bound`. With `starts` the built model holds a solution to start from. Given what the best choice so far is worth,
-    `closer` is the same subproblem in units of that, None where it was in such units already.
+    `closer` is the same subproblem in units of that, None where it was in such units already. `close` proves, without
+    the solver's word, that no choice is worth less than a value, as far as so many cases do until a time on the clock
+    of `time.perf_counter`: the bound it proves, and a choice that is worth less where it meets one.
     """
 
     number: int = 0
@@ -50,6 +55,7 @@ class Subproblem(Generic[Choice]):
     bound: float = -math.inf
     starts: bool = False
     closer: Callable[[float], Subproblem[Choice] | None] | None = None
+    close: Callable[[float, float, int], tuple[float, Decided[Choice] | None]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,9 +146,8 @@ class _Search(Toll, Generic[Choice]):
                 rest = [one for one in self.left if one not in promising]
                 chosen = joined[1](promising) if len(promising) > 1 else chosen
             later = min([self.proven, *(one.bound for one in rest)])
-            outcome, bound = self._looked_into(chosen, later)
+            outcome, bound = self._searched(chosen, later)
             self.left = rest
-            self.tried += 1
             self.proven = min(self.proven, math.inf if outcome == "infeasible" else max(bound, chosen.bound))
             if outcome not in ("optimal", "infeasible"):
                 self.outcome = outcome
@@ -151,6 +156,37 @@ class _Search(Toll, Generic[Choice]):
                 known = self.value if self.best else None
                 self.on_standing(SearchStanding(nodes=self.nodes, best=known, bound=self.bound))
         self.outcome = "optimal" if self.best else "infeasible"
+
+    def _searched(self, subproblem: Subproblem[Choice], later: float) -> tuple[Outcome, float]:
+        """Show by few cases that a subproblem holds nothing better than the best so far; else solve it, and prove what
+        the solver says by more of them, as far as they do."""
+        if self.best is not None and self._closed(subproblem, self.value, FEW_CASES):
+            return "optimal", self.value
+        outcome, bound = self._looked_into(subproblem, later)
+        self.tried += 1
+        while outcome == "optimal" and self.best is not None:
+            known, enough = self.value, self.value * (1 - self.gap)
+            for target in dict.fromkeys((min(max(bound, enough), known), enough)):
+                if self._closed(subproblem, target, MOST_CASES):
+                    return outcome, target
+            if self.value == known:
+                break
+            bound = -math.inf  # the solver overlooked a choice, so that its bound is none
+        return outcome, bound
+
+    def _closed(self, subproblem: Subproblem[Choice], target: float, most_cases: int) -> bool:
+        """Whether cases prove that no choice of a subproblem is worth less than a target. One that is, since the solver
+        overlooked it, is the best from then on."""
+        if subproblem.close is None:
+            return False
+        if self.backend.cancel.is_set():
+            raise KeyboardInterrupt  # what Ctrl-C raises
+        started = time.perf_counter()
+        bound, better = subproblem.close(target, self.deadline, most_cases)
+        if better is not None and better.value < self.value:
+            self.best = better
+        self.solve_s += time.perf_counter() - started
+        return bound >= target
 
     def _looked_into(self, subproblem: Subproblem[Choice], later: float) -> tuple[Outcome, float]:
         """Solve a subproblem, and again in units of the best value where its own are so large that the solver cannot

@@ -18,6 +18,7 @@ from coopt.solving.driver import UNLIMITED_S, Decided, Subproblem, drive
 from coopt.solving.effort import Effort
 from coopt.solving.highs import COARSE, Outcome
 from coopt.solving.partition.bounds import lower_bound
+from coopt.solving.partition.closing import closed
 from coopt.solving.partition.parts import cut_off, part_of, product_sets, scaled, subset, useful
 from coopt.solving.partition.valuation import Worth, worth
 from coopt.solving.watching import OnStanding
@@ -147,7 +148,17 @@ class _Pieces:
                 return None
             return Decided(choice=rows[picked], value=found.objective)
 
-        return Subproblem(number=number, build=build_part, read=read, bound=bound, closer=closer)
+        def worth_of(picked: Ints, floor: float) -> float:
+            found = worth(self.data, rows[picked])
+            keeps = found.objective >= floor or (found.within and self.allowed(self.kept[rows[picked]]))
+            return found.objective if keeps else math.inf
+
+        def close(value: float, deadline: float, most_cases: int) -> tuple[float, Decided[Ints] | None]:
+            proven, better = closed(part, value, deadline, most_cases, worth_of)
+            found = None if better is None else Decided(choice=rows[better], value=worth_of(better, math.inf))
+            return proven, found
+
+        return Subproblem(number=number, build=build_part, read=read, bound=bound, closer=closer, close=close)
 
 
 def choice(model: pyo.ConcreteModel, data: PartitionData) -> Ints:

@@ -88,6 +88,8 @@ def orders(phases: Sequence[Product], needed: Sequence[float]) -> tuple[float, t
     is missing in some phase is bought in the cheapest phase so far, of equally cheap ones in the last. The best of all
     choices of brackets is the least bill.
     """
+    if len(phases) == 1 and len(phases[0].usd) == 1:
+        return float(phases[0].usd[0]) * needed[0], (needed[0],)
     brackets = product(*(range(len(phase.usd)) for phase in phases))
     return min((_in_brackets(phases, needed, chosen) for chosen in brackets), key=lambda one: (one[0], sum(one[1])))
 

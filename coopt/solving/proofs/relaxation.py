@@ -16,7 +16,8 @@ import highspy
 import numpy as np
 
 from coopt.solving.highs import solved
-from formulations.partition_data import Bools, Floats, PartitionData, Product
+from coopt.solving.proofs.tariffs import Tariffs
+from formulations.partition_data import Bools, Floats, PartitionData
 
 MISSES = (1e4, 1e6, 1e8)
 """What missing a row costs where a program has no solution, in units of a thousandth of the bound."""
@@ -65,19 +66,6 @@ class Priced:
     bought: dict[int, float] = field(default_factory=dict)
 
 
-def corners(product: Product, least: float, most: float) -> Floats:
-    """The quantities of a range between which the bill of exactly so many units is straight; the end may be
-    infinite."""
-    inner = [t - step for t in product.start[1:].tolist() for step in (1, 0)]
-    return np.array([least, *(q for q in inner if least < q < most), *([most] if most > least else [])])
-
-
-def bill(product: Product, units: Floats) -> Floats:
-    """What exactly so many units cost (USD)."""
-    bracket = np.searchsorted(product.start, units, side="right") - 1
-    return np.asarray(product.given[bracket] + product.usd[bracket] * units)
-
-
 class CaseRelaxation:
     """Linear programs of the cases of a problem, and what their multipliers prove.
 
@@ -87,40 +75,43 @@ class CaseRelaxation:
         The problem, in units and USD.
     worth
         About what the best choice is worth, in units of the objective, which costs are scaled by.
+    leeway
+        By which share every addend is taken short, and every limit wide: so that the rounding of sums is paid for where
+        nobody adds up whole numbers.
     """
 
-    def __init__(self, data: PartitionData, worth: float) -> None:
-        self.data, self.scale = data, worth / 1e3 or 1.0
+    def __init__(self, data: PartitionData, worth: float, leeway: float = 0.0) -> None:
+        self.data, self.scale, self.leeway = data, worth / 1e3 or 1.0, leeway
         chains = [data.chain(p) for p in range(len(data.products))]
         self.standing = np.stack([data.quantity[:, chain].sum(axis=1) for chain in chains], axis=1)
         self.following = [data.following(p) for p in range(len(data.products))]
         self.use = np.array([limit.use for limit in data.limits]).reshape(len(data.limits), len(data.usd))
         self.cap = np.array([limit.cap for limit in data.limits])
         self.up = np.array([core.up for core in data.cores]).reshape(len(data.cores), len(data.usd))
+        self.tariffs = Tariffs(data)
+        self.usd = np.stack([data.usd, *(one.usd for one in data.outlooks)])
+        self.other = np.stack([one.other for one in data.outlooks] or [data.other])
 
     def priced(self, case: OptionsLeft, found: Multipliers) -> Priced:
         """What multipliers prove of a case."""
-        data = self.data
-        capex = self.effective(found)
-        weight = (data.weight if found.costs else 0.0) + found.budget
-        if data.outlooks:
-            other = sum(rho * one.other for rho, one in zip(found.outlooks, data.outlooks, strict=True))
-            weight = data.weight * float(found.outlooks.sum()) + found.budget
-        else:
-            other = data.other if found.costs else 0.0
-        prices = other + weight * data.usd + self.standing @ found.units + found.limits @ self.use
-        prices = np.where(case.rows, prices + found.links @ self.up, np.inf)
-        fixed = -float(found.limits @ self.cap) - found.budget * (data.budget or 0.0)
-        fixed -= sum(rho * one.best for rho, one in zip(found.outlooks, data.outlooks, strict=False))
-        for p, product in enumerate(capex):
-            at = corners(product, case.least[p], case.most[p])
-            beta = self.worth(found, p)
-            ends = at[np.isfinite(at)]
-            fixed += float((bill(product, ends) - beta * ends).min())
-            if len(ends) < len(at) and product.usd[-1] < beta:
-                return Priced(multipliers=found, prices=prices, fixed=-np.inf, bound=-np.inf)
+        data, mix, nothing = self.data, self.mix(found), np.full(len(self.data.usd), np.inf)
+        weights = found.outlooks if data.outlooks else np.array([float(found.costs)])
+        due = mix @ self.usd + self.standing @ found.units + found.limits @ self.use + found.links @ self.up
+        prices = weights @ self.other + due - self.leeway * (weights @ np.abs(self.other) + due)
+        prices = np.where(case.rows, prices, np.inf)
+        left = [float(found.limits @ self.cap), found.budget * (data.budget or 0.0)]
+        left += [rho * one.best for rho, one in zip(found.outlooks, data.outlooks, strict=False)]
+        fixed = -sum(left) - self.leeway * sum(map(abs, left))
+        for p in range(len(data.products)):
+            ends, usd = self.tariffs.over(p, case.least[p], case.most[p])
+            bills, beta = mix @ usd, self.worth(found, p)
+            if np.isinf(ends[-1]):
+                if bills[-1] * (1 - self.leeway) < beta:
+                    return Priced(multipliers=found, prices=nothing, fixed=-np.inf, bound=-np.inf)
+                ends, bills = ends[:-1], bills[:-1]
+            fixed += float((bills - beta * ends - self.leeway * (bills + beta * ends)).min())
         if any(self.spare(found, c) < 0 for c in range(len(data.cores))):
-            return Priced(multipliers=found, prices=prices, fixed=-np.inf, bound=-np.inf)
+            return Priced(multipliers=found, prices=nothing, fixed=-np.inf, bound=-np.inf)
         bound = fixed + float(self.cheapest(prices).sum())
         return Priced(multipliers=found, prices=prices, fixed=fixed, bound=bound)
 
@@ -147,18 +138,11 @@ class CaseRelaxation:
         """What multipliers say that a unit is worth which is bought in the phase of a product."""
         return float(found.units[self.following[p]].sum())
 
-    def effective(self, found: Multipliers) -> list[Product]:
-        """Products at the prices that multipliers give a USD of their bill."""
-        data, scaled = self.data, []
-        for p, product in enumerate(data.products):
-            usd = found.budget * product.usd
-            if data.outlooks:
-                pairs = zip(found.outlooks, data.outlooks, strict=True)
-                usd = usd + data.weight * sum(rho * one.prices[p] for rho, one in pairs)
-            elif found.costs:
-                usd = usd + data.weight * product.usd
-            scaled.append(replace(product, usd=usd))
-        return scaled
+    def mix(self, found: Multipliers) -> Floats:
+        """What multipliers make of a USD at the prices of the problem, then of each outlook (K,)."""
+        if self.data.outlooks:
+            return np.append(found.budget, self.data.weight * found.outlooks)
+        return np.array([found.budget + (self.data.weight if found.costs else 0.0)])
 
     def solve(self, case: OptionsLeft, target: float) -> Priced:
         """The multipliers of the linear program of a case.
@@ -182,11 +166,11 @@ class CaseRelaxation:
 
     def _safe(self, case: OptionsLeft, found: Multipliers) -> Multipliers:
         """Multipliers with few digits, so small that no bought unit and no core switch has a price below nothing."""
-        units = found.units.copy()
-        for p, product in enumerate(self.effective(found)):
-            beta = float(units[self.following[p]].sum())
-            if np.isinf(case.most[p]) and beta > float(product.usd[-1]) * (1 - HARMLESS):
-                units[self.following[p]] *= float(product.usd[-1]) * (1 - HARMLESS) / beta
+        units, mix = found.units.copy(), self.mix(found)
+        for p in np.flatnonzero(np.isinf(case.most)).tolist():
+            last, beta = float(mix @ self.tariffs.last(p)), float(units[self.following[p]].sum())
+            if beta > last * (1 - HARMLESS):
+                units[self.following[p]] *= last * (1 - HARMLESS) / beta
         found = replace(found, units=_rounded(units), limits=_rounded(found.limits))
         spare = [self.spare(found, c) for c in range(len(found.links))]
         ports = np.array([core.ports for core in self.data.cores])
@@ -209,7 +193,9 @@ class _Program:
         self.goods = [p for p in range(len(data.products)) if self._matters(p)]
         self.unit = np.maximum(np.array([data.most(p).sum() for p in range(len(data.products))]), 1.0)
         self.cap = np.where(relaxation.cap > 0, relaxation.cap, 1.0)
-        self.points = [(p, q) for p in self.goods for q in corners(data.products[p], case.least[p], case.most[p])]
+        over = [(p, *relaxation.tariffs.over(p, case.least[p], case.most[p])) for p in self.goods]
+        self.points = [(p, q) for p, ends, _ in over for q in ends.tolist()]
+        self.bills = np.hstack([np.zeros((1 + len(data.outlooks), 0)), *(usd for *_, usd in over)])
         self.first_point = len(self.kept)
         self.first_core = self.first_point + len(self.points)
         self.columns = self.first_core + len(data.cores) + 1
@@ -225,19 +211,11 @@ class _Program:
         held = self.r.standing[self.kept, p].any() or any(core.product == p for core in self.data.cores)
         return bool(held) or self.case.least[p] > 0
 
-    def _bills(self, usd: Sequence[Floats]) -> Floats:
-        """What points of bills cost at some prices of the products; an infinite one stands for a unit more (USD)."""
-        found = []
-        for p, q in self.points:
-            product = replace(self.data.products[p], usd=usd[p])
-            found.append(float(usd[p][-1]) if np.isinf(q) else float(bill(product, np.array([q]))[0]))
-        return np.array(found)
-
-    def _cost_row(self, capex: Floats, other: Floats, usd: Sequence[Floats], core: Sequence[float]) -> Floats:
+    def _cost_row(self, capex: Floats, other: Floats, bills: Floats, core: Sequence[float]) -> Floats:
         """The objective at some prices, by column."""
         row = np.zeros(self.columns)
         row[: self.first_point] = self.data.weight * capex[self.kept] + other[self.kept]
-        row[self.first_point : self.first_core] = self.data.weight * self._bills(usd)
+        row[self.first_point : self.first_core] = self.data.weight * bills
         row[self.first_core : -1] = core
         return row / self.r.scale
 
@@ -249,7 +227,6 @@ class _Program:
     def _build(self) -> Floats:
         """All rows; the costs of the columns."""
         data, n = self.data, len(self.kept)
-        listed = [product.usd for product in data.products]
         one = np.zeros((data.workloads, self.columns))
         one[data.workload[self.kept], np.arange(n)] = 1.0
         self._add(one, 1.0, 1.0)
@@ -282,17 +259,17 @@ class _Program:
         if data.budget is not None:
             row = np.zeros((1, self.columns))
             row[0, :n] = data.usd[self.kept]
-            row[0, self.first_point : self.first_core] = self._bills(listed)
+            row[0, self.first_point : self.first_core] = self.bills[0]
             self._add(row / data.budget, -np.inf, 1.0)
-        for then in data.outlooks:
-            row = self._cost_row(then.usd, then.other, then.prices, then.core)[None, :]
+        for then, bills in zip(data.outlooks, self.bills[1:], strict=True):
+            row = self._cost_row(then.usd, then.other, bills, then.core)[None, :]
             row[0, -1] = -1.0
             self._add(row, -np.inf, then.best / self.r.scale)
         cost = np.zeros(self.columns)
         if data.outlooks:
             cost[-1] = 1.0
         else:
-            cost = self._cost_row(data.usd, data.other, listed, [core.other for core in data.cores])
+            cost = self._cost_row(data.usd, data.other, self.bills[0], [core.other for core in data.cores])
         return cost
 
     def solved(self) -> tuple[Floats, Floats] | None:

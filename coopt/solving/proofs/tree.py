@@ -17,11 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coopt.solving.proofs.relaxation import CaseRelaxation, OptionsLeft, Priced, bill, corners
+from coopt.solving.proofs.relaxation import CaseRelaxation, Multipliers, OptionsLeft, Priced
 from formulations.partition_data import Floats, PartitionData
 
 MOST_OPEN = 2_000
 """Options that are looked at on the way to the choices that a case leaves open."""
+
+Settled = Callable[[list[int]], bool]
+"""Whether a choice, the option of each workload, is billed and worth the bound, or keeps not all limits."""
 
 CHOSEN = 1e-6
 """Shares of options below this are rounding of the linear program."""
@@ -112,7 +115,16 @@ class Prover:
     deadline
         When to cut no more, on the clock of `time.perf_counter`.
     whole
-        Limits, by number, that are counted in whole units and that cores take nothing of, one at least.
+        Limits, by number, that are counted in whole units and that cores take nothing of.
+    settled
+        Asked of every choice that is left open; where left out, who checks the proof asks.
+    leeway
+        As `CaseRelaxation` has it.
+    most_cases
+        After how many linear programs nothing is cut any more.
+    most_open, most_billed
+        Options that are looked at on the way to the choices that a case leaves open, and how many of these are asked
+        for.
 
     Attributes
     ----------
@@ -120,9 +132,24 @@ class Prover:
         The bound that the cases prove: the target, or less where time ran out or nothing was left to cut.
     """
 
-    def __init__(self, data: PartitionData, target: float, deadline: float, whole: Sequence[int]) -> None:
+    def __init__(
+        self,
+        data: PartitionData,
+        target: float,
+        deadline: float,
+        whole: Sequence[int],
+        *,
+        settled: Settled = lambda _: True,
+        leeway: float = 0.0,
+        most_cases: float = math.inf,
+        most_open: int = MOST_OPEN,
+        most_billed: int = MOST_OPEN,
+    ) -> None:
         self._data, self._target, self._deadline, self.proven, self._whole = data, target, deadline, target, whole
-        self._relaxation = CaseRelaxation(data, target if math.isfinite(target) and target > 0 else _largest(data))
+        self._settled, self._most_cases, self._cases = settled, most_cases, 0
+        self._most_open, self._most_billed = most_open, most_billed
+        scale = target if math.isfinite(target) and target > 0 else _largest(data)
+        self._relaxation = CaseRelaxation(data, scale, leeway)
         self._uses = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
 
     def tree(self) -> Node:
@@ -153,7 +180,8 @@ class Prover:
             place = heappop(open_ones)
             if self._closed(place.priced):
                 continue
-            found = None if time.perf_counter() > self._deadline else self._cut(place)
+            late = time.perf_counter() > self._deadline or self._cases >= self._most_cases
+            found = None if late else self._cut(place)
             if found is None:
                 self.proven = min(self.proven, self._left_open(place.priced))
             if found is not None:
@@ -164,6 +192,7 @@ class Prover:
         return root.node()
 
     def _place(self, left: CaseLeft) -> _Place:
+        self._cases += 1
         return _Place(left, self._relaxation.solve(left.case, self._target))
 
     def _cut(self, place: _Place) -> tuple[Cut, tuple[CaseLeft, CaseLeft]] | None:
@@ -214,30 +243,43 @@ class Prover:
         room = self._target - priced.bound
         if not math.isfinite(room):
             return priced.bound
-        exact = max(self._whole, key=lambda limit: float(found.limits[limit] * self._relaxation.cap[limit]))
-        taken, cap, price = self._relaxation.use[exact], self._relaxation.cap[exact], float(found.limits[exact])
-        menus = list[list[tuple[float, float, float]]]()
+        taken, cap, price = self._exact(found)
+        menus = list[list[tuple[float, float, float, int]]]()
         for w in range(data.workloads):
             rows = np.flatnonzero((data.workload == w) & (priced.prices - least[w] < room))
             over, units = priced.prices[rows] - least[w], taken[rows]
-            menus.append(sorted(zip(over.tolist(), (over - price * units).tolist(), units.tolist(), strict=True)))
+            each = over.tolist(), (over - price * units).tolist(), units.tolist(), rows.tolist()
+            menus.append(sorted(zip(*each, strict=True)))
         rest = _rests(menus, room, price)
-        spare, looked_at = room - price * cap, 0
+        due, looked_at, billed = price * cap if price else 0.0, 0, 0
 
-        def deeper(n: int, left: float, unpriced: float, used: float) -> bool:
-            nonlocal looked_at
-            for over, alone, units in menus[n] if n < len(menus) else ():
+        def deeper(chosen: list[int], left: float, unpriced: float, used: float) -> bool:
+            nonlocal looked_at, billed
+            n = len(chosen)
+            if n == len(menus):
+                billed += 1
+                return billed <= self._most_billed and self._settled(chosen)
+            for over, alone, units, row in menus[n]:
                 if over >= left:
                     break
                 looked_at += 1
-                closed = unpriced + alone + _least(rest[n + 1], cap - used - units) >= spare
-                few = looked_at <= MOST_OPEN and (closed or deeper(n + 1, left - over, unpriced + alone, used + units))
-                if not few:
+                if looked_at > self._most_open:
+                    return False
+                closed = unpriced + alone + _least(rest[n + 1], cap - used - units) >= room - due
+                if not closed and not deeper([*chosen, row], left - over, unpriced + alone, used + units):
                     return False
             return True
 
-        bound = priced.bound + price * cap + _least(rest[0], cap)
-        return self._target if bound >= self._target or deeper(0, room, 0.0, 0.0) else bound
+        bound = priced.bound + due + _least(rest[0], cap)
+        return self._target if bound >= self._target or deeper([], room, 0.0, 0.0) else bound
+
+    def _exact(self, found: Multipliers) -> tuple[Floats, float, float]:
+        """What options take of the dearest limit of those in whole units (O,), what there is, and its price; without
+        one nothing is taken."""
+        if not self._whole:
+            return np.zeros(len(self._data.usd)), math.inf, 0.0
+        exact = max(self._whole, key=lambda limit: float(found.limits[limit] * self._relaxation.cap[limit]))
+        return self._relaxation.use[exact], float(self._relaxation.cap[exact]), float(found.limits[exact])
 
     def _by_purchase(
         self, case: OptionsLeft, counted: Counted, priced: Priced
@@ -257,14 +299,12 @@ class Prover:
         """By how much the bill of what the linear program buys is above its straight lines."""
         if case.least[p] >= case.most[p]:
             return 0.0
-        product, worth = (
-            self._relaxation.effective(priced.multipliers)[p],
-            self._relaxation.worth(priced.multipliers, p),
-        )
-        ends = corners(product, case.least[p], case.most[p])
-        ends = ends[np.isfinite(ends)]
-        over = bill(product, np.array([at])) - worth * at
-        return float(over[0] - (bill(product, ends) - worth * ends).min())
+        relaxation, found = self._relaxation, priced.multipliers
+        ends, usd = relaxation.tariffs.over(p, case.least[p], case.most[p])
+        mix, worth, finite = relaxation.mix(found), relaxation.worth(found, p), np.isfinite(ends)
+        lines = mix @ usd[:, finite] - worth * ends[finite]
+        over = mix @ relaxation.tariffs.bills(p, np.array([at])) - worth * at
+        return float(over[0] - lines.min())
 
     def _by_island(
         self, case: OptionsLeft, counted: Counted, priced: Priced
@@ -289,12 +329,12 @@ class Prover:
         return lambda a, b: IslandBranch(workload=w, product=p, most=most, up_to=a, beyond=b), (up_to, beyond)
 
 
-def _rests(menus: Sequence[Sequence[tuple[float, float, float]]], room: float, price: float) -> list[Frontier]:
+def _rests(menus: Sequence[Sequence[tuple[float, float, float, int]]], room: float, price: float) -> list[Frontier]:
     """What the options of each workload and those after it take of a limit, and the least that they then cost over the
     cheapest without it, as far as that may be below a room."""
     rests = [[(0.0, 0.0)]]
     for menu in reversed(menus):
-        few = _frontier((units, alone) for _, alone, units in menu)
+        few = _frontier((units, alone) for _, alone, units, _ in menu)
         sums = ((a + c, b + d) for a, b in few for c, d in rests[-1])
         rests.append(_frontier((units, alone) for units, alone in sums if alone + price * units < room))
     return rests[::-1]
