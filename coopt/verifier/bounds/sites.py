@@ -80,7 +80,7 @@ def local_prices(instance: Instance, kind: ObjectiveKind, site: Site, short: flo
     return LocalPrices(Fraction(kind != "power"), usd_per_w, fed_w)
 
 
-class Work:
+class WorkLimit:
     """Networks that were listed or timed, up to as many as are worth the while."""
 
     def __init__(self, most: float) -> None:
@@ -108,7 +108,7 @@ class Work:
 class ShareNetworks:
     """The networks that a site may have for a number of shares, and which are in time after which waits."""
 
-    def __init__(self, instance: Instance, kind: ObjectiveKind, shares: int, work: Work, short: float) -> None:
+    def __init__(self, instance: Instance, kind: ObjectiveKind, shares: int, work: WorkLimit, short: float) -> None:
         self._question, self._work = question_of_site(instance, shares), work
         self._trainer = Trainer(self._question, short)
         self._rows = list(work.counted(design_chains(self._question, kind)))
@@ -198,7 +198,7 @@ class SitesBound:
         self._instance, self.tried = instance, Counter[str]()
         self.least: Fraction | None = None
         self._most: Fraction | None = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
-        work = Work(most)
+        work = WorkLimit(most)
         self._networks = cache(lambda shares: ShareNetworks(instance, kind, shares, work, short))
         self._prices = {site.name: local_prices(instance, kind, site, short) for site in instance.site}
         for ring in rings(instance):
