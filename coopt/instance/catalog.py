@@ -61,6 +61,15 @@ def entries(kind: str) -> dict[str, Entry]:
     return found
 
 
+@cache
+def box_of(name: str) -> Switch | None:
+    """The box that a switch of the catalog is at one of its rates alone; None where it is no such name."""
+    rows = tomllib.loads(files("coopt").joinpath("catalog", "switch.toml").read_text("utf-8"))["at_one_rate"]
+    box = next((row["box"] for row in rows if row["name"] == name), None)
+    found = entries("switch").get(box or "")
+    return found if isinstance(found, Switch) else None
+
+
 def _at_one_rate(every: list[Entry], *, name: str, box: str, port_gbit_s: float, description: str) -> Switch:
     """A switch of the catalog run in one of its modes alone, by a name of its own and at the price of the box."""
     ways = (way for one in every if isinstance(one, Switch) and one.name == box for way in one.ways)

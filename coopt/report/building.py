@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
+from coopt.instance.catalog import box_of
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.listings import both
 from coopt.instance.schema import Instance
@@ -72,11 +73,12 @@ def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
             continue
         used = [_ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch, tier.uplinks_per_switch]
         ports = [(number, optic) for number, optic in zip(used, optics, strict=False) if optic]
-        cages, whole = way.cages or int(way.radix * rate / way.cage_gbit_s), int(way.cage_gbit_s / rate)
+        box = (box_of(way.name) or way).model_copy(update={"name": way.name})  # cages are those of the box
+        cages, whole = way.cages or int(way.radix * rate / box.cage_gbit_s), int(box.cage_gbit_s / rate)
         modules = sum(-(-number // optic.links_of(rate)) for number, optic in ports)
         if modules > cages:
             told.add(way.name)
-            yield too_many_modules(way, tier.level, modules, cages, whole, ports)
+            yield too_many_modules(box, tier.level, modules, cages, whole, ports)
 
 
 def _link_gbit_s(instance: Instance, design: Design) -> float:

@@ -13,7 +13,7 @@ from coopt.instance.hardware import Optic, Switch
 from coopt.instance.margin import known_error
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import baseline_of
-from coopt.report.building import too_many_modules
+from coopt.report.building import order_notes_of_parts, too_many_modules
 from coopt.report.comparison import network_sentence
 from coopt.report.plan import plan_report
 from coopt.report.remarks import accuracy, first_sentences, notes, study_notes
@@ -263,3 +263,14 @@ def test_modules_that_break_out_say_that_their_fibres_are_split() -> None:
     found = text(**changes, workload__0__global_batch=576, workload__0__max_iteration_time_s=10.0)
     assert "800g-dr4 is the end of 4 links: where they have fewer connectors, cables or panels that split" in found
     assert "is the end of" not in text(network__hb_domains="hgx-h100-8")
+
+
+def test_a_box_at_one_rate_has_the_cages_of_the_box() -> None:
+    """A rail of 128 ends fills a switch, which is sold with 64 cages of 800 Gbit/s."""
+    changes = {"network__switches": "128x400g", "network__optics": "400g-sr4", "network__fabrics": "rail-only"}
+    changes |= {"network__hb_domains": "hgx-h100-8", "network__nics": "cx7-400g"}
+    instance = ask(**changes, cluster__gpus=1024, workload__0__global_batch=1024, workload__0__max_iteration_time_s=9.0)
+    plan = coopt.solve(instance)
+    assert plan.design is not None
+    notes = " ".join(order_notes_of_parts(instance, {"network": plan.design}))
+    assert "for each 128x400g of tier 1, which has room for 64: order 64 modules of 800 Gbit/s" in notes
