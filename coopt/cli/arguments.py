@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,8 @@ def setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     key, equals, value = incomplete.partition("=")
     keys = dict(dotted_keys(Instance))
     if equals:
-        kind = keys.get(".".join(part for part in key.split(".") if not part.isdigit()))
+        plain = re.sub(r"\[[^\]]*\]|\.\d+(?=\.|$)", "", key)
+        kind = keys.get(plain)
         return [f"{key}={name}" for name in (entries(kind) if kind else ()) if name.startswith(value)]
     return [f"{name}=" for name in keys if name.startswith(incomplete)]
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
-from coopt.instance.listings import names_in, with_names
+from coopt.instance.listings import in_dots, names_in, with_names
 from coopt.instance.quotes import CatalogFiles, own_entries, places_of, with_places
 from coopt.instance.schema import Instance
 from coopt.instance.texts import check_numbers, read_toml
@@ -29,7 +29,8 @@ def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | 
     source
         A TOML file in the format of `coopt schema`, or its content as a table, such as a JSON document holds.
     overrides
-        Values that replace those of the file, by dotted key (`"network.max_tiers"`, `"workload.0.mapping.tp"`).
+        Values that replace those of the file, by dotted key (`"network.max_tiers"`, `"workload.0.mapping.tp"`); a row
+        of a table may also be written as answers write it (`"workload[0].mapping.tp"`, `"workload['chat'].gpus"`).
 
     Raises
     ------
@@ -100,7 +101,7 @@ def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str
         changed = copy.deepcopy(dict(table))
         for key, value in overrides.items():
             check_numbers(value, f"{file}: override {key}")
-            _put(changed, key, copy.deepcopy(value), file)
+            _put(changed, in_dots(key, names_in(changed)), copy.deepcopy(value), file)
     except RecursionError:
         raise InstanceError(f"{file}: nested too deeply, needs flat tables") from None
     return changed
@@ -142,7 +143,8 @@ def _is_index(text: str) -> bool:
 
 def _only(rows: Sequence[Any], key: str, file: str) -> Any:
     if len(rows) != 1:
-        raise InstanceError(f"{file}: override {key}: there are {len(rows)} tables, needs an index such as workload.0")
+        needed = "needs an index or a name, such as workload.0 or workload['NAME']"
+        raise InstanceError(f"{file}: override {key}: there are {len(rows)} tables, {needed}")
     return rows[0]
 
 

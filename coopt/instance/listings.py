@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+CALLED = re.compile(r"\b(workload|site|wan|phase)\[([^\[\]]+)\](?:\.workloads\[([^\[\]]+)\])?")
 NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[(\d{1,6})\])?")
 
 
@@ -89,3 +90,22 @@ def _named(found: re.Match[str], tables: Mapping[str, Sequence[str]]) -> str:
 def _called(names: Sequence[str], row: int) -> str:
     several = len(names) > 1 and len(set(names)) == len(names)
     return repr(names[row]) if several and row < len(names) else str(row)
+
+
+def in_dots(key: str, tables: Mapping[str, Sequence[str]]) -> str:
+    """`workload.1.gpus` for `workload['chat'].gpus` and `workload[1].gpus`, which `with_names` and complaints write."""
+
+    def numbered(found: re.Match[str]) -> str:
+        table, row, inner = found[1], found[2], found[3]
+        row = _row_of(row, tables.get(table, ()))
+        if inner is None:
+            return f"{table}.{row}"
+        return f"{table}.{row}.workloads.{_row_of(inner, tables.get(f'{table}[{row}].workloads', ()))}"
+
+    return re.sub(r"\[(\d+)\]", r".\1", CALLED.sub(numbered, key))
+
+
+def _row_of(called: str, names: Sequence[str]) -> str:
+    """The number of the row of that name, which may stand in quotes; without one what was given."""
+    name = called.strip("'\"")
+    return str(names.index(name)) if names.count(name) == 1 else name

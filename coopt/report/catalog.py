@@ -144,8 +144,14 @@ def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
     entry = next((candidate for candidate in listed.get(kind, ()) if candidate.name == name), None)
     if entry is None:
         return PriceOrigin(item=item.item, usd="not in the instance", w="not in the instance")
-    usd, w = (_origin(entry, field) for field in FIELDS.get(kind, ("usd", "w")))
+    hosted = kind == "hb" and "host" in instance.objective.include
+    usd, w = (_with_host(entry, field) if hosted else _origin(entry, field) for field in FIELDS.get(kind, ("usd", "w")))
     return PriceOrigin(item=item.item, usd=usd, w=w)
+
+
+def _with_host(entry: Entry, field: str) -> str:
+    """The origin of an HB domain's figure and of that of its servers, which its line of the bill adds up."""
+    return f"interconnect, {_origin(entry, field)}; servers, {_origin(entry, f'host_{field}')}"
 
 
 def _origin(entry: Entry, field: str) -> str:

@@ -161,7 +161,7 @@ def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None, pa
 
 
 def front_csv(front: Front) -> str:
-    """Pace, value, bound and gap, cost, design, and how every workload runs; a header alone without points."""
+    """Pace, days if any, value, bound, gap, cost, design, and how every workload runs; a header alone without points."""
     rows = [_point(point) | _runs(point) for point in front.points]
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["pace", "knee"]
     return _csv(names, ([row.get(name, "") for name in names] for row in rows))
@@ -197,6 +197,7 @@ def _point(point: FrontPoint) -> Cells:
     design = point.best.design if point.best else point.plan.design if point.plan else None
     return {
         "pace": point.pace,
+        **({} if point.days is None else {"days": point.days}),
         "knee": point.knee,
         "objective": claim.kind,
         "value": claim.value,

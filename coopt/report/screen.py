@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from rich.console import RenderableType
@@ -23,7 +23,7 @@ from coopt.report.parts import degrees, schedule, side_by_side, split, tco_sente
 from coopt.report.proof import claim_text
 from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note, tp_across
 from coopt.report.sentence import headline, of_regret
-from coopt.report.tables import FactTable, facts, figures
+from coopt.report.tables import FactTable, FigureTable, facts, figures
 
 MOST_LINES, MOST_BOUNDS = 8, 3
 """Lines of a table and bounds that are shown; the others have more slack, and `--full` shows them."""
@@ -128,12 +128,26 @@ def _runs(plan: Plan) -> Iterator[RenderableType]:
     return _short(("Workload", "split"), ("iteration", "bound", "slack"), rows)
 
 
+def parts_table(plan: Plan) -> FigureTable:
+    """Every part with its domains, the GPUs that train there, and its workload with the least slack, in order."""
+    sited = len({part.site for part in plan.parts}) > 1
+    title = "What stands when" if plan.couplings.growth else "What stands where" if sited else "Who has what"
+    return figures(title, *_part_rows(plan, plan.parts))
+
+
 def _parts(plan: Plan) -> Iterator[RenderableType]:
-    """Every part with its domains, the GPUs that train there, and its workload with the least slack; phases in turn."""
-    rows: list[tuple[str, ...]] = []
+    """The same on few lines: the parts with the least slack, phases in turn."""
     ranked = sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0))
     shown = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
-    for part in (*shown, *ranked[MOST_LINES:]):
+    yield from _short(*_part_rows(plan, (*shown, *ranked[MOST_LINES:])))
+
+
+def _part_rows(
+    plan: Plan, parts: Iterable[Part]
+) -> tuple[tuple[str, ...], tuple[str, ...], list[tuple[str, ...]]]:
+    """Names of the columns of words and of numbers, and a row for each part."""
+    rows: list[tuple[str, ...]] = []
+    for part in parts:
         network = network_of(part)
         spares = network.spare_domains if isinstance(network, Design) else 0
         built = words.times(network.hb_domain.count, network.hb_domain.name)
@@ -145,7 +159,7 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
         gpus = words.count(network.gpus)
         rows.append((part.name, built, fabric, gpus, of, *goodput, words.percent(run.slack)))
     goodput = ("goodput",) if any(run.uptime for run in plan.runs) else ()
-    return _short(("Part", "HB domains", "fabric"), ("GPUs", "iteration", *goodput, "slack"), rows)
+    return ("Part", "HB domains", "fabric"), ("GPUs", "iteration", *goodput, "slack"), rows
 
 
 def _short(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[RenderableType]:

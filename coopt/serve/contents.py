@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import RenderableType
@@ -36,12 +37,14 @@ from coopt.report.fronts.text import (
     value_of,
     value_scale,
 )
+from coopt.report.page.contents import glances
 from coopt.report.page.evidence import plane_caption, time_bar
-from coopt.report.parts import BILL, bill_table, degrees, under_bound
+from coopt.report.parts import BILL, bill_table
 from coopt.report.plan import plan_sections, ranking_report
 from coopt.report.proof import checks_table, search_rows, verdict_headline
 from coopt.report.remarks import accuracy, first_sentences, margins_table
-from coopt.report.sentence import headline, without_gpus
+from coopt.report.screen import parts_table
+from coopt.report.sentence import headline
 from coopt.report.tables import Cell, FactTable, FigureTable, facts, figures
 from coopt.verifier.checks.verdict import Verdict
 
@@ -68,7 +71,8 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
     if plan.cost is not None:
         cost = plan.cost
         document |= {
-            "figures": list(_figures(plan)),
+            "figures": [asdict(one) for one in glances(plan)],
+            "parts": _table(parts_table(plan)) if len(plan.parts) > 1 else None,
             "bill": _table(bill_table(BILL, cost.items, cost.capex_usd, cost.power_w)),
             "origins": _table(_origins(instance, cost.items)),
             "bill_csv": bill_csv(instance, plan),
@@ -85,32 +89,6 @@ def _origins(instance: Instance, items: Iterable[Item]) -> FigureTable:
     """Each product of the bill once, with the sources of its price and of its power."""
     rows = dict.fromkeys((one.item, one.usd, one.w) for one in price_origins(instance, items))
     return figures("Where prices and watts come from", ("item", "price", "power"), (), list(rows))
-
-
-def _figures(plan: Plan) -> Iterator[Document]:
-    """The figures at a glance; those with a number can be compared."""
-    cost, claim = plan.cost, plan.objective
-    assert cost is not None
-    yield _figure("Purchase", words.money(cost.capex_usd), without_gpus(cost) or "GPUs included", cost.capex_usd, "USD")
-    yield _figure("Power", words.power(cost.power_w), "of what is bought", cost.power_w, "W")
-    yield _figure("With electricity", words.money(cost.tco_usd), "total cost of ownership", cost.tco_usd, "USD")
-    if plan.runs:
-        run = min(plan.runs, key=lambda run: run.slack)
-        owner = f" of {run.name}" if len(plan.runs) > 1 else ""
-        note = f"{under_bound(run)}; {degrees(run.mapping)}"
-        yield _figure(f"Iteration{owner}", words.seconds(run.iteration_time_s), note, run.iteration_time_s, "s")
-    designs = [part.design for part in plan.parts if part.design is not None]
-    if len(plan.parts) == 1 and designs:
-        domains = f"in {words.times(designs[0].hb_domain.count, designs[0].hb_domain.name)}"
-        yield _figure("GPUs that train", words.count(designs[0].gpus), domains, designs[0].gpus, "GPUs")
-    else:
-        yield _figure("Networks", words.count(len(plan.parts)), "each with its own design", len(plan.parts), "networks")
-    proven = "no better plan exists" if plan.status == "optimal" and not claim.gap else "to the proven lower bound"
-    yield _figure("Gap", "unknown" if claim.gap is None else words.percent(claim.gap), proven, claim.gap, "share")
-
-
-def _figure(name: str, value: str, note: str, number: float | None, unit: str) -> Document:
-    return {"name": name, "value": value, "note": note, "number": number, "unit": unit}
 
 
 def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:

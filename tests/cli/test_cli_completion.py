@@ -37,7 +37,8 @@ def test_catalog_kinds_and_names_are_completed():
 def test_keys_are_completed_and_their_catalog_names():
     assert completed("evaluate", "a.toml", "--set", "network.max_t") == ["network.max_tiers="]
     assert "network.switches=64x400g" in completed("bom", "a.toml", "--set", "network.switches=64")
-    assert completed("bom", "a.toml", "--set", "workload.0.model=gpt-17") == ["workload.0.model=gpt-175b"]
+    for key in ("workload.0.model", "workload[0].model", "workload['chat'].model"):
+        assert completed("bom", "a.toml", "--set", f"{key}=gpt-17") == [f"{key}=gpt-175b"]
     assert completed("evaluate", "a.toml", "--set", "network.max_tiers=") == []
 
 

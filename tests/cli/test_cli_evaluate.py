@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import datetime
 import json
+from pathlib import Path
 
 import pytest
 
 from coopt.cli.terminal import toml_value
+from coopt.instance.errors import InstanceError
 from coopt.instance.files import load
 from coopt.plan.store import read_plan
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.mapping_ranks import mappings
 
+INSTANCES = Path(__file__).parents[2] / "instances"
 PINS = (
     "network.fabrics=rail-only",
     "workload.mapping.tp=8",
@@ -119,6 +122,29 @@ def test_an_open_choice_of_phases_is_refused_with_the_keys_to_pin(coopt, written
     assert (done.exit_code, done.stdout) == (1, "")
     assert "network.fabrics leaves a choice (rail-only, clos)" in done.stderr
     assert "mapping.tp" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("row", "key"), [(0, "workload[0]"), (1, "workload[1]"), (1, "workload['code']"), (0, 'workload["language"]')]
+)
+def test_a_setting_may_name_a_row_as_answers_do(row, key):
+    file = INSTANCES / "questions" / "two-teams.toml"
+    set_by_name = load(file, {f"{key}.mapping.tp": 4})
+    assert set_by_name == load(file, {f"workload.{row}.mapping.tp": 4})
+    assert set_by_name.workload[row].mapping.tp == (4,)
+
+
+def test_a_setting_may_name_a_phase_by_its_year_and_a_channel_by_its_ends():
+    phased = load(INSTANCES / "phased-128.toml", {"phase['2026'].gpus": 16})
+    assert [phase.gpus for phase in phased.phase] == [16, 128]
+    file = INSTANCES / "questions" / "two-sites.toml"
+    ends = " - ".join(load(file).wan[0].between)
+    assert load(file, {f"wan['{ends}'].most": 3}).wan[0].most == 3
+
+
+def test_a_setting_of_a_row_that_is_not_there_says_how_rows_are_named():
+    with pytest.raises(InstanceError, match=r"there are 2 tables, needs an index or a name, such as workload\.0 or work"):
+        load(INSTANCES / "questions" / "two-teams.toml", {"workload['cod'].mapping.tp": 4})
 
 
 @pytest.mark.parametrize(

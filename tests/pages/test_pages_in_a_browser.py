@@ -16,7 +16,7 @@ LEAST_CONTRAST = 4.5
 NAMELESS = """
 return [...document.querySelectorAll('svg[role=img], img, canvas, [role=region], nav, button')].filter((one) => {
   const by = one.getAttribute('aria-labelledby');
-  const own = one.getAttribute('aria-label') ?? one.alt ?? one.innerText;
+  const own = one.getAttribute('aria-label') ?? one.alt ?? one.textContent;
   const name = by ? document.getElementById(by)?.textContent : own;
   return !name?.trim();
 }).map((one) => one.outerHTML.slice(0, 100));
@@ -140,6 +140,46 @@ def test_a_page_is_dark_where_the_system_is_and_light_on_paper(opened):
     assert opened("plan").execute_script(ground) == "rgb(255, 255, 255)"
     assert opened("plan", scheme="dark").execute_script(ground) == "rgb(20, 24, 30)"
     assert opened("plan", PAPER, "print", "dark").execute_script(ground) == "rgb(255, 255, 255)"
+
+
+def _click(browser, element):
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+    element.click()
+
+
+def test_sections_fold_and_open_for_their_link(opened):
+    browser = opened("plan")
+    fold = browser.find_element("css selector", "#bill .fold")
+    shown = "return document.querySelector('#bill table').offsetHeight > 0"
+    assert browser.execute_script(shown)
+    _click(browser, fold)
+    assert not browser.execute_script(shown)
+    assert fold.get_attribute("aria-expanded") == "false"
+    _click(browser, browser.find_element("css selector", ".contents a[href='#bill']"))
+    assert browser.execute_script(shown)
+
+
+def test_tables_sort_by_their_columns_and_are_copied(opened):
+    browser = opened("plan")
+    column = "return [...document.querySelectorAll('#bill tbody tr')].map((row) => row.cells[4]?.textContent)"
+    usd = [float(text.replace(",", "")) for text in browser.execute_script(column) if text and text[0].isdigit()]
+    heads = browser.find_elements("css selector", "#bill thead .sort")
+    by_price = next(head for head in heads if head.text.startswith("$"))
+    for order in (sorted(usd, reverse=True), sorted(usd)):
+        _click(browser, by_price)
+        seen = [text for text in browser.execute_script(column) if text and text[0].isdigit()]
+        assert [float(text.replace(",", "")) for text in seen] == order
+    assert browser.execute_script("return arguments[0].closest('th').ariaSort", by_price) == "ascending"
+    copy = browser.find_element("css selector", "#bill .copy")
+    _click(browser, copy)
+    assert copy.text == "Copied"
+
+
+def test_what_cannot_be_built_has_no_green_badge(opened):
+    badge = opened("infeasible").find_element("css selector", ".verdict")
+    assert badge.get_attribute("class") == "verdict warn-box"
+    assert badge.text.startswith("Infeasible: nothing meets every bound. Accepted: ")
+    assert "good-box" in opened("plan").find_element("css selector", ".verdict").get_attribute("class")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -210,6 +210,8 @@ def test_days_that_count_the_margin_say_so(margin: dict[str, float] | None) -> N
     (workload,) = instance.workload
     trained_days = plan.workloads[0].iteration_time_s * 1e11 / workload.tokens_per_iteration / 86_400
     assert answer.days == pytest.approx(trained_days * (1.0 if margin is None else 1.25))
+    rows = list(csv.DictReader(io.StringIO(front_csv(found))))
+    assert [float(row["days"]) for row in rows] == [point.days for point in found.points]
     said = "\n".join((front_headline(found, instance), *front_notes(found, instance)))
     assert ("of training with the margin saves" in said) == (margin is not None)
     assert ("Days count the 25.0% that the margin keeps free" in said) == (margin is not None)

@@ -161,6 +161,14 @@ def test_gpus_that_idle_or_are_counted_have_sources_too():
     assert lines[0].usd == lines[2].usd
 
 
+def test_servers_that_are_counted_have_the_source_of_their_own_price():
+    question = ask(network__hb_domains="hgx-h100-8", objective={"include": ["hb", "host", "nic", "switch", "optics"]})
+    family = next(iter(families(question)))
+    lines = {line.item: line for line in price_origins(question, bill(question, family, family.uplink_choices[-1]))}
+    assert "; servers, derived: 310,000 USD for a server of 8 H100" in lines["hgx-h100-8"].usd
+    assert "; servers, derived: 575 W a GPU" in lines["hgx-h100-8"].w
+
+
 @pytest.mark.parametrize("status", ["infeasible", "unknown"])
 def test_a_plan_without_a_design_says_why(solved, status):
     question, plan = solved

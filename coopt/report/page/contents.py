@@ -33,6 +33,7 @@ from coopt.report.parts import (
     bill_table,
     breakdown_table,
     decision_rows,
+    degrees,
     switches_table,
     tco_sentence,
     under_bound,
@@ -41,6 +42,7 @@ from coopt.report.parts import (
 from coopt.report.plan import plan_sections
 from coopt.report.proof import checks_table, search_rows, verdict_headline
 from coopt.report.remarks import first_sentences, margins_table, notes, question_rows
+from coopt.report.screen import parts_table
 from coopt.report.sentence import headline, without_gpus
 from coopt.report.tables import Cell, FactTable, FigureTable, facts
 from coopt.report.traffic import COUNTING
@@ -108,11 +110,13 @@ def moment(environment: Mapping[str, str] = os.environ) -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class Glance:
-    """One of the figures at the top: what it is, its value, and what it is measured against."""
+    """One of the figures at the top: what it is, its value, what it is measured against, and its number."""
 
     name: str
     value: str
     note: str
+    number: float | None
+    unit: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +139,8 @@ def page_contents(case: PageCase) -> Contents:
         "headline": decision,
         "explanation": tuple(first_sentences(case.instance, case.plan)),
         "accepted": case.verdict.accepted,
+        "buildable": case.buildable,
+        "badge": _badge(case),
         "verdict": verdict,
         "checks": checks_table(case.verdict),
         "question": facts("The question", question_rows(case.instance)),
@@ -142,6 +148,9 @@ def page_contents(case: PageCase) -> Contents:
         "search": facts("How the answer was found", search_rows(case.instance, case.plan)),
         "origin": facts("Provenance", _origin(case)),
     }
+    if case.verdict.accepted and case.plan.cost is not None:
+        contents["glances"] = list(glances(case.plan))
+        contents["parts"] = parts_table(case.plan) if len(case.plan.parts) > 1 else None
     if case.instance.problem != "shared" and case.plan.cost is not None:
         contents["blocks"] = list(_blocks(case.instance, case.plan, case.plan.cost))
     elif case.plan.design is not None and case.plan.cost is not None:
@@ -174,6 +183,18 @@ def opening(case: PageCase) -> tuple[str, str]:
     return verdict_headline(
         case.verdict
     ), decision if case.verdict.accepted else f"Claimed, and not confirmed: {decision}"
+
+
+def _badge(case: PageCase) -> tuple[str, str]:
+    """How the verdict looks and what it is called: that nothing can be built is no success."""
+    if not case.verdict.accepted:
+        return "bad-box", "Do not build from this page."
+    looks = {
+        "infeasible": ("warn-box", "Infeasible: nothing meets every bound."),
+        "unknown": ("warn-box", "Not settled."),
+        "feasible": ("good-box", "Verified, not proven best."),
+    }
+    return looks.get(case.plan.status, ("good-box", "Verified."))
 
 
 def glossary(contents: Contents) -> list[tuple[str, str]]:
@@ -228,7 +249,6 @@ def _worth_sections(instance: Instance, plan: Plan) -> Contents:
     margins = tuple(limit_checks(instance, design, cost, plan.workloads))
     runs = zip(plan.workloads, instance.workload, strict=True)
     return {
-        "glances": list(_glances(plan)),
         "fabric": FABRICS[design.fabric.kind] if design.fabric.tiers else "",
         "sources": price_origins(instance, cost.items),
         "tco": tco_sentence(instance, cost),
@@ -251,25 +271,49 @@ def _workload_section(workload: WorkloadPlan, rows: FactTable) -> WorkloadSectio
     )  # fmt: skip
 
 
-def _glances(plan: Plan) -> Iterator[Glance]:
-    design, cost = plan.design, plan.cost
-    assert design is not None
+def glances(plan: Plan) -> Iterator[Glance]:
+    """What a plan costs, what it promises and how far it is proven, at a glance."""
+    cost, claim = plan.cost, plan.objective
     assert cost is not None
-    yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=without_gpus(cost) or "GPUs included")
-    yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought")
-    slowest = min(plan.workloads, key=lambda run: run.slack)
-    owner = f" ({slowest.name})" if len(plan.workloads) > 1 else ""
+    counted = without_gpus(cost) or "GPUs included"
+    yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=counted, number=cost.capex_usd, unit="USD")
     yield Glance(
-        name=f"Iteration{owner}",
-        value=words.seconds(slowest.iteration_time_s),
-        note=under_bound(slowest),
+        name="Power", value=words.power(cost.power_w), note="of what is bought", number=cost.power_w, unit="W"
     )
-    yield Glance(name=f"MFU{owner}", value=words.percent(slowest.mfu), note="of the peak of the GPUs")
-    domains = f"in {words.times(design.hb_domain.count, design.hb_domain.name)}"
-    yield Glance(name="GPUs that train", value=words.count(design.gpus), note=domains)
-    gap = plan.objective.gap
-    proven = "no better design exists" if plan.status == "optimal" and not gap else "to the proven lower bound"
-    yield Glance(name="Gap", value="unknown" if gap is None else words.percent(gap), note=proven)
+    owned = "total cost of ownership"
+    yield Glance(
+        name="With electricity", value=words.money(cost.tco_usd), note=owned, number=cost.tco_usd, unit="USD"
+    )
+    if plan.runs:
+        run = min(plan.runs, key=lambda run: run.slack)
+        yield Glance(
+            name=f"Iteration of {run.name}" if len(plan.runs) > 1 else "Iteration",
+            value=words.seconds(run.iteration_time_s),
+            note=f"{under_bound(run)}; MFU {words.percent(run.mfu)}; {degrees(run.mapping)}",
+            number=run.iteration_time_s,
+            unit="s",
+        )
+    yield _built(plan)
+    if claim.gap is None:
+        proven = "nothing is proven"
+    else:
+        proven = "no better plan exists" if plan.status == "optimal" and not claim.gap else "to the proven lower bound"
+    gap = "unknown" if claim.gap is None else words.percent(claim.gap)
+    yield Glance(name="Gap", value=gap, note=proven, number=claim.gap, unit="share")
+
+
+def _built(plan: Plan) -> Glance:
+    """The GPUs of the only network, else how many networks there are."""
+    designs = [part.design for part in plan.parts if part.design is not None]
+    if len(plan.parts) == 1 and designs:
+        (design,) = designs
+        domains = f"in {words.times(design.hb_domain.count, design.hb_domain.name)}"
+        value = words.count(design.gpus)
+        return Glance(name="GPUs that train", value=value, note=domains, number=design.gpus, unit="GPUs")
+    several = len(plan.parts)
+    return Glance(
+        name="Networks", value=words.count(several), note="each with its own design", number=several, unit="networks"
+    )
 
 
 def _origin(case: PageCase) -> Iterator[tuple[str, str]]:

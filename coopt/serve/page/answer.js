@@ -14,7 +14,8 @@ export function showDecision(root, plan, verdict, apply) {
     h("p", { class: "decision" }, tied(plan.headline)),
     plan.explanation.map((sentence) => h("p", { class: "why" }, tied(sentence))),
     plan.figures.length ? h("dl", { class: "glances" }, plan.figures.map((one) => h("div", {},
-      h("dt", {}, one.name), h("dd", {}, h("span", { class: "value" }, tied(one.value)), h("span", { class: "note" }, tied(one.note)))))) : "");
+      h("dt", {}, one.name), h("dd", {}, h("span", { class: "value" }, tied(one.value)), h("span", { class: "note" }, tied(one.note)))))) : "",
+    plan.parts ? table(plan.parts) : "");
 }
 
 /** The best of the choices that the question leaves open, and the others, one of which can be written into the question. */
@@ -92,7 +93,7 @@ export function showReasons(root, found, apply) {
     one.changes.map((change) => `${change.limit} from ${change.now} to ${change.to}`).join(" and "),
     h("span", { class: "help" }, ` lets in a plan of ${tied(one.value)} `),
     h("button", { type: "button", class: "try", click: () => apply(one.changes) }, "Try this")));
-  const title = infeasible ? "What would give" : "What the answer hangs on";
+  const title = infeasible ? "What would give" : "Why this plan, and what would change it";
   return show(root, h("details", { class: "part", open }, h("summary", {}, h("h2", {}, title)),
     ways.length ? h("ul", { class: "ways" }, ways) : "",
     h("ul", { class: "reasons" }, found.sentences.map((one) => h("li", {}, tied(one)))),

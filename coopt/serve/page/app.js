@@ -176,7 +176,7 @@ async function extra(name) {
     else showWhy();
   };
   const refuse = (text) => take({ refused: text, bounds: [] });
-  const told = name === "front" ? "Tracing cost against time" : "Looking for what the answer hangs on";
+  const told = name === "front" ? "Tracing cost against time" : "Looking for what would change the plan";
   const hear = {
     [name]: take,
     progress: (step) => busy(`${told}: ${step.line}`),
@@ -218,7 +218,7 @@ function showWhy() {
   const { refused, status } = answer.reasons, infeasible = status === "infeasible", apply = (changes) => change(changes.map((one) => [pathOf(one.limit), valueOf(one.to)]));
   showReasons(byId("reasons"), infeasible ? answer.reasons : null, apply);
   showReasons(byId("why"), infeasible || refused ? null : answer.reasons, apply);
-  if (refused) show(byId("why"), h("p", { class: "help" }, `What the answer hangs on: ${refused}`));
+  if (refused) show(byId("why"), h("p", { class: "help" }, `Why this plan: ${refused}`));
   markExtras();
 }
 
@@ -234,7 +234,7 @@ function showOffers(offered) {
   const ask = (name) => (event) => { event.target.disabled = true; extra(name); };
   byId("reasons").before(h("p", { id: "offers", class: "row offers" }, h("span", { class: "help" }, "These take longer than the answer:"),
     h("button", { type: "button", id: "ask-front", click: ask("front") }, "Cost against time"),
-    h("button", { type: "button", id: "ask-explanation", click: ask("explanation") }, "What it hangs on")));
+    h("button", { type: "button", id: "ask-explanation", click: ask("explanation") }, "Why this plan, and what would change it")));
 }
 
 // Bounds: a slider moves one; the front moves all, from where they were when it was traced.
