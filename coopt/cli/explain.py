@@ -48,5 +48,5 @@ def command(
     left_out = settings_to_compare(question) if found.status in ("optimal", "feasible") else ()
     answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(explanation_report(found)))
     for name, values in left_out:
-        note(f"not compared: {name}: {with_settings(['coopt', 'explain', instance], (*settings, *values.items()))}")
+        note(f"to compare {name}: {with_settings(['coopt', 'explain', instance], (*settings, *values.items()))}")
     ctx.exit(EXIT_CODES[found.status])

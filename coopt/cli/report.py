@@ -19,7 +19,11 @@ from coopt.cli.verify import REJECTED
 @click.option(
     "--no-front", is_flag=True, help="Leave out cost against time: a smaller page, and no more solves for it."
 )
-@click.option("--no-sensitivity", is_flag=True, help="Leave out why the plan is chosen and what would change it, which takes more solves.")
+@click.option(
+    "--no-sensitivity",
+    is_flag=True,
+    help="Leave out why the plan is chosen and what would change it, which takes more solves.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,

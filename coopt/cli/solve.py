@@ -80,9 +80,9 @@ def command(
             answer(f"Chosen: {plan.chosen.text}.")
         answer(text)
     if plan.cost is not None and not full and not as_json:
-        note("the bill in full, where the time goes and every bound: --full")
+        note("--full prints the bill in full, where the time goes and every bound")
     if plan.status == "infeasible":
-        note(f"what has to give: {with_settings(['coopt', 'explain', instance], settings)}")
+        note(f"to see what has to give: {with_settings(['coopt', 'explain', instance], settings)}")
     second = plan.solver.witness
     if second is not None:
         said = f"{second.status}, value {second.value}, bound {second.bound}"

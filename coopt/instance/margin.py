@@ -87,7 +87,7 @@ def known_error(gpu: Gpu, workload: Workload) -> KnownError | None:
         kind: f"published runs of {'mixtures of experts' if workload.model.experts else 'dense models'}",
     }
     largest = max((one for one in (known[hardware], known[kind]) if isinstance(one, ModelError)), key=_left_out)
-    return KnownError(largest.left_out, f"{runs[largest.name]} that no fit had seen")
+    return KnownError(largest.left_out, f"{runs[largest.name]} that were left out of the fit")
 
 
 def is_catalogued(gpu: Gpu) -> bool:

@@ -241,7 +241,7 @@ def rail_notes(designs: Sequence[Design]) -> Iterator[str]:
     fabrics = [design.fabric for design in designs if design.fabric.tiers]
     if fabrics and all(fabric.kind == "rail-only" for fabric in fabrics):
         notes = list(dict.fromkeys(map(_rail_note, fabrics)))
-        several = "Rails are not joined: coopt faults says what each network does without one."
+        several = "No switch joins rails: coopt faults says what each network does without one."
         yield notes[0] if len(notes) == 1 else several
 
 
@@ -251,11 +251,11 @@ def _rail_note(fabric: Fabric) -> str:
     rails, leaves = fabric.planes // ports, fabric.tier[0].switches // ports
     taken = -(-rails // leaves) if fabric.tiers == 1 else 1
     if ports > 1:
-        return "A lost leaf costs no restart: NICs keep their other ports (coopt faults)."
+        return "If a leaf is lost, NICs keep their other ports: no restart (coopt faults)."
     if rails == 1:
-        return "A single rail: a lost leaf stops training (coopt faults)."
+        return "There is a single rail: if a leaf is lost, training stops (coopt faults)."
     if taken == rails:
-        return f"All {words.count(rails)} rails share one switch: its loss stops training (coopt faults)."
+        return f"All {words.count(rails)} rails share one switch: if it is lost, training stops (coopt faults)."
     if taken > 1:
-        return f"A lost leaf takes {taken} rails: a restart, then the other {rails - taken} do (coopt faults)."
-    return f"A lost rail costs a restart; the other {words.count(rails - 1)} then do its work (coopt faults)."
+        return f"If a leaf is lost, training restarts on the other {rails - taken} rails (coopt faults)."
+    return f"If a rail is lost, training restarts on the other {words.count(rails - 1)} (coopt faults)."

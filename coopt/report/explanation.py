@@ -46,7 +46,7 @@ def bounds_table(explanation: Explanation) -> FigureTable:
     if all(bound.loosest is None for bound in explanation.bounds):
         return figures("What each bound costs", ("bound", "binds"), numbers, rows)
     without = [_extra(explanation, bound.without, asked=not bound.binds) for bound in explanation.bounds]
-    title = "What each bound costs: 1% tighter than the plan takes, 1% looser than it is, and without it"
+    title = "What each bound costs: 1% tighter than what the plan takes, 1% looser than now, and without it"
     more = [(*row, last) for row, last in zip(rows, without, strict=True)]
     return figures(title, ("bound", "binds"), (*numbers, f"without {_unit(explanation)}"), more)
 
@@ -72,7 +72,7 @@ def prices_table(design: Design | None, prices: Sequence[PriceRange]) -> FigureT
                   if one.tried is not None for low, high in (one.tried,)), "")  # fmt: skip
     title = f"Prices that keep the plan, each moved alone{moved}"
     rows = [_price_row(design, price) for price in prices]
-    return figures(title, ("price of", "what comes outside"), ("unit", "from", "now", "to"), rows)
+    return figures(title, ("price of", "outside the range"), ("unit", "from", "now", "to"), rows)
 
 
 def _sentence_list(sentences: tuple[str, ...]) -> Table:
@@ -129,7 +129,9 @@ def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
     ]
     lowest, highest = price.tried or (0.0, None)
     ends = price.low > lowest or price.high is not None
-    outside = "; ".join(neighbours) or ("nothing" if not ends else "another plan" if price.tried else "a limit missed")
+    outside = "; ".join(neighbours) or (
+        "no change" if not ends else "another plan" if price.tried else "a limit missed"
+    )
     high = highest if price.high is None else price.high
     last = "any" if high is None else f"{high:,.6g}"
     return price.item, outside, price.unit, f"{price.low:,.6g}", f"{price.now:,.6g}", last

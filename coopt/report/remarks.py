@@ -310,7 +310,7 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
     for known, growths in rooms.items():
         narrow = [(name, growth) for name, growth in growths if 0.0 <= growth < known.error]
         yield (
-            f"Times are estimates: on {known.runs} the model is off by {words.percent(known.error)} on average"
+            f"Times are estimates: on {known.runs} they are off by {words.percent(known.error)} on average"
             f"{_narrow_text(narrow, alone=len(runs) == 1)}."
         )
     if not rooms:
@@ -365,20 +365,20 @@ def _kept(instance: Instance, kept: Margin) -> str:
 
 
 def _narrow_text(narrow: Sequence[tuple[str, float]], *, alone: bool) -> str:
-    """`; a time longer by more than 2.9% exceeds the bound`."""
+    """`; an iteration more than 2.9% longer exceeds its bound`."""
     if not narrow:
         return ""
     if alone:
-        return f"; a time longer by more than {words.percent(narrow[0][1])} exceeds the bound"
+        return f"; an iteration more than {words.percent(narrow[0][1])} longer exceeds its bound"
     named = words.both(f"{words.percent(growth)} ({name})" for name, growth in narrow)
-    return f"; times longer by more than {named} exceed their bounds"
+    return f"; iterations more than {named} longer exceed their bounds"
 
 
 def _origin(gpu: Gpu) -> Iterator[str]:
     """Where efficiencies without a known error come from."""
     shares = [source for source in gpu.sources if any(f.startswith("efficiency") for f in source.fields)]
     if is_catalogued(gpu) and any("fitted" in source.source for source in shares):
-        yield f"Times are estimates: efficiencies of {gpu.name} fitted to published runs of its generation."
+        yield f"Times are estimates: the efficiencies of {gpu.name} were fitted to published runs of its generation."
     elif not is_catalogued(gpu):
         yield f"Times are estimates: no published runs tell how far they are off on {gpu.name}."
     elif any(source.tag in ("D", "M") for source in shares):

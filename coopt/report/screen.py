@@ -142,9 +142,7 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
     yield from _short(*_part_rows(plan, (*shown, *ranked[MOST_LINES:])))
 
 
-def _part_rows(
-    plan: Plan, parts: Iterable[Part]
-) -> tuple[tuple[str, ...], tuple[str, ...], list[tuple[str, ...]]]:
+def _part_rows(plan: Plan, parts: Iterable[Part]) -> tuple[tuple[str, ...], tuple[str, ...], list[tuple[str, ...]]]:
     """Names of the columns of words and of numbers, and a row for each part."""
     rows: list[tuple[str, ...]] = []
     for part in parts:
@@ -166,7 +164,7 @@ def _short(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence
     """The first lines of a table, whose slack is the least, and how many there are more."""
     yield figures("", names, numbers, rows[:MOST_LINES], compact=True)
     if len(rows) > MOST_LINES:
-        yield f"  and {words.count(len(rows) - MOST_LINES)} more with more slack"
+        yield f"  and {words.count(len(rows) - MOST_LINES)} more, which have more slack"
 
 
 def _bill(plan: Plan, cost: Cost, baseline: Baseline | None) -> Iterator[RenderableType]:

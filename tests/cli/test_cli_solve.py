@@ -59,7 +59,7 @@ def test_an_infeasible_instance_exits_3_and_says_why(coopt, written):
     done = coopt("solve", written(IMPOSSIBLE))
     assert done.exit_code == 3
     assert done.stdout.splitlines()[0] == "No design meets the bounds; proven infeasible."
-    assert done.stderr.splitlines()[-1].startswith("coopt: what has to give: coopt explain ")
+    assert done.stderr.splitlines()[-1].startswith("coopt: to see what has to give: coopt explain ")
     assert "Workload 'training'" in done.stdout
 
 

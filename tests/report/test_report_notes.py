@@ -138,19 +138,21 @@ def test_taking_turns_is_said_for_several_workloads() -> None:
 
 def test_times_are_estimates_of_a_known_error() -> None:
     wide = text(workload__0__max_iteration_time_s=100.0)
-    assert "on published runs of dense models that no fit had seen the model is off by 7.4% on average." in wide
+    assert "on published runs of dense models that were left out of the fit they are off by 7.4% on average." in wide
     narrow = text(workload__0__max_iteration_time_s=100.0, workload__0__precision="fp8")
-    assert "on published fp8 runs of hopper GPUs that no fit had seen the model is off by 8.3% on average." in narrow
+    assert (
+        "on published fp8 runs of hopper GPUs that were left out of the fit they are off by 8.3% on average." in narrow
+    )
 
 
 def test_no_error_is_claimed_for_hardware_that_nobody_measured() -> None:
     changes = {"workload__0__max_iteration_time_s": 100.0}
     cheap = text(**changes, cluster__gpu={"extends": "h100-sxm", "name": "ours", "usd": 20_000})
-    assert "dense models that no fit had seen" in cheap
+    assert "dense models that were left out of the fit" in cheap
     faster = {"extends": "h100-sxm", "name": "ours", "bf16_tflop_s": 2000}
     assert "no published runs tell how far they are off on ours" in text(**changes, cluster__gpu=faster)
     own = faster | {"efficiency": find("gpu", "h100-sxm").efficiency.model_dump() | {"gemm": 0.5, "error": 0.03}}
-    assert "on the runs that ours was fitted to the model is off by 3.0%" in text(**changes, cluster__gpu=own)
+    assert "on the runs that ours was fitted to they are off by 3.0%" in text(**changes, cluster__gpu=own)
 
 
 def test_a_bound_nearer_than_the_error_is_named() -> None:
@@ -158,12 +160,12 @@ def test_a_bound_nearer_than_the_error_is_named() -> None:
     near = ask(workload__0__max_iteration_time_s=1.02 * time)
     (run,) = coopt.solve(near).workloads
     growth = f"{100 * (run.bound_s / run.iteration_time_s - 1):.1f}%"
-    assert f"; a time longer by more than {growth} exceeds the bound." in text(
+    assert f"; an iteration more than {growth} longer exceeds its bound." in text(
         workload__0__max_iteration_time_s=1.02 * time
     )
     one = near.workload[0].model_dump(mode="json")
     two = text(workload=[one, one | {"name": "other", "max_iteration_time_s": 100.0}])
-    assert f"; times longer by more than {growth} (w) exceed their bounds." in two
+    assert f"; iterations more than {growth} (w) longer exceed their bounds." in two
 
 
 def test_a_bound_is_near_where_time_and_error_exceed_it_together() -> None:
@@ -174,7 +176,7 @@ def test_a_bound_is_near_where_time_and_error_exceed_it_together() -> None:
     for room, near in ((0.99, True), (1.01, False)):  # of the error, as a share of the time
         bound_s = run.iteration_time_s * (1.0 + room * known.error)
         (sentence,) = accuracy(instance, [run.model_copy(update={"bound_s": bound_s})])
-        assert ("exceeds the bound" in sentence) == near
+        assert ("exceeds its bound" in sentence) == near
 
 
 def test_what_a_margin_keeps_free_is_there_for_the_error() -> None:
@@ -182,7 +184,7 @@ def test_what_a_margin_keeps_free_is_there_for_the_error() -> None:
         instance = ask(workload__0__max_iteration_time_s=100.0, margin={"time": share})
         (run,) = coopt.solve(instance).workloads
         (sentence,) = accuracy(instance, [run.model_copy(update={"bound_s": run.iteration_time_s})])
-        assert ("; a time longer by more than 2.0% exceeds the bound" in sentence) == near
+        assert ("; an iteration more than 2.0% longer exceeds its bound" in sentence) == near
 
 
 def test_without_a_known_error_the_origin_of_the_efficiencies_is_said() -> None:

@@ -71,7 +71,7 @@ def test_of_many_workloads_those_with_the_least_slack_are_shown(instance: Instan
     lines = lines_of(asked, many)
     shown = [line.split()[0] for line in lines if line.startswith("run")]
     assert shown == [f"run{n:02}" for n in range(MOST_LINES)]
-    assert f"  and {20 - MOST_LINES} more with more slack" in lines
+    assert f"  and {20 - MOST_LINES} more, which have more slack" in lines
 
 
 def test_parts_of_phases_stand_in_the_order_of_their_phases() -> None:
@@ -121,8 +121,8 @@ def test_what_a_lost_rail_does_is_a_line_that_agrees_with_faults(case: str) -> N
     (said,) = rail_notes([design_of(family, family.uplink_choices[0])])
     assert len(said) <= 80
     leaves = [loss for loss in losses(family, family.uplink_choices[0]) if loss.part == "leaf switch"]
-    assert ("stops training" in said) == any(math.isinf(loss.domain_slowdown) for loss in leaves)
-    assert ("a restart" in said) == all(loss.aborts and math.isfinite(loss.domain_slowdown) for loss in leaves)
+    assert ("training stops" in said) == any(math.isinf(loss.domain_slowdown) for loss in leaves)
+    assert ("training restarts" in said) == all(loss.aborts and math.isfinite(loss.domain_slowdown) for loss in leaves)
     if others := re.search(r"the other (\d+)", said):
         taken = rails_of(family) - int(others[1])
         assert max(loss.domain_slowdown for loss in leaves) == without_nics(family, taken)[0]
@@ -135,7 +135,7 @@ def test_nothing_is_said_of_rails_where_some_network_joins_them() -> None:
     assert list(rail_notes([joined])) == list(rail_notes([rails, joined])) == list(rail_notes([])) == []
     other = rails.model_copy(update={"fabric": rails.fabric.model_copy(update={"planes": rails.fabric.planes * 2})})
     (several,) = rail_notes([rails, other])
-    assert several.startswith("Rails are not joined")
+    assert several.startswith("No switch joins rails")
     assert len(several) <= 80
 
 

@@ -206,28 +206,28 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
         yield f"Days count the {kept} that the margin keeps free on top of iteration times; plans tell theirs without."
     verb = LESS[front.kind].split()[0]
     if front.points[0].plan is not None:
-        yield f"Shown: {_found(front)}, each proven: no plan of its pace {verb} less."
+        yield f"Shown: {_found(front)}. Each is proven: no plan as fast {verb} less."
     else:
         count = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} on the front"
-        proven = f"no design of its pace {verb} less, and none that {verb} as little is faster"
-        yield f"Shown: {count}, each proven: {proven}."
+        proven = f"no design as fast {verb} less, and none that {verb} as little is faster"
+        yield f"Shown: {count}. Each is proven: {proven}."
     if any(point.knee for point in front.points):
         longer = "longer training" if in_days(instance) else "a longer iteration"
-        yield f"Knee: up to this point {longer} saves much, beyond it far less."
+        yield f"At a knee the saving slows down: up to it {longer} saves much, beyond it far less."
     errors = [known_error(instance.cluster.gpu, workload) for workload in instance.workload]
     known = [one.error for one in errors if one is not None]
     if known:
         error_text = words.percent(max(known))
-        closer = ": points that lie closer together may change places" if len(front.points) > 1 else ""
-        yield f"Times are estimates, off by {error_text} on average on runs that no fit had seen{closer}."
+        closer = "; points that lie closer together than that may change places" if len(front.points) > 1 else ""
+        yield f"Times are estimates, off by {error_text} on average on runs that were left out of the fit{closer}."
 
 
 def _found(front: Front) -> str:
     """How many points were found, and whether there may be more."""
     points = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} found"
     if front.stop_reason == "whole front":
-        return f"{points}, with paces 0.1% apart told apart"
-    return f"{points}, others lie between them"
+        return f"{points}; paces that differ by less than 0.1% count as one"
+    return f"{points}; others may lie between them"
 
 
 def _saving(front: Front, instance: Instance, first: FrontPoint, last: FrontPoint) -> str:

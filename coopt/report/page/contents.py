@@ -277,13 +277,9 @@ def glances(plan: Plan) -> Iterator[Glance]:
     assert cost is not None
     counted = without_gpus(cost) or "GPUs included"
     yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=counted, number=cost.capex_usd, unit="USD")
-    yield Glance(
-        name="Power", value=words.power(cost.power_w), note="of what is bought", number=cost.power_w, unit="W"
-    )
+    yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought", number=cost.power_w, unit="W")
     owned = "total cost of ownership"
-    yield Glance(
-        name="With electricity", value=words.money(cost.tco_usd), note=owned, number=cost.tco_usd, unit="USD"
-    )
+    yield Glance(name="With electricity", value=words.money(cost.tco_usd), note=owned, number=cost.tco_usd, unit="USD")
     if plan.runs:
         run = min(plan.runs, key=lambda run: run.slack)
         yield Glance(

@@ -95,6 +95,11 @@ def with_unit(value: float, unit: str) -> str:
     return f"{number(value)} {unit[:-1] if one else unit}"
 
 
+def uses(unit: str) -> str:
+    """What a plan does of a limit in that unit: it takes time, and uses anything else."""
+    return "takes" if unit in ("s", "days") else "uses"
+
+
 def costs(kind: ObjectiveKind, value: float) -> str:
     """`costs $12,345,678` or `takes 0.658867 s an iteration`."""
     return f"{SAYINGS[kind].does} {amount(kind, value)}"
@@ -108,7 +113,8 @@ def costs_more(kind: ObjectiveKind, extra: float, value: float) -> str:
 def dearer_by(kind: ObjectiveKind, extra: float, value: float) -> str:
     """`$12,345,678 more (+3.1%)`."""
     share = f" ({extra / value:+.2%})" if value else ""
-    return f"{amount(kind, abs(extra))} {'more' if extra >= 0 else 'less'}{share}"
+    more, (size, *unit) = "more" if extra >= 0 else "less", amount(kind, abs(extra)).split(" an ")
+    return f"{' '.join([size, more, *(f'an {per}' for per in unit)])}{share}"
 
 
 def changes_and_cost(one: Relaxation) -> tuple[int, float]:

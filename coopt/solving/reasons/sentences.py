@@ -8,7 +8,17 @@ from coopt.instance.listings import alternatives, counted
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.explanation import Bound, Explanation, PriceRange, Relaxation, Rival, RunnerUp
 from coopt.plan.schema import Design
-from coopt.solving.reasons.labels import SAYINGS, changes_of, costs, costs_more, label, limit_name, sentence, with_unit
+from coopt.solving.reasons.labels import (
+    SAYINGS,
+    changes_of,
+    costs,
+    costs_more,
+    label,
+    limit_name,
+    sentence,
+    uses,
+    with_unit,
+)
 
 SAME = "the same network"
 SAME_WITH = f"{SAME} with "
@@ -33,8 +43,9 @@ def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> I
         does, beyond, within = "makes", "makes fewer", "makes more"
         taken = f"the plan makes {used} and has to make {bound}"
     else:
-        does, beyond, within = "takes", "takes more", "takes less"
-        taken = f"the plan takes {used} of {bound}"
+        does = uses(one.unit)
+        beyond, within = f"{does} more", f"{does} less"
+        taken = f"the plan {does} {used} of {bound}"
     name, saying = sentence(limit_name(one.limit)), SAYINGS[kind]
     if one.looser is None:
         known = kind == "time" and one.limit.startswith("workload")  # what is slower is not faster
@@ -43,7 +54,7 @@ def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> I
         price = costs_more(kind, one.looser.extra, value)
         other = _seen_from(design, one.looser.design)
         reached = with_unit(one.looser.bound, one.unit)
-        yield f"{name} binds: {taken}. {sentence(other)} {does} {reached} and {price}."
+        yield f"{name} binds: {taken}. With {reached} the {saying.best} design is {other}: it {price}."
     if one.tighter is None:
         yield f"No design that keeps the other limits {within} than {used}."
         return
@@ -124,7 +135,7 @@ def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:
 def of_gpus_in_vain(tried: Sequence[str]) -> Iterator[str]:
     """Which other GPUs do not help alone."""
     if tried:
-        yield f"Not enough alone, with all else as it is: {'; '.join(tried)}."
+        yield f"None of these is enough alone, with all else as it is: {'; '.join(tried)}."
 
 
 def of_gpus_left_out(instance: Instance, keys: Iterable[str]) -> Iterator[str]:
@@ -145,17 +156,17 @@ def of_prices(design: Design, ranges: tuple[PriceRange, ...]) -> str:
     """The price that has to move least to change the decision."""
     ends = [(one, end) for one in ranges for end in (one.low, one.high) if end is not None and end > 0 and one.now > 0]
     if not ends:
-        return "No price, moved alone, changes the decision."
+        return "No price changes the decision when it alone moves."
     one, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
     taker = one.above if end >= one.now and end == one.high else one.below
-    instead = "no longer meets its limit" if taker is None else f"gives way to {_seen_from(design, taker)}"
+    instead = "the plan no longer meets its limit" if taker is None else f"the best plan is {_seen_from(design, taker)}"
     if end == one.now:
         way = "rises" if end == one.high else "falls"
-        return f"Another plan costs the same: as soon as the price of {one.item} {way}, the plan {instead}."
+        return f"Another plan costs the same: as soon as the price of {one.item} {way}, {instead}."
     way = "above" if end > one.now else "below"
     return (
         f"The nearest price that changes the decision is that of {one.item}: {way} {end:,.6g} {one.unit} "
-        f"(now {one.now:,.6g}, {end / one.now - 1:+.1%}) the plan {instead}."
+        f"(now {one.now:,.6g}, {end / one.now - 1:+.1%}) {instead}."
     )
 
 

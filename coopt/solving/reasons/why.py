@@ -224,7 +224,7 @@ def _feasible(instance: Instance, plan: Plan, *, proven: bool) -> Explanation:
     others = tuple(rivals_of(designs, row))
     prices = tuple(ranges_of(designs, row)) if optimal and not designs.is_timed else ()
     second = runner_up(designs, row) if optimal else None
-    certain = f", and nothing {SAYINGS[kind].does} less" if optimal else ""
+    certain = f", and no design {SAYINGS[kind].does} less" if optimal else ""
     said = [f"The plan, {label(design)}, {costs(kind, value)}{certain}."]
     if not optimal:
         more, better = costs_more(kind, designs.extra(best, row), value), label(designs.design(best))

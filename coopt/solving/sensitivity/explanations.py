@@ -174,7 +174,7 @@ def _subject(instance: Instance) -> str:
 def _proof(best: Plan) -> str:
     """What is proven of the best plan."""
     gap, does = best.objective.gap, SAYINGS[best.objective.kind].does
-    return f", and nothing {does} less" if gap is not None and gap <= EXACT else f", within {gap or 0:.2%} of the least"
+    return f", and no plan {does} less" if gap is not None and gap <= EXACT else f", within {gap or 0:.2%} of the least"
 
 
 def limits_on_use(instance: Instance) -> list[NumericLimit]:

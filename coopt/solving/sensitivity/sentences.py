@@ -15,6 +15,7 @@ from coopt.solving.reasons.labels import (
     limit_name,
     number,
     sentence,
+    uses,
     with_unit,
 )
 
@@ -47,8 +48,8 @@ def _step(one: Bound) -> str:
     assert one.step is not None
     if one.used is not None and one.unit in COUNTED:
         fewer = max(1, round(one.step * one.used))
-        return f"= {with_unit(one.used - fewer, one.unit)}, {fewer:,} fewer than the plan takes"
-    return f"{one.step:.0%} tighter than what the plan {'makes' if one.unit == 'tokens/s' else 'takes'}"
+        return f"= {with_unit(one.used - fewer, one.unit)}, {fewer:,} fewer than the plan uses"
+    return f"{one.step:.0%} tighter than what the plan {'makes' if one.unit == 'tokens/s' else uses(one.unit)}"
 
 
 def _was_tightened(one: Bound) -> bool:
@@ -74,7 +75,7 @@ def _takes(one: Bound) -> str:
     if one.unit == "tokens/s":
         return f"makes {number(one.used)} {one.unit} and has to make {number(one.bound)} {one.unit}"
     used = number(one.used) if one.unit in COUNTED else with_unit(one.used, one.unit)
-    return f"takes {used} of {with_unit(one.bound, one.unit)}"
+    return f"{uses(one.unit)} {used} of {with_unit(one.bound, one.unit)}"
 
 
 def _price(kind: ObjectiveKind, value: float, extra: float) -> str:
@@ -95,7 +96,7 @@ def of_prices(ranges: tuple[PriceRange, ...]) -> str:
     """The price that has to move least to change the plan."""
     ends = [(one, end) for one in ranges for end in _ends(one)]
     if not ends:
-        return f"Other prices that were tried of {', '.join(one.item for one in ranges)}, one at a time, keep the plan."
+        return f"The plan stays the best at all prices that were tried, one at a time, of {', '.join(one.item for one in ranges)}."
     one, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
     way = "above" if end >= one.now else "below"
     return (

@@ -128,10 +128,10 @@ def counted(unit: str, used: float, bound: float) -> str:
 
 
 def test_counts_are_told_one_by_one() -> None:
-    assert "(wan[0].most) does not bind: the plan takes 1 of 1 channel, and" in counted("channels", 1.0, 1.0)
-    assert "With wan[0].most = 1 channel, 1 fewer than the plan takes, no plan" in counted("channels", 2.0, 40.0)
-    assert "With wan[0].most = 792 GPUs, 8 fewer than the plan takes, no plan" in counted("GPUs", 800.0, 1000.0)
-    assert "With wan[0].most 1% tighter than what the plan takes, no plan" in counted("MW", 0.2, 0.4)
+    assert "(wan[0].most) does not bind: the plan uses 1 of 1 channel, and" in counted("channels", 1.0, 1.0)
+    assert "With wan[0].most = 1 channel, 1 fewer than the plan uses, no plan" in counted("channels", 2.0, 40.0)
+    assert "With wan[0].most = 792 GPUs, 8 fewer than the plan uses, no plan" in counted("GPUs", 800.0, 1000.0)
+    assert "With wan[0].most 1% tighter than what the plan uses, no plan" in counted("MW", 0.2, 0.4)
     assert "With wan[0].most 1% tighter than what the plan makes, no plan" in counted("tokens/s", 7.0, 6.0)
 
 
