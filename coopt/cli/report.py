@@ -22,7 +22,7 @@ from coopt.cli.verify import REJECTED
 @click.option(
     "--no-sensitivity",
     is_flag=True,
-    help="Leave out why the plan is chosen and what would change it, which takes more solves.",
+    help="Leave out why this plan, which takes more solves.",
 )
 @click.pass_context
 def command(

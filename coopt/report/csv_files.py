@@ -161,7 +161,7 @@ def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None, pa
 
 
 def front_csv(front: Front) -> str:
-    """Pace, days if any, value, bound, gap, cost, design, and how every workload runs; a header alone without points."""
+    """Pace, days if any, value, bound, gap, cost, design, how each workload runs; a header alone without points."""
     rows = [_point(point) | _runs(point) for point in front.points]
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["pace", "knee"]
     return _csv(names, ([row.get(name, "") for name in names] for row in rows))

@@ -96,7 +96,8 @@ def of_prices(ranges: tuple[PriceRange, ...]) -> str:
     """The price that has to move least to change the plan."""
     ends = [(one, end) for one in ranges for end in _ends(one)]
     if not ends:
-        return f"The plan stays the best at all prices that were tried, one at a time, of {', '.join(one.item for one in ranges)}."
+        items = ", ".join(one.item for one in ranges)
+        return f"The plan stays the best at all prices that were tried, one at a time, of {items}."
     one, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
     way = "above" if end >= one.now else "below"
     return (
