@@ -51,8 +51,15 @@ def require_decided(instance: Instance, asked: str) -> None:
 
 
 def has_front(instance: Instance) -> bool:
-    """Whether cost against time can be traced: of what counts time in another way, for least time on one network."""
+    """Whether cost against time can be traced: of what counts time in another way, for least time of one workload.
+
+    Where GPUs or knobs are open and no bound is given, points are seconds of an iteration, which do not compare batches
+    of several sizes and count no interruptions.
+    """
     kind = instance.objective.minimize
+    if kind == "time" and instance.problem == "choice":
+        (workload,) = instance.workload
+        return workload.bounded or not (workload.batches or instance.availability)
     return kind == BILLED[kind] or (kind == "time" and instance.problem == "shared")
 
 

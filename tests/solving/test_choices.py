@@ -15,7 +15,8 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.plan.store import decided
-from coopt.report.fronts.text import built_from
+from coopt.report import words
+from coopt.report.fronts.text import built_from, front_headline
 from coopt.report.screen import plan_screen
 from coopt.report.terminal import rendered
 from coopt.solving.fronts.tracing import TOLERANCE
@@ -26,6 +27,8 @@ from tests.solving.test_fleets import two
 
 GENERATIONS = ["h100-sxm", "gb200"]
 DOMAINS = ["hgx-h100-8", "gb200-nvl72"]
+ALL = ["gpu", "host", "hb", "nic", "switch", "optics"]
+NO_BOUND: dict[str, Any] = {"workload__0__train_days": None, "objective": {"minimize": "time", "include": ALL}}
 
 
 def left_open(**changes: Any) -> Instance:
@@ -39,7 +42,7 @@ def left_open(**changes: Any) -> Instance:
         "workload__0__train_tokens": 1e11,
         "workload__0__train_days": 20.0,
         "workload__0__max_iteration_time_s": None,
-        "objective": {"include": ["gpu", "host", "hb", "nic", "switch", "optics"]},
+        "objective": {"include": ALL},
     }
     return ask(**given | changes)
 
@@ -348,3 +351,28 @@ def test_what_has_to_give_is_told_of_every_choice_and_lets_the_open_question_thr
         coopt.explain(left_open(), plan)
     short = coopt.explain(hopeless, time_limit_s=1e-6)
     assert (short.status, short.relaxations) in (("unknown", ()), ("infeasible", ()))
+
+
+@pytest.mark.parametrize("margin", [None, {"time": 0.25}])
+def test_the_front_of_least_time_is_the_envelope_of_those_of_its_choices(margin: dict[str, float] | None) -> None:
+    instance = left_open(**NO_BOUND, cluster__gpus=[16, 32], workload__0__global_batch=64, margin=margin)
+    front, points = coopt.pareto(instance, points=100), []
+    for chosen in choices_of(instance):
+        alone = coopt.pareto(at_choice(instance, chosen), points=100)
+        points += [(one.runs[0][1].iteration_time_s, one.cost.capex_usd) for one in alone.points]
+    best = [
+        (s, usd)
+        for s, usd in sorted(points)
+        if not any((a <= s and b < usd) or (a < s and b <= usd) for a, b in points)
+    ]
+    seconds = [point.runs[0][1].iteration_time_s for point in front.points]
+    assert seconds == pytest.approx([s for s, _ in best], rel=1e-9)
+    assert [point.cost.capex_usd for point in front.points] == pytest.approx([usd for _, usd in best], rel=1e-9)
+    assert len(seconds) > 1
+    assert [point.pace for point in front.points] == pytest.approx(seconds, rel=1e-9)
+    assert front_headline(front, instance).startswith(f"Going from {words.seconds(seconds[0])} to ")
+
+
+def test_seconds_of_batches_of_several_sizes_do_not_make_a_front() -> None:
+    with pytest.raises(InstanceError, match=r"pareto compares bills, needs 'capex', 'power' or 'tco'"):
+        coopt.pareto(left_open(**NO_BOUND, workload__0__global_batch=[32, 64]), points=3)

@@ -31,8 +31,13 @@ def time_of(point: FrontPoint) -> float:
 
 
 def in_seconds(instance: Instance) -> bool:
-    """Whether points are placed by the time of their only workload on their only network, rather than by pace."""
-    return len(instance.workload) == 1 and instance.problem == "shared"
+    """Whether points are placed by the time of their only workload on their only network, rather than by pace.
+
+    Where a choice is open and no bound is given, their paces are seconds (`coopt.solving.fronts.sweep`).
+    """
+    if len(instance.workload) != 1:
+        return False
+    return instance.problem == "shared" or (instance.problem == "choice" and not instance.workload[0].bounded)
 
 
 def in_days(instance: Instance) -> bool:

@@ -139,6 +139,8 @@ def pareto(
         billed = asked.objective.model_copy(update={"minimize": asked.objective.billed})
         asked = asked.model_copy(update={"objective": billed})
     require_billed(asked, "pareto")
+    if asked.problem == "choice":
+        asked = _in_seconds(asked)
     run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
     if not listed:
         return _traced(run, points, slowest, moving or ())
@@ -150,6 +152,15 @@ def pareto(
         return sweep.front("interrupted")
     except StoppedError as stopped:
         return sweep.front("interrupted" if str(stopped) == "interrupted" else "time limit")
+
+
+def _in_seconds(instance: Instance) -> Instance:
+    """The question with a bound of 1 s where its workload has none, so that paces are seconds of an iteration."""
+    free = [one for one in instance.workload if not one.bounded]
+    if not free:
+        return instance
+    given = [one.model_copy(update={"max_iteration_time_s": 1.0 + one.time_margin}) for one in free]
+    return instance.model_copy(update={"workload": tuple(given)})
 
 
 def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | None, Reading | None]:
