@@ -47,11 +47,11 @@ def _draw_no_constants_of_modules() -> None:
 
 
 def example_count(campaign: int, usual: int | None = None) -> int:
-    """How many random questions a test asks: as many as given in a campaign, else `usual`, or a third but eight at
+    """How many random questions a test asks: as many as given in a campaign, else `usual`, or a fifth but five at
     least."""
     if not settings().derandomize:
         return campaign
-    return max(min(campaign, 8), campaign // 3) if usual is None else usual
+    return max(min(campaign, 5), campaign // 5) if usual is None else usual
 
 
 SHIPPED = sorted((Path(__file__).parents[1] / "instances").glob("*.toml"))

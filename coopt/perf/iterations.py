@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -185,14 +185,14 @@ class Iteration:
         r = self.ways.left(r)
         settled = self._with_hidden_at(r)
         known = {f.name: getattr(settled, f.name) for f in fields(self)}
-        seconds: dict[str, Any] = {
-            name: AffineSeconds(part.at(r))
+        seconds: dict[str, Any] = {  # numbers in place of functions, which the same sums add up at once
+            name: 0.0 if part.is_zero else part.at(r)
             for name, part in known.items()
-            if isinstance(part, AffineSeconds) and not part.is_zero and name not in ("dp", "window")
+            if isinstance(part, AffineSeconds) and name not in ("dp", "window")
         }
-        there = replace(settled, **seconds)
-        pipeline_s = np.maximum.reduce(np.broadcast_arrays(*(pipeline.fixed for pipeline in there.pipelines())))
-        whole_s = pipeline_s + settled._left_of_dp(r, pipeline_s) + there.epilogue.fixed
+        there: Any = replace(settled, **seconds)
+        pipeline_s = reduce(np.maximum, there.pipelines())
+        whole_s = pipeline_s + settled._left_of_dp(r, pipeline_s) + there.epilogue
         return np.asarray(whole_s * self.factor, dtype=np.float64)
 
     def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,12 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf import mapping as rows
 from coopt.plan.schema import Plan
+from coopt.plan.store import read_plan
 from coopt.report.csv_files import ranks_csv
 from coopt.report.megatron import mapping_arguments, megatron_script, model_arguments, refusals, remarks
 from coopt.traffic.ranks import RankGrid, rank_table
 from tests.changes import with_part
-from tests.conftest import ONE_NETWORK, ask, small_model, switch
+from tests.conftest import ONE_NETWORK, ask, example_count, small_model, switch
 from tests.report.megatron_parser import DATA, check_rules, layout_layers, parsed, stage_layers
 from tests.traffic.every_split import every_split
 
@@ -60,7 +62,7 @@ def words_of(split: RankGrid, one: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(data=st.data())
 def test_whatever_is_not_refused_keeps_the_rules_of_megatron(name: str, data: st.DataObject) -> None:
     split, chosen = data.draw(st.sampled_from(cases(name)))
@@ -130,9 +132,8 @@ ONE_WORKLOAD = [file for file in ONE_NETWORK if len(coopt.load(file).workload) =
 
 
 @pytest.mark.parametrize("file", ONE_WORKLOAD, ids=lambda file: file.stem)
-def test_the_scripts_of_shipped_instances_run(file: Path, tmp_path: Path) -> None:
-    instance = coopt.load(file)
-    plan = coopt.solve(instance)
+def test_the_scripts_of_shipped_instances_run(file: Path, shipped_plan: Callable[[Path], Path], tmp_path: Path) -> None:
+    instance, plan = coopt.load(file), read_plan(shipped_plan(file))
     if plan.design is None:
         with pytest.raises(InstanceError, match="has no design"):
             megatron_script(instance, plan)
@@ -158,9 +159,10 @@ def test_the_scripts_of_shipped_instances_run(file: Path, tmp_path: Path) -> Non
     assert environment["CUDA_DEVICE_MAX_CONNECTIONS"] == "1"
 
 
-def test_a_domain_may_be_several_hosts(tmp_path: Path) -> None:
-    instance = coopt.load(INSTANCES / "rail-only-gpt-1t.toml")
-    called, _ = run(megatron_script(instance, coopt.solve(instance)), tmp_path, GPUS_PER_HOST="4")
+def test_a_domain_may_be_several_hosts(shipped_plan: Callable[[Path], Path], tmp_path: Path) -> None:
+    file = INSTANCES / "rail-only-gpt-1t.toml"
+    script = megatron_script(coopt.load(file), read_plan(shipped_plan(file)))
+    called, _ = run(script, tmp_path, GPUS_PER_HOST="4")
     assert called[1:5] == ["--nnodes", "8192", "--nproc-per-node", "4"]
 
 

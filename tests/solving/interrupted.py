@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from hypothesis import strategies as st
 
-from coopt.columns.context import context_of
+from coopt.columns.context import Context, context_of
 from coopt.columns.pools import Pool
 from coopt.instance.availability import Availability
+from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
 from coopt.network.space import families
-from coopt.verifier.parts.outages import outages_of
+from coopt.verifier.parts.outages import OutageShares, outages_of
 from coopt.verifier.parts.space import DesignFamily, NetworkGear
 from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.parts.uptime import uptime_of
@@ -58,7 +60,10 @@ def promised(instance: Instance, family: Family, uplinks: int, workload: Workloa
 
 def least_mean_s(asked: Availability, pool: Pool, family: Family, uplinks: int) -> float:
     """What an iteration of the fastest mapping takes on average, with ports out as often as the verifier counts."""
-    context, out = context_of(family), outages_of(asked, *_counted(family, uplinks))
+    return _mean_s(pool, context_of(family), uplinks, outages_of(asked, *_counted(family, uplinks)))
+
+
+def _mean_s(pool: Pool, context: Context, uplinks: int, out: OutageShares) -> float:
     done = (1 - out.share) / pool.time_s(context, uplinks)
     for share, left in ((out.leaf, out.leaf_rate), (out.link, out.link_rate)):
         if share and left:
@@ -88,5 +93,11 @@ def least_s(instance: Instance, family: Family, uplinks: int, workload: Workload
     if not workload.calendar:
         return fastest_s(workload, gpu, family, uplinks)
     assert instance.availability is not None
-    pool = every_mapping(workload, gpu, family.hb, context.site, context.discipline)
-    return least_mean_s(instance.availability, pool, family, uplinks)
+    out = outages_of(instance.availability, *_counted(family, uplinks))
+    return _least_s(workload, gpu, family.hb, replace(context, bundle=0), uplinks, out)
+
+
+@lru_cache(maxsize=1 << 14)
+def _least_s(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context, uplinks: int, out: OutageShares) -> float:
+    """Networks that differ in their optics only, or in prices, have the same times and lose the same."""
+    return _mean_s(every_mapping(workload, gpu, hb, context.site, context.discipline), context, uplinks, out)

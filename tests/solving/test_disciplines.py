@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import coopt
+from coopt.plan.store import read_plan
 from tests.conftest import SHIPPED
 
 ROOT = Path(__file__).parents[2]
@@ -20,9 +22,9 @@ QUICK = (
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_routes_and_simulation_keep_every_bound(name: str) -> None:
-    instance = coopt.load(ROOT / "instances" / f"{name}.toml")
-    plan = coopt.solve(instance)
+def test_routes_and_simulation_keep_every_bound(name: str, shipped_plan: Callable[[Path], Path]) -> None:
+    file = ROOT / "instances" / f"{name}.toml"
+    instance, plan = coopt.load(file), read_plan(shipped_plan(file))
     assert plan.parts
     for part in plan.parts:
         if part.design is None:

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from coopt.instance.files import load
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Overrides, Plan
 from coopt.plan.store import with_replaced
@@ -195,12 +194,6 @@ def test_optics_that_do_not_count_may_be_any_that_reach() -> None:
         path = ("design", "fabric", "tier", 1, "optic")
         changed = replaced(replaced(plan, path, optic), ("parts", 0, *path), optic)
         assert verify(instance, Plan.model_validate(changed)).accepted == accepted
-
-
-@pytest.mark.parametrize("name", ["tiny-64", "rail-only-gpt-1t", "infeasible-deadline"])
-def test_plans_of_the_instances_are_accepted(name: str) -> None:
-    instance = load(f"instances/{name}.toml")
-    assert verify(instance, solve(instance)).failures == ()
 
 
 WILD = st.one_of(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -24,11 +25,13 @@ def fewest_links(instance: Instance, active: int) -> int | None:
     (gpus,), (hb,), (per_gpu,) = instance.cluster.gpus, instance.network.hb_domains, instance.network.nics_per_gpu
     count = gpus // active
     pairs = list(combinations(range(count), 2))
-    rows = list(_rows(instance, active))
+    pool = _pool(instance, active)
+    rows = list(_rows(pool))
+    times_s = cache(lambda dp, pp: pool.iteration.time_s(Reciprocals.of_grid(replicas=dp, stages=pp)))
     for total in range(count * hb.size * per_gpu // 2 + 1):
         for links in ways(np.full(count, hb.size * per_gpu), pairs, total):
             joined = dict(zip(pairs, links, strict=True))
-            if any(_in_time(instance, active, pool, row, joined) for pool, row in rows):
+            if any(_in_time(instance, active, times_s, pool, row, joined) for row in rows):
                 return total
     return None
 
@@ -36,19 +39,30 @@ def fewest_links(instance: Instance, active: int) -> int | None:
 APART = Discipline("ratio", 1.0, 1.0)  # stages lie outermost
 
 
-def _rows(instance: Instance, active: int) -> Iterator[tuple[Pool, int]]:
-    workload, gpu, (hb,) = instance.workload[0], instance.cluster.gpu, instance.network.hb_domains
-    (gpus,) = instance.cluster.gpus
-    pool = every_mapping(workload, gpu, hb, DomainSet(gpus=gpus, hb=hb.name, active=active), APART)
+def _pool(instance: Instance, active: int) -> Pool:
+    (hb,), (gpus,) = instance.network.hb_domains, instance.cluster.gpus
+    site = DomainSet(gpus=gpus, hb=hb.name, active=active)
+    return every_mapping(instance.workload[0], instance.cluster.gpu, hb, site, APART)
+
+
+def _rows(pool: Pool) -> Iterator[int]:
+    """Rows whose groups, but those of stages and replicas, stay inside domains."""
     m, inside = pool.mappings, pool.placements
     _, experts, *_ = expert_ranks(m, inside, expert_tp=False)
     for row in range(len(pool)):
-        far = workload.model.tied_embeddings and m.pp[row] > 2 * inside.pp[row]
+        far = pool.workload.model.tied_embeddings and m.pp[row] > 2 * inside.pp[row]
         if m.tp[row] == inside.tp[row] and m.cp[row] == inside.cp[row] and experts[row] == 1 and not far:
-            yield pool, row
+            yield row
 
 
-def _in_time(instance: Instance, active: int, pool: Pool, row: int, links: dict[tuple[int, int], int]) -> bool:
+def _in_time(
+    instance: Instance,
+    active: int,
+    times_s: Callable[[float, float], Any],
+    pool: Pool,
+    row: int,
+    links: dict[tuple[int, int], int],
+) -> bool:
     m, inside = pool.mappings, pool.placements
     stages, replicas = int(m.pp[row] // inside.pp[row]), int(m.dp[row] // inside.dp[row])
     hops, rings = np.zeros((2, stages * replicas, stages * replicas))
@@ -71,8 +85,6 @@ def _in_time(instance: Instance, active: int, pool: Pool, row: int, links: dict[
                 seen[name] = active / (pace * rate) if pace > 0 else math.inf
         if math.inf in seen.values():
             return False
-        if pool.iteration.time_s(Reciprocals.of_grid(replicas=seen["dp"], stages=seen["pp"]))[
-            row
-        ] > pool.workload.bound_s * (1 + 1e-7):
+        if times_s(seen["dp"], seen["pp"])[row] > pool.workload.bound_s * (1 + 1e-7):
             return False
     return True

@@ -25,7 +25,7 @@ from tests.availability.test_outages import RATES
 from tests.conftest import ask, example_count
 from tests.solving.oracle import every_design, fastest_s, instances
 from tests.solving.reasons.changed import only
-from tests.solving.test_days import days, interrupted, slow
+from tests.solving.test_days import FEW_TIMED, days, interrupted, slow
 
 KINDS = ("time", "usd_per_token", "carbon")
 TOKENS = 1e12
@@ -33,9 +33,10 @@ TINY = Path(__file__).parents[3] / "instances" / "tiny-64.toml"
 
 
 def asked_for(bare: Instance, kind: str) -> Instance:
-    """The first workload alone, by an objective that counts time."""
+    """The first workload alone with a few mappings, of which every one is timed, by an objective that counts time."""
     table = bare.model_dump(by_alias=True)
     table["workload"] = [{"train_tokens": TOKENS} | {k: v for k, v in table["workload"][0].items() if v is not None}]
+    table["workload"][0]["mapping"] |= FEW_TIMED
     table["objective"] |= {"minimize": kind, "kg_co2_per_kwh": 0.4}
     return Instance.model_validate(table)
 
