@@ -11,8 +11,8 @@ import pytest
 import coopt
 from coopt.report.fronts.files import write_front
 from tests.pages.test_pages_in_a_browser import CONTRASTS, LEAST_CONTRAST
+from tests.report.test_fronts import rail_only_study
 
-INSTANCES = Path(__file__).parents[2] / "instances"
 POINTS = 9
 
 
@@ -20,7 +20,7 @@ POINTS = 9
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of nine points."""
     folder = tmp_path_factory.mktemp("front")
-    instance = coopt.load(INSTANCES / "rail-only-gpt-1t.toml").model_copy(update={"name": "<i>n</i> & <script>"})
+    instance = rail_only_study().model_copy(update={"name": "<i>n</i> & <script>"})
     write_front(coopt.pareto(instance, POINTS), instance, folder)
     return folder / "front.html"
 

@@ -20,6 +20,11 @@ model = "gpt-22b"
 global_batch = [64, 128]
 train_tokens = 1e11
 train_days = 20.0
+[workload.mapping]
+cp = 1
+micro_batch = [1, 2]
+recompute = ["none", "full"]
+zero = [0, 1]
 [workload.options]
 transport = ["rdma", "ipoib"]
 
