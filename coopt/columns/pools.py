@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from coopt.columns.loads import Crossings, crossings
 from coopt.columns.placements import counts_on, placed_on
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
-from coopt.instance.workload import Workload
+from coopt.instance.workload import BOUNDS, Workload
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Reciprocals, kinds_of
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import (
@@ -36,6 +36,8 @@ from coopt.perf.mapping import (
 )
 from coopt.perf.memory import memory_bytes
 
+KEPT = 16
+"""Lists of mappings, and placements of each, that are kept for the next question of a process."""
 ENTRIES = 1 << 17  # groups on networks that are looked at once, so that tables stay small
 ROUNDING = 1e-12  # a bound is this much short, so that sums in another order stay above it
 
@@ -56,6 +58,7 @@ class Fitting:
     needless: Mappings
     least_bytes: float
     _least_s: dict[tuple[float, float], Floats] = field(default_factory=dict, compare=False, repr=False)
+    pools: dict[Hashable, tuple[Pool, Counter[str]]] = field(default_factory=dict, compare=False, repr=False)
 
     def least_s(self, gpu: Gpu, hb_gbyte_s: float, byte_s: float) -> Floats:
         """What each mapping that fits takes at least on such wires, worked out once for all domains that have them."""
@@ -63,6 +66,12 @@ class Fitting:
         if wires not in self._least_s:
             self._least_s[wires] = least_time_s(self.workload, gpu, self.fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s)
         return self._least_s[wires]
+
+    def keep(self, asked: Hashable, found: tuple[Pool, Counter[str]]) -> None:
+        """Remember a pool for questions that differ in prices and limits alone, in place of the oldest of many."""
+        if len(self.pools) >= KEPT:
+            self.pools.pop(next(iter(self.pools), None), None)
+        self.pools[asked] = found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +207,13 @@ class Pool:
 
 
 def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
-    """Enumerate a workload's mappings and keep those that fit into memory."""
+    """Enumerate a workload's mappings and keep those that fit into memory; kept for questions with other bounds."""
+    unbound = dict.fromkeys((*BOUNDS, "train_tokens")) | {"name": ""}
+    return replace(_fitting(workload.model_copy(update=unbound), gpu, gpus), workload=workload)
+
+
+@lru_cache(maxsize=KEPT)
+def _fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
     whole, uneven = mappings(workload, gpus)
     needed = memory_bytes(workload, whole)
     fits = needed <= gpu.usable_bytes
@@ -257,10 +272,14 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context
     pool, gated
         The rows left, and how many were dropped by cause.
     """
-    whole, gated = in_time(source, gpu, hb, site, best)
-    kept, dominated = undominated_rows(whole, best.discipline)
-    gated["dominated"] += dominated
-    return kept, gated
+    asked = source.workload.bound_s, site, hb.gbyte_s, best.byte_s, best.discipline
+    if (found := source.pools.get(asked)) is None:
+        whole, gated = in_time(source, gpu, hb, site, best)
+        kept, dominated = undominated_rows(whole, best.discipline)
+        gated["dominated"] += dominated
+        found = kept, gated
+        source.keep(asked, found)
+    return replace(found[0], workload=source.workload), found[1].copy()
 
 
 def undominated_rows(whole: Pool, discipline: Discipline) -> tuple[Pool, int]:

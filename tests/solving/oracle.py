@@ -85,6 +85,21 @@ def instances(draw: st.DrawFn) -> Instance:
     return Instance.model_validate(table)
 
 
+FEW_TIMED = {"micro_batch": (1,), "recompute": ("none", "full")}
+"""Lists of mappings that are soon timed on every network."""
+
+
+@st.composite
+def with_few_mappings(draw: st.DrawFn) -> Instance:
+    """As `instances`, for tests that solve a question many times."""
+    instance = draw(instances())
+    few = (one.mapping.model_copy(update=FEW_TIMED) for one in instance.workload)
+    workloads = (
+        one.model_copy(update={"mapping": mapping}) for one, mapping in zip(instance.workload, few, strict=True)
+    )
+    return instance.model_copy(update={"workload": tuple(workloads)})
+
+
 def disciplined(draw: st.DrawFn) -> dict[str, Any]:
     """A way to charge traffic, and bundles that go with it: flows are pinned over even ones alone."""
     charge, bundles = draw(st.sampled_from(DISCIPLINES)), draw(st.sampled_from(["even", "even", "any"]))

@@ -24,14 +24,10 @@ from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
 from tests.conftest import ask, example_count, question, switch
 from tests.solving.interrupted import ITERATIONS, failures, in_days, least_s, networks, promised
-from tests.solving.oracle import fastest_s, instances
+from tests.solving.oracle import FEW_TIMED, fastest_s, instances
 from tests.solving.plane_questions import planar
 
 slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-
-
-FEW_TIMED = {"micro_batch": (1,), "recompute": ("none", "full")}
-"""Mappings that are soon timed on every network."""
 
 
 @st.composite

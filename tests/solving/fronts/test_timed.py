@@ -23,9 +23,9 @@ from coopt.plan.store import plan_json
 from coopt.report.fronts.text import front_notes
 from tests.availability.test_outages import RATES
 from tests.conftest import ask, example_count
-from tests.solving.oracle import every_design, fastest_s, instances
+from tests.solving.oracle import FEW_TIMED, every_design, fastest_s, instances
 from tests.solving.reasons.changed import only
-from tests.solving.test_days import FEW_TIMED, days, interrupted, slow
+from tests.solving.test_days import days, interrupted, slow
 
 KINDS = ("time", "usd_per_token", "carbon")
 TOKENS = 1e12

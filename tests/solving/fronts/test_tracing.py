@@ -21,8 +21,7 @@ from coopt.solving.fronts.tracing import TOLERANCE, Tracing
 from coopt.solving.sensitivity.resolves import Resolver
 from tests.conftest import example_count
 from tests.kinds import QUESTIONS
-from tests.solving.oracle import enumerated_front, instances
-from tests.solving.test_days import FEW_TIMED
+from tests.solving.oracle import enumerated_front, with_few_mappings
 
 slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -38,18 +37,15 @@ def thinned(front: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def narrowed(instance: Instance) -> Instance:
-    """The question with one HB domain, one fabric and smaller lists of mappings, whose front has few points."""
+    """The question with one HB domain and one fabric, whose front has few points."""
     network = instance.network.model_copy(
         update={"hb_domains": instance.network.hb_domains[:1], "fabrics": instance.network.fabrics[:1]}
     )
-    workloads = (
-        one.model_copy(update={"mapping": one.mapping.model_copy(update=FEW_TIMED)}) for one in instance.workload
-    )
-    return instance.model_copy(update={"network": network, "workload": tuple(workloads)})
+    return instance.model_copy(update={"network": network})
 
 
 @settings(slow, max_examples=example_count(20))
-@given(instances().map(narrowed))
+@given(with_few_mappings().map(narrowed))
 def test_a_traced_front_is_that_of_plain_enumeration(instance: Instance) -> None:
     tracing = Tracing(
         instance=instance,

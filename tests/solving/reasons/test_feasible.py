@@ -17,7 +17,7 @@ from coopt.solving.reasons.designs import designs_of, with_design
 from coopt.solving.reasons.price_ranges import in_time, ranges_among, ranges_of, with_optics_of
 from coopt.solving.reasons.why import explain
 from tests.conftest import ask, example_count
-from tests.solving.oracle import instances
+from tests.solving.oracle import with_few_mappings
 from tests.solving.own_ends import twin_ported
 from tests.solving.reasons.changed import at_price, kept_free, moved, only
 
@@ -34,7 +34,7 @@ def explained(instance: Instance) -> Explanation:
 
 
 @settings(slow, max_examples=example_count(20, usual=5))
-@given(instances())
+@given(with_few_mappings())
 def test_the_plan_explained_is_the_optimum_and_rivals_those_without_the_other_choices(instance: Instance) -> None:
     found, plan = explained(instance), solve(instance, top=2)
     assert (found.value, found.design) == (plan.objective.value, plan.design)
@@ -52,7 +52,7 @@ def test_the_plan_explained_is_the_optimum_and_rivals_those_without_the_other_ch
 
 
 @settings(slow, max_examples=example_count(20, usual=4))
-@given(instances(), st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.2, 0.1), (0.0, 0.3)]))
+@given(with_few_mappings(), st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.2, 0.1), (0.0, 0.3)]))
 def test_bounds_move_to_the_plans_named(instance: Instance, margins: tuple[float, float]) -> None:
     instance = kept_free(instance, *margins)
     found = explained(instance)
@@ -78,7 +78,7 @@ def _check_looser(instance: Instance, found: Explanation, bound: Bound) -> None:
 
 
 @settings(slow, max_examples=example_count(30, usual=6))
-@given(st.one_of(instances(), twin_ported()))
+@given(st.one_of(with_few_mappings(), twin_ported()))
 def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance: Instance) -> None:
     found = explained(instance)
     for one in found.prices:
@@ -93,7 +93,7 @@ def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance:
 
 
 @settings(slow, max_examples=example_count(150, usual=20))
-@given(st.one_of(instances(), twin_ported(), twin_ported(planes=(1, 2))))
+@given(st.one_of(with_few_mappings(), twin_ported(), twin_ported(planes=(1, 2))))
 def test_ranges_are_the_same_with_the_optics_of_every_network_listed(instance: Instance) -> None:
     plan = solve(instance)
     assume(plan.status == "optimal")

@@ -20,7 +20,7 @@ from coopt.solving.reasons.lists import lists_of, text_of
 from coopt.solving.reasons.why import explain
 from coopt.solving.sensitivity.explanations import explained
 from tests.conftest import ask, example_count, small_model
-from tests.solving.oracle import instances
+from tests.solving.oracle import with_few_mappings
 from tests.solving.own_ends import twin_ported
 from tests.solving.reasons.changed import bounded, kept_free, limits, memory, moved, network
 
@@ -31,7 +31,7 @@ HAIR = 1e-9
 @st.composite
 def hopeless(draw: st.DrawFn) -> Instance:
     """Random instances with a limit or two too tight, by little or by much."""
-    instance = draw(instances())
+    instance = draw(with_few_mappings())
     if draw(st.booleans()):
         instance = bounded(instance, 0, instance.workload[0].bound_s / draw(st.sampled_from([1.5, 3.0, 10.0])))
     if draw(st.booleans()):
@@ -99,13 +99,13 @@ def test_every_relaxation_is_enough_and_no_number_could_move_less(instance: Inst
 
 
 @settings(slow, max_examples=example_count(30))
-@given(instances())
+@given(with_few_mappings())
 def test_whether_a_design_exists_is_seen_without_solving(instance: Instance) -> None:
     assert feasible(instance) == (solve(instance).status == "optimal")
 
 
 @settings(slow, max_examples=example_count(30))
-@given(st.one_of(instances(), twin_ported()), st.sampled_from(["capex_usd", "power_mw"]))
+@given(st.one_of(with_few_mappings(), twin_ported()), st.sampled_from(["capex_usd", "power_mw"]))
 def test_a_design_exists_from_what_the_one_that_takes_least_takes(instance: Instance, cap: str) -> None:
     """Neither the least that joins domains to leaves nor the choice of optics hides or invents a design."""
     kind = {"capex_usd": "capex", "power_mw": "power"}[cap]
