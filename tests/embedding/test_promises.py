@@ -39,7 +39,11 @@ def answers(instance: coopt.Instance, plan: coopt.Plan) -> list[BaseModel]:
 
 QUICK = [file for file in ONE_NETWORK if file.stem != "shared-131k-w8"]
 SOLVED = [file for file in SHIPPED if file.stem not in ("fleet-131k-w16", "fleet-131k-w64")]
-SMALLER = {"planes-131k": {"cluster.gpus": 4096, "workload.0.global_batch": 512}}  # whose routes are 35 MB in full
+SMALLER = {  # routes of so many GPUs are tens of MB in full
+    "planes-131k": {"cluster.gpus": 4096, "workload.0.global_batch": 512},
+    "rail-only-gpt-1t": {"cluster.gpus": 4096, "workload.0.global_batch": 512},
+    "llama3-405b-16k": {"cluster.gpus": 2048, "workload.0.global_batch": 256},
+}
 
 
 @pytest.mark.parametrize("file", QUICK, ids=lambda file: file.stem)
