@@ -272,7 +272,7 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context
     pool, gated
         The rows left, and how many were dropped by cause.
     """
-    asked = source.workload.bound_s, site, hb.gbyte_s, best.byte_s, best.discipline
+    asked = source.workload.bound_s, gpu, site, hb.gbyte_s, best.byte_s, best.discipline
     if (found := source.pools.get(asked)) is None:
         whole, gated = in_time(source, gpu, hb, site, best)
         kept, dominated = undominated_rows(whole, best.discipline)
