@@ -85,7 +85,7 @@ def evaluate(workload: Workload, gpu: Gpu, rows: Mappings, places: Placements) -
     """The least iteration time of those that fit into memory (s)."""
     best = np.inf
     for start in range(0, len(rows), BLOCK):
-        block = np.arange(start, min(start + BLOCK, len(rows)))
+        block = slice(start, start + BLOCK)
         some = rows.take(block)
         times = iteration(workload, gpu, 300.0, some, places.take(block)).time_s(RAIL)
         fits = memory_bytes(workload, some) <= gpu.hbm_gb * 1e9

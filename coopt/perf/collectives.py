@@ -53,6 +53,23 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
     return LinkRates(own.hb * byte_s, rail, send, *latency, sums * byte_s, how == "in-network")
 
 
+@dataclass(frozen=True)
+class GatherRates:
+    """What an all-gather or a reduce-scatter takes for each byte, and to start.
+
+    `inside_s_byte` within domains, `across` bytes of the rail's full rate for each byte of data; arrays that broadcast.
+    """
+
+    kind: RingKind
+    inside_s_byte: Any
+    across: Any
+    start_s: Any
+
+    def of(self, data_bytes: Any) -> AffineSeconds:
+        """The collective of so many bytes."""
+        return AffineSeconds(self.inside_s_byte * data_bytes + self.start_s, **{self.kind: self.across * data_bytes})
+
+
 def gather(
     links: LinkRates,
     data_bytes: Any,
@@ -64,7 +81,14 @@ def gather(
     summed: Any = False,
     sized: bool = False,
 ) -> AffineSeconds:
-    r"""An all-gather, or a reduce-scatter, of `data_bytes` over x ranks in the domain and y domains.
+    """An all-gather, or a reduce-scatter, of `data_bytes` (size of the whole tensor), as `gather_rates` has it."""
+    return gather_rates(links, x, y, kind, fewest, summed=summed, sized=sized).of(data_bytes)
+
+
+def gather_rates(
+    links: LinkRates, x: Any, y: Any, kind: RingKind, fewest: Any = None, *, summed: Any = False, sized: bool = False
+) -> GatherRates:
+    r"""An all-gather, or a reduce-scatter, over x ranks in the domain and y domains.
 
     Along the rail each rank moves its 1/x of the data, inside the domain the whole of it:
 
@@ -72,8 +96,6 @@ def gather(
 
     Parameters
     ----------
-    data_bytes
-        Size of the whole tensor (bytes).
     kind
         Whose r the rail part is charged at.
     fewest
@@ -87,13 +109,12 @@ def gather(
     byte_s = links.hb_byte_s
     if summed is not False and np.any(links.sum_byte_s > byte_s):
         byte_s = np.where(summed & (y == 1), links.sum_byte_s, byte_s)
-    inside = (x - 1) / x * data_bytes / byte_s
-    across = (y - 1) / y * (data_bytes / (x if fewest is None else fewest)) / links.rail
+    across = (y - 1) / (y * (x if fewest is None else fewest) * links.rail)
     if kind in GRADIENTS and links.rail_reduces:
         across = across * switched_share(y, summed)
     count = least_steps(x, y) if sized else steps(x, y)
     start = np.where(x * y > 1, links.latency_s + links.step_s * count, 0.0)
-    return AffineSeconds(inside + start, **{kind: across})
+    return GatherRates(kind, (x - 1) / (x * byte_s), across, start)
 
 
 def switched_share(y: Any, summed: Any) -> Any:

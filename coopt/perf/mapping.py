@@ -75,7 +75,7 @@ class Mappings:
     def __len__(self) -> int:
         return len(self.tp)
 
-    def take(self, rows: Ints | Bools) -> Mappings:
+    def take(self, rows: Ints | Bools | slice) -> Mappings:
         """The chosen rows."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
@@ -97,7 +97,7 @@ class Placements:
     def __len__(self) -> int:
         return len(self.tp)
 
-    def take(self, rows: Ints | Bools) -> Placements:
+    def take(self, rows: Ints | Bools | slice) -> Placements:
         """The chosen rows."""
         columns = {f.name: getattr(self, f.name) for f in fields(self)}
         return replace(self, **{name: column[rows] for name, column in columns.items() if column is not None})

@@ -5,6 +5,7 @@ Equations of arXiv 2205.05198, section 4, widened to grouped-query, latent, gate
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from coopt.perf.mapping import (
     Ints,
     Mappings,
     chunk_layers,
+    distinct_rows,
     micro_batches,
     representatives,
     stage_layers,
@@ -49,8 +51,9 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     predictions = 1 + model.extra_predictions
     logits = (predictions * LOGIT_BYTES * _rows(workload, few) * vocab_share(model, few.tp))[position]
     of_layer, of_table, gathered = state_bytes(workload, m)
+    held = _every_stage(workload, m)
     first, second, last = (
-        of_layer * layers + of_table * tables + kept_of_layer * kept for layers, tables, kept in stages(workload, m)
+        of_layer * layers + of_table * tables + kept_of_layer * kept for layers, tables, kept in held
     )
     fullest = np.maximum(np.maximum(first, second), last + logits)
     always = workload.options.software.reserve_gib * GIB + working_bytes(workload, few)[position]
@@ -95,6 +98,14 @@ def stages(workload: Workload, mappings: Mappings) -> tuple[tuple[Ints, Any, Int
     )
 
 
+def _every_stage(workload: Workload, mappings: Mappings) -> Iterator[tuple[Ints, Any, Ints]]:
+    """`stages` of all mappings, worked out once for those alike in pipeline, chunks and micro-batches."""
+    m = mappings
+    rows, position = representatives(m.pp, m.interleave, micro_batches(m, workload.global_batch))
+    for layers, tables, kept in stages(workload, m.take(rows)):
+        yield layers[position], tables[position] if np.ndim(tables) else tables, kept[position]
+
+
 def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats, Floats]:
     """Parameters, gradients and optimizer of a layer, of an embedding, and of shards what is whole; each (n,)."""
     m, model, options = mappings, workload.model, workload.options
@@ -104,7 +115,8 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
     spread = sum(size * (stage >= least) for size, least in zip(sizes, (3, 2, 1), strict=True))
     whole = sum(sizes) - spread
     shared = whole + spread / (m.dp * m.cp)
-    layer = layer_parameters(model, m.tp)
+    (t,), at = distinct_rows(m.tp)
+    layer, table = layer_parameters(model, t)[at], (vocab_share(model, t) * model.hidden)[at]
     of_layer, gathered = shared * layer, layer
     if model.experts:
         experts = layer_expert_parameters(model, m.tp, m.ep, expert_tp=options.expert_tp)
@@ -114,7 +126,7 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
     if options.software.shards_in_rounds:  # whole chunks, and the gradients of one
         chunk = np.where(m.interleave > 1, chunk_layers(model.layers, m), 1)
         at_once = at_once * chunk + options.software.gradient_bytes * chunk * ((stage >= 2) & (m.interleave > 1))
-    return of_layer, shared * (vocab_share(model, m.tp) * model.hidden), gathered * at_once
+    return of_layer, shared * table, gathered * at_once
 
 
 def shard_rounds(workload: Workload, mappings: Mappings) -> Ints:

@@ -10,7 +10,7 @@ import numpy as np
 
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
-from coopt.perf.collectives import LinkRates, RingKind, all_to_all, gather, send, visits_of
+from coopt.perf.collectives import LinkRates, RingKind, all_to_all, gather, gather_rates, send, visits_of
 from coopt.perf.kernels import BYTES, Device
 from coopt.perf.mapping import FULL, NORM_FFN, Floats, Ints, Mappings, Placements, expert_ranks
 from coopt.perf.memory import expert_copies, shard_rounds
@@ -172,11 +172,12 @@ class Replicas:
     ) -> tuple[AffineSeconds, AffineSeconds]:
         zero, gradient = self.mappings.zero, self.workload.options.software.gradient_bytes
         times = shard_rounds(self.workload, self.mappings)
-        fewest = inside * self.placements.fewest_dp(self.mappings) // self.placements.dp
+        places = self.placements
+        alike = places.dp_domains is None  # every domain that holds some of the ranks holds as many
+        fewest = None if alike else inside * places.fewest_dp(self.mappings) // places.dp
         sized = self.workload.options.collectives != "levels"
-        scatter = gather(self.links, gradient * parameters, inside, across, kind, fewest, summed=zero == 0, sized=sized)
-        returned = np.where(zero >= 1, BYTES, gradient) * parameters
-        back = gather(self.links, returned, inside, across, kind, fewest, summed=zero == 0, sized=sized)
+        rates = gather_rates(self.links, inside, across, kind, fewest, summed=zero == 0, sized=sized)
+        scatter, back = rates.of(gradient * parameters), rates.of(np.where(zero >= 1, BYTES, gradient) * parameters)
         return scatter * np.where(zero >= 2, times, 1), back * np.where(zero == 3, 2 * times, 1)
 
     @property
@@ -192,15 +193,18 @@ class Replicas:
             return AffineSeconds()
         size = self.workload.options.software.gradient_bytes * vocab_share(model, self.mappings.tp) * model.hidden
         crosses = self.mappings.pp > self.placements.pp
-        pair = gather(self.links, size, np.where(crosses, 1, 2), np.where(crosses, 2, 1), "tied", summed=True)
-        return pair * (2 * (self.mappings.pp > 1))
+        apart, together = (gather(self.links, size, x, 2 // x, "tied", summed=True) for x in (1, 2))
+        times = 2 * (self.mappings.pp > 1)
+        return AffineSeconds(np.where(crosses, apart.fixed, together.fixed) * times, tied=apart.tied * crosses * times)
 
     def optimizer(self, device: Device) -> AffineSeconds:
         """The step over the parameters this GPU updates."""
         m = self.mappings
-        copies = expert_copies(m, expert_tp=self.workload.options.expert_tp)
-        spread = self.shared / (m.dp * m.cp) + self.experts / copies
-        updated = np.where(m.zero >= 1, spread, self.shared + self.experts)
+        spread, whole = self.shared / (m.dp * m.cp), self.shared
+        if self.workload.model.experts:
+            copies = expert_copies(m, expert_tp=self.workload.options.expert_tp)
+            spread, whole = spread + self.experts / copies, whole + self.experts
+        updated = np.where(m.zero >= 1, spread, whole)
         return AffineSeconds(device.stream_s(OPTIMIZER_BYTES * updated))
 
 
