@@ -1,4 +1,4 @@
-* fleet-3-phases-2-sites (253a3cf48110531c3404bdf0631649b5efe22119c20f2df5b940f3c4e9ca8e19), formulation 'totals'
+* fleet-3-phases-2-sites (6b497d55969681c4ef38fae00fe95fffc1dc6c502886957cf170830ffed4fd7e), formulation 'totals'
 * minimizes tco in USD; the plan: optimal, value 201434436.7803904
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

@@ -1,4 +1,4 @@
-* fleet-core-growth (d4170777c0456edd3a30d19bb6697a8c81d6002151ac8266932de1544979393b), formulation 'regret of islands'
+* fleet-core-growth (291cb787e117728be41991072a5596198aed2540231d92cd78a4c2deb212e7cb), formulation 'regret of islands'
 * minimizes tco in USD; the plan: optimal, value 34249.62399999797
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

@@ -1,4 +1,4 @@
-* phased-128 (9750529a0b3272b3e75b427245ea7954360993bef2ee75c37739f932939ef004), formulation 'phases'
+* phased-128 (7bda201b2bdea33e2f593b4d1846d807d0dafa41a7cb42415eff03e031af1905), formulation 'phases'
 * minimizes capex in USD; the plan: optimal, value 343840.0
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

@@ -1,4 +1,4 @@
-* planes-131k (17f52ca074b08da65a61e184a753cbfb3526444b48090fd7f9b3bb2a88d9ca44), formulation 'uplinks'
+* planes-131k (1aa7d063663fdcac7af67468611a68ac7383cb5e40107509f0eed4ca7dfa02bc), formulation 'uplinks'
 * minimizes tco in USD; the plan: optimal, value 1567855345.664
 * y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
 * y_0: 16384 x hgx-b300-8 (8 active), 3-tier rail-optimized of 51t, 1 x cx8-800g; 64 to 64 uplinks

@@ -50,6 +50,10 @@ class Software(Entry):
             "for the number of rows each expert gets (s)",
         ),
     ] = 0.0
+    kernel_s: Annotated[
+        float | None,
+        Field(ge=0, le=1e-3, description="time between two kernels; the GPU's (`efficiency.kernel_s`) if left out (s)"),
+    ] = None
     attention: Annotated[
         Fraction | None, Field(description="share of peak a fused attention kernel reaches; the GPU's if left out")
     ] = None

@@ -40,6 +40,7 @@ class Device:
     precision: Precision
     kernel_traffic: float = 1.0
     attention: float | None = None
+    kernel_s: float | None = None
     grouped_experts: bool = False
     graphs: bool = False
 
@@ -63,7 +64,7 @@ class Device:
     @cached_property
     def pause_s(self) -> float:
         """Time between two kernels; a graph needs no host."""
-        pause_s = self.gpu.reached(self.precision).kernel_s
+        pause_s = self.gpu.reached(self.precision).kernel_s if self.kernel_s is None else self.kernel_s
         return min(pause_s, GRAPH_PAUSE_S) if self.graphs else pause_s
 
     @cached_property
@@ -109,8 +110,8 @@ class Device:
 def device_of(workload: Workload, gpu: Gpu) -> Device:
     """The device a workload sees."""
     software = workload.options.software
-    own = (software.kernel_traffic, software.attention, software.grouped_experts, software.graphs)
-    return Device(gpu, workload.precision, *own)
+    names = ("kernel_traffic", "attention", "kernel_s", "grouped_experts", "graphs")
+    return Device(gpu, workload.precision, *(getattr(software, name) for name in names))
 
 
 @dataclass(frozen=True)

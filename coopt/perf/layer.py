@@ -40,6 +40,8 @@ EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15  # small kernels that r
 # kernels the host starts for a layer with experts, forward and backward, and for each expert: 463,348 of 64
 # micro-batches of 48 layers with 8 experts a GPU, as Nsight Systems counted them; docs/model.md, Kernels of the host
 HOST_KERNELS, HOST_EXPERT_KERNELS = 103, 6
+# and how many times as long it takes where passes of two micro-batches run in pairs: 11.0 ms a layer of 16 experts
+OVERLAP_STARTS = 1.5
 
 
 def attention_s(model: Transformer, device: Device, t: Any, rows: Any, norm_split: Any, software: Software) -> Passes:
@@ -149,7 +151,8 @@ def started_s(workload: Workload, mappings: Mappings) -> Floats:
     if not model.experts or software.graphs:
         return np.zeros(len(mappings))
     apart = np.ones(len(mappings)) if software.grouped_experts else model.experts / mappings.ep
-    return expert_layers(model) * software.host_s * (HOST_KERNELS + HOST_EXPERT_KERNELS * apart)
+    start_s = software.host_s * (OVERLAP_STARTS if workload.options.ep_overlap else 1.0)
+    return expert_layers(model) * start_s * (HOST_KERNELS + HOST_EXPERT_KERNELS * apart)
 
 
 def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:

@@ -18,7 +18,7 @@ from coopt.perf.memory import GIB, memory_bytes
 from coopt.perf.parameters import utilisation
 from coopt.validation.batches import batches_of, breakdowns_s, unchanged_s
 from coopt.validation.facts import Peer, published_facts
-from coopt.validation.published import Measurement
+from coopt.validation.published import Measurement, corrected
 from coopt.validation.ranking import Ranking, ranking_of
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.settings import NARROW, OF_HARDWARE, OF_SOFTWARE
@@ -172,7 +172,7 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
     """Predict every row that says enough."""
     outcomes = [outcome_of(row) for row in rows]
     runs = [outcome for outcome in outcomes if isinstance(outcome, MeasuredRun)]
-    asked = [row for row, outcome in zip(rows, outcomes, strict=True) if isinstance(outcome, MeasuredRun)]
+    asked = [corrected(row) for row, outcome in zip(rows, outcomes, strict=True) if isinstance(outcome, MeasuredRun)]
     batches = batches_of(runs)
     predicted, parts = unchanged_s(batches), breakdowns_s(batches)
     done = [_result(asked[i], run, float(predicted[i]), parts[i]) for i, run in enumerate(runs)]

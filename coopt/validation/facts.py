@@ -6,7 +6,7 @@ import re
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import BeforeValidator, Field
 
@@ -15,6 +15,18 @@ from coopt.instance.hardware import Precision
 from coopt.instance.mapping_limits import Recompute
 
 Words = Annotated[tuple[str, ...], one_or_many]
+
+
+class WordedRow(Protocol):
+    """What rules ask of a row."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+
+    @property
+    def text(self) -> str:
+        """All that is said in words."""
 
 
 class Fact(Table):
@@ -27,6 +39,30 @@ class Fact(Table):
     def holds_for(self, text: str) -> bool:
         """Whether a row that says `text` is meant."""
         return re.search(self.where, text, re.IGNORECASE) is not None
+
+
+class RowFact(Fact):
+    """A fact about rows whose table prints certain values."""
+
+    model: str = ""
+    printed: Annotated[dict[str, int], Field(default_factory=dict)]
+
+    def holds_for_row(self, row: WordedRow) -> bool:
+        """Whether this row is meant."""
+        named = self.holds_for(row.text) and re.search(self.model, row.model, re.IGNORECASE) is not None
+        return named and all(getattr(row, column) == value for column, value in self.printed.items())
+
+
+class Correction(RowFact):
+    """Columns that the same source, or the recipe that was run, contradicts elsewhere."""
+
+    columns: dict[str, int]
+
+
+class Release(RowFact):
+    """Rows of one state of software and machine, which their source says not to compare with others."""
+
+    name: str
 
 
 class PublishedGpu(Fact):
@@ -146,6 +182,8 @@ class FactFile(Table):
 
     precisions: dict[str, Precision]
     recompute: dict[str, Recompute]
+    correction: tuple[Correction, ...]
+    release: tuple[Release, ...]
     device: tuple[PublishedGpu, ...]
     stack: tuple[SoftwareStack, ...]
     shape: tuple[ShapeFact, ...]

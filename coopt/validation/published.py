@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,10 @@ class Measurement:
 
     @property
     def release(self) -> str:
-        """The release that its id, address or notes name, such as 25.05.05; empty where none is named."""
+        """The state of software and machine that its source tells apart, or the release that its words name."""
+        for known in published_facts().release:
+            if known.holds_for_row(self):
+                return known.name
         named = RELEASE.search(self.text)
         return named[1] if named else ""
 
@@ -82,6 +85,15 @@ class Measurement:
     def text(self) -> str:
         """All that is said in words, for rules that look for a word."""
         return " | ".join((self.id, self.source_url, self.model, self.notes))
+
+
+def corrected(row: Measurement) -> Measurement:
+    """The row with what its source, or the recipe that was run, says elsewhere in place of what its table prints."""
+    for correction in published_facts().correction:
+        if correction.holds_for_row(row):
+            columns: dict[str, Any] = dict(correction.columns)
+            row = replace(row, **columns)
+    return row
 
 
 COLUMNS = {field.name: str(field.type) for field in fields(Measurement)}

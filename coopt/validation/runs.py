@@ -14,7 +14,7 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Options, Workload
 from coopt.perf.mapping import RECOMPUTE
 from coopt.validation.facts import PublishedGpu, SoftwareStack, published_facts
-from coopt.validation.published import Measurement, UnusableError, measured_seconds
+from coopt.validation.published import COLUMNS, Measurement, UnusableError, corrected, measured_seconds
 from coopt.validation.shapes import transformer_of
 from coopt.validation.splits import (
     MeasuredSplit,
@@ -91,7 +91,12 @@ def runs_among(rows: Iterable[Measurement]) -> list[MeasuredRun]:
 
 def run_of(row: Measurement) -> MeasuredRun:
     """The question a row asks, or UnusableError with the first thing that is missing."""
-    assumed: list[str] = []
+    printed, row = row, corrected(row)
+    assumed = [
+        f"{name} {getattr(row, name)}, printed as {getattr(printed, name)}"
+        for name in COLUMNS
+        if getattr(row, name) != getattr(printed, name)
+    ]
     device = _device(row)
     gpu, domain = find("gpu", device.gpu), find("hb_domain", device.hb_domain)
     assert isinstance(gpu, Gpu)

@@ -9,7 +9,7 @@ import pytest
 from coopt.instance.catalog import entries
 from coopt.validation.comparison import fitted_of_hardware, fitted_of_software
 from coopt.validation.facts import published_facts
-from coopt.validation.published import COUNTS
+from coopt.validation.published import COLUMNS, COUNTS
 from coopt.validation.runs import software_of
 from coopt.validation.settings import (
     MOST_PARAMETERS,
@@ -22,7 +22,16 @@ from coopt.validation.settings import (
 )
 
 FACTS = published_facts()
-SOURCED = [*FACTS.device, *FACTS.stack, *FACTS.shape, *FACTS.interleave, *FACTS.convention, *FACTS.peer]
+SOURCED = [
+    *FACTS.correction,
+    *FACTS.release,
+    *FACTS.device,
+    *FACTS.stack,
+    *FACTS.shape,
+    *FACTS.interleave,
+    *FACTS.convention,
+    *FACTS.peer,
+]
 GENERATIONS = sorted({gpu.generation for gpu in entries("gpu").values()})
 
 
@@ -31,6 +40,15 @@ def test_every_fact_has_a_source_and_a_pattern_that_compiles(fact):
     assert len(fact.source) >= 6
     re.compile(fact.where)
     assert fact.tag != "M" or "recalled" in fact.source
+
+
+@pytest.mark.parametrize("rule", [*FACTS.correction, *FACTS.release], ids=lambda rule: rule.source[:40])
+def test_rules_on_rows_name_columns_and_need_what_they_correct_to_be_printed(rule):
+    assert set(rule.printed) <= set(COLUMNS)
+    if rule in FACTS.correction:
+        assert set(rule.columns) <= set(COLUMNS)
+        assert set(rule.printed) <= set(rule.columns)
+        assert all(rule.columns[name] != value for name, value in rule.printed.items())
 
 
 def test_devices_and_software_are_in_the_catalog():

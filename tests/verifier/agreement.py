@@ -98,6 +98,7 @@ def _workload(draw: Random) -> Workload:
             "grouped_experts": draw.random() < 0.5,
             "graphs": draw.random() < 0.5,
             "host_s": draw.choice([0.0, 37e-6, 1e-3]),
+            "kernel_s": draw.choice([None, 0.0, 37e-6]),
             "pp_overlap": draw.random() < 0.5,
             "shards_in_rounds": draw.random() < 0.5,
             "overhead": draw.choice([1.0, 1.16]),

@@ -63,6 +63,13 @@ def test_a_graph_leaves_a_microsecond_between_kernels() -> None:
         assert machine_of(asked, gpu).layers.kernel_s == pause_s
 
 
+def test_software_may_give_the_time_between_kernels() -> None:
+    gpu = Gpu.model_validate(GPU | {"efficiency": EFFICIENCY | {"kernel_s": 4e-6}})
+    for given, graphs, pause_s in ((37e-6, False, 37e-6), (0.0, False, 0.0), (37e-6, True, 1e-6)):
+        asked = workload(options={"software": SOFTWARE | {"kernel_s": given, "graphs": graphs}})
+        assert machine_of(asked, gpu).layers.kernel_s == pause_s
+
+
 def test_gradients_turn_the_product_around() -> None:
     shape = MatrixProduct(3000, 200, 1000)
     parts = product_s(FAST_MEMORY, MatrixProduct(3000, 1000, 200)) + product_s(

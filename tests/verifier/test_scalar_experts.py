@@ -96,6 +96,12 @@ def test_a_layer_with_experts_waits_for_the_host(software: dict[str, bool], kern
     assert (slow > own) is (kernels > 0)
 
 
+def test_the_host_takes_half_as_long_again_where_micro_batches_run_in_pairs() -> None:
+    software = {"software": SOFTWARE | {"host_s": 1e-3}}
+    alone, paired = (layer_s(mixed(software | {"ep_overlap": on}), MACHINE, split(ep=4)) for on in (False, True))
+    assert paired == pytest.approx(1.5 * alone, rel=1e-12)
+
+
 def test_what_is_recomputed_counts_where_the_host_is_waited_for() -> None:
     here = mixed({"software": SOFTWARE | {"host_s": 1e-3}})
     once, twice = (layer_s(here, MACHINE, split(ep=4, recompute=kind)) for kind in ("none", "full"))

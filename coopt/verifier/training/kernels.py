@@ -54,12 +54,13 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
     """What a GPU reaches on a workload."""
     efficiency, share, software = gpu.reached(workload.precision), gpu.efficiency, workload.options.software
     is_16_bit = workload.precision in ("bf16", "fp16")
+    gap_s = efficiency.kernel_s if software.kernel_s is None else software.kernel_s
     layers = Engine(
         flop_s=efficiency.gemm * gpu.peak_flop_s(workload.precision),
         k0=share.gemm_k0,
         input_bytes=2 if is_16_bit else 1,
         byte_s=efficiency.hbm * gpu.hbm_gbyte_s * 1e9,
-        kernel_s=min(efficiency.kernel_s, GRAPH_PAUSE_S) if software.graphs else efficiency.kernel_s,
+        kernel_s=min(gap_s, GRAPH_PAUSE_S) if software.graphs else gap_s,
         processors=gpu.sm_count,
     )
     peak16 = gpu.bf16_tflop_s * 1e12

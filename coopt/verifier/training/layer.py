@@ -20,7 +20,7 @@ GATED_FORWARD, GATED_BACKWARD = 6, 10
 PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
 PERMUTE_FORWARD, PERMUTE_BACKWARD = 16, 24
 EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15
-STARTED_KERNELS, STARTED_FOR_EXPERT = 103, 2 + 4
+STARTED_KERNELS, STARTED_FOR_EXPERT, STARTED_IN_PAIRS = 103, 2 + 4, 1.5
 
 
 class Pass(NamedTuple):
@@ -71,7 +71,8 @@ def _launches_s(workload: Workload, split: ScalarMapping) -> float:
     if software.graphs or workload.model.experts == 0:
         return 0.0
     of_experts = STARTED_FOR_EXPERT * (1 if software.grouped_experts else workload.model.experts // split.ep)
-    return expert_share(workload.model) * (STARTED_KERNELS + of_experts) * software.host_s
+    in_pairs = STARTED_IN_PAIRS if workload.options.ep_overlap else 1
+    return expert_share(workload.model) * (STARTED_KERNELS + of_experts) * in_pairs * software.host_s
 
 
 def _norms_again_s(workload: Workload, machine: Machine, part: Shard) -> float:
