@@ -1,0 +1,56 @@
+"""The cheapest plans of random small questions, simulated and by the closed form; docs/simulate.md has the figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.schema import Instance
+from tests.conftest import example_count
+from tests.solving.oracle import instances
+
+LONGEST, SHORTEST = 0.05, -0.15
+"""Simulated over the closed form, less 1: with hops between domains or gradients that hide."""
+
+
+@st.composite
+def charged_by_loads(draw: st.DrawFn) -> Instance:
+    """Random questions whose flows are spread, or pinned, over even bundles: what is charged is what is sent."""
+    asked, routing = draw(instances()), draw(st.sampled_from(["spray", "pinned", 1.5]))
+    network = asked.network.model_copy(update={"charge": "loads", "routing": routing, "bundles": "even"})
+    return asked.model_copy(update={"network": network})
+
+
+def test_random_small_plans_are_simulated_as_they_are_charged() -> None:
+    """Exact but for hops between domains, and for gradients that hide behind more than the closed form takes."""
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=example_count(300, usual=60))
+    @given(charged_by_loads())
+    def compare(asked: Instance) -> None:
+        plan = coopt.solve(asked)
+        if plan.cost is None:
+            return
+        (part,), options = plan.parts, {one.name: one.options for one in asked.workload}
+        runs = {one.name: one for one in part.workloads}
+        for one in coopt.simulate(asked, plan).workloads:
+            apart = one.simulated_s / one.closed_form_s - 1
+            if runs[one.name].placement["pp"][1] > 1:
+                kind = "hops"
+                assert SHORTEST < apart < LONGEST, runs[one.name].mapping
+            elif options[one.name].dp_mode == "overlap":
+                kind = "hidden"
+                assert SHORTEST < apart < 0.001, runs[one.name].mapping
+            else:
+                kind = "plain"
+                assert abs(apart) < 0.001, runs[one.name].mapping
+            seen[kind] += 1
+            seen["within"] += abs(apart) < 0.01
+
+    compare()
+    plans = seen["hops"] + seen["hidden"] + seen["plain"]
+    assert seen["plain"] > 10 and seen["hidden"] > 5 and seen["hops"] > 0, seen
+    assert seen["within"] >= 0.8 * plans, seen
