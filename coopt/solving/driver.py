@@ -23,9 +23,6 @@ from coopt.solving.watching import OnStanding, SearchStanding, rescaled
 
 Choice = TypeVar("Choice")
 UNLIMITED_S = 1e9  # a time limit that never comes
-FEW_CASES, MOST_CASES = 80, 250
-"""Linear programs of a proof by cases: before a subproblem is searched, and after it."""
-
 ENDINGS = ("optimal", "infeasible", "time limit", "interrupted")
 
 
@@ -45,8 +42,8 @@ class Subproblem(Generic[Choice]):
     decided; where that does not hold it adds cuts and returns None. No choice of it is worth less than
     `bound`. With `starts` the built model holds a solution to start from. Given what the best choice so far is worth,
     `closer` is the same subproblem in units of that, None where it was in such units already. `close` proves, without
-    the solver's word, that no choice is worth less than a value, as far as so many cases do until a time on the clock
-    of `time.perf_counter`: the bound it proves, and a choice that is worth less where it meets one.
+    the solver's word, that no choice is worth less than a value, as far as a few cases do until a time on the clock of
+    `time.perf_counter`: the bound it proves, and a choice that is worth less where it meets one.
     """
 
     number: int = 0
@@ -55,7 +52,7 @@ class Subproblem(Generic[Choice]):
     bound: float = -math.inf
     starts: bool = False
     closer: Callable[[float], Subproblem[Choice] | None] | None = None
-    close: Callable[[float, float, int], tuple[float, Decided[Choice] | None]] | None = None
+    close: Callable[[float, float], tuple[float, Decided[Choice] | None]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,23 +155,23 @@ class _Search(Toll, Generic[Choice]):
         self.outcome = "optimal" if self.best else "infeasible"
 
     def _searched(self, subproblem: Subproblem[Choice], later: float) -> tuple[Outcome, float]:
-        """Show by few cases that a subproblem holds nothing better than the best so far; else solve it, and prove what
-        the solver says by more of them, as far as they do."""
-        if self.best is not None and self._closed(subproblem, self.value, FEW_CASES):
+        """Show by a few cases that a subproblem holds nothing better than the best so far; else solve it, and show what
+        the solver says, as far as they do."""
+        if self.best is not None and self._closed(subproblem, self.value):
             return "optimal", self.value
         outcome, bound = self._looked_into(subproblem, later)
         self.tried += 1
         while outcome == "optimal" and self.best is not None:
-            known, enough = self.value, self.value * (1 - self.gap)
-            for target in dict.fromkeys((min(max(bound, enough), known), enough)):
-                if self._closed(subproblem, target, MOST_CASES):
-                    return outcome, target
+            known = self.value
+            target = min(max(bound, known * (1 - self.gap)), known)
+            if self._closed(subproblem, target):
+                return outcome, target
             if self.value == known:
                 break
             bound = -math.inf  # the solver overlooked a choice, so that its bound is none
         return outcome, bound
 
-    def _closed(self, subproblem: Subproblem[Choice], target: float, most_cases: int) -> bool:
+    def _closed(self, subproblem: Subproblem[Choice], target: float) -> bool:
         """Whether cases prove that no choice of a subproblem is worth less than a target. One that is, since the solver
         overlooked it, is the best from then on."""
         if subproblem.close is None:
@@ -182,7 +179,7 @@ class _Search(Toll, Generic[Choice]):
         if self.backend.cancel.is_set():
             raise KeyboardInterrupt  # what Ctrl-C raises
         started = time.perf_counter()
-        bound, better = subproblem.close(target, self.deadline, most_cases)
+        bound, better = subproblem.close(target, self.deadline)
         if better is not None and better.value < self.value:
             self.best = better
         self.solve_s += time.perf_counter() - started

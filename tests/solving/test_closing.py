@@ -21,7 +21,6 @@ from formulations.partition_data import Ints, PartitionData
 from tests.conftest import example_count
 from tests.formulations.partitions import doubtful_problems, enumerated, growing_problems, problems
 
-CASES = 250
 every_problem = st.one_of(problems(), growing_problems(), doubtful_problems())
 
 
@@ -32,7 +31,7 @@ def shown(data: PartitionData, value: float) -> tuple[float, float | None]:
         found = worth(data, chosen)
         return found.objective if found.within else math.inf
 
-    bound, better = closed(data, value, time.perf_counter() + 60, CASES, worth_of)
+    bound, better = closed(data, value, time.perf_counter() + 60, worth_of)
     return bound, None if better is None else worth_of(better)
 
 

@@ -29,6 +29,10 @@ SPARE = 8
 COSTS = 2.0**-48
 """The same as a share of costs, where a value is a difference of two."""
 
+WORK, FEWEST, MOST = 4_000, 20, 250
+"""Cases times the options that each looks at: a few per cent of what it takes to list the options. And how many cases
+these are at least, and at most."""
+
 MOST_OPEN, MOST_BILLED = 500, 12
 """Options that are looked at on the way to the choices that a case leaves open, and choices that are billed then."""
 
@@ -40,10 +44,8 @@ class Closed(NamedTuple):
     better: Ints | None
 
 
-def closed(
-    data: PartitionData, value: float, deadline: float, most_cases: int, worth_of: Callable[[Ints, float], float]
-) -> Closed:
-    """Show that no choice is worth less than a value, as far as so many cases and the time do.
+def closed(data: PartitionData, value: float, deadline: float, worth_of: Callable[[Ints, float], float]) -> Closed:
+    """Show that no choice is worth less than a value, as far as `WORK` and the time do.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ def closed(
         whole,
         settled=settled,
         leeway=(addends + SPARE) * ROUNDED,
-        most_cases=most_cases,
+        most_cases=max(FEWEST, min(WORK // len(data.usd), MOST)),
         most_open=MOST_OPEN,
         most_billed=MOST_BILLED,
     )

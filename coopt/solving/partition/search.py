@@ -153,8 +153,8 @@ class _Pieces:
             keeps = found.objective >= floor or (found.within and self.allowed(self.kept[rows[picked]]))
             return found.objective if keeps else math.inf
 
-        def close(value: float, deadline: float, most_cases: int) -> tuple[float, Decided[Ints] | None]:
-            proven, better = closed(part, value, deadline, most_cases, worth_of)
+        def close(value: float, deadline: float) -> tuple[float, Decided[Ints] | None]:
+            proven, better = closed(part, value, deadline, worth_of)
             found = None if better is None else Decided(choice=rows[better], value=worth_of(better, math.inf))
             return proven, found
 
