@@ -192,8 +192,8 @@ def test_21_up_ports_go_round_one_core_where_22_take_two() -> None:
 
 
 def test_neighbours_have_fewest_links_in_common_of_all_that_deal_theirs_in_turn() -> None:
-    draw, uneven = random.Random(3), 0
-    for _ in range(example_count(400)):
+    draw, uneven, tried = random.Random(3), 0, example_count(400)
+    for _ in range(tried):
         radix, below = draw.randint(4, 40), draw.randint(2, 12)
         below = min(below, radix)
         links = draw.randint(1, radix)
@@ -204,7 +204,7 @@ def test_neighbours_have_fewest_links_in_common_of_all_that_deal_theirs_in_turn(
         wider = max(up[m] / other[m] for up, other in permutations(deals, 2) for m in up)
         assert common_links(links, switches, at_random=True) == pytest.approx(links / wider)
         uneven += min(shared) < links
-    assert uneven > 50
+    assert uneven > tried // 3
 
 
 def test_more_uplinks_are_never_worth_less_where_bundles_differ() -> None:
