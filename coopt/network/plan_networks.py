@@ -105,18 +105,34 @@ def _joining(
     ratio: float,
     planes: Collection[int],
 ) -> tuple[Design, Cost] | None:
-    """The cheapest network of some fabrics for the HB domains and NICs of a design, down to a ratio, on some planes."""
-    objective = instance.objective.model_copy(update={"minimize": kind})
-    full = instance.network.model_copy(update={"fabrics": fabrics, "oversubscription": ratio, "max_tiers": 3})
-    fitting = [
+    """The cheapest network of some fabrics for the HB domains and NICs of a design, down to a ratio, on some planes.
+
+    More uplinks cost no less, so each family is billed with the fewest that keep the ratio.
+    """
+    objective, nic = instance.objective.model_copy(update={"minimize": kind}), chosen.fabric.nic
+    alike = {
+        "fabrics": fabrics,
+        "oversubscription": ratio,
+        "max_tiers": 3,
+        "hb_domains": tuple(hb for hb in instance.network.hb_domains if hb.name == chosen.hb_domain.name),
+        "nics": tuple(one for one in instance.network.nics if one.name == nic.name),
+        "nics_per_gpu": (nic.per_gpu,),
+        "gpus_per_nic": (nic.shared_by,),
+        "nic_planes": tuple(number for number in instance.network.nic_planes if number in planes),
+    }
+    asked = instance.model_copy(
+        update={
+            "network": instance.network.model_copy(update=alike),
+            "objective": objective,
+            "cluster": instance.cluster.model_copy(update={"gpus": (chosen.gpus,)}),
+        }
+    )
+    fewest = [
         (replace(family, spare_domains=chosen.spare_domains), uplinks)
-        for family in families(instance.model_copy(update={"network": full, "objective": objective}), (kind,))
-        if (family.gpus, family.hb.name, family.active) == (chosen.gpus, chosen.hb_domain.name, chosen.hb_domain.active)
-        and (family.nic.name, family.nics_per_gpu) == (chosen.fabric.nic.name, chosen.fabric.nic.per_gpu)
-        and family.gpus_per_nic == chosen.fabric.nic.shared_by
-        and family.nic_planes in planes
-        for uplinks in family.uplink_choices
-        if family.slowdown(uplinks) * family.pod_ratio <= ratio
+        for family in families(asked, (kind,))
+        if family.active == chosen.hb_domain.active
+        for uplinks in [u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio][:1]
     ]
-    priced = [(design_of(family, uplinks), cost_of(instance, family, uplinks)) for family, uplinks in fitting]
-    return min(priced, key=lambda pair: pair[1].of(kind), default=None)
+    priced = [(cost_of(instance, *one), one) for one in fewest]
+    cost, best = min(priced, key=lambda pair: pair[0].of(kind), default=(None, None))
+    return None if cost is None or best is None else (design_of(*best), cost)
