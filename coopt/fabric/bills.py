@@ -14,7 +14,7 @@ from coopt.fabric.modules import CableEnds, cable_ends
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import SPARE, Nic, Optic, Switch, mate
-from coopt.instance.listings import both
+from coopt.instance.listings import alternatives, both
 from coopt.instance.purchase import SpareRates, WorkRates, not_counted
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
 from coopt.plan.parts import Item, ItemKind, line
@@ -104,7 +104,7 @@ def _said(parts: list[Nic | Optic | Switch]) -> str:
         known = {name: value if isinstance(value, tuple) else (value,) for name, value in told.items() if value}
         if known and not set.intersection(*map(set, known.values())):
             by_value = groupby(sorted(known, key=known.__getitem__), key=known.__getitem__)
-            said = (f"{' or '.join(_short(one) for one in value)} ({', '.join(names)})" for value, names in by_value)
+            said = (f"{alternatives(map(_short, value))} ({', '.join(names)})" for value, names in by_value)
             differing.append(f"{key} is {both(said)}")
     return ", ".join(differing)
 

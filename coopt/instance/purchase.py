@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from coopt.instance.base import Table
+from coopt.instance.listings import both
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -51,5 +52,4 @@ def not_counted(works: Iterable[WorkRates], spares: Iterable[SpareRates]) -> str
         "freight": True,
         "spare parts": not all(any(one.of(kind) for kind in SpareRates.model_fields) for one in spares),
     }
-    *most, last = [name for name, missing in without.items() if missing]
-    return f"{', '.join(most)} and {last}" if most else last
+    return both(name for name, missing in without.items() if missing)
