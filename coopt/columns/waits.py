@@ -70,8 +70,7 @@ class Patience:
         r, bound_s = self.now.charged(self.now.reciprocals(context, uplinks[:, None])), self.now.workload.bound_s
         longest = np.full((len(uplinks), len(self.now)), np.inf)
         for now, later in zip(self.now.pieces, self.later.pieces, strict=True):
-            at_once = now.at(r)
-            slope = later.at(r) - at_once
+            at_once, slope = now.at(r), later.fixed - now.fixed  # a second longer, whatever the network
             with np.errstate(divide="ignore", invalid="ignore"):
                 bears = np.where(slope > 0, (bound_s - at_once) / slope, np.inf)
             longest = np.minimum(longest, np.where(at_once <= bound_s, bears, -np.inf))

@@ -202,6 +202,7 @@ def _priced(local: Instance, every: list[Family]) -> Iterator[tuple[float, float
     """Price (USD) and power (W) of every network: family with its context and racks, and uplinks."""
     for family in every:
         counts, offer = open_bill(local, family), (family, context_of(family), racks(family) or 0)
-        usd, watts = counts.price(local.objective, "capex"), counts.price(local.objective, "power")
-        for uplinks in family.uplink_choices:
-            yield usd.at(family, uplinks), watts.at(family, uplinks), offer, uplinks
+        choices = np.array(family.uplink_choices)
+        usd, watts = (counts.price(local.objective, kind).at(family, choices).tolist() for kind in ("capex", "power"))
+        for one in zip(usd, watts, family.uplink_choices, strict=True):
+            yield *one[:2], offer, one[2]
