@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
@@ -73,19 +73,35 @@ def mappings(workload: Workload, gpus: int) -> tuple[Mappings, Mappings]:
     return rows.take(even), rows.take(~even)
 
 
-def whole_mappings(workload: Workload, every: Iterable[tuple[int, int, int, int]]) -> Mappings:
-    """The first of `mappings`, for the given (t, c, p, d) of any number of GPUs."""
-    rows = _combined(workload, every)
-    return rows.take(_even(workload, rows))
+def whole_mappings(
+    workload: Workload, every: Iterable[tuple[int, int, int, int]], wanted: Callable[[Mappings], Bools]
+) -> Mappings:
+    """The first of `mappings`, for the given (t, c, p, d) of any number of GPUs, as far as they are wanted.
+
+    Parameters
+    ----------
+    wanted
+        Says of mappings without ZeRO which to list with any of its stages.
+    """
+    rows = _combined(workload, every, zero=False)
+    rows = rows.take(_even(workload, rows))
+    rows = rows.take(wanted(rows))
+    alone, shared = (np.array(_allowed(_zero_stages(workload, ranks), workload.mapping.zero)) for ranks in (1, 2))
+    is_shared = rows.dp * rows.cp > 1
+    count = np.where(is_shared, len(shared), len(alone))
+    row = np.repeat(np.arange(len(rows)), count)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    stages = np.concatenate([alone, shared]).astype(np.int64)
+    return replace(rows.take(row), zero=stages[place + np.where(is_shared[row], len(alone), 0)])
 
 
-def _combined(workload: Workload, every: Iterable[tuple[int, int, int, int]]) -> Mappings:
-    """The given (t, c, p, d) with everything else that may be chosen."""
+def _combined(workload: Workload, every: Iterable[tuple[int, int, int, int]], *, zero: bool = True) -> Mappings:
+    """The given (t, c, p, d) with everything else that may be chosen, stages of ZeRO only if asked to."""
     tcpd = list(every)
     known: dict[tuple[Any, ...], Ints] = {}
     grids = [np.zeros((len(fields(Mappings)) - 4, 0), dtype=np.int64)]
     for one in tcpd:
-        choices = _choices(workload, *one)
+        choices = _choices(workload, *one, zero=zero)
         if choices not in known:
             grid = np.meshgrid(*choices, indexing="ij")
             known[choices] = np.stack([column.ravel() for column in grid]).astype(np.int64)
@@ -101,7 +117,7 @@ def _even(workload: Workload, rows: Mappings) -> Bools:
     return np.asarray(fits & ((rows.interleave == 1) | ((per_replica // rows.micro_batch) % rows.pp == 0)))
 
 
-def _choices(workload: Workload, t: int, c: int, p: int, d: int) -> tuple[tuple[int, ...], ...]:
+def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool) -> tuple[tuple[int, ...], ...]:
     """What else is chosen with a (t, c, p, d): the values of the other columns of `Mappings`, in their order."""
     limits = workload.mapping
     one_sequence = t == 1 or workload.options.tp_sync_fraction < 1.0
@@ -111,7 +127,7 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int) -> tuple[tuple[
         tuple(_allowed(interleaves(workload.model.layers, p), limits.interleave)),
         tuple(RECOMPUTE.index(name) for name in allowed_recompute(workload)),
         tuple(_allowed((0,) if one_sequence else (0, 1), [int(flag) for flag in limits.sequence_parallel])),
-        tuple(_allowed(_zero_stages(workload, d * c), limits.zero)),
+        tuple(_allowed(_zero_stages(workload, d * c), limits.zero)) if zero else (0,),
         (STAGES_APART,),
     )
 

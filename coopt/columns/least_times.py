@@ -30,8 +30,10 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
 from coopt.perf.collectives import LinkRates, Visits, all_to_all, forwards_at_once, links_of, visits_of
-from coopt.perf.iterations import iteration
-from coopt.perf.mapping import Floats, Ints, Mappings, Placements
+from coopt.perf.iterations import iteration, pipeline_waits
+from coopt.perf.kernels import device_of
+from coopt.perf.layer import layer_s
+from coopt.perf.mapping import Floats, Ints, Mappings, Placements, micro_batches, stage_layers
 
 SHORT = 1 - 1e-9  # a bound on time is this much short, so that sums in another order stay above it
 
@@ -39,6 +41,36 @@ SHORT = 1 - 1e-9  # a bound on time is this much short, so that sums in another 
 def without_steps(gpu: Gpu) -> Gpu:
     """A GPU whose collectives take a start but no steps, which are fewer for some groups that lie across domains."""
     return gpu.model_copy(update={"efficiency": gpu.efficiency.model_copy(update={"step_s": 0.0})})
+
+
+def compute_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
+    r"""What the layers of a middle stage alone take of an iteration (n,), so that it takes no less.
+
+    .. math:: T \ge \Bigl[\Bigl(m + \frac{p-1}{v}\Bigr) \ell - (1 + K) a - \min\Bigl(E' o, \frac{\ell}{v}\Bigr)\Bigr]
+        \tau \, f
+
+    with :math:`\tau` the seconds of a layer, f the factor of the software and of stragglers, a and o the layers missing
+    on the first and on the last stage, and K and E' as in docs/model.md, The pipeline. There
+
+    .. math:: T \ge f \, \bigl(m \cdot \text{mid} + \text{bubble} + \text{ends}\bigr), \qquad
+        \text{mid} \ge \ell w, \quad \text{bubble} \ge \frac{p-1}{v} \ell w - a w, \quad \text{extra} \ge -o w
+
+    with w a layer and its traffic, since gradients added up, hops, logits and the optimizer take no less than nothing.
+    Where layers are missing, ends is at least E' extra - K a w and at least -(l/v) w - K a w; where none is, it is
+    E extra, which is not below 0, and a and o are 0. So T is at least the brackets times w f. They are not negative,
+    so :math:`\tau`, which is at most w, may stand in its place: fewer than p v layers are missing, so 2 a < p v, and
+    where v > 1, m is at least p, and m = 2 (1 + K) for two stages. Hence (1 + K) a is at most (p - 1) l where v = 1
+    and m l/2 elsewhere, and l/v at most the rest of m l. Layers are timed once for many mappings.
+    """
+    model, m = workload.model, micro_batches(mappings, workload.global_batch)
+    layers, last_missing = stage_layers(model, mappings)
+    chunk = layers // mappings.interleave
+    first_missing = mappings.pp * layers - model.layers - last_missing
+    waits = pipeline_waits(mappings.pp, mappings.interleave, m)
+    missing = (1 + waits.in_step) * first_missing + np.minimum(waits.few_passes * last_missing, chunk)
+    counted = m * layers + (mappings.pp - 1) * chunk - missing
+    factor = workload.options.slowdown * workload.options.software.overhead
+    return np.asarray(counted * layer_s(workload, device_of(workload, gpu), mappings) * factor * SHORT)
 
 
 def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s: float, byte_s: float) -> Floats:

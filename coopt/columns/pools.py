@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -13,9 +13,9 @@ import numpy as np
 from coopt.columns.context import Context, DomainSet, groups_of
 from coopt.columns.dominance import undominated
 from coopt.columns.flows import Groups
-from coopt.columns.grid import allowed_recompute, mappings
+from coopt.columns.grid import allowed_recompute, degrees, mappings, whole_mappings
 from coopt.columns.layouts import NicLayout, stacked
-from coopt.columns.least_times import least_time_s, without_steps
+from coopt.columns.least_times import compute_s, least_time_s, without_steps
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.placements import counts_on, placed_on
 from coopt.instance.hardware import Gpu, HbDomain
@@ -316,8 +316,17 @@ def _quick(source: Fitting, site: DomainSet) -> tuple[Bools, Counter[str]]:
     return quick, gated
 
 
-def timely(workload: Workload, gpu: Gpu, whole: Mappings, *, hb_gbyte_s: float, byte_s: float) -> Mappings:
-    """The mappings that fit into memory and may meet the bound on such wires, as `least_time_s` has them."""
+def timely(
+    workload: Workload, gpu: Gpu, every: Iterable[tuple[int, int, int, int]], *, hb_gbyte_s: float, byte_s: float
+) -> Mappings:
+    """The mappings of some (t, c, p, d) that fit into memory and may meet the bound on such wires, as `least_time_s`
+    has them. The layers of most take longer alone, which is known before their memory is, and whatever ZeRO does.
+    """
+
+    def is_quick(rows: Mappings) -> Bools:
+        return compute_s(workload, gpu, rows) <= workload.bound_s
+
+    whole = whole_mappings(workload, every, is_quick)
     fit = whole.take(memory_bytes(workload, whole) <= gpu.usable_bytes)
     fit = fit.take(~saves_needlessly(workload, gpu, fit))
     return fit.take(least_time_s(workload, gpu, fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s) <= workload.bound_s)
@@ -325,8 +334,8 @@ def timely(workload: Workload, gpu: Gpu, whole: Mappings, *, hb_gbyte_s: float, 
 
 def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) -> Pool:
     """Placed mappings on networks of a context: all that meet the bound on one of them, and some others."""
-    whole, _ = mappings(workload, context.site.gpus)
-    few = timely(workload, gpu, whole, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s)
+    every = degrees(workload, context.site.gpus)
+    few = timely(workload, gpu, every, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s)
     return in_orders(place(workload, gpu, hb, context.site, few), context.discipline)
 
 

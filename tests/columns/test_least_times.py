@@ -10,18 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.context import DomainSet
-from coopt.columns.least_times import least_time_s
+from coopt.columns.grid import degrees
+from coopt.columns.least_times import compute_s, least_time_s
 from coopt.columns.pace import FEW, table_times_s, unbounded, uplinks_asked
 from coopt.columns.placements import split_counts
-from coopt.columns.pools import fitting, in_orders, in_time, place
+from coopt.columns.pools import fitting, in_orders, in_time, place, timely
 from coopt.columns.table import full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import Workload
 from coopt.network.space import families
-from tests.columns.test_pools import flat, questions
-from tests.conftest import ask, example_count, switch
-from tests.perf.training import gpu
+from coopt.perf.mapping import RECOMPUTE, Mappings
+from tests.columns.test_pools import EXPERTS, flat, questions
+from tests.conftest import ask, example_count, small_model, switch
+from tests.perf.training import gpu, training
 
 HB_GBYTE_S = 900.0
 
@@ -39,6 +41,78 @@ def test_no_placement_is_faster(asked: tuple[Workload, Gpu, int], seed: int, byt
         best = flat(site, byte_s)
         placed = place(workload, device, hb, site, rows)
         assert (np.repeat(least_s, split_counts(rows, active)) <= placed.time_s(best, 1)).all()
+
+
+@settings(max_examples=example_count(60))
+@given(questions(), st.sampled_from([5e10, 5e12]), st.floats(0.3, 3.0))
+def test_mappings_that_may_be_in_time_are_those_of_the_whole_list(
+    asked: tuple[Workload, Gpu, int], byte_s: float, share: float
+) -> None:
+    """That layers take too long is known before memory is, and of all stages of ZeRO at once: nothing else is lost."""
+    workload, device, gpus = asked
+    source = fitting(workload, device, gpus)
+    least_s = least_time_s(workload, device, source.fit, hb_gbyte_s=HB_GBYTE_S, byte_s=byte_s)
+    assert (compute_s(workload, device, source.fit) <= least_s).all()
+    bound_s = share * float(np.median(least_s)) if len(least_s) else 1.0
+    tight = workload.model_copy(update={"max_iteration_time_s": bound_s})
+    found = timely(tight, device, degrees(workload, gpus), hb_gbyte_s=HB_GBYTE_S, byte_s=byte_s)
+    expected = source.fit.take(least_s <= tight.bound_s)
+    for name in vars(expected):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@st.composite
+def pipelines(draw: st.DrawFn) -> tuple[Workload, Gpu, Mappings]:
+    """A workload with all that stretches a layer, and every pipeline of it with few layers missing."""
+    experts = {**EXPERTS, "extra_predictions": draw(st.integers(0, 2))} if draw(st.booleans()) else {}
+    model = small_model(
+        **experts, layers=draw(st.sampled_from([5, 8, 9, 11, 13])), vocab=draw(st.sampled_from([1024, 51200]))
+    )
+    software = {
+        "name": "drawn",
+        "host_s": draw(st.sampled_from([0.0, 37e-6, 1e-3])),
+        "kernel_s": draw(st.sampled_from([None, 0.0, 37e-6])),
+        "grouped_experts": draw(st.booleans()),
+        "fused_accumulation": draw(st.booleans()),
+        "recompute_modules": True,
+        "overhead": draw(st.sampled_from([1.0, 1.16])),
+    }
+    options = {
+        "dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"])),
+        "attention": draw(st.sampled_from(["flash", "unfused"])),
+        "ep_overlap": draw(st.booleans()),
+        "slowdown": draw(st.sampled_from([1.0, 1.07])),
+    }
+    workload = training(model, 720, **options, software=software)
+    step_s, latency_s = draw(st.sampled_from([(0.0, 0.0), (1e-6, 15e-6)]))
+    return workload, gpu(step_s=step_s, latency_s=latency_s), every_pipeline(workload, draw(st.sampled_from([1, 4])))
+
+
+def every_pipeline(workload: Workload, ep: int) -> Mappings:
+    """Stages, chunks and micro-batches of every kind, with every recomputation and a context ring or none."""
+    layers, count = workload.model.layers, np.arange(1, 11)
+    p, v, m, b, c, recompute = (
+        axis.ravel()
+        for axis in np.meshgrid(count, count[:4], [*count, 12, 18, 24], [1, 2], [1, 2], range(len(RECOMPUTE)))
+    )
+    fits = (p * v <= layers + 3) & ((v == 1) | (p > 1) & (m % p == 0)) & (720 % (m * b) == 0)
+    p, v, m, b, c, recompute = (axis[fits] for axis in (p, v, m, b, c, recompute))
+    zero = np.arange(len(p)) % (2 if workload.options.dp_mode == "stale-1" else 4)
+    d = 720 // (m * b)
+    x = np.where(d * c % ep == 0, ep if workload.model.experts else 1, 1)
+    return Mappings.of(pp=p, interleave=v, micro_batch=b, cp=c, recompute=recompute, dp=d, ep=x, zero=zero)
+
+
+@settings(max_examples=example_count(100))
+@given(pipelines(), st.sampled_from([900.0, 1e9]))
+def test_layers_alone_take_no_longer_than_the_iteration(
+    asked: tuple[Workload, Gpu, Mappings], hb_gbyte_s: float
+) -> None:
+    workload, device, rows = asked
+    least_s = least_time_s(workload, device, rows, hb_gbyte_s=hb_gbyte_s, byte_s=5e10)
+    layers_s = compute_s(workload, device, rows)
+    assert (layers_s > 0).all()
+    assert (layers_s <= least_s).all()
 
 
 def test_one_gpu_in_a_domain_takes_what_the_bound_says() -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from coopt.columns.context import groups_of
 from coopt.columns.dominance import undominated
 from coopt.columns.flows import Groups
-from coopt.columns.grid import whole_mappings
 from coopt.columns.islands.shapes import Shapes
 from coopt.columns.islands.sizes import Sites
 from coopt.columns.layouts import NicLayout
@@ -30,6 +29,8 @@ from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distin
 
 HOPS = ("pp", "tied")  # what stages send each other
 ROUNDS = 12  # of the sieve: few more are dropped after them
+BLOCK = 32_768  # placements that are timed at once: more do not stay in the cache
+ABOVE = 1 + 1e-9  # a bound on time with what sums in another order may differ by
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,17 @@ class Rows:
         seen = [getattr(r, kind) for kind in self.kinds]
         return np.asarray(sum((some[:, k + 1] * r for k, r in enumerate(seen)), some[:, 0]).max(axis=0))
 
+    def alone(self, byte_s: float) -> Bools:
+        """Rows that are in time where a GPU has so much to itself (bytes/s); on a network it never has more."""
+        if byte_s not in self._alone:
+            r = Reciprocals.everywhere(np.full(len(self.site), 1.0 / byte_s))
+            self._alone[byte_s] = self.times_s(np.arange(len(self.site)), r) <= self.bound_s
+        return self._alone[byte_s]
+
+    @cached_property
+    def _alone(self) -> dict[float, Bools]:
+        return {}
+
     def take(self, rows: Ints) -> Rows:
         """The chosen rows."""
         return replace(
@@ -69,15 +81,17 @@ class Rows:
 
 def quick_mappings(workload: Workload, gpu: Gpu, network: Network, degrees: Ints, byte_s: float) -> Mappings:
     """The mappings of some (t, c, p, d) that fit into memory and may meet the bound where a GPU has `byte_s`."""
-    whole = whole_mappings(workload, map(tuple, degrees.tolist()))
     fastest = max(hb.gbyte_s for hb in network.hb_domains)
-    return timely(workload, gpu, whole, hb_gbyte_s=fastest, byte_s=byte_s)
+    return timely(workload, gpu, map(tuple, degrees.tolist()), hb_gbyte_s=fastest, byte_s=byte_s)
 
 
 def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole: Mappings, byte_s: float) -> Rows:
     """The placements of mappings that meet the bound on each site where every GPU has `byte_s` to itself."""
     mappings, placements, site = _placed(whole, sites, tp_across=workload.allow_tp_across)
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
+    if len(site) > BLOCK:
+        near = _nearly_in_time(workload, gpu, hb_gbyte_s[sites.hb[site]], mappings, placements, byte_s)
+        mappings, placements, site = mappings.take(near), placements.take(near), site[near]
     gbyte_s = hb_gbyte_s[sites.hb[site]]
     parts = iteration(workload, gpu, gbyte_s, mappings, placements)
     pieces = parts.pieces()
@@ -91,10 +105,22 @@ def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole:
         groups=groups_of(workload, mappings, placements),
         outermost=workload.mapping.outermost,
     )
-    alone = rows.times_s(np.arange(len(site)), Reciprocals.everywhere(np.full(len(site), 1.0 / byte_s)))
-    quick = rows.take(np.flatnonzero(alone <= workload.bound_s))
+    quick = rows.take(np.flatnonzero(rows.alone(byte_s)))
     values = np.vstack([*quick.pieces, *quick.ways.costs])
     return quick.take(np.flatnonzero(undominated(values.T, quick.site, *quick.groups, rounds=ROUNDS)))
+
+
+def _nearly_in_time(
+    workload: Workload, gpu: Gpu, gbyte_s: Floats, mappings: Mappings, placements: Placements, byte_s: float
+) -> Ints:
+    """Those that meet the bound where every GPU has `byte_s` to itself, and what rounding may bring there."""
+    near = []
+    for first in range(0, len(mappings), BLOCK):
+        some = np.arange(first, min(first + BLOCK, len(mappings)))
+        parts = iteration(workload, gpu, gbyte_s[some], mappings.take(some), placements.take(some))
+        alone = Reciprocals.everywhere(np.full(len(some), 1.0 / byte_s))
+        near.append(some[parts.time_s(alone) <= workload.bound_s * ABOVE])
+    return np.concatenate(near)
 
 
 def _placed(whole: Mappings, sites: Sites, *, tp_across: bool) -> tuple[Mappings, Placements, Ints]:
@@ -142,10 +168,13 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     if not len(shapes) or not len(rows.site):
         return found
     layout = shapes.layouts(discipline)
-    rate = np.unique(byte_s, return_inverse=True)[1].reshape(-1)
+    rates, rate = np.unique(byte_s, return_inverse=True)
+    rate = rate.reshape(-1)
     views, view = representatives(rate, shapes.site, *_numbers(layout))
     first, last = (np.searchsorted(rows.site, shapes.site[views], side=side) for side in ("left", "right"))
     of_view, row = _pairs(first, last)
+    some = np.stack([rows.alone(one) for one in rates.tolist()])[rate[views][of_view], row]
+    of_view, row = of_view[some], row[some]
     fewest, most = np.full(len(views), MOST_UPLINKS), np.ones(len(views), dtype=np.int64)
     np.minimum.at(fewest, view, shapes.least)
     np.maximum.at(most, view, np.where(shapes.down > 0, shapes.most, 1))  # a single tier has none, and needs none
@@ -197,11 +226,15 @@ class Tried:
 
     def in_time(self, uplinks: Ints, pairs: Ints, unslowed: Sequence[str] = ()) -> Bools:
         """Whether pairs are in time with so many uplinks in each view, some kinds of traffic at the rate of a NIC."""
+        return np.asarray(self.times_s(uplinks, pairs, unslowed) <= self.rows.bound_s)
+
+    def times_s(self, uplinks: Ints, pairs: Ints, unslowed: Sequence[str] = ()) -> Floats:
+        """Iteration times of pairs, as `in_time` has them."""
         position, views, loads = self._distinct
         r = loads.reciprocals(self.byte_s[views], uplinks[views])
         alone: dict[str, Any] = dict.fromkeys(unslowed, 1.0 / self.byte_s[views])
         s_byte = replace(r, **alone).each(lambda one: one[position[pairs]])
-        return np.asarray(self.rows.times_s(self.row[pairs], s_byte) <= self.rows.bound_s)
+        return self.rows.times_s(self.row[pairs], s_byte)
 
     def enough_uplinks(self) -> Ints:
         """Uplinks from which on more make nothing faster, in each view."""
@@ -211,19 +244,34 @@ class Tried:
         return most
 
     def least(self, most: Ints) -> Ints:
-        """The least uplinks, up to `most`, with which a row of each view is in time; 0 where none is."""
-        pairs, view = np.arange(len(self.row)), self.view
-        pairs = pairs[self.in_time(most, pairs)]
-        low, high = np.ones_like(most), most
+        """The least uplinks, up to `most`, with which a row of each view is in time; 0 where none is.
+
+        What the fastest row of a view needs is found first: few of the others are in time with less.
+        """
+        pairs = np.arange(len(self.row))
+        times_s = self.times_s(most, pairs)
+        pairs, times_s = pairs[times_s <= self.rows.bound_s], times_s[times_s <= self.rows.bound_s]
+        order = np.lexsort((times_s, self.view[pairs]))
+        fastest = pairs[order[np.unique(self.view[pairs][order], return_index=True)[1]]]
+        found = self._bisected(np.ones_like(most), most, fastest)
+        goal = np.maximum(found - 1, 1)
+        pairs = pairs[(found > 1)[self.view[pairs]]]
+        fewer = self._bisected(np.ones_like(most), goal, pairs[self.in_time(goal, pairs)])
+        return np.where(fewer > 0, fewer, found)
+
+    def _bisected(self, low: Ints, high: Ints, pairs: Ints) -> Ints:
+        """The least uplinks from `low` on with which one of some pairs of each view is in time, as all are at `high`; 0
+        in views without pairs."""
+        view, there = self.view, np.unique(self.view[pairs])
         while len(pairs) and (low < high)[view[pairs]].any():
             middle = (low + high) // 2
             quick = self.in_time(middle, pairs)
-            enough = np.zeros(len(most), dtype=np.bool_)
+            enough = np.zeros(len(high), dtype=np.bool_)
             enough[view[pairs[quick]]] = True
             low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
             pairs = pairs[quick | ~enough[view[pairs]]]  # what is late there is late with fewer uplinks as well
-        found = np.zeros_like(most)
-        found[view[pairs]] = high[view[pairs]]
+        found = np.zeros_like(high)
+        found[there] = high[there]
         return found
 
 

@@ -23,7 +23,7 @@ Taken = tuple[Floats, Floats, Bools]
 """What options use that must not grow (n, uses), units of products (n, P), and limited products in use (n, limited)."""
 
 GROWTH = 1.15  # sizes up to this factor apart are looked into at once
-BATCH = 0.5  # share of the networks left that are looked into at once, the cheapest beside those that none dominates
+BATCH = 0.1  # share of the networks left that are looked into at once, the cheapest beside those that none dominates
 UNKNOWN, NEVER = (
     -2,
     -1,
@@ -284,8 +284,9 @@ def _networks(coupling: Coupling, sites: Sites, rows: Rows, kept: Islands, gated
     shapes = shapes_of(few, market.sizes[few.hb], market.instance.network, market.least_links(few.gpus), market.wirings)
     builds = market.builds(few, shapes)
     least = coupling.of_islands(market.islands(builds, builds.least_uplinks))
-    needed = np.full((len(market.optics), len(shapes)), UNKNOWN)
-    found, left, uplinks = kept, np.arange(len(builds)), np.full(len(builds), UNKNOWN)
+    needed = np.where(_reached(market, rows, shapes), UNKNOWN, NEVER)
+    uplinks = needed[builds.nic, builds.shape]
+    found, left = kept, np.flatnonzero(uplinks == UNKNOWN)
     while len(left := left[~coupling.dominated(found, _of_rows(least, left))]):
         now = builds.take(left[coupling.promising(_of_rows(least, left))])
         pairs = np.zeros(needed.shape, dtype=np.bool_)
@@ -306,8 +307,23 @@ def _of_rows(taken: Taken, rows: Ints) -> Taken:
     return uses[rows], units[rows], joins[rows]
 
 
+def _reached(market: Market, rows: Rows, shapes: Shapes) -> Bools:
+    """Whether a row is in time on the site of each shape with all that each NIC gives a GPU (NICs, shapes)."""
+    nic, shape = np.indices((len(market.optics), len(shapes))).reshape(2, -1)
+    byte_s, site = _byte_s(market, shapes, nic, shape), shapes.site[shape]
+    reached = np.zeros(len(site), dtype=np.bool_)
+    for rate in np.unique(byte_s).tolist():
+        reached |= (byte_s == rate) & np.isin(site, rows.site[rows.alone(rate)])
+    return reached.reshape(len(market.optics), len(shapes))
+
+
+def _byte_s(market: Market, shapes: Shapes, nic: Ints, shape: Ints) -> Floats:
+    """What a GPU moves between domains with all uplinks, with a NIC in a shape each (bytes/s)."""
+    gbit_s = np.array([one.gbit_s for one in market.instance.network.nics])
+    return np.asarray(shapes.nics_per_gpu[shape] * gbit_s[nic] * 1e9 / 8)
+
+
 def _uplinks(market: Market, rows: Rows, shapes: Shapes, nic: Ints, shape: Ints) -> Ints:
     """The least uplinks of every shape with a NIC each (n,); `NEVER` where none is enough."""
-    network, some = market.instance.network, shapes.take(shape)
-    byte_s = some.nics_per_gpu * np.array([one.gbit_s for one in network.nics])[nic] * 1e9 / 8
-    return uplinks_needed(rows, some, byte_s, network.discipline)
+    byte_s = _byte_s(market, shapes, nic, shape)
+    return uplinks_needed(rows, shapes.take(shape), byte_s, market.instance.network.discipline)

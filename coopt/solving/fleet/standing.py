@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from coopt.columns.context import DomainSet
-from coopt.columns.grid import mappings
+from coopt.columns.grid import degrees
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.needs import quick_mappings, rows_of
 from coopt.columns.islands.options import Coupling, Taken, windows
@@ -183,8 +183,8 @@ class _Search:
         if self.question.sharing.mode == "time":
             return sites
         (workload,), network, gpu = self.question.workload, self.question.network, self.question.cluster.gpu
-        degrees = quick_degrees(workload, gpu, self.question.cluster.gpus[0])
-        mine = degrees[np.isin(degrees.prod(axis=1), sites.gpus)]
+        mine = quick_degrees(workload, gpu, self.question.cluster.gpus[0])
+        mine = mine[np.isin(mine.prod(axis=1), sites.gpus)]
         whole = quick_mappings(workload, gpu, network, mine, self._fast_byte_s)
         quick, even = np.zeros(len(sites), dtype=np.bool_), np.flatnonzero(sites.gpus % sites.active == 0)
         if len(whole):
@@ -202,8 +202,7 @@ class _Search:
         if gpus % active == 0 or self.question.sharing.mode == "time":
             return False
         (workload,), gpu, byte_s = self.question.workload, self.question.cluster.gpu, self._fast_byte_s
-        whole, _ = mappings(workload, gpus)
-        mine = timely(workload, gpu, whole, hb_gbyte_s=hb.gbyte_s, byte_s=byte_s)
+        mine = timely(workload, gpu, degrees(workload, gpus), hb_gbyte_s=hb.gbyte_s, byte_s=byte_s)
         there = DomainSet(gpus=gpus, hb=hb.name, active=active, size=hb.size)
         placed = place(workload, gpu, hb, there, mine)
         return bool(placed.undisturbed_s(byte_s).min(initial=np.inf) > workload.bound_s)
