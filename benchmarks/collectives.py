@@ -17,11 +17,10 @@ from rows import commit, csv_text
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.texts import write_text
-from coopt.network.direct.shapes import fabric
+from coopt.network.direct_shapes import fabric
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.outcome import ALGORITHMS, bound_for
-from coopt.network.schedules.replaying import replay
-from coopt.network.schedules.schedule_form import all_reduce_s
+from coopt.network.schedules.schedule_form import all_reduce_s, replay
 from coopt.network.schedules.trees import free_multitree
 
 HERE = Path(__file__).parent

@@ -103,7 +103,7 @@ def routed_shares(instance: Instance, plan: Plan) -> list[float]:
     return [one.routed_time_s / one.bound_s for routing in found for one in routing.workloads]
 
 
-def simulated(instance: Instance, plan: Plan) -> tuple[coopt.plan.simulation.SimulatedWorkload, ...]:
+def simulated(instance: Instance, plan: Plan) -> tuple[coopt.plan.traffic.SimulatedWorkload, ...]:
     """What a simulation says of every workload."""
     return coopt.simulate(instance, plan).workloads if plan.parts else ()
 

@@ -19,9 +19,9 @@ from rows import commit, csv_text
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.plan.proof import Proof
+from coopt.plan.claims import Proof
 from coopt.plan.store import plan_json, proof_json, read_plan, read_proof
-from coopt.solving.model_files import model_mps
+from coopt.solving.export_files import model_mps
 from coopt.solving.outcome import identity
 
 ROOT = Path(__file__).parents[1]

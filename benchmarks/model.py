@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 from rows import commit, csv_text
 
-from coopt.columns.grid import mappings
-from coopt.columns.placements import placed
+from coopt.columns.grid import mappings, placed
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu
 from coopt.instance.texts import write_text

@@ -27,10 +27,9 @@ from coopt.columns.islands.options import list_options
 from coopt.instance.files import load
 from coopt.instance.texts import write_text
 from coopt.solving.highs import options, solve, version
-from coopt.solving.partition.arrays import partition_data
+from coopt.solving.partition.arrays import partition_data, worth
 from coopt.solving.partition.parts import scaled, subset
 from coopt.solving.partition.search import choice, search_partition, useful
-from coopt.solving.partition.valuation import worth
 from formulations.partition import FORMULATIONS, Equation, build
 from formulations.partition_data import PartitionData
 

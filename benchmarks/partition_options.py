@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from coopt.solving.partition.valuation import worth
+from coopt.solving.partition.arrays import worth
 from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, Product
 
 # name, GPUs, USD, W of everything inside, racks

@@ -29,9 +29,7 @@ from coopt.instance.texts import write_text
 from coopt.network.growth import Line, lines
 from coopt.solving.backend import backend_of
 from coopt.solving.highs import options, solve, version
-from coopt.solving.phased.arrays import line_bounds, numbers_of
-from coopt.solving.phased.demand import demanded
-from coopt.solving.phased.search import scaled, search_lines
+from coopt.solving.phased_search import demanded, line_bounds, numbers_of, scaled, search_lines
 from formulations.phased import PHASES, Equation, PhasedData, build
 
 HERE = Path(__file__).parent

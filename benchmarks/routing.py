@@ -21,8 +21,18 @@ from rows import commit, csv_text
 from benchmarks.ring_traffic import joint, random_jobs
 from coopt.instance.texts import write_text
 from coopt.network.routing.algorithms import ALGORITHMS
-from coopt.network.routing.layers import Flows, Ints, TwoLayer, fail_cores
-from coopt.network.routing.loads import efficiency, flow_rates, group_rates, hops, link_loads, lower_bound
+from coopt.network.routing.layers import (
+    Flows,
+    Ints,
+    TwoLayer,
+    efficiency,
+    fail_cores,
+    flow_rates,
+    group_rates,
+    hops,
+    link_loads,
+    lower_bound,
+)
 from coopt.solving.flow_routes import route_exactly
 
 HERE = Path(__file__).parent

@@ -30,8 +30,8 @@ from coopt.instance.texts import write_text
 from coopt.network.parts import within_limits
 from coopt.network.space import families
 from coopt.solving.arrays import SharedProblem, assemble, viable
-from coopt.solving.candidates import recomputed
 from coopt.solving.highs import SolverAnswer, options, solve, version
+from coopt.solving.outcome import recomputed
 from formulations.shared import FORMULATIONS, Equation, build, cheapest_design, set_design
 
 HERE = Path(__file__).parent

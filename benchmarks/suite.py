@@ -23,9 +23,8 @@ from rows import commit, csv_text
 import coopt
 from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
-from coopt.suite.cases import cases_of
 from coopt.suite.driver import run_suite
-from coopt.suite.form import Suite
+from coopt.suite.form import Suite, cases_of
 from coopt.suite.pools import available_cores
 
 HERE = Path(__file__).parent

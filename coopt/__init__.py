@@ -25,34 +25,31 @@ if TYPE_CHECKING:
     from coopt.instance.errors import InstanceError
     from coopt.instance.files import load
     from coopt.instance.schema import Instance
+    from coopt.plan.claims import Progress, Proof
     from coopt.plan.difference import Difference
     from coopt.plan.difference import difference_of as diff
-    from coopt.plan.effort import Progress
     from coopt.plan.evaluation import Evaluation, MappingRanking
     from coopt.plan.explanation import Explanation
     from coopt.plan.front import Front
     from coopt.plan.json_schema import schema_table as schema
     from coopt.plan.networks import NetworksBill, Reproduction
-    from coopt.plan.proof import Proof
     from coopt.plan.schema import Plan
-    from coopt.plan.simulation import Simulation
-    from coopt.plan.traffic import Faults, Routing, TrafficReport
+    from coopt.plan.traffic import Faults, Routing, Simulation, TrafficReport
     from coopt.report.page.whole import report
     from coopt.solving.answer import solve
     from coopt.solving.bills import bom
     from coopt.solving.evaluate import evaluate_instance as evaluate
+    from coopt.solving.evaluate import mappings
     from coopt.solving.fronts.sweep import pareto
-    from coopt.solving.mapping_ranks import mappings
     from coopt.solving.plan_routes import route_plan as route
     from coopt.solving.plan_traffic import traffic
     from coopt.solving.proofs.search import prove
     from coopt.solving.reasons.why import explain
     from coopt.solving.reproduction import reproduce
     from coopt.solving.without_parts import plan_faults as faults
-    from coopt.verifier.audit import verify
+    from coopt.verifier.audit import evaluate_plan, verify
     from coopt.verifier.certificates import Certificate, certify
     from coopt.verifier.checks.verdict import Verdict
-    from coopt.verifier.evaluation import evaluate_plan
     from coopt.verifier.simulation.plans import simulate
 
 __all__ = [
@@ -110,11 +107,11 @@ _HOMES = {
     "MappingRanking": ("coopt.plan.evaluation", "MappingRanking"),
     "NetworksBill": ("coopt.plan.networks", "NetworksBill"),
     "Plan": ("coopt.plan.schema", "Plan"),
-    "Progress": ("coopt.plan.effort", "Progress"),
-    "Proof": ("coopt.plan.proof", "Proof"),
+    "Progress": ("coopt.plan.claims", "Progress"),
+    "Proof": ("coopt.plan.claims", "Proof"),
     "Reproduction": ("coopt.plan.networks", "Reproduction"),
     "Routing": ("coopt.plan.traffic", "Routing"),
-    "Simulation": ("coopt.plan.simulation", "Simulation"),
+    "Simulation": ("coopt.plan.traffic", "Simulation"),
     "Verdict": ("coopt.verifier.checks.verdict", "Verdict"),
     "Difference": ("coopt.plan.difference", "Difference"),
     "TrafficReport": ("coopt.plan.traffic", "TrafficReport"),
@@ -125,11 +122,11 @@ _HOMES = {
     "traffic": ("coopt.solving.plan_traffic", "traffic"),
     "bom": ("coopt.solving.bills", "bom"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
-    "evaluate_plan": ("coopt.verifier.evaluation", "evaluate_plan"),
+    "evaluate_plan": ("coopt.verifier.audit", "evaluate_plan"),
     "explain": ("coopt.solving.reasons.why", "explain"),
     "faults": ("coopt.solving.without_parts", "plan_faults"),
     "load": ("coopt.instance.files", "load"),
-    "mappings": ("coopt.solving.mapping_ranks", "mappings"),
+    "mappings": ("coopt.solving.evaluate", "mappings"),
     "pareto": ("coopt.solving.fronts.sweep", "pareto"),
     "prove": ("coopt.solving.proofs.search", "prove"),
     "reproduce": ("coopt.solving.reproduction", "reproduce"),

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from coopt.instance.schema import Instance
-from coopt.network.direct.shapes import fabric
-from coopt.network.direct.wires import domains_of, grid_of
+from coopt.network.direct_graphs import domains_of, grid_of
+from coopt.network.direct_shapes import fabric
 from coopt.network.graphs import whole_graph
 from coopt.network.space import families
-from coopt.report.fabrics.drawing import Drawing, Frame, Shape, Stroke
-from coopt.report.fabrics.painting import paint
+from coopt.report.network_drawings import Drawing, Frame, Shape, Stroke
+from coopt.report.network_pictures import paint
 
 PICTURES = Path(__file__).parent / "pictures"
 # file: fabric, HB domains, GPUs of each, ports of a switch, tiers, title

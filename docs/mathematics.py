@@ -20,8 +20,7 @@ import pyomo.environ as pyo
 import formulations
 from coopt.instance.texts import write_text
 from formulations import direct, partition, phased, regret, routing, shared, sites
-from formulations.direct_data import DirectData
-from formulations.direct_orbits import on_orbits
+from formulations.direct_data import DirectData, on_orbits
 from formulations.partition_data import CoreLayer, Kind, LimitedUse, PartitionData, PriceOutlook, Product
 from formulations.phased import PhasedData
 from formulations.regret import RegretData, Scenario

@@ -1,14 +1,141 @@
-"""The numbers of direct links between domains, on orbits of a symmetry."""
+"""The numbers of direct links between domains, on orbits of a symmetry.
+
+Orbits of domains, pairs, arcs and flows are those of permutations that leave demands and ports as they are.
+
+Averaging any links and flows over the group gives links and flows that are alike on every orbit, route the same demands
+and cost the same. So the relaxation over orbits equals the full one, and links that are alike on every orbit are links.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+Bools = NDArray[np.bool_]
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+
+def group_of(domains: int, generators: Sequence[Ints]) -> Ints:
+    """All products of permutations, shape (order, domains); row g sends domain i to `[g, i]`."""
+    found = {tuple(range(domains))}
+    latest = list(found)
+    moves = [generator.tolist() for generator in generators]
+    while latest:
+        products = {tuple(move[i] for i in one) for one in latest for move in moves}
+        latest = list(products - found)
+        found.update(latest)
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def keeps(permutation: Ints, ports: Ints, demand: Floats) -> bool:
+    """Whether a permutation leaves ports (D,) and demands (K, D, D) as they are."""
+    moved = demand[:, permutation[:, None], permutation[None, :]]
+    return bool((ports[permutation] == ports).all() and (moved == demand).all())
+
+
+def on_orbits(
+    group: Ints, ports: Ints, demand: Floats, weight: Floats, near: tuple[Bools, Bools] | None = None
+) -> DirectData:
+    """The problem on the orbits of a group.
+
+    Parameters
+    ----------
+    group
+        Permutations that keep ports and demands, shape (order, D).
+    demand
+        What domain i sends to j in each phase at a pace of 1, shape (K, D, D) [links].
+    weight
+        Shape (J, K) [links].
+    near
+        Which domains may be joined, and which ones flows of a source may visit, each (D, D) and kept by the group; all
+        where left out.
+    """
+    count, firsts, moves = len(ports), group.min(axis=0), _moves(group)
+    joined, visited = _within(count, near)
+    domain_first, domain_orbit = _orbits(firsts)
+    codes = np.array([first * count + move.min(axis=0) for first, move in zip(firsts, moves, strict=True)])
+    pair_first, pair_orbit = _orbits(np.minimum(codes, codes.T)[joined])
+    pairs = np.full((count, count), -1)
+    pairs[joined] = pair_orbit
+    arcs, senders = (np.argwhere(among)[_orbits(codes[among])[0]] for among in (joined, visited))
+    flow, flows = flow_orbits(group, near)
+    each, to_first = np.searchsorted(domain_first, firsts), np.array([move[0] for move in moves])
+    return DirectData(
+        pairs=np.bincount(pair_orbit) // 2,
+        domains=np.bincount(domain_orbit),
+        ports=ports[domain_first],
+        ends=np.array([np.bincount(pairs[w][joined[w]], minlength=len(pair_first)) for w in domain_first]),
+        arcs=arcs,
+        pair=pairs[arcs[:, 0], arcs[:, 1]],
+        load=_sparse([_there(flow[each, to_first[:, a], to_first[:, b]]) for a, b in arcs], flows),
+        balance=_sparse([_through(flow[each[s]], v) for s, v in senders], flows),
+        demand=demand[:, senders[:, 0], senders[:, 1]],
+        sent=demand.sum(axis=2)[:, domain_first],
+        weight=weight,
+    )
+
+
+def _within(count: int, near: tuple[Bools, Bools] | None) -> tuple[Bools, Bools]:
+    """Which domains may be joined, and which ones flows of each visit beside itself."""
+    others = ~np.eye(count, dtype=np.bool_)
+    return (others, others) if near is None else (near[0] & others, near[1] & others)
+
+
+def _moves(group: Ints) -> list[Ints]:
+    """For each domain the permutations that bring it to the first of its orbit."""
+    firsts = group.min(axis=0)
+    return [group[group[:, domain] == first] for domain, first in enumerate(firsts)]
+
+
+def _orbits(codes: Ints) -> tuple[Ints, Ints]:
+    """The first member of each orbit, and the orbit of each member."""
+    _, first, orbit = np.unique(codes, return_index=True, return_inverse=True)
+    return first, orbit.reshape(-1)
+
+
+def flow_orbits(group: Ints, near: tuple[Bools, Bools] | None = None) -> tuple[Ints, int]:
+    """The orbit of flow (source, from, to) of the first domain of each orbit, and how many there are.
+
+    Shape (W, D, D), -1 where none makes sense: domains that are not joined, or that flows of the source do not visit.
+    """
+    count, firsts = group.shape[1], np.unique(group.min(axis=0))
+    joined, visited = _within(count, near)
+    found, total = np.full((len(firsts), count, count), -1), 0
+    for each, source in enumerate(firsts.tolist()):
+        here = visited[source].copy()
+        here[source] = True
+        i, j = np.nonzero(joined & here[:, None] & visited[source][None, :])
+        kept = group[group[:, source] == source]
+        first, orbit = _orbits(np.min([move[i] * count + move[j] for move in kept], axis=0))
+        found[each, i, j] = total + orbit
+        total += len(first)
+    return found, total
+
+
+def _there(orbits: Ints) -> Ints:
+    """Those that are there, of an array with -1 where none is."""
+    return orbits[orbits >= 0]
+
+
+def _through(flow: Ints, v: int) -> Ints:
+    """Orbits of flows of a source into v, and those out of v as -1 - orbit."""
+    return np.concatenate([_there(flow[:, v]), -1 - _there(flow[v])])
+
+
+def _sparse(rows: Sequence[Ints], width: int) -> Sparse:
+    """Rows of signed columns, added up."""
+    columns, values = [], []
+    for row in rows:
+        names, place = np.unique(np.where(row >= 0, row, -1 - row), return_inverse=True)
+        total = np.bincount(place.reshape(-1), weights=np.where(row >= 0, 1.0, -1.0), minlength=len(names))
+        columns.append(names[total != 0])
+        values.append(total[total != 0])
+    return Sparse(columns=tuple(columns), values=tuple(values))
 
 
 @dataclass(frozen=True, kw_only=True)

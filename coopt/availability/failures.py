@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from coopt.instance.availability import Availability
-from coopt.instance.failure_rates import FailureRates
+from coopt.instance.catalog import FailureRates
+from coopt.instance.reserves import Availability
 
 HOURS_PER_YEAR = 8760.0
 FAR = 20.0  # standard deviations beyond which nothing happens

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Collection
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -12,21 +12,41 @@ import click
 
 from coopt._version import __version__
 from coopt.cli.terminal import note
-from coopt.instance.errors import InstanceError
-from coopt.instance.listings import alternatives
+from coopt.instance.errors import InstanceError, alternatives
 
-COMMANDS = (
-    "solve", "pareto", "explain", "diff", "verify", "prove", "certify", "evaluate", "simulate", "traffic", "route",
-    "faults", "collective", "export", "report", "serve", "bom", "reproduce", "validate", "calibrate", "suite",
-    "catalog", "schema", "new",
-)  # fmt: skip
+COMMANDS = {  # with the file beside this one that each stands in
+    "solve": "answers",
+    "pareto": "answers",
+    "explain": "answers",
+    "diff": "answers",
+    "verify": "checks",
+    "prove": "checks",
+    "certify": "checks",
+    "evaluate": "answers",
+    "simulate": "checks",
+    "traffic": "flows",
+    "route": "flows",
+    "faults": "flows",
+    "collective": "networks",
+    "export": "files",
+    "report": "files",
+    "serve": "files",
+    "bom": "networks",
+    "reproduce": "networks",
+    "validate": "studies",
+    "calibrate": "studies",
+    "suite": "studies",
+    "catalog": "questions",
+    "schema": "questions",
+    "new": "questions",
+}
 
 REFUSED = 1
 STOPPED = 4
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are the files beside this one; it turns refused input into sentences."""
+    """A group whose commands stand in the files beside this one; it turns refused input into sentences."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of a planner's work."""
@@ -36,7 +56,7 @@ class LazyGroup(click.Group):
         """Import the file of one command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"coopt.cli.{cmd_name}").command
+        command: click.Command = getattr(import_module(f"coopt.cli.{COMMANDS[cmd_name]}"), cmd_name)
         return command
 
     def resolve_command(
@@ -69,7 +89,7 @@ class LazyGroup(click.Group):
             ctx.exit(STOPPED)
 
 
-def _unknown(kind: str, typed: str, known: Sequence[str]) -> str:
+def _unknown(kind: str, typed: str, known: Collection[str]) -> str:
     """That there is no such name, and those that begin as typed, or else look like it."""
     close = [name for name in known if name.startswith(typed)] or get_close_matches(typed, known, n=2)
     meant = f" Did you mean {alternatives(map(repr, close))}?" if close else ""

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from coopt.network.graph_files import network_dot, network_graphml
 from coopt.report.csv_files import bill_csv, ranks_csv
 from coopt.report.megatron import megatron_script
-from coopt.solving.model_files import model_lp, model_mps
-from coopt.solving.route_files import routes_csv
-from coopt.traffic.chakra_files import chakra_traces
-from coopt.traffic.ns3_files import ns3_flows, ns3_topology
+from coopt.solving.export_files import model_lp, model_mps, routes_csv
+from coopt.traffic.files import chakra_traces, ns3_flows, ns3_topology
 
 WRITERS: dict[str, Callable[..., str | bytes]] = {
     "graphml": network_graphml,

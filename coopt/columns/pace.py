@@ -1,21 +1,32 @@
-"""How fast every design trains: all mappings of all workloads on every network, without a bound."""
+"""How fast every design trains: all mappings of all workloads on every network, without a bound.
+
+With a bound, mappings can wait some time for gradients from elsewhere and still meet it.
+
+Gradients that are added up with other sites take a time w beside the data-parallel traffic of the site itself, and hide
+as far as that does. Every affine piece of the iteration time then grows by a·w with a >= 0.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.pools import ROUNDING, Fitting, Pool, in_time, undominated_rows
+from coopt.columns.dominance import undominated
+from coopt.columns.pools import ROUNDING, Fitting, Pool, in_orders, in_time, undominated_rows
 from coopt.columns.table import Columns, fitted, full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.network.family import Family
+from coopt.perf.affine import AffineSeconds
+from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import Floats, Ints
+from coopt.perf.traffic import OVERLAP_COST
 
 FEW = 64  # rows that are looked at first, to see which others may be faster
 
@@ -161,3 +172,64 @@ def _fastest_s(pool: Pool, choices: Mapping[Context, Ints], check: Callable[[], 
         times = pool.mean_s(context, uplinks.reshape(-1, 1))
         found[context] = np.asarray(times.min(axis=1, initial=np.inf), dtype=np.float64)
     return found
+
+
+def waiting(pool: Pool, wait_s: float) -> Pool:
+    """The same mappings when gradients take this much longer."""
+    return replace(pool, iteration=delayed(pool.iteration, wait_s))
+
+
+def delayed(iteration: Iteration, wait_s: float) -> Iteration:
+    """The same iterations when gradients take this much longer."""
+    return replace(iteration, dp=iteration.dp + AffineSeconds(wait_s)) if wait_s else iteration
+
+
+def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:
+    """Place the fitting mappings on one kind of HB domain and keep those that may be in time, however long they wait.
+
+    A row goes when another of its class is nowhere slower without a wait and with the longest anyone could bear; the
+    pieces are affine in the wait, so it is nowhere slower in between. No wait is longer than the bound over the least
+    share of it that shows.
+
+    Parameters
+    ----------
+    best
+        A network at least as fast as any other for this site.
+
+    Returns
+    -------
+    pool, gated
+        The rows left, and how many were dropped by cause.
+    """
+    quick, gated = in_time(source, gpu, hb, site, best)
+    ends = [waiting(quick, wait_s).coefficients() for wait_s in (0.0, source.workload.bound_s / OVERLAP_COST)]
+    left = quick.take(np.flatnonzero(undominated(np.hstack(ends), *quick.groups)))
+    gated["dominated"] = len(quick) - len(left)
+    return in_orders(left, best.discipline), gated
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Patience:
+    """Mappings without a wait and with one of a second, from which every other wait follows."""
+
+    now: Pool
+    later: Pool
+
+    def longest_s(self, context: Context, uplinks: Ints) -> Floats:
+        """The longest wait with which some row meets its bound on a network with u uplinks, for k of them; shape (k,).
+
+        It is -inf where none does even without one.
+        """
+        r, bound_s = self.now.charged(self.now.reciprocals(context, uplinks[:, None])), self.now.workload.bound_s
+        longest = np.full((len(uplinks), len(self.now)), np.inf)
+        for now, later in zip(self.now.pieces, self.later.pieces, strict=True):
+            at_once, slope = now.at(r), later.fixed - now.fixed  # a second longer, whatever the network
+            with np.errstate(divide="ignore", invalid="ignore"):
+                bears = np.where(slope > 0, (bound_s - at_once) / slope, np.inf)
+            longest = np.minimum(longest, np.where(at_once <= bound_s, bears, -np.inf))
+        return np.asarray(longest.max(axis=1, initial=-np.inf))
+
+
+def patience(pool: Pool) -> Patience:
+    """How long the mappings of a pool can wait."""
+    return Patience(now=pool, later=waiting(pool, 1.0))

@@ -13,11 +13,10 @@ import numpy as np
 from coopt.columns.context import Context, DomainSet, groups_of
 from coopt.columns.dominance import undominated
 from coopt.columns.flows import Groups
-from coopt.columns.grid import allowed_recompute, degrees, mappings, whole_mappings
+from coopt.columns.grid import allowed_recompute, counts_on, degrees, mappings, placed_on, whole_mappings
 from coopt.columns.layouts import NicLayout, stacked
 from coopt.columns.least_times import compute_s, least_time_s, without_steps
 from coopt.columns.loads import Crossings, crossings
-from coopt.columns.placements import counts_on, placed_on
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.workload import BOUNDS, Workload

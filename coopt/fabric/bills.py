@@ -9,13 +9,11 @@ from itertools import groupby
 
 from coopt.fabric.chain import TierLevel, levels, worst_pair_share
 from coopt.fabric.designs import chain_of
-from coopt.fabric.halls import Lengths, design_hall
-from coopt.fabric.modules import CableEnds, cable_ends
+from coopt.fabric.halls import CableEnds, Lengths, cable_ends, design_hall
 from coopt.instance.designs import PublishedDesign
-from coopt.instance.errors import InstanceError
+from coopt.instance.errors import InstanceError, alternatives, both
 from coopt.instance.hardware import SPARE, Nic, Optic, Switch, mate
-from coopt.instance.listings import alternatives, both
-from coopt.instance.purchase import SpareRates, WorkRates, not_counted
+from coopt.instance.network import SpareRates, WorkRates, not_counted
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
 from coopt.plan.parts import Item, ItemKind, line
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from coopt.instance.listings import counted
+from coopt.instance.errors import counted
 
 Bundles = Literal["even", "any"]
 

@@ -1,4 +1,4 @@
-"""Where the racks of a design stand, those of its switches too, and how long its cables are (docs/designs.md)."""
+"""Cables of a design by length, where it says how its racks stand (docs/designs.md), and the modules at their ends."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from coopt.fabric.chain import Block, TierChain, blocks, levels
-from coopt.fabric.designs import chain_of, ends_by_leaf
-from coopt.fabric.modules import cable_ends
+from coopt.fabric.chain import Block, TierChain, TierLevel, blocks, levels
+from coopt.fabric.designs import chain_of, ends_by_leaf, link_rates
 from coopt.instance.designs import Hall, PublishedDesign
 from coopt.instance.errors import InstanceError
-from coopt.instance.hall_rows import NetworkHallRows
+from coopt.instance.hardware import Optic
+from coopt.instance.network import NetworkHallRows
 
 LENGTHS_M = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2000)
 """Lengths that cables and fibres are sold in; a longer one is cut to whole kilometres."""
@@ -234,3 +234,67 @@ def _by_rack(places: Counter[Place]) -> Counter[int]:
     for (rack, _), count in places.items():
         counts[rack] += count
     return counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class CableEnds:
+    """One end of all cables below a tier: `links` at so many `holders` (NICs, or the cages that several share, or
+    switches), in modules of an optic.
+
+    `upper` ends are at the switches of the tier. `optic` is None where no product is named, `inside` says that holders
+    need none. A module takes `in_module` ends.
+    """
+
+    tier: int
+    upper: bool
+    key: str
+    optic: Optic | None
+    inside: bool
+    links: int
+    holders: int
+    in_module: int
+
+    @property
+    def modules(self) -> int:
+        """Modules of all holders, over which cables are spread evenly; a module is never shared."""
+        if self.inside or self.optic is None:
+            return 0
+        each, more = divmod(self.links, self.holders)
+        least, most = (-(-ends // self.in_module) for ends in (each, each + 1))
+        return (self.holders - more) * least + more * most
+
+
+def cable_ends(design: PublishedDesign, tiers: tuple[TierLevel, ...], where: str) -> Iterator[CableEnds]:
+    """Upper and lower ends of the cables below each tier.
+
+    Raises
+    ------
+    InstanceError
+        Where a module at a NIC would hold ends of several.
+    """
+    shared, rates = design.gpus_per_cage, link_rates(design, where)
+    for number, (tier, form) in enumerate(zip(tiers, design.tiers, strict=True)):
+        rate, below = rates[number], design.tiers[number - 1].switch if number else None
+        lower_key = "optic" if form.optic_below is None else "optic_below"
+        lower = form.optic_below or form.optic
+        if not number and lower is not None and rate is not None and design.nic_ports * shared % lower.links_of(rate):
+            holder = "a NIC has" if shared == 1 else f"{shared} NICs that share a cage have"
+            raise InstanceError(
+                f"{where}: tiers[0].{lower_key} = {lower.name!r}: holds {lower.links_of(rate)} ends and {holder} "
+                f"{design.nic_ports * shared}, needs optic_below, for the ends at NICs, or gpus_per_cage"
+            )
+        sides = (
+            (True, "optic", form.optic, form.switch, tier.switches),
+            (False, lower_key, lower, below, tiers[number - 1].switches if number else design.gpus // shared),
+        )
+        for upper, key, optic, switch, holders in sides:
+            yield CableEnds(
+                tier=number,
+                upper=upper,
+                key=key,
+                optic=optic,
+                inside=switch is not None and switch.optics_inside,
+                links=tier.links,
+                holders=holders,
+                in_module=1 if optic is None or rate is None else optic.links_of(rate),
+            )

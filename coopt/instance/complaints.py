@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from coopt.instance.catalog import KINDS
-from coopt.instance.listings import alternatives, both
+from coopt.instance.errors import alternatives, both
 
 NEEDS: dict[str, str] = {
     "missing": "is missing, needs a value",

@@ -15,9 +15,8 @@ from coopt.instance.catalog import named
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import validated
-from coopt.instance.hall_rows import NetworkHallRows
 from coopt.instance.hardware import Nic, Optic, Switch
-from coopt.instance.purchase import SpareRates, WorkRates
+from coopt.instance.network import NetworkHallRows, SpareRates, WorkRates
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.texts import read_toml
 

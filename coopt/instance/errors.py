@@ -1,8 +1,13 @@
-"""What a user is told when an input cannot be used."""
+"""What a user is told when an input cannot be used, and names as they stand in a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+CALLED = re.compile(r"\b(workload|site|wan|phase)\[([^\[\]]+)\](?:\.workloads\[([^\[\]]+)\])?")
+NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[(\d{1,6})\])?")
 
 
 class InstanceError(ValueError):
@@ -20,3 +25,104 @@ class InstanceError(ValueError):
 
     def __reduce__(self) -> tuple[type[InstanceError], tuple[tuple[str, ...]]]:
         return type(self), (self.complaints,)
+
+
+def alternatives(names: Iterable[str]) -> str:
+    """`a, b or c`; empty without any."""
+    return _joined(names, "or")
+
+
+def both(names: Iterable[str]) -> str:
+    """`a, b and c`; empty without any."""
+    return _joined(names, "and")
+
+
+def _joined(names: Iterable[str], word: str) -> str:
+    *most, last = [*names] or [""]
+    return f"{', '.join(most)} {word} {last}" if most else last
+
+
+def names_in(table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """What people call the rows of a table that nobody checked, as `rows_by_name` has it; no table of which one row has
+    no name."""
+    found = {key: _names_of(table.get(key), _name) for key in ("workload", "site")}
+    found |= {"wan": _names_of(table.get("wan"), _ends), "phase": _names_of(table.get("phase"), _year)}
+    phases = table.get("phase")
+    for t, phase in enumerate(phases if isinstance(phases, list | tuple) else ()):
+        if isinstance(phase, Mapping):
+            found[f"phase[{t}].workloads"] = _names_of(phase.get("workloads"), _name)
+    return {key: names for key, names in found.items() if names}
+
+
+def _names_of(rows: Any, called: Callable[[Mapping[str, Any]], str | None]) -> tuple[str, ...]:
+    """What each row is called; empty where one is called nothing."""
+    if not isinstance(rows, list | tuple):
+        return ()
+    names = [name for row in rows if isinstance(row, Mapping) and (name := called(row)) is not None]
+    return tuple(names) if len(names) == len(rows) else ()
+
+
+def _name(row: Mapping[str, Any]) -> str | None:
+    return row["name"] if isinstance(row.get("name"), str) else None
+
+
+def _ends(row: Mapping[str, Any]) -> str | None:
+    ends = row.get("between")
+    named = isinstance(ends, list | tuple) and all(isinstance(end, str) for end in ends)
+    return " - ".join(ends) if named and ends else None
+
+
+def _year(row: Mapping[str, Any]) -> str | None:
+    year = row.get("year")
+    return str(year) if isinstance(year, int) else f"{year:g}" if isinstance(year, float) else None
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 rack`, `4,096 switches`: a count and its noun."""
+    plural = f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def with_names(text: str, names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
+    """`workload['chat'].gpus` in place of `workload[1].gpus`, where there are several with names that differ.
+
+    Parameters
+    ----------
+    names
+        Those of workloads, or those of the rows of every table that has some, by its key.
+    """
+    tables = names if isinstance(names, Mapping) else {"workload": names}
+    return NUMBERED.sub(lambda found: _named(found, tables), text)
+
+
+def _named(found: re.Match[str], tables: Mapping[str, Sequence[str]]) -> str:
+    """A row by its name; what only looks like one, within a name of somebody's own, stays."""
+    table, row, inner = found[1], int(found[2]), found[3]
+    said = f"{table}[{_called(tables.get(table, ()), row)}]"
+    if inner is None:
+        return said
+    return f"{said}.workloads[{_called(tables.get(f'{table}[{row}].workloads', ()), int(inner))}]"
+
+
+def _called(names: Sequence[str], row: int) -> str:
+    several = len(names) > 1 and len(set(names)) == len(names)
+    return repr(names[row]) if several and row < len(names) else str(row)
+
+
+def in_dots(key: str, tables: Mapping[str, Sequence[str]]) -> str:
+    """`workload.1.gpus` for `workload['chat'].gpus` and `workload[1].gpus`, which `with_names` and complaints write."""
+
+    def numbered(found: re.Match[str]) -> str:
+        table, row, inner = found[1], found[2], found[3]
+        row = _row_of(row, tables.get(table, ()))
+        if inner is None:
+            return f"{table}.{row}"
+        return f"{table}.{row}.workloads.{_row_of(inner, tables.get(f'{table}[{row}].workloads', ()))}"
+
+    return re.sub(r"\[(\d+)\]", r".\1", CALLED.sub(numbered, key))
+
+
+def _row_of(called: str, names: Sequence[str]) -> str:
+    """The number of the row of that name, which may stand in quotes; without one what was given."""
+    name = called.strip("'\"")
+    return str(names.index(name)) if names.count(name) == 1 else name

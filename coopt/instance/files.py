@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from coopt.instance.complaints import sentences
-from coopt.instance.errors import InstanceError
-from coopt.instance.listings import in_dots, names_in, with_names
+from coopt.instance.errors import InstanceError, in_dots, names_in, with_names
 from coopt.instance.quotes import CatalogFiles, own_entries, places_of, with_places
 from coopt.instance.schema import Instance
 from coopt.instance.texts import check_numbers, read_toml

@@ -1,23 +1,103 @@
-"""What a network may be built from, and how flows share its links."""
+"""What a network may be built from, how flows share its links, where racks stand, and what is bought beside."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
 from coopt.instance.base import (
     Count,
+    NonNegative,
     Positive,
+    Price,
     Table,
     Whole,
     one_or_many,
     one_or_series,
 )
 from coopt.instance.catalog import named
-from coopt.instance.hall_rows import NetworkHallRows
+from coopt.instance.errors import both
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel, Switch
-from coopt.instance.purchase import SpareRates
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class HallRows(Table):
+    """Where racks stand: rows of racks of equal pitch."""
+
+    racks_per_row: Annotated[Count, Field(description="racks of a row")] = 20
+    rack_pitch_m: Annotated[Positive, Field(description="from rack to rack of a row (m)")] = 0.6
+    row_pitch_m: Annotated[Positive, Field(description="from row to row (m)")] = 3.0
+    rise_m: Annotated[NonNegative, Field(description="from a port up to the tray, or down from it, with slack (m)")] = (
+        2.5
+    )
+    in_rack_m: Annotated[Positive, Field(description="cable between ports of one rack (m)")] = 2.0
+
+    def cable_m(self, one: int, other: int) -> float:
+        """Length of a cable between two racks (m): up to the trays, along rows and across them, and down."""
+        if one == other:
+            return self.in_rack_m
+        (row, place), (far_row, far_place) = (divmod(rack, self.racks_per_row) for rack in (one, other))
+        aside, across = abs(place - far_place) * self.rack_pitch_m, abs(row - far_row) * self.row_pitch_m
+        return 2 * self.rise_m + aside + across
+
+
+class NetworkHallRows(HallRows):
+    """Where racks stand, those of HB domains and those of switches; rows of racks of equal pitch."""
+
+    switch_rack_units: Annotated[Positive, Field(description="rack units for switches in a rack of switches")] = 42
+    switch_rack_kw: Annotated[
+        Positive | None,
+        Field(description="most that switches and their optics in a rack draw (kW); no limit if left out"),
+    ] = None
+    usd_per_switch_rack: Annotated[
+        Price | None, Field(description="price of a rack of switches, for the bill of `coopt bom` (USD)")
+    ] = None
+
+
+class SpareRates(Table):
+    """What is bought beside what is in use, as shares of it, rounded up."""
+
+    nic: Annotated[Share, Field(description="NICs")] = 0.0
+    switch: Annotated[Share, Field(description="switches of each product")] = 0.0
+    optics: Annotated[Share, Field(description="optics of each product")] = 0.0
+
+    def of(self, kind: str) -> float:
+        """The share of a kind of item; 0 of kinds without spares."""
+        return float(getattr(self, kind)) if kind in SpareRates.model_fields else 0.0
+
+
+class WorkRates(Table):
+    """Labour and support, as shares of what is bought."""
+
+    labour_share: Annotated[float, Field(ge=0, le=10, description="labour to install it, once")] = 0.0
+    support_share: Annotated[float, Field(ge=0, le=10, description="its support, a year")] = 0.0
+    years: Annotated[float, Field(ge=0, le=100, description="time over which it is supported (years)")] = 4.0
+
+    def due(self, capex_usd: float) -> Iterator[tuple[str, float]]:
+        """What is paid for labour and for support over the years, by name (USD); nothing at a share of 0."""
+        if self.labour_share:
+            yield LABOUR, capex_usd * self.labour_share
+        if self.support_share and self.years:
+            yield f"{SUPPORT}, {self.years:g} years", capex_usd * self.support_share * self.years
+
+
+LABOUR, SUPPORT = "labour to install", "support"
+
+
+def not_counted(works: Iterable[WorkRates], spares: Iterable[SpareRates]) -> str:
+    """What else it takes to have what is bought in place, of that which some purchase has no rate for."""
+    works, spares = tuple(works), tuple(spares)
+    without = {
+        "installation": not all(one.labour_share for one in works),
+        "support": not all(one.support_share for one in works),
+        "freight": True,
+        "spare parts": not all(any(one.of(kind) for kind in SpareRates.model_fields) for one in spares),
+    }
+    return both(name for name, missing in without.items() if missing)
+
 
 SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
 FabricKind = SwitchedKind | Literal["direct"]

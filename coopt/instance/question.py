@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.instance.availability import Availability
 from coopt.instance.base import (
     Count,
     Name,
@@ -21,14 +20,11 @@ from coopt.instance.base import (
     one_or_many,
 )
 from coopt.instance.catalog import named
+from coopt.instance.couplings import Phase, Robust, Sharing, Site, Wan
 from coopt.instance.hardware import Gpu
-from coopt.instance.margin import Margin
 from coopt.instance.network import Network
-from coopt.instance.phases import Phase
 from coopt.instance.quotes import CatalogFiles
-from coopt.instance.robust import Robust
-from coopt.instance.sharing import Sharing
-from coopt.instance.sites import Site, Wan
+from coopt.instance.reserves import Availability, Margin
 from coopt.instance.workload import Workload
 
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]

@@ -1,21 +1,26 @@
-"""Catalog files of one's own: TOML as in `coopt/catalog/`, all kinds in one file, or quotes as CSV."""
+"""Catalog files of one's own: TOML as in `coopt/catalog/`, all kinds in one file, or quotes as CSV.
+
+A line of a CSV file is a product, with the columns kind and name, and a column for each figure.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
 from coopt.instance.base import Entry, Name, Table, one_or_series
-from coopt.instance.catalog import KINDS, Book, changed
-from coopt.instance.complaints import sentences
-from coopt.instance.csv_rows import of_no_product, rows_of_csv
-from coopt.instance.errors import InstanceError
-from coopt.instance.listings import both
+from coopt.instance.catalog import KINDS, Book, changed, entries
+from coopt.instance.complaints import model_in, sentences
+from coopt.instance.errors import InstanceError, both
 from coopt.instance.texts import read_text, toml_of
 
 
@@ -138,3 +143,138 @@ def _places(text: str, kind: str) -> list[tuple[int, tuple[str, ...]]]:
         for head, end in zip(heads, ends, strict=False)
         if re.match(rf"\s*\[\[\s*{kind}\s*\]\]", lines[head])
     ]
+
+
+HEAD = ("kind", "name")
+APART = (*HEAD, "source")  # columns that are no figures
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+NEEDED = "needs the columns kind and name, and figures such as usd"
+THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")  # `1,536`
+
+
+def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """Number, kind and table of each line.
+
+    A line changes the entry that its column `extends` names, or else the one of its own name.
+
+    Parameters
+    ----------
+    book
+        Entries of one's own; a line may change those that are there when it is read.
+
+    Raises
+    ------
+    InstanceError
+        When columns or kinds are not known, or commas do not separate columns.
+    """
+    text = read_text(file, "a CSV text file", "a table of quotes with the columns kind, name and figures such as usd")
+    text = text.removeprefix("\ufeff")
+    table = csv.DictReader(io.StringIO(text))
+    try:
+        _check_head(file, text.partition("\n")[0], list(table.fieldnames or ()))
+        rows = [(table.line_num, row) for row in table if _has_text(row)]
+    except csv.Error as error:
+        raise InstanceError(
+            f"{file.name}: line {table.line_num + 1}: {error}, needs short cells, and quotes that close"
+        ) from None
+    for number, row in rows:
+        if None in row or None in (row["kind"], row["name"]):
+            raise InstanceError(
+                f"{file.name}: line {number}: has {'more' if None in row else 'fewer'} cells than there are columns, "
+                "needs as many, and numbers without commas"
+            )
+        _check_kind(f"{file.name}: line {number}", row["kind"] or "")
+    if complaints := [f"{file.name}: {text}" for text in _unknown_columns(row for _, row in rows)]:
+        raise InstanceError(complaints)
+    for number, row in rows:
+        kind, name = row["kind"], row["name"]
+        figures = {key: _value(cell) for key, cell in row.items() if cell and key not in APART}
+        known = {"extends": name} if name in entries(kind) or name in book[kind] else {}
+        source = {"fields": [key for key in figures if key != "extends"], "tag": "S", "source": row.get("source") or ""}
+        sources = {"sources": [source]} if source["source"] else {}
+        yield number, kind, {"name": name, **known, **figures, **sources}
+
+
+def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
+    """What a line lacks whose name no entry has: the closest names, and the columns of a product of one's own.
+
+    None where it changes an entry, or has every column that a product needs.
+    """
+    form = KINDS[kind].model_fields
+    lacking = [key for key, field in form.items() if field.is_required() and key not in row]
+    if "extends" in row or not lacking:
+        return None
+    near = _closest(str(row["name"]), (*book[kind], *entries(kind)))
+    columns = both(lacking)
+    return (
+        f"name = {row['name']!r}: the catalog has no {kind} of this name, needs one that it has{near}, or for a "
+        f"product of one's own the column{'s' if len(lacking) > 1 else ''} {columns}, or extends with the name of a "
+        "product like it"
+    )
+
+
+def _check_head(file: Path, head: str, columns: list[str]) -> None:
+    """Refuse a table with a column twice or without the columns kind and name, and say why where one can see it."""
+    twice = [name for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise InstanceError(f"{file.name}: column {twice[0]!r} is there twice, needs each once")
+    lacking = [name for name in HEAD if name not in columns]
+    if not lacking:
+        return
+    for sign, signs in SEPARATORS.items():
+        if {cell.strip().lower() for cell in head.split(sign)} >= set(HEAD):
+            raise InstanceError(f"{file.name}: {signs} separate its columns, needs commas (1.5 for one and a half)")
+    near = both(f"{name}{_closest(name, columns)}" for name in lacking)
+    raise InstanceError(f"{file.name}: has no column {near}, {NEEDED}")
+
+
+def _has_text(row: Mapping[str | None, Any]) -> bool:
+    """Whether a line is more than blanks."""
+    return any(str(cell).strip() for cell in row.values() if cell is not None)
+
+
+def _check_kind(place: str, kind: str) -> None:
+    if kind not in KINDS:
+        raise InstanceError(f"{place}: kind = {kind!r}: needs one of {', '.join(KINDS)}{_closest(kind, KINDS)}")
+
+
+def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
+    """Columns with a cell in a line of a kind that has no such figure."""
+    known, kinds = dict[str, list[str]](), dict[str, list[str]]()
+    for row in rows:
+        kind = row["kind"] or ""
+        known[kind] = [*HEAD, "extends", "source", *_figures(KINDS[kind])]
+        for key, cell in row.items():
+            if cell and key not in known[kind] and kind not in kinds.setdefault(key, []):
+                kinds[key].append(kind)
+    for key, (kind, *others) in ((key, named) for key, named in kinds.items() if named):
+        listed, near = ", ".join(known[kind]), _closest(key, [one for each in known.values() for one in each])
+        if others:
+            every = both([kind, *others])
+            yield f"column {key!r}: no figure of the kinds {every}, needs one that they have, or source for notes{near}"
+        else:
+            yield f"column {key!r}: no figure of kind {kind}, needs one of {listed}{near}"
+
+
+def _figures(form: type[Entry]) -> list[str]:
+    """The keys of an entry that fit into a cell, those that it needs first."""
+    keys = [key for key, field in form.model_fields.items() if key not in HEAD and model_in(field.annotation) is None]
+    return sorted(keys, key=lambda key: not form.model_fields[key].is_required())
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    """` (closest: usd)`, whatever the case of letters; empty where nothing is close."""
+    lower = {one.lower(): one for one in known}
+    close = get_close_matches(name.lower(), lower, n=3, cutoff=0.6)
+    return f" (closest: {', '.join(lower[one] for one in close)})" if close else ""
+
+
+def _value(cell: str) -> int | float | str:
+    """A cell as a number where it is one, also one of `1,536`."""
+    plain = cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell
+    for kind in (int, float):
+        try:
+            return kind(plain)
+        except ValueError:
+            continue
+    return cell

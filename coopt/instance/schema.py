@@ -1,11 +1,20 @@
-"""A question: what is known of a cluster and what it has to train."""
+"""A question: what is known of a cluster and what it has to train.
+
+Where it leaves the generation of GPUs, a global batch or knobs open, each choice is a question of its own.
+"""
 
 from __future__ import annotations
 
-from pydantic import model_validator
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import Annotated, TypeVar
 
-from coopt.instance.choices import choice_complaints
-from coopt.instance.listings import alternatives
+from pydantic import Field, ValidationError, model_validator
+
+from coopt.instance.base import Count, Name, Table
+from coopt.instance.errors import InstanceError, alternatives
+from coopt.instance.hardware import HbDomain
 from coopt.instance.network import FabricKind as FabricKind
 from coopt.instance.network import Network as Network
 from coopt.instance.network import SwitchedKind as SwitchedKind
@@ -20,6 +29,9 @@ from coopt.instance.question import Question
 from coopt.instance.question import Solver as Solver
 from coopt.instance.rules.agreement import disagreements, missing_bounds
 from coopt.instance.tables import html
+
+Q = TypeVar("Q", bound=Question)
+MOST_CHOICES = 1000
 
 
 class Instance(Question):
@@ -58,3 +70,137 @@ class Instance(Question):
             domains = tuple(domain.with_hosts() for domain in self.network.hb_domains)
             self.__dict__["network"] = self.network.model_copy(update={"hb_domains": domains})
         return self
+
+
+class Chosen(Table):
+    """What a plan takes of the lists that its question leaves open; nothing where there is none."""
+
+    gpu: Annotated[Name | None, Field(description="the kind of GPU, where the question lists several")] = None
+    global_batch: Annotated[
+        dict[str, Count], Field(description="sequences in an iteration, by workload, where the question lists several")
+    ] = Field(default_factory=dict)
+
+    options: Annotated[
+        dict[str, dict[str, float | str]],
+        Field(description="knobs by workload, where the question lists several values"),
+    ] = Field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """`gb200, 4,096 sequences of training`."""
+        batches = (f"{batch:,} sequences of {name}" for name, batch in self.global_batch.items())
+        knobs = (f"{key} = {value} of {name}" for name, some in self.options.items() for key, value in some.items())
+        return ", ".join([*([self.gpu] if self.gpu else []), *batches, *knobs])
+
+
+def choices_of(instance: Question) -> Iterator[Chosen]:
+    """Every choice of a question, generations in turn, then batches, then knobs."""
+    listed = {one.name: one.batches for one in instance.workload if one.batches}
+    for gpu in _gpus(instance):
+        for batches in product(*listed.values()):
+            for knobs in _knobs(instance):
+                yield Chosen(gpu=gpu, global_batch=dict(zip(listed, batches, strict=True)), options=knobs)
+
+
+def _knobs(instance: Question) -> Iterator[dict[str, dict[str, float | str]]]:
+    """Every choice of knobs, by workload."""
+    keys = [(one.name, key) for one in instance.workload for key in one.options.allowed.listed]
+    lists = [values for one in instance.workload for values in one.options.allowed.listed.values()]
+    for values in product(*lists):
+        chosen: dict[str, dict[str, float | str]] = {}
+        for (name, key), value in zip(keys, values, strict=True):
+            chosen.setdefault(name, {})[key] = value
+        yield chosen
+
+
+def _gpus(instance: Question) -> tuple[str | None, ...]:
+    return tuple(one.name for one in instance.cluster.generations) or (None,)
+
+
+def at_choice(instance: Q, chosen: Chosen) -> Q:
+    """The question of one choice, with the HB domains that are sold with its GPU.
+
+    Raises
+    ------
+    InstanceError
+        When that is no question: no domain is sold with the GPU, say.
+    """
+    from coopt.instance.complaints import sentences
+
+    table = instance.model_dump(by_alias=True)
+    for workload in table["workload"]:
+        workload["global_batch"] = chosen.global_batch.get(workload["name"], workload["global_batch"])
+        workload["batches"] = ()
+        workload["options"] |= {"allowed": {}} | chosen.options.get(workload["name"], {})
+    if chosen.gpu is not None:
+        found = next(one for one in instance.cluster.generations if one.name == chosen.gpu)
+        domains = [one.model_dump() for one in domains_of(instance, found.name)]
+        table["cluster"] |= {"gpu": found.model_dump(), "generations": ()}
+        table["network"]["hb_domains"] = domains
+    try:
+        return type(instance).model_validate(table)
+    except ValidationError as error:
+        raise InstanceError(f"with {chosen.text}: {one}" for one in sentences(error, type(instance))) from None
+
+
+def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
+    """What an objective is times before choices are compared: a time is that of an iteration, and batches differ.
+
+    Iterations of the training where its tokens are given, those of the least tokens of one otherwise; 1 for other
+    objectives.
+    """
+    workload = instance.workload[0]
+    each = workload.tokens_for_one / workload.tokens_per_iteration
+    return (workload.iterations or each) if kind == "time" else 1.0
+
+
+def domains_of(instance: Question, gpu: str) -> tuple[HbDomain, ...]:
+    """The HB domains that are sold with a GPU, or with any."""
+    return tuple(one for one in instance.network.hb_domains if not one.gpus or gpu in one.gpus)
+
+
+def choice_complaints(instance: Question) -> Iterator[str]:
+    """What is wrong with lists that a question leaves open."""
+    if instance.robust is not None and instance.robust.aim == "regret":
+        yield (
+            "robust.aim = 'regret': it is measured from the best plans of one choice, so that regrets of several do "
+            "not compare, needs 'worst-case', or one value each in cluster.gpu, workload.global_batch and "
+            "workload.options"
+        )
+        return
+    names = [one.name for one in instance.cluster.generations]
+    if len(set(names)) < len(names):
+        yield "cluster.gpu: two of the list have one name, needs names of their own"
+        return
+    count = len(names) or 1
+    for workload in instance.workload:
+        count *= len(workload.batches) or 1
+        count *= math.prod(len(values) for values in workload.options.allowed.listed.values())
+    if count > MOST_CHOICES:
+        yield (
+            f"cluster.gpu, workload.global_batch and workload.options leave {count:,} choices open, needs at most "
+            f"{MOST_CHOICES:,}"
+        )
+        return
+    if homeless := [name for name in names if not domains_of(instance, name)]:
+        yield from (
+            f"cluster.gpu: no HB domain of network.hb_domains is sold with {one!r}, needs one" for one in homeless
+        )
+        return
+    for chosen in _each_value(instance):
+        try:
+            at_choice(instance, chosen)
+        except InstanceError as error:
+            yield from error.complaints
+
+
+def _each_value(instance: Question) -> Iterator[Chosen]:
+    """Choices among which are all generations with all knobs, and every batch of each workload."""
+    first = {one.name: one.batches[0] for one in instance.workload if one.batches}
+    for gpu in _gpus(instance):
+        for knobs in _knobs(instance):
+            yield Chosen(gpu=gpu, global_batch=first, options=knobs)
+    gpu, knobs = _gpus(instance)[0], next(_knobs(instance))
+    for workload in instance.workload:
+        for batch in workload.batches[1:]:
+            yield Chosen(gpu=gpu, global_batch=first | {workload.name: batch}, options=knobs)

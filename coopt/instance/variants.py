@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, TypeVar
 
-from coopt.instance.phases import BOUND_KEYS, Phase
+from coopt.instance.couplings import BOUND_KEYS, Discount, Phase
 from coopt.instance.question import CostKind, Question
-from coopt.instance.sharing import Discount
 from coopt.instance.workload import LONGEST_S, Workload
 
 Q = TypeVar("Q", bound=Question)

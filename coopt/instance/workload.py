@@ -21,12 +21,10 @@ from coopt.instance.base import (
     one_or_many,
 )
 from coopt.instance.catalog import find, named
+from coopt.instance.errors import both
 from coopt.instance.hardware import Precision
-from coopt.instance.listings import both
-from coopt.instance.mapping_limits import Degrees, MappingLimits
-from coopt.instance.scaling_law import FLOP_PER_PARAMETER, ScalingLaw
-from coopt.instance.software import Software
-from coopt.instance.transformer import Transformer
+from coopt.instance.software import Degrees, MappingLimits, Software
+from coopt.instance.transformer import FLOP_PER_PARAMETER, ScalingLaw, Transformer
 
 Tokens = Annotated[float, Field(gt=0, le=1e20)]
 

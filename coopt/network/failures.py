@@ -15,7 +15,7 @@ import numpy as np
 
 from coopt.network.family import Family, without_nics
 from coopt.network.graphs import PlaneGraph, plane_graph
-from coopt.network.plane_wires import Ints, leaf_numbers, rails_of
+from coopt.network.wiring import Ints, leaf_numbers, rails_of
 
 
 @dataclass(frozen=True, kw_only=True)

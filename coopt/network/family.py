@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coopt.instance.availability import PortOutages
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.network import Discipline
+from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import SwitchedKind
 
 

@@ -10,16 +10,7 @@ import networkx as nx
 import numpy as np
 
 from coopt.network.family import Family
-from coopt.network.plane_wires import (
-    Ints,
-    Wires,
-    core_wires,
-    leaf_numbers,
-    nics_by_leaf,
-    pod_wires,
-    rails_of,
-    spine_wires,
-)
+from coopt.network.wiring import Ints, Wires, core_wires, leaf_numbers, nics_by_leaf, pod_wires, rails_of, spine_wires
 
 Graph = Any  # networkx is untyped
 

@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from coopt.instance.phases import PriceFactors
+from coopt.instance.couplings import PriceFactors
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.family import Family, next_even
-from coopt.network.link_ends import cages_of
+from coopt.network.optics import cages_of
 from coopt.network.parts import Key, bill, usd_per_w
 from coopt.network.space import families
 from coopt.network.wiring import EndPoints, pod_span

@@ -10,12 +10,12 @@ import numpy as np
 
 from coopt.fabric.halls import Lengths, Switches, SwitchRacks, middle, sold_m, switch_racks
 from coopt.instance.designs import Hall
-from coopt.instance.hall_rows import NetworkHallRows
+from coopt.instance.network import NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
+from coopt.network.goods import modules
 from coopt.network.parts import racks
-from coopt.network.plane_wires import leaf_numbers
-from coopt.network.transceivers import modules
+from coopt.network.wiring import leaf_numbers
 
 
 @dataclass(frozen=True, kw_only=True)

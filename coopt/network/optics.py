@@ -1,20 +1,188 @@
 """Which optics a level may take: those that no other one beats in all that counts.
 
+Where each end of a link has its own product, these are the ones that fit there and meet the other end.
+
 Where nothing but the objective counts this is the one that adds least to it. Where a limit, a site, a later phase or
 a discount counts as well, an optic that adds more may still be the better one, and each that may be is a choice.
+
+A module in a cage of a switch may hold the ends of several links that start at NICs, or at other switches, in modules
+of one each: they meet where their fibres carry the same. A product without fibres of its own is at both ends.
+
+What the ends of a level add to a bill follows from how many modules stand at either end, so that for given switches
+and uplinks each level chooses for itself, but for the ports of a switch that its modules have together.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, product
 
 from coopt.instance.hardware import Nic, Optic, Switch, mate
+from coopt.instance.network import Network
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.goods import goods_of
+from coopt.network.family import Family, LinkEnds
+from coopt.network.goods import EndHolders, end_holders, goods_of, whole
 from coopt.network.parts import weigh
+from coopt.plan.schema import Fabric
 
 Levels = tuple[tuple[Optic, ...], ...]
 """The choices of each level, from the leaves up."""
+
+
+Values = tuple[float, ...]
+OpticValues = Callable[[Optic], Values]
+"""What a module adds to each measure."""
+EndsByLevel = tuple[tuple[LinkEnds, ...], ...]
+"""The ends that links of each level may have, from the leaves up."""
+PerModule = Sequence[tuple[int, int]]
+"""Links that a module carries at the lower and at the upper end of each level."""
+
+
+def values_of(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = None) -> OpticValues:
+    """What a module of the list adds to each measure; to those of the instance where there are none."""
+    kinds = (measures or measures_of(instance)) if "optics" in instance.objective.include else ()
+    known = {
+        optic.name: tuple(weigh(instance.objective, optic.usd, optic.w, kind) for kind in kinds)
+        for optic in instance.network.optics
+    }
+    return lambda optic: known[optic.name]
+
+
+def own_ends(network: Network, nic: Nic, planes: int, switches: Sequence[Switch], values: OpticValues) -> EndsByLevel:
+    """The ends worth having on each level of networks that the ports of a NIC lead to, as far up as some reach.
+
+    Parameters
+    ----------
+    planes
+        Networks that the ports of the NIC lead to.
+    switches
+        Those of each tier; ends have to mate with them where tiers may have several products.
+    values
+        What ends are compared by.
+    """
+    rate, levels = nic.gbit_s / planes, list[tuple[LinkEnds, ...]]()
+    for level, reach_m in enumerate(network.link_reach_m[: len(switches)]):
+        below, above = (switches[level - 1] if level else None), switches[level]
+        reaching = [optic for optic in network.optics if optic.reach_m >= reach_m and optic.links_of(rate)]
+        upper = [optic for optic in reaching if fits(optic, rate, above)]
+        lower = [optic for optic in reaching if fits(optic, rate, below)]
+        if below is None:
+            lower = [optic for optic in lower if optic.links_of(rate) * nic.cages == planes]
+        found = [LinkEnds(*pair) for pair in product(lower, upper) if pair[0].meets(pair[1])]
+        if network.tier_switches == "any":
+            found = [ends for ends in found if _mates(ends, below or nic, above)]
+        if not found:
+            break
+        levels.append(_worth_having(found, rate, values))
+    return tuple(levels)
+
+
+def fits(optic: Optic, gbit_s: float, switch: Switch | None) -> bool:
+    """Whether a module goes into a cage of a switch, or of a NIC where there is none, for links of a rate: those of
+    one that breaks out are neighbouring ports."""
+    count = optic.links_of(gbit_s)
+    return count == 1 or switch is None or (switch.radix % count == 0 and optic.gbit_s <= switch.cage_gbit_s)
+
+
+def _mates(ends: LinkEnds, below: Nic | Switch, above: Switch) -> bool:
+    if ends.below.name == ends.above.name:
+        return mate(ends.below, below, above)
+    return mate(ends.below, below) and mate(ends.above, above)
+
+
+def first_unmated(network: Network, fabric: Fabric) -> tuple[int, tuple[Nic | Optic | Switch, ...]] | None:
+    """The first tier of a network, from 1, below which links do not mate, with what they join; None where all do."""
+    parts: tuple[Nic | Optic | Switch, ...] = (*network.switches, *network.optics)
+    listed = {part.name: part for part in parts}
+    below: Nic | Optic | Switch | None = next((nic for nic in network.nics if nic.name == fabric.nic.name), None)
+    for tier in fabric.tier:
+        named = (*tier.optics, tier.switch or fabric.switch.name)
+        ends = tuple(part for part in (below, *map(listed.get, named)) if part is not None)
+        if not mate(*ends):
+            return tier.level, ends
+        below = listed.get(named[-1])
+    return None
+
+
+def _worth_having(found: list[LinkEnds], rate: float, values: OpticValues) -> tuple[LinkEnds, ...]:
+    """Of ends with as many links to a module those that no others beat, however many modules there are; the first of
+    equal ones, one product before two."""
+
+    def rank(ends: LinkEnds) -> tuple[float, ...]:
+        each = [figure for end in ends for figure in (*values(end), end.usd, end.w)]
+        return (*each, float(ends.below.name != ends.above.name))
+
+    kept: dict[tuple[int, int], list[tuple[Values, LinkEnds]]] = {}
+    for ends in sorted(found, key=rank):
+        rivals = kept.setdefault((ends.below.links_of(rate), ends.above.links_of(rate)), [])
+        own = (*values(ends.below), *values(ends.above))
+        if not any(_no_more(rival, own) for rival, _ in rivals):
+            rivals.append((own, ends))
+    return tuple(ends for _, rivals in sorted(kept.items()) for _, ends in rivals)
+
+
+def _no_more(one: Values, other: Values) -> bool:
+    return all(a <= b for a, b in zip(one, other, strict=True))
+
+
+def cages_of(per_module: PerModule) -> tuple[int, int]:
+    """Ports of a leaf, and of an aggregation switch, that face one way together: those of whole modules of both the
+    levels that meet there."""
+    pairs = [(lower[1], upper[0]) for lower, upper in pairwise(per_module)]
+    leaf, pod = (*(math.lcm(*pair) for pair in pairs), 1, 1)[:2]
+    return leaf, pod
+
+
+def uplinks_alike(family: Family, choices: Sequence[tuple[LinkEnds, ...]]) -> Iterator[tuple[int, ...]]:
+    """The uplinks of a family in groups over which its bill is affine in uplinks and spines, whatever the ends.
+
+    Where modules of spines hold several links, the last one of each may not be full, and each number is alone.
+    """
+    rate = family.link_gbit_s
+    if family.tiers == 2 and any(ends[1].above.links_of(rate) > 1 for ends in choices):
+        yield from ((uplinks,) for uplinks in family.uplink_choices)
+    else:
+        yield family.uplink_choices
+
+
+def unbeaten_ends(
+    family: Family, choices: Sequence[tuple[LinkEnds, ...]], values: OpticValues
+) -> list[tuple[LinkEnds, ...]]:
+    """The choices of ends of all levels of a family than which no other adds as little, at any of its uplinks.
+
+    What a choice adds is affine in uplinks where there are several, so that the fewest and the most stand for all.
+    """
+    if len(choices) == 1:
+        return [*choices]
+    every, rate = family.uplink_choices, family.link_gbit_s
+    held = [end_holders(family, uplinks) for uplinks in dict.fromkeys((every[0], every[-1]))]
+    costs: dict[tuple[int, str, str], Values] = {}
+    kept: list[tuple[Values, tuple[LinkEnds, ...]]] = []
+    for choice in choices:
+        added = []
+        for level, ends in enumerate(choice):
+            key = level, ends.below.name, ends.above.name
+            if key not in costs:
+                costs[key] = _added(ends, [one[level] for one in held], rate, values)
+            added.append(costs[key])
+        own = tuple(map(sum, zip(*added, strict=True)))
+        if not any(_no_more(rival, own) for rival, _ in kept):
+            kept = [(rival, other) for rival, other in kept if not _no_more(own, rival)]
+            kept.append((own, choice))
+    return [choice for _, choice in kept]
+
+
+def _added(ends: LinkEnds, held: Sequence[EndHolders], rate: float, values: OpticValues) -> Values:
+    """What the ends of a level add to each measure, at each number of uplinks."""
+    n, m = ends.below.links_of(rate), ends.above.links_of(rate)
+    figures = list(zip(values(ends.below), values(ends.above), strict=True))
+    added: list[float] = []
+    for one in held:
+        below, above = whole(one.below, n), whole(one.above, m)
+        added += [below * lower + above * upper for lower, upper in figures]
+    return tuple(added)
 
 
 def measures_of(instance: Instance) -> tuple[ObjectiveKind, ...]:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from coopt.instance.couplings import Sharing, part_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance, Limits
-from coopt.instance.sharing import Sharing
-from coopt.instance.sites import part_of
 from coopt.instance.variants import as_billed, at_efficiency, workloads_of
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, LinkEnds
@@ -19,7 +18,7 @@ from coopt.network.island_bills import core_switch, links_to_core
 from coopt.network.parts import electricity_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.plan.direct_links import DirectLinks
+from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Part, Plan, WorkloadPlan
 
 

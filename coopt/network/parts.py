@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coopt.instance.couplings import Site
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance, Limits, Objective, ObjectiveKind
-from coopt.instance.sites import Site
 from coopt.network.family import Family, core_group, levels
-from coopt.network.transceivers import modules
+from coopt.network.goods import modules
 from coopt.plan.parts import line
 from coopt.plan.schema import Cost, Item
 

@@ -10,9 +10,9 @@ from coopt.instance.question import BILLED
 from coopt.instance.schema import BillKind, Instance, SwitchedKind
 from coopt.instance.variants import as_billed
 from coopt.network.family import Family, levels
+from coopt.network.goods import modules
 from coopt.network.parts import cost_of, racks
 from coopt.network.space import families
-from coopt.network.transceivers import modules
 from coopt.plan.schema import Cost, Design, Fabric, HbDomainChoice, NicChoice, Plan, SwitchChoice, Tier
 
 

@@ -11,27 +11,26 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.instance.availability import PortOutages
 from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain, Nic, Switch, mate
 from coopt.instance.network import DomainFill
+from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
 from coopt.network.family import Family, LinkEnds, core_group
 from coopt.network.island_bills import core_switch, links_to_core
-from coopt.network.link_ends import (
+from coopt.network.optics import (
     EndsByLevel,
     OpticValues,
     cages_of,
     fits,
+    optic_choices,
     own_ends,
     unbeaten_ends,
     uplinks_alike,
     values_of,
 )
-from coopt.network.optics import optic_choices
 from coopt.network.parts import price
-from coopt.network.plane_wires import Ints
-from coopt.network.wiring import EndPoints, Wiring, wirings
+from coopt.network.wiring import EndPoints, Ints, Wiring, wirings
 
 
 def active_choices(gpus: int, hb: HbDomain, fill: DomainFill = "even") -> tuple[int, ...]:

@@ -1,4 +1,7 @@
-"""How many tiers a fabric needs and how its leaves and pods are filled (docs/network.md)."""
+"""How many tiers a fabric needs and how its leaves and pods are filled (docs/network.md).
+
+One plane is given as arrays too: the leaf of every NIC, and the links between its switches.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coopt.instance.schema import Network, SwitchedKind
-from coopt.network.family import Pods, most_even, next_even
+from coopt.network.family import Family, Pods, core_group, most_even, next_even
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,3 +262,63 @@ def pod_span(ends: EndPoints, leaves: int, l: int, leaf_span: int) -> int:  # no
     if of_a_rail % l == 0:
         return l * leaf_span
     return ends.domains if l % of_a_rail == 0 else leaf_span
+
+
+def rails_of(family: Family) -> int:
+    """NICs of a domain in all planes, those of idle GPUs included."""
+    return family.nics_of_domain
+
+
+def leaf_numbers(family: Family) -> Ints:
+    """The leaf of every NIC of one plane; shape (rails of a domain in the plane, HB domains)."""
+    rails, domains = rails_of(family) // family.planes, family.domains
+    rail, domain = np.indices((rails, domains))
+    if family.fabric == "clos":
+        return np.asarray((domain * rails + rail) // family.down, dtype=np.int64)
+    if domains <= family.down:
+        return np.asarray(rail // (family.down // domains), dtype=np.int64)
+    return np.asarray(rail * -(-domains // family.down) + domain // family.down, dtype=np.int64)
+
+
+def nics_by_leaf(family: Family) -> Ints:
+    """NICs on each leaf of one plane; shape (leaves,)."""
+    if family.planes * family.leaves * family.down == family.nic_count:
+        return np.full(family.leaves, family.down, dtype=np.int64)
+    return np.bincount(leaf_numbers(family).ravel(), minlength=family.leaves)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wires:
+    """Bundles of parallel links between two levels: `lower[i]` to `upper[i]` by `links[i]`; shape (bundles,)."""
+
+    lower: Ints
+    upper: Ints
+    links: Ints
+
+
+def spine_wires(family: Family, uplinks: int) -> Wires:
+    """Two tiers: link j of leaf i goes to spine (i·u + j) mod spines."""
+    number = np.arange(family.leaves * uplinks, dtype=np.int64)
+    return _bundled(number // uplinks, number % family.spines(uplinks))
+
+
+def pod_wires(family: Family, slices: int) -> Wires:
+    """Three tiers: a bundle of a leaf goes to each aggregation switch j of its pod, numbered pod·slices + j."""
+    assert family.pods is not None
+    leaf, j = (part.ravel() for part in np.indices((family.leaves, slices)))
+    return Wires(lower=leaf, upper=leaf // family.pods.leaves * slices + j, links=np.full(len(leaf), family.pods.each))
+
+
+def core_wires(family: Family, slices: int) -> Wires:
+    """Three tiers: up-link i of aggregation switch j of pod P goes to core (P·w + i) mod group of group j."""
+    assert family.pods is not None
+    group = core_group(family)
+    pod, j, i = (part.ravel() for part in np.indices((family.pods.count, slices, family.pods.w)))
+    return _bundled(pod * slices + j, j * group + (pod * family.pods.w + i) % group)
+
+
+def _bundled(lower: Ints, upper: Ints) -> Wires:
+    """Links between the same two switches, counted as one bundle."""
+    width = int(upper.max()) + 1
+    pairs, links = np.unique(lower * width + upper, return_counts=True)
+    return Wires(lower=pairs // width, upper=pairs % width, links=links)

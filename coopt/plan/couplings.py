@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from coopt.plan.direct_links import DirectLinks
-from coopt.plan.parts import Cost, Design, Item, ItemKind, Record, SwitchChoice, WorkloadPlan
+from coopt.plan.parts import Cost, Design, DirectLinks, Item, ItemKind, Record, SwitchChoice, WorkloadPlan
 
 NETWORK = "network"
 """What the part is called that all workloads have in turn."""

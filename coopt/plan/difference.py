@@ -10,10 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from coopt.plan.couplings import PhaseSpending
-from coopt.plan.direct_links import DirectLinks
-from coopt.plan.parts import Record
+from coopt.plan.parts import DirectLinks, Record
 from coopt.plan.schema import Design, InstanceId, Item, Plan, WorkloadPlan
-from coopt.plan.views import PhasePlan, Together
+from coopt.plan.schema_one import PhasePlan, Together
 
 Value = bool | int | float | str | None
 RESULTS = ("gpus", "iteration_time_s", "bound_s", "memory_gib", "memory_limit_gib", "mfu", "hfu", "tokens_per_s")

@@ -1,9 +1,109 @@
-"""The value of one given design and mapping, without a claim that it is the best."""
+"""The value of one given design and mapping, without a claim that it is the best.
+
+Every bound and limit of an instance is put against what a design does.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from coopt.instance.question import ObjectiveKind
-from coopt.plan.schema import Cost, Design, InstanceId, Record, WorkloadPlan
+from coopt.instance.schema import Instance
+from coopt.instance.variants import of_phase
+from coopt.plan.couplings import Couplings, Part, SitePower
+from coopt.plan.parts import DirectLinks
+from coopt.plan.schema import Cost, Design, InstanceId, Plan, Record, WorkloadPlan
+from coopt.plan.schema_one import PhasePlan, SitePlan, Together
+
+
+def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
+    """The bounds of a plan of any kind of question, as its report shows them; none where nothing is built."""
+    network = plan.design or plan.direct
+    if plan.cost is None:
+        return
+    if plan.together is not None:
+        yield from site_checks(instance, plan.together, plan.cost)
+    elif instance.sharing.mode == "partition":
+        yield from island_checks(instance, plan.parts, plan.couplings, plan.cost)
+    elif plan.phases:
+        yield from phase_checks(instance, plan.phases)
+    elif network is not None:
+        yield from limit_checks(instance, network, plan.cost, plan.workloads)
+
+
+def limit_checks(
+    instance: Instance, design: Design | DirectLinks, cost: Cost, workloads: Sequence[WorkloadPlan]
+) -> Iterator[LimitCheck]:
+    """Time and memory of every workload, then the limits that are set; exact comparisons."""
+    yield from _of_workloads(workloads)
+    yield from _of_bills(instance, cost)
+    yield from _of_racks(instance, [design])
+
+
+def island_checks(instance: Instance, parts: Sequence[Part], couplings: Couplings, cost: Cost) -> Iterator[LimitCheck]:
+    """What couples islands, phase by phase: the GPUs there are, the power of sites, and the limits that are set."""
+    spendings = couplings.growth or (None,)
+    for t, spending in enumerate(spendings):
+        year = None if spending is None else spending.year
+        question = instance if spending is None else of_phase(instance, t)
+        standing = [part.design for part in parts if part.phase == year and part.design is not None]
+        gpus = float(sum(design.gpus for design in standing))
+        checks = [_check("GPUs", gpus, float(question.cluster.gpus[0]), "GPUs")]
+        for site in couplings.sites:
+            if site.phase == year:
+                checks.append(_of_site(site.site, site))
+        bill = cost if spending is None else cost.model_copy(update={"power_w": spending.power_w})
+        checks += [*_of_bills(question, bill), *_of_racks(question, standing)]
+        before = "" if year is None else f"{year:g} "
+        yield from (check.model_copy(update={"name": f"{before}{check.name}"}) for check in checks)
+
+
+def site_checks(instance: Instance, together: Together, cost: Cost) -> Iterator[LimitCheck]:
+    """Time, memory and facility power of every site, then the limits that are set for all of them."""
+    for site in together.sites:
+        yield from _of_workloads(site.workloads, f" at {site.name}")
+        yield _of_site(site.name, site)
+    yield from _of_bills(instance, cost)
+    yield from _of_racks(instance, [site.design for site in together.sites])
+
+
+def phase_checks(instance: Instance, phases: Sequence[PhasePlan]) -> Iterator[LimitCheck]:
+    """Bounds and limits of one network that grows, phase by phase."""
+    for t, phase in enumerate(phases):
+        cost = Cost(capex_usd=phase.capex_usd, power_w=phase.power_w, tco_usd=phase.capex_usd, items=())
+        for check in limit_checks(of_phase(instance, t), phase.design, cost, phase.workloads):
+            yield check.model_copy(update={"name": f"{phase.year:g} {check.name}"})
+
+
+def _of_workloads(workloads: Sequence[WorkloadPlan], where: str = "") -> Iterator[LimitCheck]:
+    for run in workloads:
+        if run.bounded:
+            yield _check(f"time, {run.name}{where}", run.iteration_time_s, run.bound_s, "s")
+        yield _check(f"memory, {run.name}{where}", run.memory_gib, run.memory_limit_gib, "GiB")
+
+
+def _of_site(name: str, site: SitePlan | SitePower) -> LimitCheck:
+    return _check(f"facility power, {name}", site.facility_w / 1e6, site.facility_limit_w / 1e6, "MW")
+
+
+def _of_bills(instance: Instance, cost: Cost) -> Iterator[LimitCheck]:
+    """A limit holds for what the objective counts, and says so where that leaves out the GPUs."""
+    limits, without = instance.limits, "" if "gpu" in instance.objective.include else " without the GPUs"
+    if limits.power_mw is not None:
+        yield _check(f"power{without}", cost.power_w / 1e6, limits.power_mw, "MW")
+    if limits.capex_usd is not None:
+        yield _check(f"purchase{without}", cost.capex_usd, limits.capex_usd, "USD")
+
+
+def _of_racks(instance: Instance, designs: Sequence[Design | DirectLinks]) -> Iterator[LimitCheck]:
+    if instance.limits.racks is not None:
+        racks = [design.racks for design in designs if design.racks is not None]
+        assert len(racks) == len(designs), "the instance refuses racks limits without rack counts"
+        yield _check("racks", float(sum(racks)), instance.limits.racks, "racks")
+
+
+def _check(name: str, value: float, limit: float, unit: str) -> LimitCheck:
+    return LimitCheck(name=name, value=value, limit=limit, unit=unit, ok=value <= limit)
 
 
 class LimitCheck(Record):

@@ -13,9 +13,17 @@ from pydantic import Field
 
 from coopt.instance.tables import Row, frame, html
 from coopt.plan.contents import running
-from coopt.plan.notebook import check_matplotlib
 from coopt.plan.parts import Record
-from coopt.plan.schema import Alternative, Cost, Design, InstanceId, ObjectiveClaim, Plan, WorkloadPlan
+from coopt.plan.schema import (
+    Alternative,
+    Cost,
+    Design,
+    InstanceId,
+    ObjectiveClaim,
+    Plan,
+    WorkloadPlan,
+    check_matplotlib,
+)
 
 FrontStop = Literal["whole front", "points asked for", "infeasible", "time limit", "interrupted"]
 

@@ -1,16 +1,21 @@
 """The plan: what to build, what it costs, how fast it trains, and what is proven.
 
+Its parts are rows too, which notebooks show and data frames hold, with what their plots need.
+
 Data only. `solving` fills it, `verifier` doubts it, `report` shows it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from coopt.instance.tables import frame_of, html
-from coopt.plan import notebook, views
+from coopt.instance.errors import InstanceError
+from coopt.instance.tables import Row, frame_of, html
+from coopt.plan import schema_one
 from coopt.plan.claims import Alternative as Alternative
 from coopt.plan.claims import AlternativesStop as AlternativesStop
 from coopt.plan.claims import Answer
@@ -21,10 +26,9 @@ from coopt.plan.claims import Rivals as Rivals
 from coopt.plan.couplings import CorePlan, Myopic
 from coopt.plan.couplings import Couplings as Couplings
 from coopt.plan.couplings import Part as Part
-from coopt.plan.direct_links import DirectLinks
-from coopt.plan.old_plans import is_old, renewed
 from coopt.plan.parts import Cost as Cost
 from coopt.plan.parts import Design as Design
+from coopt.plan.parts import DirectLinks
 from coopt.plan.parts import Fabric as Fabric
 from coopt.plan.parts import HbDomainChoice as HbDomainChoice
 from coopt.plan.parts import Item as Item
@@ -34,13 +38,16 @@ from coopt.plan.parts import Record as Record
 from coopt.plan.parts import SwitchChoice as SwitchChoice
 from coopt.plan.parts import Tier as Tier
 from coopt.plan.parts import WorkloadPlan as WorkloadPlan
-from coopt.plan.views import Island, PhasePlan, Standing, Together
+from coopt.plan.schema_one import Island, PhasePlan, Standing, Together, is_old, renewed
 
 VALUES = {
     **{"capex": (",.0f", "USD"), "power": (",.0f", "W"), "tco": (",.0f", "USD")},
     **{"time": (".4g", "s"), "usd_per_token": (".4g", "USD"), "carbon": (",.0f", "kg")},
 }
 """How the value of each objective is written, and its unit."""
+
+SHOWN = ("part", "workload", "gpus", "tp", "pp", "dp", "iteration_time_s", "bound_s", "slack", "mfu")
+"""Columns of the mappings that a notebook shows."""
 
 
 class Plan(Answer):
@@ -75,24 +82,24 @@ class Plan(Answer):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        runs = [{key: row[key] for key in notebook.SHOWN} for row in notebook.mapping_rows(self.parts)]
-        return html(repr(self), self.explanation, [list(notebook.bill_rows(self.cost)), runs])
+        runs = [{key: row[key] for key in SHOWN} for row in mapping_rows(self.parts)]
+        return html(repr(self), self.explanation, [list(bill_rows(self.cost)), runs])
 
     def to_frame(self, table: str = "bill") -> Any:
         """A table of the plan as a data frame: "bill", "mappings" or "breakdown" (`coopt.instance.tables.frame`)."""
         tables = {
-            "bill": lambda: notebook.bill_rows(self.cost),
-            "mappings": lambda: notebook.mapping_rows(self.parts),
-            "breakdown": lambda: notebook.breakdown_rows(self.parts),
+            "bill": lambda: bill_rows(self.cost),
+            "mappings": lambda: mapping_rows(self.parts),
+            "breakdown": lambda: breakdown_rows(self.parts),
         }
         return frame_of(tables, table)
 
     def plot(self) -> Any:
         """A figure of matplotlib: what the money and what the time goes into."""
-        notebook.check_matplotlib()
+        check_matplotlib()
         from coopt.plan.plots import plan_plot
 
-        return plan_plot(notebook.bill_rows(self.cost), notebook.breakdown_rows(self.parts))
+        return plan_plot(bill_rows(self.cost), breakdown_rows(self.parts))
 
     @property
     def runs(self) -> tuple[WorkloadPlan, ...]:
@@ -102,22 +109,22 @@ class Plan(Answer):
     @property
     def islands(self) -> tuple[Island, ...]:
         """What each workload of a partition has to itself."""
-        return views.islands(self.parts, self.couplings)
+        return schema_one.islands(self.parts, self.couplings)
 
     @property
     def core(self) -> CorePlan | None:
         """The core that all islands share."""
-        return views.core(self.couplings)
+        return schema_one.core(self.couplings)
 
     @property
     def together(self) -> Together | None:
         """Sites that train every batch together, in the order of their ring."""
-        return views.together(self.parts, self.couplings)
+        return schema_one.together(self.parts, self.couplings)
 
     @property
     def robust(self) -> Standing | None:
         """What one network stands."""
-        return views.standing(self.parts, self.couplings)
+        return schema_one.standing(self.parts, self.couplings)
 
     @property
     def direct(self) -> DirectLinks | None:
@@ -127,9 +134,46 @@ class Plan(Answer):
     @property
     def phases(self) -> tuple[PhasePlan, ...]:
         """How one network grows."""
-        return views.phases(self.parts, self.couplings)
+        return schema_one.phases(self.parts, self.couplings)
 
     @property
     def myopic(self) -> Myopic | None:
         """What planning phase by phase would have built."""
         return self.couplings.myopic
+
+
+def bill_rows(cost: Cost | None) -> Iterator[Row]:
+    """The lines of the bill of everything."""
+    if cost is not None:
+        yield from (item.model_dump() for item in cost.items)
+
+
+def mapping_rows(parts: tuple[Part, ...]) -> Iterator[Row]:
+    """How every workload runs in every part: its mapping, times (s), memory (GiB) and utilisation."""
+    for part in parts:
+        for run in part.workloads:
+            results = run.model_dump(
+                exclude={"mapping", "placement", "breakdown_s", "knobs", "collectives", "routes", "name", "gpus"}
+            )
+            whose = {"part": part.name, "workload": run.name, "gpus": run.gpus}
+            yield {**whose, **run.mapping.model_dump(), **results, "slack": run.slack}
+
+
+def breakdown_rows(parts: tuple[Part, ...]) -> Iterator[Row]:
+    """Where the time of an iteration goes, in seconds."""
+    for part in parts:
+        for run in part.workloads:
+            for component, spent_s in run.breakdown_s.items():
+                yield {"part": part.name, "workload": run.name, "component": component, "time_s": spent_s}
+
+
+def check_matplotlib() -> None:
+    """Refuse to plot without matplotlib.
+
+    Raises
+    ------
+    InstanceError
+        When it is not installed.
+    """
+    if find_spec("matplotlib") is None:
+        raise InstanceError("plot: matplotlib is not installed, needs `pip install 'coopt[jupyter]'`")

@@ -9,13 +9,12 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from coopt.instance.choices import Chosen, at_choice, choices_of
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_decided
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
 from coopt.instance.texts import read_text
-from coopt.plan.proof import Proof
+from coopt.plan.claims import Proof
 from coopt.plan.schema import InstanceId, Plan
 
 

@@ -1,4 +1,6 @@
-"""What flows on the network of a plan, as `coopt traffic`, `route`, `faults` and `collective` answer. Data only.
+"""What flows on the network of a plan, as `coopt traffic`, `route`, `faults`, `collective` and `simulate` answer.
+
+Data only.
 
 Places are the highest one that a flow passes: `domain` where it stays in an HB domain, `leaf` where it goes no further
 than its leaf, `above` everything else. All bytes are those of one iteration.
@@ -12,6 +14,9 @@ from pydantic import Field
 
 from coopt.plan.parts import Uptime
 from coopt.plan.schema import InstanceId, Record
+
+Cause = Literal["pipeline", "gradients", "embedding", "optimizer", "stragglers"]
+TrafficKind = Literal["tp", "cp", "ep", "pp", "dp", "edp", "embedding"]
 
 
 class ClassBytes(Record):
@@ -209,3 +214,58 @@ class Trained(Record):
     planned_time_s: float
     iteration_time_s: float
     between_domains_s: float
+
+
+class SpentTime(Record):
+    """Seconds that an iteration spends on something, by the closed form and in the simulation."""
+
+    cause: Cause
+    closed_form_s: float
+    simulated_s: float
+
+
+class FlowRate(Record):
+    """Traffic of a kind between domains, with all of the kind under way at once.
+
+    It takes `slowdown` times as long as at the rate of a NIC; on direct links as many times as over one link a GPU.
+    """
+
+    kind: TrafficKind
+    flows: Annotated[int, Field(description="flows that were simulated; one may stand for several that are alike")]
+    slowdown: float
+
+
+class SimulatedWorkload(Record):
+    """A workload: seconds of an iteration by the plan, in the simulation, and at the most."""
+
+    name: str
+    part: str
+    closed_form_s: float
+    simulated_s: float
+    bound_s: float
+    met: Annotated[bool, Field(description="whether the simulated iteration keeps the bound")]
+    times: tuple[SpentTime, ...]
+    traffic: tuple[FlowRate, ...]
+    simulated: Annotated[str, Field(description="what was simulated, and what stands for others like it")]
+
+    @property
+    def difference(self) -> float:
+        """How much longer the simulated iteration is, as a share of the closed form."""
+        return self.simulated_s / self.closed_form_s - 1
+
+
+class Simulation(Record):
+    """Simulated iterations of a plan, part by part."""
+
+    schema_: Annotated[Literal["coopt-simulation/1"], Field(alias="schema")] = "coopt-simulation/1"
+    instance: InstanceId
+    workloads: tuple[SimulatedWorkload, ...]
+
+    def of(self, part: str) -> tuple[SimulatedWorkload, ...]:
+        """The workloads of a part."""
+        return tuple(workload for workload in self.workloads if workload.part == part)
+
+    @property
+    def met(self) -> bool:
+        """Whether every workload keeps its bound."""
+        return all(workload.met for workload in self.workloads)

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
 from coopt.instance.catalog import box_of
+from coopt.instance.errors import both
 from coopt.instance.hardware import Nic, Optic, Switch
-from coopt.instance.listings import both
 from coopt.instance.schema import Instance
 from coopt.network.family import LinkEnds
 from coopt.network.halls import NetworkHall, network_hall
-from coopt.network.link_ends import first_unmated
+from coopt.network.optics import first_unmated
 from coopt.network.part_networks import families_of_design
 from coopt.plan.schema import Design, Fabric, Tier
 from coopt.report import words

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import network_of, part_named
-from coopt.plan.flat import flat_design
+from coopt.plan.contents import flat_design
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.networks import NetworksBill
 from coopt.plan.parts import ItemKind, Record, line

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from coopt.plan.direct_links import DirectLinks
+from coopt.plan.parts import DirectLinks
 from coopt.report import words
 from coopt.report.tables import facts, figures
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 
 from rich.console import RenderableType
 
+from coopt.instance.couplings import Discount
 from coopt.instance.schema import Instance
-from coopt.instance.sharing import Discount
 from coopt.instance.variants import as_billed
 from coopt.plan.couplings import Part, SharedCore
-from coopt.plan.margins import island_checks
+from coopt.plan.evaluation import island_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
+from coopt.report.couplings import foresight, phase_bills, spending_sentence
 from coopt.report.parts import BILL, bill_tables, degrees, knob_sentences, tiers_of
-from coopt.report.phases import foresight, phase_bills, spending_sentence
 from coopt.report.remarks import accuracy, counting_sentence, margins_table, tp_across
 from coopt.report.robust import robust_tables
 from coopt.report.tables import figures

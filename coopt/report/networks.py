@@ -1,15 +1,24 @@
-"""Published networks counted again, and the bills of networks."""
+"""Networks without a plan: published ones counted again, bills, and an all-reduce on a fabric with what that costs."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from rich.console import RenderableType
+from rich.text import Text
 
+from coopt.network.direct_graphs import FabricBill
+from coopt.network.schedules.outcome import CollectiveOutcome
 from coopt.plan.networks import BilledNetwork, CheapestNetwork, Counts, NetworksBill, Reproduction
+from coopt.plan.traffic import Trained
 from coopt.report import words
 from coopt.report.parts import bill_table
-from coopt.report.tables import FigureTable, figures, verdict_word
+from coopt.report.tables import FigureTable, facts, figures, verdict_word
+
+SPANS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 
 
 def reproduction_report(found: Reproduction) -> Iterator[RenderableType]:
@@ -126,3 +135,118 @@ def cable_table(network: BilledNetwork) -> FigureTable:
             for tier, cable in cables
         ],
     )
+
+
+def collective_report(
+    outcome: CollectiveOutcome, bill: FabricBill | None = None, trained: tuple[Trained, ...] | None = None
+) -> Iterator[RenderableType]:
+    """Headline, fabric and schedule, times beside those of one ring; bill and iterations where they were asked for."""
+    yield Text(collective_headline(outcome), style="bold")
+    yield ""
+    yield facts("All-reduce", _rows(outcome))
+    yield ""
+    yield figures("", ("schedule",), ("steps", "chunks on a link", "time", "against the ring"), _times(outcome))
+    yield (
+        "Steps and chunks (1/N of the data) are those of one phase; an all-reduce reduces, then gathers. A chunk on a "
+        "link counts for as long as it is sent."
+    )
+    if trained is not None:
+        yield ""
+        yield figures(
+            "Training with these links between the domains",
+            ("workload",),
+            ("on the plan's network", "on these links", "of that between domains", "bound"),
+            map(_trained_row, trained),
+        )
+    if bill is not None:
+        yield from _bill(bill)
+
+
+def collective_json(
+    outcome: CollectiveOutcome, bill: FabricBill | None = None, trained: tuple[Trained, ...] | None = None
+) -> str:
+    """The same as one JSON document."""
+    document = asdict(outcome)
+    if trained is not None:
+        document["training"] = [workload.model_dump() for workload in trained]
+    if bill is not None:
+        lines = [asdict(line) | {"usd": line.usd, "w": line.w} for line in bill.lines]
+        document["fabric"] = {"usd": bill.usd, "w": bill.w, "items": lines}
+    return json.dumps(document, indent=2)
+
+
+def collective_headline(outcome: CollectiveOutcome) -> str:
+    """How long the all-reduce takes, and how far that is from the lower bound."""
+    if (
+        outcome.gap < words.ROUNDING
+        and outcome.chunks == outcome.nodes
+        and outcome.slowest_gbit_s == outcome.fastest_gbit_s
+    ):
+        end = "no schedule of one chunk a domain has fewer steps"
+    elif outcome.gap < words.ROUNDING:
+        end = "at the lower bound in steps"
+    else:
+        end = f"{words.percent(outcome.gap)} over the lower bound"
+    ring = (
+        ""
+        if outcome.algorithm == "ring"
+        else f", {words.digits(outcome.speedup_over_ring, 3)} times as fast as one ring"
+    )
+    return (
+        f"{outcome.algorithm} reduces {_scaled(outcome.bytes, SIZES)} over {outcome.nodes} domains in "
+        f"{_scaled(outcome.time_s, SPANS)}{ring}; {end}."
+    )
+
+
+def _trained_row(workload: Trained) -> tuple[str, ...]:
+    times = workload.planned_time_s, workload.iteration_time_s, workload.between_domains_s, workload.bound_s
+    return workload.name, *map(words.bound, times)
+
+
+def _rows(outcome: CollectiveOutcome) -> Iterator[tuple[str, str]]:
+    switches = words.counted(outcome.switches, "switch") if outcome.switches else "no switches"
+    slow, fast = (f"{rate:g}" for rate in (outcome.slowest_gbit_s, outcome.fastest_gbit_s))
+    links = f"{words.counted(outcome.links, 'link')} of {slow if slow == fast else f'{slow} to {fast}'} Gbit/s"
+    yield "Fabric", f"{outcome.graph}: {words.counted(outcome.nodes, 'domain')}, {links}, {switches}"
+    chunks, steps = words.counted(outcome.chunks, "chunk"), words.counted(outcome.steps, "step")
+    chunk = _scaled(outcome.bytes / outcome.chunks, SIZES)
+    contends = "no link carries two chunks" if outcome.contention_free else "steps last as long as the busiest link"
+    yield "Schedule", f"{chunks} of {chunk}, {steps} a phase, {contends}"
+    if outcome.found_by != outcome.algorithm:
+        yield "Construction", outcome.found_by
+    least = words.counted(outcome.lower_bound_steps, "step")
+    yield "Lower bound", f"{least} a phase for one chunk a domain, set by {outcome.lower_bound_by}"
+    yield "Bus bandwidth", f"{words.digits(outcome.bus_gbyte_s, 4)} GB/s"
+    yield "Replay", "carried out on the graph, both phases; every contribution arrives exactly once"
+
+
+def _times(outcome: CollectiveOutcome) -> Iterator[tuple[str, ...]]:
+    yield (
+        outcome.algorithm,
+        words.count(outcome.steps),
+        words.digits(outcome.work_chunks, 4),
+        _scaled(outcome.time_s, SPANS),
+        f"{words.digits(outcome.speedup_over_ring, 3)} x",
+    )
+    if outcome.algorithm != "ring":
+        around = outcome.nodes - 1
+        yield "ring", words.count(around), words.digits(around, 4), _scaled(outcome.ring_time_s, SPANS), "1 x"
+    yield (
+        "lower bound",
+        words.count(outcome.lower_bound_steps),
+        words.digits(outcome.lower_bound_work_chunks, 4),
+        "",
+        "",
+    )
+
+
+def _bill(bill: FabricBill) -> Iterator[RenderableType]:
+    yield ""
+    yield bill_table("Bill of the fabric", bill.lines, bill.usd, bill.w)
+
+
+def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
+    """Four digits in the largest unit that leaves a number of 1 or more."""
+    rounded = float(f"{value:.3e}")
+    size, unit = next((scale for scale in scales if rounded >= scale[0]), scales[-1])
+    return f"{words.digits(rounded / size, 4) if rounded % size else f'{rounded / size:.0f}'} {unit}"

@@ -10,15 +10,14 @@ from rich.console import RenderableType
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload, spoken
 from coopt.perf.parameters import model_parameters
-from coopt.plan.direct_links import DirectLinks
-from coopt.plan.parts import NicChoice, Uptime
+from coopt.plan.parts import DirectLinks, NicChoice, Uptime
 from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, WorkloadPlan
 from coopt.report import words
 from coopt.report.direct_links import link_tables
 from coopt.report.tables import FigureTable, facts, figures
 
 if TYPE_CHECKING:
-    from coopt.network.direct.parts import FabricLine
+    from coopt.network.direct_graphs import FabricLine
 
 BILL = "Bill of materials"
 COMPONENTS = {

@@ -12,21 +12,19 @@ from coopt.instance.variants import as_billed
 from coopt.instance.workload import LONGEST_S
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import Baseline
-from coopt.plan.direct_links import DirectLinks
-from coopt.plan.evaluation import Evaluation, MappingRanking, PlanEvaluation
-from coopt.plan.margins import limit_checks
+from coopt.plan.evaluation import Evaluation, MappingRanking, PlanEvaluation, limit_checks
+from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, Design, Plan
 from coopt.report import words
 from coopt.report.building import mating_notes
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_tables
+from coopt.report.couplings import phases_report, sites_report
+from coopt.report.explanation import search_table
 from coopt.report.islands import islands_report
 from coopt.report.parts import BILL, degrees, part_tables
-from coopt.report.phases import phases_report
-from coopt.report.proof import search_table
 from coopt.report.remarks import first_sentences, margin_note, margins_table, notes, study_notes
 from coopt.report.robust import robust_tables
 from coopt.report.sentence import decision, design_text, headline, price
-from coopt.report.sites import sites_report
 from coopt.report.tables import figures
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import NormalDist
 
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.margin import KnownError, Margin, is_catalogued, known_error
-from coopt.instance.scaling_law import FLOP_PER_PARAMETER
+from coopt.instance.reserves import KnownError, Margin, is_catalogued, known_error
 from coopt.instance.schema import Instance, Limits
+from coopt.instance.transformer import FLOP_PER_PARAMETER
 from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload, spoken
-from coopt.plan.direct_links import DirectLinks
 from coopt.plan.evaluation import LimitCheck
+from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.building import building_notes, mating_notes

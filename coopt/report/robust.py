@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.robust import Prices
+from coopt.instance.couplings import Prices
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Outlooks, Survived, Turn
 from coopt.plan.schema import Plan, WorkloadPlan

@@ -12,15 +12,14 @@ from coopt.instance.schema import Instance
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import Baseline
 from coopt.plan.couplings import Part
-from coopt.plan.direct_links import DirectLinks
-from coopt.plan.evaluation import LimitCheck
-from coopt.plan.margins import plan_checks
+from coopt.plan.evaluation import LimitCheck, plan_checks
+from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.building import order_notes_of_parts, rail_notes
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
+from coopt.report.explanation import claim_text
 from coopt.report.parts import degrees, schedule, side_by_side, split, tco_sentence, tiers_of, trained_text, uptime_text
-from coopt.report.proof import claim_text
 from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note, tp_across
 from coopt.report.sentence import headline, of_regret
 from coopt.report.tables import FactTable, FigureTable, facts, figures

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from coopt.instance.listings import both
+from coopt.instance.errors import both
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Part
-from coopt.plan.direct_links import DirectLinks
+from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan
-from coopt.plan.views import Together
+from coopt.plan.schema_one import Together
 from coopt.report import words
 
 TIMED = {"time": "the fastest", "usd_per_token": "the least for a token", "carbon": "the least carbon"}

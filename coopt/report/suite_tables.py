@@ -11,8 +11,7 @@ from rich.text import Text
 
 from coopt.report import words
 from coopt.report.suite_figures import SHARES, UNANSWERED, Curve, axes_of, lines, published_beside, view_rows
-from coopt.report.tables import facts, figures
-from coopt.report.terminal import PIPED_WIDTH
+from coopt.report.tables import PIPED_WIDTH, facts, figures
 from coopt.suite.driver import Summary
 from coopt.suite.form import CaseGrid, FigureView, Study, TableView
 from coopt.suite.table import COLUMNS, Row

@@ -1,18 +1,30 @@
-"""The two forms of table every report is made of: what stands in them, and how a terminal shows it."""
+"""The two forms of table every report is made of, and how a terminal of some width and colours shows them.
+
+The progress of a run takes one line.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TextIO
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment, Segments
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
+from coopt.plan.claims import OnProgress, Progress
+
 Cell = str | Text
+
+PIPED_WIDTH = 100
+QUIET_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,3 +150,69 @@ def figures(
 def verdict_word(ok: bool) -> Text:
     """`yes` or `NO`, so that it reads without colours."""
     return Text("yes", style="green") if ok else Text("NO", style="bold red")
+
+
+def rendered(parts: Iterable[RenderableType], stream: TextIO | None = None) -> str:
+    """The text of `parts` for a stream (stdout): colours and width of a terminal, 100 plain columns elsewhere."""
+    target = stream or sys.stdout
+    terminal = target is not None and target.isatty()
+    console = Console(
+        file=target, width=None if terminal else PIPED_WIDTH, no_color=None if terminal else True,
+        force_terminal=terminal, markup=False, emoji=False, highlight=False,
+    )  # fmt: skip
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    lines = "\n".join(line.rstrip() for line in captured.get().splitlines())
+    return re.sub(r"\n{3,}", "\n\n", lines) + "\n"
+
+
+@contextmanager
+def progress_shown(note: Callable[[str], None]) -> Iterator[OnProgress]:
+    """A callback that keeps a bar with the time that passed up to date on a terminal, and elsewhere notes the stages.
+
+    Parameters
+    ----------
+    note
+        Writes one line to stderr; used where stderr is no terminal.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield plain_notes(note)
+        return
+    from rich import progress
+
+    said = progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+    columns = (progress.SpinnerColumn(), progress.BarColumn(24), progress.TimeElapsedColumn(), said)
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("starting", total=None)
+
+        def tell(step: Progress) -> None:
+            done, total = step.done or (0, None)
+            shown.update(task, completed=done, total=total, description=progress_text(step))
+
+        yield tell
+
+
+def plain_notes(note: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> OnProgress:
+    """Note every new stage at once, and news within a stage at most every 5 seconds."""
+    last_stage, last_time = "", -QUIET_S
+
+    def tell(step: Progress) -> None:
+        nonlocal last_stage, last_time
+        now = clock()
+        if step.stage != last_stage or now - last_time >= QUIET_S:
+            note(progress_line(step))
+            last_stage, last_time = step.stage, now
+
+    return tell
+
+
+def progress_line(step: Progress) -> str:
+    """`solve: 12 nodes, gap 1.5% [3.4 s]`."""
+    return f"{progress_text(step)} [{step.elapsed_s:.1f} s]"
+
+
+def progress_text(step: Progress) -> str:
+    """`solve: 12 nodes, gap 1.5%`."""
+    gap = "" if step.gap is None else f", gap {100 * step.gap:.2g}%"
+    return f"{step.stage}: {step.message}{gap}"

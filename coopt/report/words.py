@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from coopt.instance.listings import alternatives as alternatives
-from coopt.instance.listings import both as both
-from coopt.instance.listings import counted as counted
+from coopt.instance.errors import alternatives as alternatives
+from coopt.instance.errors import both as both
+from coopt.instance.errors import counted as counted
 from coopt.instance.workload import LONGEST_S
 
 ROUNDING = 1e-9

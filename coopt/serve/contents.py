@@ -12,18 +12,22 @@ from rich.text import Text
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
 from coopt.network.plan_networks import baseline_of
-from coopt.plan.evaluation import MappingRanking
+from coopt.plan.evaluation import MappingRanking, plan_checks
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
-from coopt.plan.margins import plan_checks
 from coopt.plan.parts import Item, WorkloadPlan
 from coopt.plan.schema import Part, Plan
 from coopt.report import words
 from coopt.report.catalog import price_origins
 from coopt.report.csv_files import bill_csv
-from coopt.report.explanation import bounds_table, prices_table, rivals_table
-from coopt.report.fabrics.excerpts import plane_drawing
-from coopt.report.fabrics.painting import svg
+from coopt.report.explanation import (
+    bounds_table,
+    checks_table,
+    prices_table,
+    rivals_table,
+    search_rows,
+    verdict_headline,
+)
 from coopt.report.fronts.text import (
     amount_of,
     bound_of,
@@ -37,11 +41,12 @@ from coopt.report.fronts.text import (
     value_of,
     value_scale,
 )
+from coopt.report.network_drawings import plane_drawing
+from coopt.report.network_pictures import svg
 from coopt.report.page.contents import glances
 from coopt.report.page.evidence import plane_caption, time_bar
 from coopt.report.parts import BILL, bill_table
 from coopt.report.plan import plan_sections, ranking_report
-from coopt.report.proof import checks_table, search_rows, verdict_headline
 from coopt.report.remarks import accuracy, first_sentences, margins_table
 from coopt.report.screen import parts_table
 from coopt.report.sentence import headline

@@ -12,12 +12,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from coopt.instance.catalog import Book
-from coopt.instance.choices import Chosen, choices_of, domains_of
 from coopt.instance.complaints import key_path, sentences
-from coopt.instance.errors import InstanceError
-from coopt.instance.listings import names_in, with_names
+from coopt.instance.errors import InstanceError, names_in, with_names
 from coopt.instance.quotes import CatalogFiles, with_places
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Chosen, Instance, choices_of, domains_of
 from coopt.instance.texts import toml_of
 
 NAME = "question"

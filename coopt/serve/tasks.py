@@ -17,21 +17,20 @@ from types import FrameType
 from typing import Any
 
 from coopt.columns.islands.options import ListedIslands
-from coopt.instance.errors import InstanceError
+from coopt.instance.errors import InstanceError, names_in
 from coopt.instance.kinds import has_front
-from coopt.instance.listings import names_in
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
-from coopt.plan.effort import OnProgress, Progress
+from coopt.plan.claims import OnProgress, Progress
 from coopt.plan.schema import Plan
 from coopt.plan.store import decided
 from coopt.report.page.contents import Origin, PageCase, moment, page_html
-from coopt.report.terminal import progress_line
+from coopt.report.tables import progress_line
 from coopt.serve.contents import explanation_contents, front_contents, plan_contents, verdict_contents
 from coopt.serve.questions import NAME, OwnCatalog, edited, picks_of, place_of, plain, question_of
 from coopt.solving.answer import solve
+from coopt.solving.evaluate import mappings
 from coopt.solving.fronts.sweep import pareto
-from coopt.solving.mapping_ranks import mappings
 from coopt.solving.reasons.why import explain
 from coopt.verifier.audit import verify
 

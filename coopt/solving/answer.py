@@ -1,21 +1,27 @@
-"""Answer an instance."""
+"""Answer an instance; where it leaves generations of GPUs, batches or knobs open, each choice is searched.
+
+A choice is a question of its own, so that nothing new is searched. The best plan is the cheapest of all choices, and
+the lowest of their bounds is one on all plans. An iteration's time is compared by that of the training, as larger
+batches take fewer iterations.
+"""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.errors import InstanceError, alternatives
 from coopt.instance.files import instance_of
-from coopt.instance.listings import alternatives
-from coopt.instance.schema import Instance, ObjectiveKind, Solver
+from coopt.instance.schema import Chosen, Instance, ObjectiveKind, Solver, at_choice, choices_of, seconds_weight
 from coopt.instance.variants import without_margin
-from coopt.plan.effort import OnProgress, Witness
+from coopt.plan.claims import OnProgress, Witness
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
-from coopt.solving.outcome import unknown
+from coopt.solving.outcome import claim_of, identity, infeasible, unknown, within_gap
 from coopt.solving.runs import Run, StoppedError, overridden, overrides_of
 from coopt.solving.shared import shared_plan
 from coopt.solving.watching import interrupts_heard
@@ -28,6 +34,9 @@ WITNESSES = {"scip": ("scip_direct", "pip install 'coopt[witness]'")}
 
 TOLERANCE = 1e-6
 """Share by which a bound of one solver may be above the value of the other: solvers keep rows to about that much."""
+
+TOLD = 5
+"""Choices whose reasons are told where no choice has a plan."""
 
 
 def solve(
@@ -160,13 +169,11 @@ def _answer(run: Run) -> Plan:
 def _charged(run: Run) -> Plan:
     """The answer in times that traffic is charged; what answers other kinds of problem is not loaded."""
     if run.instance.problem != "choice" and run.instance.objective.minimize != run.instance.objective.billed:
-        from coopt.solving.fronts.timed import timed_plan
+        from coopt.solving.fronts.designs import timed_plan
 
         return timed_plan(run)
     match run.instance.problem:
         case "choice":
-            from coopt.solving.choices import best_choice
-
             return best_choice(run, _answer)
         case "shared":
             return shared_plan(run)
@@ -179,7 +186,7 @@ def _charged(run: Run) -> Plan:
 
             return fleet_plan(run)
         case "phased":
-            from coopt.solving.phased.answer import phased_plan
+            from coopt.solving.phased_answer import phased_plan
 
             return phased_plan(run)
         case "sites":
@@ -240,3 +247,53 @@ def agree(plan: Plan, second: Plan) -> bool:
         for one, other in pairs
     )
     return second.objective.bound is not None and not refuted
+
+
+def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
+    """The best plan of all choices, with a bound below them all."""
+    found: list[tuple[Chosen, Plan]] = []
+    stopped, choices = "", list(choices_of(run.instance))
+    for done, chosen in enumerate(choices):
+        run.tell("choice", f"{done} of {len(choices)} choices searched, now {chosen.text}", done=(done, len(choices)))
+        try:
+            found.append((chosen, answer(replace(run, instance=at_choice(run.instance, chosen)))))
+        except KeyboardInterrupt:
+            run.on_progress, stopped = None, "interrupted"
+        except StoppedError as stop:
+            stopped = str(stop)
+        if found and found[-1][1].stop_reason in ("time limit", "interrupted"):
+            stopped = found[-1][1].stop_reason
+        if stopped:
+            break
+    kind = run.instance.objective.minimize
+    weights = [seconds_weight(at_choice(run.instance, one), kind) for one, _ in found]
+    values = [math.inf if one.objective.value is None else one.objective.value for _, one in found]
+    first = min(range(len(found)), key=lambda k: values[k] * weights[k], default=0)
+    chosen, best = found[first] if found else (Chosen(), None)
+    lowest = -math.inf
+    if len(found) == len(choices):
+        lowest = min(_lowest(one) * (weight / weights[first]) for (_, one), weight in zip(found, weights, strict=True))
+    if best is None or best.objective.value is None:
+        if stopped:
+            return unknown(run, stopped, lowest)
+        reasons = [f"{chosen.text}: {sentence}" for chosen, one in found[:TOLD] for sentence in one.explanation]
+        return infeasible(run, (*reasons, *([f"and {len(found) - TOLD} choices more"] if len(found) > TOLD else [])))
+    claim = claim_of(best.objective.kind, best.objective.value, lowest)
+    proven = not stopped and within_gap(run, claim)
+    return best.model_copy(
+        update={
+            "instance": identity(run.instance),
+            "chosen": chosen,
+            "objective": claim,
+            "status": "optimal" if proven else "feasible",
+            "stop_reason": "optimal" if proven else stopped or "the solver's own gap",
+            "timing_s": best.timing_s.model_copy(update={"total": run.elapsed_s()}),
+        }
+    )
+
+
+def _lowest(plan: Plan) -> float:
+    """No plan of a choice is worth less."""
+    if plan.status == "infeasible":
+        return math.inf
+    return -math.inf if plan.objective.bound is None else plan.objective.bound

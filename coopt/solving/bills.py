@@ -13,7 +13,7 @@ from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
 from coopt.instance.kinds import OTHERS
-from coopt.instance.purchase import SpareRates, WorkRates, not_counted
+from coopt.instance.network import SpareRates, WorkRates, not_counted
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_toml
 from coopt.network.halls import NetworkHall, network_hall

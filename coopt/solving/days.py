@@ -22,13 +22,13 @@ from coopt.columns.context import context_of
 from coopt.columns.pace import of_family, table_times_s, uplinks_asked
 from coopt.columns.pools import Pool
 from coopt.columns.table import Columns
-from coopt.instance.availability import Availability
+from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
 from coopt.perf.mapping import Floats
 from coopt.plan.parts import Uptime, WorkloadPlan
-from coopt.solving.workloads import pace_of, workload_plan
+from coopt.solving.arrays import pace_of, workload_plan
 
 ROUNDED = 1.0 + 1e-12  # so much more has to run, so that products in another order still are in time
 

@@ -17,8 +17,8 @@ from typing import Generic, TypeVar
 import pyomo.core as pyo
 
 from coopt.solving.backend import Backend
-from coopt.solving.effort import Effort, Toll
 from coopt.solving.highs import Outcome
+from coopt.solving.runs import Effort, Toll
 from coopt.solving.watching import OnStanding, SearchStanding, rescaled
 
 Choice = TypeVar("Choice")

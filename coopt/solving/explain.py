@@ -16,8 +16,8 @@ from coopt.columns.grid import MISSING_LAYERS, allowed_recompute, divisors, mapp
 from coopt.columns.pools import Pool, in_orders, place, undominated_rows
 from coopt.columns.table import Columns, full_bandwidth, needs
 from coopt.instance.catalog import entries
+from coopt.instance.errors import alternatives, both
 from coopt.instance.hardware import HbDomain, Optic, mate
-from coopt.instance.listings import alternatives, both
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -26,9 +26,8 @@ from coopt.network.parts import resources
 from coopt.network.space import Space, active_choices, families
 from coopt.perf.memory import GIB
 from coopt.solving.days import demands, family_domain_lost
-from coopt.solving.reasons.limits import with_part
+from coopt.solving.reasons.limits import nearby_counts, typed, with_part
 from coopt.solving.reasons.lists import text_of
-from coopt.solving.rounding import nearby_counts, typed
 from coopt.solving.runs import StoppedError
 
 LINK_ENDS = ("from NIC to leaf", "from leaf to the next tier", "to the core")  # of network.link_reach_m

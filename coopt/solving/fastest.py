@@ -16,11 +16,10 @@ from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.plan.evaluation import Evaluation
-from coopt.plan.margins import limit_checks
+from coopt.plan.evaluation import Evaluation, limit_checks
 from coopt.plan.schema import Cost, InstanceId
 from coopt.solving import explain
-from coopt.solving.workloads import fastest_row, workload_plan
+from coopt.solving.arrays import fastest_row, workload_plan
 
 FIRST = 2048  # rows that are timed first: those which nothing but compute would make the fastest
 

@@ -12,8 +12,7 @@ import pyomo.core as pyo
 from coopt.instance.errors import InstanceError
 from coopt.network.family import Family
 from coopt.network.routing.algorithms import ALGORITHMS, greedy_cores
-from coopt.network.routing.layers import Flows, Ints, TwoLayer
-from coopt.network.routing.loads import degrees, hops, least_level, link_loads
+from coopt.network.routing.layers import Flows, Ints, TwoLayer, degrees, hops, least_level, link_loads
 from coopt.network.routing.tiers import Plane, PlaneRoutes, plane_of, route_tiers, spread_tiers
 from coopt.solving.highs import options, solve
 from coopt.traffic.flows import TrafficDemand

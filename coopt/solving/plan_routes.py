@@ -11,14 +11,14 @@ import numpy as np
 
 from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import crossings
-from coopt.columns.waits import delayed
-from coopt.columns.way_flows import way_patterns
+from coopt.columns.pace import delayed
+from coopt.columns.way_loads import way_patterns
 from coopt.instance.errors import InstanceError
 from coopt.instance.network import Discipline, Network
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.part_networks import PartNetwork
-from coopt.network.routing.loads import efficiency, flow_rates, group_rates
+from coopt.network.routing.layers import efficiency, flow_rates, group_rates
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.perf.affine import KINDS, Reciprocals, Ways
 from coopt.perf.affine import Flows as WayFlows
@@ -29,7 +29,7 @@ from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
 from coopt.solving.days import allowed_s
 from coopt.solving.flow_routes import NAMES, SPRAY, Choice, routed_flows
-from coopt.solving.trusted import CLOSE, trusted_part
+from coopt.solving.plan_traffic import CLOSE, trusted_part
 from coopt.traffic.flows import demand
 from coopt.traffic.of_plan import LeafFlows
 from coopt.traffic.ranks import RankGrid, split_of

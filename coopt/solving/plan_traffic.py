@@ -1,16 +1,46 @@
-"""Who sends how much to whom in an iteration of a plan."""
+"""Who sends how much to whom in an iteration of a plan, on its network and on direct links in place of it.
+
+The mappings, placements and times of a plan are made those of its instance before anything is built on them.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from coopt.columns.context import DomainSet, context_of
+from coopt.columns.grid import mappings as every_mapping
+from coopt.columns.pace import waiting
+from coopt.columns.pools import Pool, in_orders, place
+from coopt.instance.errors import InstanceError, both
 from coopt.instance.files import instance_of
+from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
-from coopt.plan.schema import Plan
-from coopt.plan.traffic import TrafficReport
-from coopt.solving.trusted import check_runs
+from coopt.instance.workload import Workload
+from coopt.network.part_networks import PartNetwork, part_named, part_network, question_of
+from coopt.network.schedules.board import Board
+from coopt.network.schedules.schedule_form import Schedule, all_reduce_s
+from coopt.perf.affine import NO_NETWORK, AffineSeconds, Reciprocals
+from coopt.perf.iterations import iteration
+from coopt.perf.mapping import expert_ranks
+from coopt.perf.traffic import replicas_of
+from coopt.perf.ways import HALVING, ONE_RING, RINGS, TREES
+from coopt.plan.schema import Part, Plan, WorkloadPlan
+from coopt.plan.traffic import TrafficReport, Trained
+from coopt.solving.arrays import placement_of
+from coopt.solving.days import allowed_s
+from coopt.solving.evaluate import pinned
 from coopt.traffic.of_plan import demands
+from coopt.traffic.ranks import RankGrid, split_of
 from coopt.traffic.summary import traffic_figures
+from coopt.traffic.volumes import UNIT
+
+CLOSE = 1e-9  # of the time
+NEEDED = "needs a plan that `coopt verify` accepts"
 
 
 def traffic(
@@ -51,3 +81,151 @@ def traffic(
     check_runs(question, plan, "traffic", part)
     family, sent = demands(question, plan, workload=workload, trees=trees, part=part)
     return traffic_figures(question, family, sent)
+
+
+def train_on(
+    instance: Instance, plan: Plan, board: Board, schedule: Schedule, *, latency_s: float, part: str | None = None
+) -> tuple[Trained, ...]:
+    """Iteration times when data parallelism reduces and gathers over the links by a schedule.
+
+    All GPUs of a domain share its links. Both halves of the exchange are phases of the schedule, each with its bytes.
+
+    Raises
+    ------
+    InstanceError
+        When the plan is not of this instance, the graph joins another number of domains, or anything but data
+        parallelism crosses domains.
+    """
+    network = trusted_part(instance, plan, "training on a graph", part)
+    family = network.family
+    if family.domains != board.domains:
+        raise InstanceError(
+            f"graph {board.name!r}: joins {board.domains} domains and the plan has {family.domains}, needs as many"
+        )
+    return tuple(_trained(network, board, schedule, latency_s, *pair) for pair in network.runs)
+
+
+def _trained(
+    network: PartNetwork,
+    board: Board,
+    schedule: Schedule,
+    latency_s: float,
+    workload: Workload,
+    chosen: WorkloadPlan,
+) -> Trained:
+    question, family, split = network.question, network.family, split_of(workload, chosen)
+    _refuse_other_traffic(split)
+    whole = iteration(workload, question.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement)
+    replicas, y = replicas_of(workload, UNIT, split.mapping, split.placement), board.domains
+    across_s = 0.0
+    for half in (*replicas.shared_exchange(), *replicas.expert_exchange()):
+        sent_bytes = float(half.at(Reciprocals.of_grid(replicas=1.0, stages=0.0)).sum() - half.at(NO_NETWORK).sum())
+        data_bytes = family.active * sent_bytes * y / (y - 1)
+        across_s += all_reduce_s(board, schedule, data_bytes, latency_s) / 2 if data_bytes else 0.0
+    direct = replace(whole, dp=AffineSeconds(whole.dp.at(NO_NETWORK) + across_s))
+    return Trained(
+        name=workload.name,
+        bound_s=allowed_s(question, family, network.uplinks, workload, chosen),
+        planned_time_s=chosen.iteration_time_s,
+        iteration_time_s=float(direct.time_s(NO_NETWORK)[0]),
+        between_domains_s=across_s,
+    )
+
+
+def _refuse_other_traffic(split: RankGrid) -> None:
+    _, across, *_ = expert_ranks(split.mapping, split.placement, expert_tp=split.workload.options.expert_tp)
+    crossing = {
+        "TP": split.extent("tl") > 1,
+        "CP": split.extent("cl") > 1,
+        "PP": split.extent("pl") > 1,
+        "EP": bool(split.workload.model.experts) and int(across[0]) > 1,
+    }
+    named = [name for name, does in crossing.items() if does]
+    if named:
+        raise InstanceError(
+            f"workload {split.workload.name!r}: {both(named)} crosses domains, and only what data parallelism "
+            "takes on direct links is known: needs a plan whose other degrees stay inside (`mapping` in the instance)"
+        )
+
+
+def trusted_part(instance: Instance, plan: Plan, asked: str, part: str | None = None) -> PartNetwork:
+    """The network of the part that is named, or of the only one, once the model gives what the plan says of it.
+
+    Parameters
+    ----------
+    asked
+        What it is wanted for, as a refusal calls it.
+
+    Raises
+    ------
+    InstanceError
+        When the part has no design of this instance, other workloads, or a mapping, placement or time that the model
+        does not give.
+    """
+    found = part_network(instance, plan, asked, part)
+    family, context = found.family, context_of(found.family)
+
+    def time_s(pool: Pool, row: int) -> float:
+        late = waiting(pool, found.waits_s.get(pool.workload.name, 0.0))
+        return float(late.time_s(context, found.uplinks)[row])
+
+    _check_runs(found.question, found.part, family.hb, context.site, time_s)
+    return found
+
+
+def check_runs(instance: Instance, plan: Plan, asked: str, part: str | None = None) -> None:
+    """Refuse a part, on switches or on direct links, of which the model does not give what the plan says.
+
+    Raises
+    ------
+    InstanceError
+        As `trusted_part` does.
+    """
+    chosen = part_named(instance, plan, part)
+    if chosen.links is None:
+        trusted_part(instance, plan, asked, part)
+        return
+    question, links = question_of(instance, chosen), chosen.links
+    hb = next((hb for hb in question.network.hb_domains if hb.name == links.hb_domain.name), None)
+    nic = next((nic for nic in question.network.nics if nic.name == links.nic.name), None)
+    if hb is None or nic is None:
+        raise InstanceError(f"{instance.name}: the plan's network is not one this instance allows, {NEEDED}")
+    byte_s, seen = nic.gbit_s * 1e9 / 8, {"pp": 0.0, "dp": 0.0}
+    seen |= {phase.name: links.hb_domain.active / (phase.pace_links * byte_s) for phase in links.phases}
+
+    def time_s(pool: Pool, row: int) -> float:
+        return float(pool.iteration.time_s(Reciprocals.of_grid(replicas=seen["dp"], stages=seen["pp"]))[row])
+
+    _check_runs(question, chosen, hb, DomainSet(gpus=links.gpus, hb=hb.name, active=links.hb_domain.active), time_s)
+
+
+def _check_runs(
+    question: Instance, part: Part, hb: HbDomain, site: DomainSet, time_s: Callable[[Pool, int], float]
+) -> None:
+    """Place every mapping as the plan says, and compare its time."""
+    narrowed = pinned(question, [chosen.mapping for chosen in part.workloads])
+    for workload, chosen in zip(narrowed, part.workloads, strict=True):
+        whole, _ = every_mapping(workload, site.gpus)
+        pool = in_orders(place(workload, question.cluster.gpu, hb, site, whole), question.network.discipline)
+        row = _row_of(pool, chosen)
+        if row is None or not math.isclose(time_s(pool, row), chosen.iteration_time_s, rel_tol=CLOSE):
+            raise InstanceError(
+                f"{question.name}: what the plan says of workload {workload.name!r} is not what this instance gives, "
+                f"{NEEDED}"
+            )
+        for kind, ways in pool.iteration.ways.take(np.array([row])).named.items():
+            there, name = [one.name for one in ways], chosen.collectives.get(kind, RINGS)
+            if name not in there and name in (ONE_RING, HALVING, TREES):
+                raise InstanceError(
+                    f"{question.name}: workload {workload.name!r}: collectives.{kind} = {name!r}, needs one of "
+                    f"{', '.join(map(repr, there))}, {NEEDED}"
+                )
+
+
+def _row_of(pool: Pool, chosen: WorkloadPlan) -> int | None:
+    """The row of a pool that is placed as a plan says; None where there is none."""
+    for row in range(len(pool)):
+        one = np.array([row])
+        if placement_of(pool.workload, pool.mappings.take(one), pool.placements.take(one)) == chosen.placement:
+            return row
+    return None

@@ -26,13 +26,12 @@ from coopt.solving.fleet.answer import offered as offered_fleet
 from coopt.solving.highs import LARGEST, options, solve
 from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.parts import scaled, subset, useful
-from coopt.solving.phased.arrays import line_bounds, numbers_of
-from coopt.solving.phased.demand import demanded
-from coopt.solving.phased.search import scaled as in_unit
+from coopt.solving.phased_search import demanded, line_bounds, numbers_of
+from coopt.solving.phased_search import scaled as in_unit
 from coopt.solving.robust.answer import at_worst_prices, outlooks_of, within_list_limits
 from coopt.solving.robust.regret import with_scenarios
 from coopt.solving.runs import Run
-from coopt.solving.serving import Field, field_of
+from coopt.solving.shared import Field, field_of
 from coopt.solving.sites.answer import offered
 from coopt.solving.sites.arrays import ring_problems
 from formulations import direct, partition, phased, regret, shared, sites

@@ -9,8 +9,7 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.opt import SolverStatus, TerminationCondition
 
-from coopt.instance.errors import InstanceError
-from coopt.instance.listings import alternatives
+from coopt.instance.errors import InstanceError, alternatives
 from coopt.instance.schema import Solver
 from coopt.solving.highs import Outcome, SolverAnswer, options
 

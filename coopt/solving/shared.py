@@ -1,5 +1,8 @@
 """Answer a question of one network that every workload has in turn.
 
+A formulation is solved for the networks that serve all workloads, what it decided is recomputed, and what does not
+hold is cut off.
+
 The next best designs after the best: what was found is taken out, and the rest is searched again.
 
 A design is one family at one number of uplinks, so taking it out splits the uplinks of its family in two runs, each a
@@ -8,18 +11,43 @@ family of its own. That is exact, needs no cut in the formulation, and leaves bo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from coopt.network.family import Family
+import pyomo.core as pyo
+
+from coopt.columns.context import Context, DomainSet, context_of
+from coopt.columns.table import Columns, columns
+from coopt.instance.schema import Instance
+from coopt.network.family import Family, next_even
+from coopt.network.optics import measures_of
+from coopt.network.parts import Affine, cost_of, price, within_limits
+from coopt.network.space import families, unbeaten
 from coopt.plan.couplings import one_network
 from coopt.plan.schema import Alternative, AlternativesStop, Plan
-from coopt.solving.arrays import viable
-from coopt.solving.candidates import Candidate
-from coopt.solving.outcome import alternative_of, answered, ending, infeasible
+from coopt.solving import explain
+from coopt.solving.arrays import SharedProblem, assemble, in_units_of, viable
+from coopt.solving.backend import Backend
+from coopt.solving.days import in_days
+from coopt.solving.driver import Decided, Drive, Subproblem, drive
+from coopt.solving.outcome import (
+    Candidate,
+    alternative_of,
+    answered,
+    ending,
+    fastest_of_equal_cost,
+    infeasible,
+    recomputed,
+    unknown,
+)
 from coopt.solving.runs import Run
-from coopt.solving.serving import Field, field_of, nothing_found, searched
+from coopt.solving.watching import OnStanding
+from formulations.shared import UPLINKS, add_limit_cut, add_uplink_cut, build, cheapest_design, set_design
+
+ROUNDING = 1e-9  # of what a network is worth
 
 
 def shared_plan(run: Run) -> Plan:
@@ -113,3 +141,199 @@ def identity(family: Family) -> tuple[object, ...]:
         family.nic_planes,
     )
     return parts if family.tiers == 1 else (*parts, family.fabric, family.down, family.pods)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Field:
+    """Families that can serve every workload of an instance, at least one, and the mappings on them."""
+
+    instance: Instance
+    families: tuple[Family, ...]
+    table: Columns
+
+
+class Cheapest:
+    """What the cheapest network found so far is worth, in the unit of the objective: a ceiling of columns."""
+
+    def __init__(self, instance: Instance, every: tuple[Family, ...]):
+        self._instance, self._worth = instance, math.inf
+        self._of: dict[Context, list[tuple[Family, Affine]]] = {}
+        for family in every:
+            self._of.setdefault(context_of(family), []).append((family, self._price(family)))
+
+    def _price(self, family: Family) -> Affine:
+        return price(self._instance, family, self._instance.objective.minimize)
+
+    def floor(self, context: Context) -> float:
+        """What the cheapest network of a context is worth with as few uplinks as it may have."""
+        return min(float(worth.at(family, family.uplink_choices[0])) for family, worth in self._of[context])
+
+    def is_below(self, floor: float) -> bool:
+        """Whether a network is known that is worth less, by more than sums in another order may differ."""
+        return floor > self._worth + ROUNDING * abs(self._worth)
+
+    def lower(self, context: Context, uplinks: int) -> None:
+        """Hear that so many uplinks serve all workloads in a context; networks beyond a limit do not count."""
+        for family, worth in self._of[context]:
+            enough = next((u for u in family.uplink_choices if u >= uplinks), None)
+            if enough is not None and worth.at(family, enough) < self._worth:
+                cost = cost_of(self._instance, family, enough)
+                if within_limits(self._instance, family, cost):
+                    self._worth = min(self._worth, cost.of(self._instance.objective.minimize))
+
+
+def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tuple[str, ...]:
+    """The field of an instance, or why nothing is on it; optics are compared by what the run's question depends on.
+
+    Parameters
+    ----------
+    whole
+        Whether every network that serves is on it, or those alone that may be the cheapest.
+    """
+    before = run.elapsed_s()
+    measures = measures_of(run.instance)
+    every = tuple(run.in_time(families(instance, measures)))
+    if not whole and instance.network.tier_switches == "any":
+        every = tuple(unbeaten(instance, every, measures))
+    run.log.families, run.log.model_s = len(every), run.log.model_s + run.elapsed_s() - before
+    if not every:
+        return explain.no_family(instance, may_own_ends=not run.instance.same_ends)
+    run.tell("columns", f"{len(every):,} network families")
+    # with interruptions the cheapest network that columns find to serve may still be too slow
+    all_count = whole or instance.availability is not None
+    table = _columns(run, instance, every, None if all_count else Cheapest(instance, every))
+    serving = viable(instance, every, table)
+    run.tell(
+        "build",
+        f"{table.enumerated:,} mappings enumerated, {table.kept:,} kept, "
+        f"{len(serving):,} families can serve every workload",
+    )
+    if not serving:
+        return (*explain.no_design(instance, every, table), *explain.beyond_limits(instance, every))
+    standing = in_days(instance, serving, table, run.check_clock)
+    if not standing:
+        return explain.interrupted(instance, serving, table)
+    return Field(instance=instance, families=standing, table=table)
+
+
+def _columns(run: Run, instance: Instance, every: tuple[Family, ...], ceiling: Cheapest | None) -> Columns:
+    before = run.elapsed_s()
+
+    def on_site(site: DomainSet) -> None:
+        run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
+
+    table = columns(instance, every, on_site, run.check_clock, ceiling)
+    run.log.table, run.log.columns_s = table, run.log.columns_s + run.elapsed_s() - before
+    return table
+
+
+def searched(run: Run, field: Field) -> Drive[Candidate]:
+    """Search a field for its cheapest network."""
+    problem = assemble(field.instance, field.families, field.table)
+    result = search(
+        field.instance, problem, field.table, run.backend, deadline=run.deadline, on_standing=run.tell_standing
+    )
+    run.log.searches.append(result)
+    return result
+
+
+def nothing_found(run: Run, field: Field, result: Drive[Candidate]) -> Plan:
+    """The answer when a search of a field found no network."""
+    outcome = result.outcome
+    if outcome == "infeasible":
+        return infeasible(run, explain.over_limits(field.instance, field.families, field.table))
+    return unknown(run, outcome, result.bound)
+
+
+def search(
+    instance: Instance,
+    problem: SharedProblem,
+    table: Columns,
+    backend: Backend,
+    *,
+    deadline: float,
+    on_standing: OnStanding | None = None,
+) -> Drive[Candidate]:
+    """The cheapest network, by the formulation of the instance; its search starts from what a pass over families finds.
+
+    Parameters
+    ----------
+    deadline
+        When to stop, on the clock of `time.perf_counter`.
+    on_standing
+        Hears how far the search is, in objective units.
+    """
+    result = drive(
+        [_started(instance, problem, table)],
+        backend,
+        gap=instance.solver.gap,
+        deadline=deadline,
+        on_standing=on_standing,
+    )
+    if result.found is None or result.outcome != "optimal":
+        return result
+    with contextlib.suppress(KeyboardInterrupt):  # the one found is as good a proof
+        return replace(result, found=fastest_of_equal_cost(instance, problem.families, table, result.found))
+    return result
+
+
+def _started(instance: Instance, problem: SharedProblem, table: Columns) -> Subproblem[Candidate]:
+    """The shared network, which starts from what a pass over families finds."""
+    first = cheapest_design(problem.data)
+
+    def build_network() -> tuple[pyo.ConcreteModel, float]:
+        model = build(problem.data, UPLINKS)
+        if first is not None:
+            set_design(model, *first)
+        return model, problem.scale
+
+    def closer(value: float) -> Subproblem[Candidate] | None:
+        nearer = in_units_of(problem, value)
+        return None if nearer is None else _started(instance, nearer, table)
+
+    network = subproblem(instance, problem, table)
+    return replace(network, build=build_network, starts=first is not None, closer=closer)
+
+
+def subproblem(
+    instance: Instance,
+    problem: SharedProblem,
+    table: Columns,
+    build_model: Callable[[], tuple[pyo.ConcreteModel, float]] | None = None,
+    value: Callable[[Candidate], float] | None = None,
+) -> Subproblem[Candidate]:
+    """The shared network by a model of its families and columns.
+
+    Parameters
+    ----------
+    value
+        What a network is worth; the objective of its bill where left out.
+    """
+
+    def worth(candidate: Candidate) -> float:
+        return candidate.cost.of(instance.objective.minimize) if value is None else value(candidate)
+
+    def read(model: pyo.ConcreteModel) -> Decided[Candidate] | None:
+        candidate = _cut_off(instance, problem, table, model)
+        return None if candidate is None else Decided(choice=candidate, value=worth(candidate))
+
+    def unbuilt() -> tuple[pyo.ConcreteModel, float]:
+        return build(problem.data, UPLINKS), problem.scale
+
+    return Subproblem(build=build_model or unbuilt, read=read)
+
+
+def _cut_off(instance: Instance, problem: SharedProblem, table: Columns, model: pyo.ConcreteModel) -> Candidate | None:
+    """What the rounded decisions amount to; None, with cuts added, where they break a bound or a limit."""
+    f = max(model.F, key=lambda i: model.y[i].value)
+    family = problem.families[f]
+    candidate = recomputed(instance, table, family, family.most_offered(round(model.u[f].value)))
+    context = context_of(candidate.family)
+    late = {w for w, share in enumerate(candidate.shares) if share > 1}
+    for c, column in enumerate(problem.columns):
+        if column.workload in late and table.contexts[column.context] == context:
+            add_uplink_cut(model, c, int(next_even(candidate.uplinks + 1, context.bundle)))
+    over = not within_limits(instance, candidate.family, candidate.cost)
+    if over:
+        add_limit_cut(model, f, candidate.uplinks - 1)
+    return None if late or over else candidate

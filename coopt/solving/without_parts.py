@@ -11,7 +11,7 @@ import numpy as np
 from coopt.availability.failures import throughput_without
 from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import Crossings, crossings
-from coopt.columns.waits import delayed
+from coopt.columns.pace import delayed
 from coopt.instance.schema import Instance
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family
@@ -22,7 +22,7 @@ from coopt.perf.mapping import Bools
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Interrupted, Spares, Unaligned
 from coopt.solving.days import allowed_s, uptime_of
-from coopt.solving.trusted import CLOSE, trusted_part
+from coopt.solving.plan_traffic import CLOSE, trusted_part
 from coopt.traffic.flows import unaligned_classes
 from coopt.traffic.ranks import RankGrid, split_of
 

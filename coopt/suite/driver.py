@@ -12,13 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coopt.plan.effort import OnProgress, Progress
+from coopt.plan.claims import OnProgress, Progress
 from coopt.solving.watching import interrupts_heard
-from coopt.suite.cases import Case, cases_of
-from coopt.suite.folder import RunFolder, run_folder
-from coopt.suite.form import read_study
+from coopt.suite.folder import Outcome, RunFolder, row_of, run_folder
+from coopt.suite.form import Case, cases_of, read_study
 from coopt.suite.pools import DaskPool, LocalPool, PoolLostError, WorkerPool, available_cores
-from coopt.suite.rows import Outcome, row_of
 from coopt.suite.table import check_parquet, write_rows
 
 DIED = "the worker died twice at work on this case: killed, or out of memory"

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from coopt._version import __version__
 from coopt.instance.errors import InstanceError
-from coopt.suite.cases import Case
+from coopt.suite.form import Case
 from coopt.suite.worker import begin_worker
 
 

@@ -11,8 +11,8 @@ from coopt.instance.schema import Instance
 from coopt.network.plan_networks import any_to_any
 from coopt.solving.answer import solve
 from coopt.solving.fastest import fastest_design
+from coopt.suite.folder import AnyToAny, Outcome, network_of
 from coopt.suite.form import Action
-from coopt.suite.rows import AnyToAny, Outcome, network_of
 
 
 def outcome_json(version: str, case_id: str, action: Action, question: str) -> str:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.instance.errors import InstanceError
-from coopt.instance.listings import alternatives
+from coopt.instance.errors import InstanceError, alternatives
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.part_networks import network_of, part_named, part_network, question_of
-from coopt.network.plane_wires import leaf_numbers, rails_of
+from coopt.network.wiring import leaf_numbers, rails_of
 from coopt.perf.affine import Flows as WayFlows
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import Plan, WorkloadPlan

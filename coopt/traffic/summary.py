@@ -12,7 +12,7 @@ import numpy as np
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.plane_wires import leaf_numbers, rails_of
+from coopt.network.wiring import leaf_numbers, rails_of
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import InstanceId
 from coopt.plan.traffic import ClassBytes, GpuBytes, TrafficReport, WorkloadTraffic

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from coopt.instance.base import Table
 from coopt.instance.errors import InstanceError
-from coopt.instance.margin import error_names
+from coopt.instance.reserves import error_names
 from coopt.validation.comparison import Score, architecture_of, score_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import (

@@ -16,10 +16,9 @@ from coopt.instance.hardware import Gpu
 from coopt.perf.mapping import RECOMPUTE, Floats
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.perf.parameters import utilisation
-from coopt.validation.batches import batches_of, breakdowns_s, unchanged_s
+from coopt.validation.batches import Ranking, batches_of, breakdowns_s, ranking_of, unchanged_s
 from coopt.validation.facts import Peer, published_facts
 from coopt.validation.published import Measurement, corrected
-from coopt.validation.ranking import Ranking, ranking_of
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.settings import NARROW, OF_HARDWARE, OF_SOFTWARE
 from coopt.validation.splits import mappings_of, recomputed_of

@@ -22,10 +22,9 @@ import numpy as np
 from pydantic import Field
 
 from coopt.instance.base import Table
-from coopt.instance.catalog import entries
+from coopt.instance.catalog import ModelError, entries
 from coopt.instance.errors import InstanceError
-from coopt.instance.margin import error_names
-from coopt.instance.model_error import ModelError
+from coopt.instance.reserves import error_names
 from coopt.perf.mapping import Floats
 from coopt.validation.batches import Batch, batches_of, predicted_s
 from coopt.validation.comparison import Score, score_of

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from coopt.instance.base import MOST
-from coopt.instance.csv_rows import THOUSANDS
 from coopt.instance.errors import InstanceError
+from coopt.instance.quotes import THOUSANDS
 from coopt.instance.texts import read_text
 from coopt.instance.transformer import Transformer
 from coopt.perf.mapping import FULL

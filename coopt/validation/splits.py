@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.mapping_limits import Recompute
+from coopt.instance.software import Recompute
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements

@@ -1,4 +1,7 @@
-"""Check a plan against its instance, from nothing but the two."""
+"""Check a plan against its instance, from nothing but the two, or derive what one that was given amounts to.
+
+The latter follows from its decisions, without a claim of proof.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,214 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from coopt.instance.choices import Chosen, at_choice, choices_of, seconds_weight
+from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.schema import Instance, Problem
-from coopt.plan.schema import Plan
-from coopt.plan.store import read_plan
+from coopt.instance.schema import Chosen, Instance, Problem, at_choice, choices_of, seconds_weight
+from coopt.plan.contents import running
+from coopt.plan.evaluation import LimitCheck, PlanEvaluation, PlanFigure
+from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.store import decided, read_plan
 from coopt.verifier.bounds.designs import check_bound, check_robust_bound
+from coopt.verifier.bounds.exhaustion import check_partition_bound, check_phased_bound
 from coopt.verifier.bounds.fleets import check_fleet_bound
-from coopt.verifier.bounds.growth import check_phased_bound
 from coopt.verifier.bounds.links import check_link_bounds
-from coopt.verifier.bounds.partition import check_partition_bound
-from coopt.verifier.bounds.timed import check_timed
-from coopt.verifier.checks.claims import check_asked, check_gap, check_numbers, check_question, check_status
-from coopt.verifier.checks.form import check_form
-from coopt.verifier.checks.verdict import Ledger, Verdict
-from coopt.verifier.clusters import check_on_links, check_robust, check_shared
+from coopt.verifier.bounds.timed import billed, check_timed
+from coopt.verifier.checks.claims import check_asked, check_form, check_gap, check_numbers, check_question, check_status
+from coopt.verifier.checks.verdict import Check, Ledger, Value, Verdict
+from coopt.verifier.clusters import (
+    check_on_links,
+    check_partition,
+    check_robust,
+    check_shared,
+    check_sites,
+    check_sites_bound,
+)
 from coopt.verifier.couplings.growth import Growths, check_growth, check_phases
-from coopt.verifier.couplings.myopic import check_myopic
-from coopt.verifier.couplings.purchases import check_purchases
+from coopt.verifier.couplings.purchases import check_myopic, check_purchases
 from coopt.verifier.fleets import check_fleet
-from coopt.verifier.islands import check_partition
 from coopt.verifier.routes import check_routes
-from coopt.verifier.sites import check_sites, check_sites_bound
 
 PlanCheck = Callable[[Ledger, Instance, Plan], None]
+
+
+OF_WORKLOADS = {"iteration-time": ("iteration time", "s"), "memory": ("memory", "GiB"), "mfu": ("MFU", "")}
+OF_ALL = {"capex": ("purchase", "USD"), "power": ("power", "W"), "tco": ("purchase and electricity", "USD")}
+LIMITS = {
+    "deadline": ("time", "s"),
+    "memory-fits": ("memory", "GiB"),
+    "limit-capex": ("purchase", "USD"),
+    "limit-power": ("power", "MW"),
+    "limit-racks": ("racks", "racks"),
+    "limit-gpus": ("GPUs", "GPUs"),
+    "most-products": ("products of a kind", "products"),
+    "survives": ("bounds after a loss", ""),
+}
+DERIVED = frozenset(
+    {*OF_WORKLOADS, *OF_ALL, *LIMITS, "hfu", "tokens", "breakdown", "bound-time", "memory-capacity", "objective"}
+    | {"part-bills", "part-power", "island-power", "core-power", "bill-lines", "bill-products", "list-value", "turns"}
+    | {"site-power", "site-power-limit", "exchange", "links-bound", "link-pace", "losses", "place-left", "restarted"}
+    | {
+        "rivals",
+        "rivals-bound",
+        "rival-bound",
+        "rival-none",
+        "rival-value",
+        "phase-energy",
+        "phase-power",
+        "gap-target",
+        "collectives",
+    }
+    | {"myopic", "myopic-step", "myopic-end", "myopic-value", "robust-terms", "uptime"}
+)
+"""Checks of what follows from the decisions of a plan; all others are of the decisions themselves."""
+AT_OTHER_PRICES = frozenset({"bought-lines", "phased-bill", "phase-capex", "phase-years"})
+
+
+class PlacedCheck(NamedTuple):
+    """A check and what it is about."""
+
+    subject: str
+    check: Check
+
+
+class PlacedLedger(Ledger):
+    """A ledger that keeps what each check is about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.placed: list[PlacedCheck] = []
+
+    def holds(
+        self, name: str, ok: bool, claimed: Value, recomputed: Value, why: str, tolerance: float | None = None
+    ) -> bool:
+        """Note a check and its subject."""
+        held = super().holds(name, ok, claimed, recomputed, why, tolerance)
+        self.placed.append(PlacedCheck(subject=self.subject, check=self.checks[-1]))
+        return held
+
+
+def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
+    """What the decisions of a plan amount to on an instance, which need not be the one it was made for.
+
+    Networks, mappings, placements and whatever ties them stay as the plan has them; cost, times, memory and limits are
+    those of the instance. Bounds and limits are reported, not enforced.
+
+    Raises
+    ------
+    InstanceError
+        When the plan builds nothing or decides what this instance does not allow; and for plans of phases, whose
+        purchases follow prices, when the instance has other prices.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> instance = coopt.load("instances/phased-128.toml")
+    >>> coopt.evaluate_plan(instance, coopt.solve(instance)).value
+    343840.0
+    """
+    if plan.cost is None:
+        raise InstanceError(f"{instance.name}: the plan is {plan.status} and builds nothing, needs a plan that does")
+    instance, plan = decided(instance, plan, same=False)
+    ledger = PlacedLedger()
+    asked = plan.model_copy(update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)})
+    KINDS[instance.problem].contents(ledger, instance, asked)
+    _refuse_other_decisions(instance, ledger)
+    labels = [one.label for one in running(plan)]
+    told = [one for one in ledger.placed if not one.subject.startswith(("Runner-up", "Myopic", "Without"))]
+    placed = _part_by_part(told, plan)
+    if not labels or sum(one.check.name == "iteration-time" for one in placed) != len(labels):
+        raise InstanceError(
+            f"{instance.name}: the parts of the plan are not those the verifier looks for, needs a plan that "
+            "`coopt verify` accepts on its own instance"
+        )
+    figures = (*_of_workloads(placed, labels), *_of_all(placed))
+    kind = instance.objective.minimize
+    objective = next((one.check.recomputed for one in placed if one.check.name == "objective"), None)
+    wanted = OF_ALL[billed(kind)][0]
+    value = objective if isinstance(objective, float) else next(one.value for one in figures if one.name == wanted)
+    return PlanEvaluation(
+        instance=InstanceId(name=instance.name, sha256=instance.sha256),
+        kind=kind,
+        value=value,
+        figures=figures,
+        limits=tuple(_limits(placed, labels)),
+    )
+
+
+def _part_by_part(placed: list[PlacedCheck], plan: Plan) -> list[PlacedCheck]:
+    """The checks of parts in the order of the plan, as its runs are, then all others.
+
+    The verifier looks at the last phase of an island before the phases that grow into it.
+    """
+    order = {f"Part {part.name!r}: ": number for number, part in enumerate(plan.parts)}
+    return sorted(placed, key=lambda one: order.get(one.subject, len(order)))
+
+
+def _refuse_other_decisions(instance: Instance, ledger: PlacedLedger) -> None:
+    wrong = [check for check in ledger.checks if not check.ok and check.name not in DERIVED]
+    if any(check.name in AT_OTHER_PRICES for check in wrong):
+        raise InstanceError(
+            f"{instance.name}: what a plan of phases buys when follows prices, and these are other ones, needs the "
+            "prices that the plan was made at"
+        )
+    if wrong:
+        raise InstanceError(
+            f"{instance.name}: the plan is not one this instance allows ({check.name}: {check.why})" for check in wrong
+        )
+
+
+def _of_workloads(placed: list[PlacedCheck], labels: list[str]) -> list[PlanFigure]:
+    found = []
+    for name, (words, unit) in OF_WORKLOADS.items():
+        checks = [one.check for one in placed if one.check.name == name]
+        assert len(checks) == len(labels), name
+        for label, check in zip(labels, checks, strict=True):
+            assert isinstance(check.recomputed, float)
+            found.append(PlanFigure(name=words, of=label, value=check.recomputed, unit=unit))
+    return found
+
+
+def _of_all(placed: list[PlacedCheck]) -> list[PlanFigure]:
+    """Sums of everything together: those of parts stand before them."""
+    found = []
+    for name, (words, unit) in OF_ALL.items():
+        *_, last = [one.check.recomputed for one in placed if one.check.name == name]
+        assert isinstance(last, float | int)
+        found.append(PlanFigure(name=words, of="", value=float(last), unit=unit))
+    for number, (subject, check) in enumerate(placed):
+        if check.name == "site-power" and isinstance(check.recomputed, float):
+            site = subject.removesuffix(": ") or str(number)
+            found.append(PlanFigure(name="facility power", of=site, value=check.recomputed, unit="W"))
+    return found
+
+
+def _limits(placed: list[PlacedCheck], labels: list[str]) -> list[LimitCheck]:
+    """Bounds of every workload, then what holds for all."""
+    found, seen = [], dict.fromkeys(LIMITS, 0)
+    for subject, check in placed:
+        if check.name == "site-power-limit":
+            limit, value = check.recomputed, _fed(placed, subject)
+            name, unit = f"facility power, {subject.removesuffix(': ')}", "W"
+        elif check.name in LIMITS:
+            words, unit = LIMITS[check.name]
+            number, seen[check.name] = seen[check.name], seen[check.name] + 1
+            each = check.name in ("deadline", "memory-fits")
+            name = f"{words}, {labels[number]}" if each else f"{subject}{words}"
+            limit, value = check.claimed, check.recomputed
+            value = len(value) if isinstance(value, tuple) else value
+        else:
+            continue
+        if check.name == "survives":
+            found.append(LimitCheck(name=name, value=0.0 if check.ok else 1.0, limit=0.0, unit="losses", ok=check.ok))
+        elif isinstance(limit, float | int) and isinstance(value, float | int):
+            met = check.ok if check.name != "site-power-limit" else value <= limit
+            found.append(LimitCheck(name=name, value=float(value), limit=float(limit), unit=unit, ok=met))
+    return found
+
+
+def _fed(placed: list[PlacedCheck], subject: str) -> Value:
+    """The facility power of the site that a check is about."""
+    return next(one.check.recomputed for one in placed if one.check.name == "site-power" and one.subject == subject)
 
 
 def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:

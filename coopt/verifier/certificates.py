@@ -16,28 +16,27 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
+from coopt.instance.couplings import Robust, corners
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_billed
-from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.plan.proof import Proof
+from coopt.plan.claims import Proof
 from coopt.plan.schema import Plan, Record
 from coopt.plan.store import check_same_question, claims_of, decided, read_plan, read_proof
-from coopt.verifier.bounds.growth import least_growth_below
-from coopt.verifier.bounds.interrupted import interrupted_designs
+from coopt.verifier.bounds.exhaustion import least_growth_below
 from coopt.verifier.bounds.links import LinksBound
 from coopt.verifier.bounds.sites import SitesBound
+from coopt.verifier.bounds.timed import interrupted_designs
 from coopt.verifier.checks.claims import asked_kind
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.growth import Growths
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
-from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_worth, least_racks
+from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_worth, least_racks, levels
 from coopt.verifier.parts.enumeration import Condition, DesignChain, design_chains, no_condition
 from coopt.verifier.parts.layouts import Chain
 from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.parts.switch_levels import levels
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.proofs.cases import JUST_ABOVE, prove_cases, prove_without_multipliers
 

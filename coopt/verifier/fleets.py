@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coopt.instance.robust import Robust
+from coopt.instance.couplings import Robust, Site
 from coopt.instance.schema import Instance
-from coopt.instance.sites import Site
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Part
 from coopt.plan.schema import Design, Plan
-from coopt.verifier.checks.form import island_places
+from coopt.verifier.checks.claims import island_places
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.core import joining_nic, question_as_built
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
 from coopt.verifier.couplings.fleet_checks import check_fleet_cores, check_fleet_limits, check_fleet_outlooks
 from coopt.verifier.couplings.growth import is_drawn
-from coopt.verifier.couplings.limits import question_of_island
 from coopt.verifier.couplings.losses import check_losses
 from coopt.verifier.couplings.orders import check_orders
 from coopt.verifier.couplings.outlooks import certain_question
+from coopt.verifier.couplings.prices import question_of_island
 from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.couplings.stages import (
     GrowthStage,
@@ -29,8 +28,7 @@ from coopt.verifier.couplings.stages import (
     moves_leaves,
     standing_by,
 )
-from coopt.verifier.parts.bill_checks import check_bill, check_objective
-from coopt.verifier.parts.bills import bill, bill_total
+from coopt.verifier.parts.bills import bill, bill_total, check_bill, check_objective
 from coopt.verifier.parts.design_checks import check_design, check_gear, check_spare_domains
 from coopt.verifier.parts.layouts import cages, uplink_menus
 from coopt.verifier.parts.network_checks import check_network

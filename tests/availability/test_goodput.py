@@ -17,10 +17,9 @@ from coopt.availability.failures import (
     throughput_without,
     waiting_variance_s,
 )
-from coopt.availability.goodput import best_interval_s, promised_share, trained_share, variance_s
-from coopt.instance.availability import Availability
-from coopt.instance.catalog import find
-from coopt.instance.failure_rates import FailureRates
+from coopt.availability.uptime import best_interval_s, promised_share, trained_share, variance_s
+from coopt.instance.catalog import FailureRates, find
+from coopt.instance.reserves import Availability
 from coopt.verifier.parts.uptime import lost_domain, running_share
 from coopt.verifier.simulation.interruptions import RunTerms, run_s
 from tests.conftest import example_count

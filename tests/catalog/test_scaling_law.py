@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from coopt.instance.catalog import entries, find
-from coopt.instance.scaling_law import FLOP_PER_PARAMETER, ScalingLaw
-from coopt.instance.transformer import Transformer
+from coopt.instance.transformer import FLOP_PER_PARAMETER, ScalingLaw, Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.parameters import layer_parameters
 

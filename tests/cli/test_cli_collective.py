@@ -7,9 +7,8 @@ import re
 
 import pytest
 
-from coopt.network.direct.shapes import fabric
-from coopt.network.schedules.replaying import replay
-from coopt.network.schedules.schedule_form import Hop, Schedule
+from coopt.network.direct_shapes import fabric
+from coopt.network.schedules.schedule_form import Hop, Schedule, replay
 
 KEYS = {"graph", "nodes", "links", "algorithm", "steps", "lower_bound_steps", "time_s", "ring_time_s", "verified"}
 

@@ -12,8 +12,7 @@ from coopt.cli.terminal import toml_value
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import load
 from coopt.plan.store import read_plan
-from coopt.solving.evaluate import evaluate_instance
-from coopt.solving.mapping_ranks import mappings
+from coopt.solving.evaluate import evaluate_instance, mappings
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 PINS = (

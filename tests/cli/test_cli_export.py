@@ -8,7 +8,7 @@ import json
 import networkx as nx
 import pytest
 
-from coopt.cli.export import FORMATS
+from coopt.cli.files import FORMATS
 from coopt.cli.writers import WRITERS
 
 

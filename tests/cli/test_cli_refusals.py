@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coopt.cli.export import FORMATS
+from coopt.cli.files import FORMATS
 
 CHANGES = {
     "syntax": ("gpus = 64", "gpus = = 64", "tiny.toml: not TOML, line 6, column 8: Invalid value, in 'gpus = = 64'"),

@@ -8,7 +8,7 @@ import pytest
 
 from coopt.columns.flows import BOTH, RAIL, after, before, busiest, either, exchange, hop, ring, sending, tied
 from coopt.columns.layouts import NicLayout
-from coopt.columns.way_flows import most_edges
+from coopt.columns.way_loads import most_edges
 from coopt.network.schedules.textbook import two_trees
 
 CASES = 400

@@ -13,7 +13,7 @@ from coopt.columns.dominance import undominated
 from coopt.columns.grid import mappings
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.options import Coupling, ListedIslands, Taken, islands_of, list_options
-from coopt.columns.islands.sizes import quick_degrees, sites_of
+from coopt.columns.islands.shapes import quick_degrees, sites_of
 from coopt.columns.pools import fastest_s
 from coopt.instance.files import load
 from coopt.instance.schema import Instance

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coopt.columns.option_dominance import Slopes, needed_options
+from coopt.columns.dominance import Slopes, needed_options
 
 FLAT = Slopes(least=np.array([5.0, 7.0]), most=np.array([5.0, 7.0]))
 ALL_UNITS = Slopes(least=np.array([0.0, 7.0]), most=np.array([5.0, 7.0]))

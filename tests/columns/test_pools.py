@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.context import Context, DomainSet
-from coopt.columns.grid import mappings
+from coopt.columns.grid import mappings, splits
 from coopt.columns.layouts import NicLayout
-from coopt.columns.placements import splits
 from coopt.columns.pools import fitting, place, saves_needlessly, timed
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline

@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 import coopt
 from coopt.instance import tables
 from coopt.instance.tables import frame, html
-from coopt.plan import notebook
+from coopt.plan import schema
 from tests.conftest import ask
 from tests.kinds import QUESTIONS, solved
 
@@ -131,7 +131,7 @@ def test_the_notebook_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.Monke
 def test_what_is_missing_is_named(answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(coopt.InstanceError, match="table = 'bills', needs one of 'bill', 'mappings', 'breakdown'"):
         answers["plan"].to_frame("bills")
-    for module in (tables, notebook):
+    for module in (tables, schema):
         monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(coopt.InstanceError, match=r"neither pandas nor polars .*`pip install 'coopt\[jupyter\]'`"):
         frame([{"a": 1}])

@@ -10,8 +10,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from formulations.direct_data import DirectData
-from formulations.direct_orbits import on_orbits
+from formulations.direct_data import DirectData, on_orbits
 
 
 def whole(**changes: Any) -> dict[str, Any]:

@@ -24,8 +24,7 @@ from formulations.direct import (
     build,
     first_paces,
 )
-from formulations.direct_data import DirectData
-from formulations.direct_orbits import group_of, keeps, on_orbits
+from formulations.direct_data import DirectData, group_of, keeps, on_orbits
 from tests.conftest import example_count
 from tests.formulations.links import enumerated, whole, without_symmetry
 

@@ -10,12 +10,14 @@ import numpy as np
 import pyomo.environ as pyo
 
 from coopt.solving.highs import options, solve
-from formulations import partition, partition_prices
+from formulations import partition
+from formulations import partition as partition_prices
 from formulations.partition import (
     REGRET,
     SHARES,
     TOTALS,
     Equation,
+    add_bracket_range,
     add_budget,
     add_choice_cut,
     add_core_growth,
@@ -27,10 +29,11 @@ from formulations.partition import (
     add_limits,
     add_one_option,
     add_products_used,
+    add_purchases,
+    add_shares,
     build,
 )
 from formulations.partition_data import CoreLayer, PartitionData, PriceOutlook, Product
-from formulations.partition_prices import add_bracket_range, add_purchases, add_shares
 from tests.formulations.partitions import best, enumerated, two_workloads
 
 OPTIMUM = 1 + 3 + 5 * 6  # both on product 0, its five units at the lower price

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.phased_naive import NAIVE
-from coopt.solving.phased.arrays import line_bounds
-from coopt.solving.phased.search import taken
+from coopt.solving.phased_search import line_bounds, taken
 from formulations import phased
 from formulations.phased import (
     FORMULATIONS,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from coopt.instance.schema import Instance
 from coopt.network.island_bills import core_optic, core_switches, links_to_core
 from coopt.network.wiring import EndPoints, Wiring, wirings
+from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import chains, core_ports
 from coopt.verifier.parts.space import DesignFamily, NetworkGear
-from coopt.verifier.parts.switch_levels import levels
 from tests.conftest import ask, switch
 
 KINDS = ("rail-only", "rail-optimized", "clos")

@@ -18,16 +18,16 @@ from coopt.instance.designs import Hall
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
+from coopt.network.goods import modules
 from coopt.network.graphs import whole_graph
 from coopt.network.growth import lines
 from coopt.network.halls import network_hall
 from coopt.network.part_networks import family_of_plan
 from coopt.network.space import families
-from coopt.network.transceivers import modules
 from coopt.plan.store import read_plan
 from coopt.report.csv_files import procurement_csv
 from coopt.report.networks import bill_report
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from tests.conftest import ask, example_count
 from tests.solving.oracle import instances
 

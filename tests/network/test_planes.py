@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from coopt.instance.schema import Instance
 from coopt.network.failures import losses
 from coopt.network.family import Family, levels, without_nics
+from coopt.network.goods import modules
 from coopt.network.graphs import plane_graph, whole_graph
 from coopt.network.part_networks import family_of_plan
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.network.transceivers import modules
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from tests.conftest import ask, example_count, question, switch

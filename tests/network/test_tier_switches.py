@@ -21,7 +21,7 @@ from coopt.network.space import families, unbeaten
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.screen import plan_screen
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from tests.conftest import ask, example_count, question, switch
 from tests.solving.oracle import enumerated, every_design, instances
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coopt.columns.flows import Groups
-from coopt.columns.way_flows import way_patterns
+from coopt.columns.way_loads import way_patterns
 from coopt.network.schedules.textbook import Tree, two_trees
 from coopt.perf.affine import Reciprocals, Ways
 from coopt.perf.collectives import LinkRates, gather, least_steps, switched_share, tree_levels

@@ -13,11 +13,11 @@ from rich.text import Text
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.schema import Plan
+from coopt.report.explanation import search_rows
 from coopt.report.page.contents import Origin, PageCase, page_html
 from coopt.report.plan import plan_report
-from coopt.report.proof import search_rows
 from coopt.report.sentence import headline
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from coopt.report.words import exact, seconds
 from coopt.verifier.audit import verify
 from tests.changes import NOTHING_BUILT

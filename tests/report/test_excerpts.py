@@ -12,11 +12,10 @@ from hypothesis import given, settings
 
 from coopt.network.family import Family
 from coopt.network.graphs import plane_graph, whole_graph
-from coopt.network.plane_wires import leaf_numbers
 from coopt.network.space import families
-from coopt.report.fabrics.drawing import Drawing
-from coopt.report.fabrics.excerpts import MOST, domain_drawing, excerpt, plane_drawing, pod_drawing
-from coopt.report.fabrics.painting import svg
+from coopt.network.wiring import leaf_numbers
+from coopt.report.network_drawings import MOST, Drawing, domain_drawing, excerpt, plane_drawing, pod_drawing
+from coopt.report.network_pictures import svg
 from tests.conftest import ask, switch
 from tests.network.graphs.test_graphs import wired
 

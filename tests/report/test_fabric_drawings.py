@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from coopt.network.direct.shapes import fabric
-from coopt.network.direct.wires import link_count
+from coopt.network.direct_graphs import link_count
+from coopt.network.direct_shapes import fabric
 from coopt.network.family import Family
 from coopt.network.graphs import whole_graph
-from coopt.report.fabrics.drawing import Drawing
-from coopt.report.fabrics.painting import colour_of
+from coopt.report.network_drawings import Drawing
+from coopt.report.network_pictures import colour_of
 from tests.network.graph_counts import counted
 from tests.network.graphs.test_graphs import wired
 

@@ -17,10 +17,9 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.front import Front
 from coopt.report.csv_files import front_csv
-from coopt.report.fronts.chart import front_chart
-from coopt.report.fronts.files import NAMES, check_packages, draw_front, write_front
+from coopt.report.fronts.files import NAMES, check_packages, draw_front, front_chart, write_front
 from coopt.report.fronts.text import answer_to, columns, front_headline, front_notes, front_report, time_label
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from coopt.suite.table import COLUMNS
 from tests.conftest import ask
 

@@ -26,7 +26,7 @@ from coopt.network.parts import bill
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.plan.store import plan_json
-from coopt.report import terminal
+from coopt.report import tables
 from coopt.report.catalog import OWN, price_origins
 from coopt.report.page.contents import (
     Origin,
@@ -75,7 +75,7 @@ def text_of(page: str) -> str:
 def test_every_word_and_figure_of_the_terminal_stands_on_the_page(solved):
     question, plan = solved
     shown = text_of(page_html(case_of(question, plan)))
-    lines = terminal.rendered(plan_report(question, plan)).splitlines()
+    lines = tables.rendered(plan_report(question, plan)).splitlines()
     cells = {cell for line in lines for cell in re.split(r"\s{2,}", line.strip()) if re.search(r"[a-z0-9]", cell)}
     wrapped = {"The catalog holds no full-bandwidth any-to-any network for this many end points, so no saving is"}
     assert len(cells) > 80
@@ -116,9 +116,9 @@ def test_every_tag_is_closed_and_every_id_is_given_once(solved):
 def test_the_two_sentences_suit_a_terminal_and_a_pipe(solved, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     case = case_of(*solved)
-    shown = Text.from_ansi(terminal.rendered(page_report(case), Terminal())).plain
+    shown = Text.from_ansi(tables.rendered(page_report(case), Terminal())).plain
     assert max(len(line) for line in shown.splitlines()) <= width
-    assert "\x1b" not in terminal.rendered(page_report(case), io.StringIO())
+    assert "\x1b" not in tables.rendered(page_report(case), io.StringIO())
     assert " ".join(shown.split()).endswith("checks, all of them hold; the gap is 0.0%.")
 
 

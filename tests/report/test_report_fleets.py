@@ -14,7 +14,7 @@ from coopt.plan.schema import Plan
 from coopt.report.islands import core_tables
 from coopt.report.plan import plan_report
 from coopt.report.sentence import headline
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from coopt.report.words import exact, seconds
 from tests.conftest import ask, small_model
 

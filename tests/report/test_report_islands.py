@@ -6,7 +6,7 @@ import coopt
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from tests.kinds import solved
 from tests.solving.test_partition_cores import two
 

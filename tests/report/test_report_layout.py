@@ -12,8 +12,7 @@ from coopt.plan.explanation import Bound, Explanation, NextPlan
 from coopt.plan.schema import InstanceId
 from coopt.report.explanation import bounds_table
 from coopt.report.plan import plan_report
-from coopt.report.tables import FigureTable, figures
-from coopt.report.terminal import rendered
+from coopt.report.tables import FigureTable, figures, rendered
 from coopt.solving.sensitivity.limits import numeric_limits
 from tests.kinds import solved
 

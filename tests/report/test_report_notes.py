@@ -10,7 +10,7 @@ import pytest
 import coopt
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Optic, Switch
-from coopt.instance.margin import known_error
+from coopt.instance.reserves import known_error
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import baseline_of
 from coopt.report.building import order_notes_of_parts, too_many_modules
@@ -18,7 +18,7 @@ from coopt.report.comparison import network_sentence
 from coopt.report.plan import plan_report
 from coopt.report.remarks import accuracy, first_sentences, notes, study_notes
 from coopt.report.screen import plan_screen
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from tests.conftest import ask, switch
 
 

@@ -11,14 +11,13 @@ from rich.text import Text
 from coopt.instance.base import Provenance
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.errors import InstanceError
-from coopt.plan.effort import Progress
+from coopt.plan.claims import Progress
 from coopt.plan.evaluation import Evaluation, LimitCheck
 from coopt.report.catalog import APART, find_everywhere, provenance, show_report
+from coopt.report.explanation import LIMITS, check_row, value_text, verdict_report
 from coopt.report.plan import evaluation_headline, evaluation_report
-from coopt.report.proof import LIMITS, check_row, value_text, verdict_report
-from coopt.report.terminal import plain_notes, progress_line, progress_shown, rendered
-from coopt.verifier.checks.names import NAMES
-from coopt.verifier.checks.verdict import Check, Verdict
+from coopt.report.tables import plain_notes, progress_line, progress_shown, rendered
+from coopt.verifier.checks.verdict import NAMES, Check, Verdict
 from tests.report.test_report_layout import Terminal
 
 

@@ -10,7 +10,7 @@ from coopt.instance.schema import Instance
 from coopt.network.plan_networks import any_to_any
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from coopt.solving.answer import solve
 from tests.changes import NOTHING_BUILT
 from tests.verifier.test_phased_claims import CASES, growing

@@ -6,14 +6,14 @@ import io
 
 import pytest
 
-from coopt.plan.margins import limit_checks
+from coopt.plan.evaluation import limit_checks
 from coopt.report import words
 from coopt.report.comparison import saving_sentence
+from coopt.report.explanation import claim_text, narrowing, search_rows, stages
 from coopt.report.parts import decision_rows, schedule, split, uplinks
 from coopt.report.plan import plan_report
-from coopt.report.proof import claim_text, narrowing, search_rows, stages
 from coopt.report.sentence import headline
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 
 
 def text_of(*parts):

@@ -9,7 +9,7 @@ from coopt.plan.schema import Alternative
 from coopt.report.comparison import STOPS, differences, runners_tables
 from coopt.report.explanation import prices_table
 from coopt.report.plan import plan_report
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 
 
 def text_of(parts):

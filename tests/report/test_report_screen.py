@@ -14,14 +14,14 @@ from coopt.instance.schema import Instance
 from coopt.network.failures import losses
 from coopt.network.family import without_nics
 from coopt.network.plan_networks import baseline_of, design_of
-from coopt.network.plane_wires import rails_of
 from coopt.network.space import families
+from coopt.network.wiring import rails_of
 from coopt.plan.schema import Design, Plan
 from coopt.report import words
 from coopt.report.building import order_notes_of_parts, rail_notes
 from coopt.report.screen import MOST_LINES, plan_screen
 from coopt.report.sentence import headline
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from tests.conftest import ask, switch
 from tests.kinds import QUESTIONS, solved
 from tests.report.test_report_layout import Terminal

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coopt.instance.catalog import KINDS
-from coopt.instance.errors import InstanceError
+from coopt.instance.errors import InstanceError, names_in
 from coopt.instance.files import load
-from coopt.instance.listings import names_in
 from coopt.instance.texts import toml_of
 from coopt.serve.questions import OwnCatalog, edited, place_of, plain, question_of
 

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from coopt.instance.phases import PriceFactors
+from coopt.instance.couplings import PriceFactors
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.perf.mapping import Floats, Ints

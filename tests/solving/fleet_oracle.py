@@ -15,7 +15,7 @@ import numpy as np
 from coopt.columns.context import Context, context_of
 from coopt.columns.grid import mappings
 from coopt.columns.pools import Pool
-from coopt.instance.robust import Robust
+from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.network.family import Family

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from coopt.columns.context import Context, context_of
 from coopt.columns.pools import Pool
-from coopt.instance.availability import Availability
 from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
 from coopt.network.space import families
+from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.outages import OutageShares, outages_of
 from coopt.verifier.parts.space import DesignFamily, NetworkGear
-from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.parts.uptime import uptime_of
 from tests.solving.oracle import every_design, every_mapping, fastest_s
 

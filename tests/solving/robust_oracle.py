@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from coopt.columns.context import DomainSet, context_left
 from coopt.columns.pools import Pool
+from coopt.instance.couplings import Robust
 from coopt.instance.hardware import Gpu
-from coopt.instance.robust import Robust
 from coopt.instance.schema import Instance
 from coopt.network.failures import losses
 from coopt.network.family import Family, without_nics

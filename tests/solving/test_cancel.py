@@ -8,7 +8,7 @@ import pytest
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.plan.effort import Progress
+from coopt.plan.claims import Progress
 from coopt.solving import watching
 from coopt.solving.highs import options, solve
 from coopt.solving.watching import ALONE

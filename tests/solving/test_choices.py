@@ -10,17 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.choices import Chosen, at_choice, choices_of
 from coopt.instance.errors import InstanceError
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
 from coopt.instance.variants import at_pace
 from coopt.plan.store import decided
 from coopt.report import words
 from coopt.report.fronts.text import built_from, front_headline
 from coopt.report.screen import plan_screen
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from coopt.solving.fronts.tracing import TOLERANCE
-from coopt.solving.sensitivity.fixed import only_plan
+from coopt.solving.sensitivity.resolves import only_plan
 from tests.conftest import ask
 from tests.solving.sites.test_sites import apart
 from tests.solving.test_fleets import two

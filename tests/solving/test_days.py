@@ -18,7 +18,7 @@ from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
 from coopt.report.robust import faults_report
 from coopt.report.screen import plan_screen
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify

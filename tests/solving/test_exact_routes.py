@@ -10,8 +10,7 @@ from benchmarks.ring_traffic import random_rings
 from coopt.instance.errors import InstanceError
 from coopt.network.routing.algorithms import greedy_cores
 from coopt.network.routing.colouring import coloured_cores
-from coopt.network.routing.layers import Flows, TwoLayer, fail_cores
-from coopt.network.routing.loads import link_loads
+from coopt.network.routing.layers import Flows, TwoLayer, fail_cores, link_loads
 from coopt.solving.flow_routes import route_exactly
 from tests.conftest import example_count
 from tests.network.routing.small import between, complete, counted_alpha, enumerated_alpha, routable

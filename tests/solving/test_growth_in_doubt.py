@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.robust import Robust
+from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_prices
 from tests.conftest import example_count

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.schema import Instance
 from coopt.report.plan import plan_report
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from tests.changes import with_part
 from tests.conftest import ask, example_count
 from tests.solving.oracle import enumerated

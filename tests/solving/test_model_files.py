@@ -17,8 +17,8 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan
+from coopt.solving.export_files import model_lp, model_mps
 from coopt.solving.highs import options
-from coopt.solving.model_files import model_lp, model_mps
 from tests.conftest import ONE_NETWORK, ask, small_model, switch
 from tests.kinds import QUESTIONS as KINDS
 

@@ -7,14 +7,14 @@ import pytest
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.direct.shapes import fabric
+from coopt.network.direct_shapes import fabric
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.trees import multitree
 from coopt.perf.parameters import held_parameters
 from coopt.plan.schema import Plan
 from coopt.plan.traffic import Trained
 from coopt.solving.answer import solve
-from coopt.solving.on_direct import train_on
+from coopt.solving.plan_traffic import train_on
 from coopt.traffic.ranks import split_of
 from tests.conftest import ask
 

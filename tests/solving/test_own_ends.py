@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 import coopt
 from coopt.columns.context import context_of
 from coopt.instance.schema import Instance
+from coopt.network.goods import modules
 from coopt.network.parts import bill, cost_of, price, total, weigh, within_limits
 from coopt.network.space import families
-from coopt.network.transceivers import modules
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.designs import designs_of
 from tests.conftest import ask, example_count, small_model

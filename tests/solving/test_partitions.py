@@ -13,8 +13,8 @@ import coopt
 from coopt.columns.islands.options import list_options
 from coopt.instance.schema import Instance
 from coopt.solving.backend import backend_of
+from coopt.solving.partition.answer import UNTRIED, no_island, over_limits
 from coopt.solving.partition.arrays import Variant, partition_data
-from coopt.solving.partition.explain import UNTRIED, no_island, over_limits
 from coopt.solving.runs import Run
 from tests.changes import with_couplings
 from tests.conftest import ask, example_count, small_model

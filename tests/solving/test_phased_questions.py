@@ -157,7 +157,7 @@ def test_an_interrupt_keeps_what_is_proven(monkeypatch: pytest.MonkeyPatch) -> N
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("coopt.solving.phased.search.build", interrupted)
+    monkeypatch.setattr("coopt.solving.phased_search.build", interrupted)
     instance = growing()
     plan = solve(instance)
     assert (plan.status, plan.stop_reason) == ("unknown", "interrupted")

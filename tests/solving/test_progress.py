@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.plan.effort import Progress
+from coopt.plan.claims import Progress
 from coopt.solving import watching
 from coopt.solving.backend import Backend
 from coopt.solving.highs import options, solve

@@ -14,9 +14,9 @@ from coopt.fabric.designs import chain_of
 from coopt.instance.designs import PublishedDesign, read_designs
 from coopt.instance.hardware import HbDomain, Nic, Switch
 from coopt.plan.networks import ReproducedRow
+from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.space import NO_CHARGE, DesignFamily, NetworkGear
-from coopt.verifier.parts.switch_levels import levels
 from tests.conftest import ask
 
 FILE = Path(__file__).parents[2] / "instances" / "designs" / "published.toml"

@@ -128,13 +128,13 @@ def test_no_family_comes_twice(changes: dict[str, object]) -> None:
 
 
 def test_an_interrupt_after_the_proof_keeps_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    from coopt.solving import loop
+    from coopt.solving import shared
 
     def pressed(*_: object) -> None:
         raise KeyboardInterrupt
 
     expected = coopt.solve(ask())
-    monkeypatch.setattr(loop, "fastest_of_equal_cost", pressed)
+    monkeypatch.setattr(shared, "fastest_of_equal_cost", pressed)
     plan = coopt.solve(ask())
     assert (plan.status, plan.objective.value) == ("optimal", expected.objective.value)
 

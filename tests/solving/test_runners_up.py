@@ -17,9 +17,9 @@ from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.plan.effort import Progress
+from coopt.plan.claims import Progress
 from coopt.plan.schema import Alternative, Design, Plan
-from coopt.solving import serving
+from coopt.solving import shared
 from coopt.solving.shared import without
 from tests.conftest import ask, example_count
 from tests.solving.every_optic import with_every_optic
@@ -129,13 +129,13 @@ def test_an_interrupt_keeps_the_runners_up_so_far() -> None:
 
 
 def test_a_time_limit_keeps_the_runners_up_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, calls = serving.search, []
+    plain, calls = shared.search, []
 
     def late(*given: Any, deadline: float, **others: Any) -> Any:
         calls.append(deadline)
         return plain(*given, deadline=deadline if len(calls) < 4 else 0.0, **others)
 
-    monkeypatch.setattr(serving, "search", late)
+    monkeypatch.setattr(shared, "search", late)
     plan = coopt.solve(ask(), top=10)
     assert (plan.status, len(plan.alternatives), plan.alternatives_stop) == ("optimal", 2, "time limit")
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from coopt._version import __version__
-from coopt.suite.cases import Case, cases_of
 from coopt.suite.driver import Driver, Summary
 from coopt.suite.folder import run_folder
-from coopt.suite.form import read_study
+from coopt.suite.form import Case, cases_of, read_study
 from coopt.suite.work import outcome_json
 
 INSTANCES = Path(__file__).parents[2] / "instances"

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.suite import cases as cases_module
-from coopt.suite.cases import Case, cases_of
-from coopt.suite.form import Suite
+from coopt.suite import form as cases_module
+from coopt.suite.form import Case, Suite, cases_of
 from tests.suite.conftest import INSTANCES
 
 TINY = INSTANCES / "tiny-64.toml"

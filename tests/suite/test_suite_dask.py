@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.plan.effort import Progress
+from coopt.plan.claims import Progress
 from coopt.suite.driver import run_suite
 from tests.suite.conftest import Ran, Written
 from tests.suite.processes import CASES, GRID, journal, rows_without_times, until

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.suite.cases import cases_of
-from coopt.suite.form import read_study
+from coopt.suite.form import cases_of, read_study
 from tests.suite.conftest import VARY, Written
 
 TABLE = '[[table]]\nname = "t"\ntitle = "T"\ngrid = "pace"\ncolumns = ["cluster_gpus", "capex_usd"]\n'

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from coopt.report.suite_figures import axes_of, lines, published_beside, view_rows
-from coopt.suite.cases import cases_of
 from coopt.suite.driver import Driver
 from coopt.suite.folder import read_results, run_folder
-from coopt.suite.form import Study, read_study
+from coopt.suite.form import Study, cases_of, read_study
 from tests.suite.conftest import INSTANCES, Here
 
 PAPER = INSTANCES / "suites" / "rail-only-paper.toml"

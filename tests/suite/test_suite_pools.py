@@ -14,11 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coopt._version import __version__
-from coopt.suite.cases import Case, cases_of
 from coopt.suite.driver import work_through
-from coopt.suite.form import read_study
+from coopt.suite.folder import Outcome
+from coopt.suite.form import Case, cases_of, read_study
 from coopt.suite.pools import LocalPool, PoolLostError, available_cores
-from coopt.suite.rows import Outcome
 from coopt.suite.work import outcome_json
 from tests.suite.conftest import Written
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from coopt._version import __version__
-from coopt.plan.flat import flat_plan
-from coopt.suite.cases import Case
-from coopt.suite.rows import Outcome, row_of
+from coopt.plan.contents import flat_plan
+from coopt.suite.folder import Outcome, row_of
+from coopt.suite.form import Case
 from coopt.suite.table import COLUMNS, Row
 from coopt.suite.work import outcome_json
 from tests.changes import with_part

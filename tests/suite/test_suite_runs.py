@@ -13,12 +13,10 @@ import pytest
 
 import coopt
 from coopt.instance.errors import InstanceError
-from coopt.plan.effort import Progress
+from coopt.plan.claims import Progress
 from coopt.suite import driver
-from coopt.suite.cases import cases_of
-from coopt.suite.folder import run_folder
-from coopt.suite.form import read_study
-from coopt.suite.rows import Outcome
+from coopt.suite.folder import Outcome, run_folder
+from coopt.suite.form import cases_of, read_study
 from tests.suite.conftest import HEAD, INSTANCES, Here, Ran, Written
 from tests.suite.processes import rows_without_times
 

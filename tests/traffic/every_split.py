@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from coopt.columns.context import groups_of
-from coopt.columns.grid import mappings
-from coopt.columns.placements import placed
+from coopt.columns.grid import mappings, placed
 from coopt.instance.workload import Workload
 from coopt.plan.schema import MappingChoice, WorkloadPlan
-from coopt.solving.workloads import placement_of
+from coopt.solving.arrays import placement_of
 from coopt.traffic.ranks import RankGrid, split_of
 
 

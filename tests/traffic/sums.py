@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from coopt.network.family import Family
-from coopt.network.plane_wires import leaf_numbers
+from coopt.network.wiring import leaf_numbers
 from coopt.traffic.flows import TrafficDemand
 from coopt.traffic.summary import talking_pairs, tiers_crossed
 

@@ -14,7 +14,7 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from coopt.traffic.chakra_files import chakra_traces
+from coopt.traffic.files import chakra_traces
 from coopt.traffic.of_plan import demands
 from tests.conftest import ask, small_model
 

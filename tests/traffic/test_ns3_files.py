@@ -13,8 +13,8 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
+from coopt.traffic.files import ns3_flows, ns3_topology
 from coopt.traffic.flows import demand
-from coopt.traffic.ns3_files import ns3_flows, ns3_topology
 from tests.conftest import ask, switch
 
 HGX = {"network__hb_domains": "hgx-h100-8"}

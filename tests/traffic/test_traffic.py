@@ -101,7 +101,7 @@ def placed(draw: st.DrawFn) -> tuple[Workload, WorkloadPlan]:
 
 
 def _plan(workload: Workload, pool: Pool, row: int) -> WorkloadPlan:
-    from coopt.solving.workloads import workload_plan
+    from coopt.solving.arrays import workload_plan
 
     network = flat(pool.site, 5e10)
     return workload_plan(pool, ask().cluster.gpu, network, 1, row)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from coopt.validation.batches import ranking_of
 from coopt.validation.comparison import comparison_of
-from coopt.validation.ranking import ranking_of
 from coopt.validation.runs import run_of
 
 

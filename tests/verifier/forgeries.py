@@ -17,7 +17,7 @@ from typing import Any
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.plan.proof import Proof
+from coopt.plan.claims import Proof
 from coopt.plan.schema import Plan
 from coopt.plan.store import proof_json
 from coopt.solving.answer import solve

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from coopt.instance.choices import Chosen
 from coopt.instance.errors import InstanceError
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Chosen, Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify

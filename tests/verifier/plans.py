@@ -8,11 +8,10 @@ from typing import Any
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan
-from coopt.verifier.parts.bills import bill, bill_total, least_racks
+from coopt.verifier.parts.bills import bill, bill_total, least_racks, levels
 from coopt.verifier.parts.enumeration import FoundDesign, cheapest_design_below
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.spans import reach_of, speeds_of
-from coopt.verifier.parts.switch_levels import levels
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import (
     breakdown,

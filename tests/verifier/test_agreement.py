@@ -16,14 +16,14 @@ from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.memory import memory_bytes
 from coopt.perf.parameters import utilisation
-from coopt.solving.workloads import run_of
+from coopt.solving.arrays import run_of
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.design_checks import check_design, check_ports
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
+from coopt.verifier.parts.workload_checks import algorithm_names
 from coopt.verifier.training import iteration as scalar
 from coopt.verifier.training import memory as scalar_memory
-from coopt.verifier.training.algorithms import algorithm_names
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import breakdown, iteration_s
 from coopt.verifier.training.placing import Placement

@@ -10,7 +10,7 @@ import pytest
 from coopt.instance.files import load
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import InstanceId, Plan
-from coopt.report.proof import verdict_headline
+from coopt.report.explanation import verdict_headline
 from coopt.solving.answer import solve
 from coopt.verifier.audit import KINDS as CHECKED
 from coopt.verifier.audit import verify
@@ -103,7 +103,7 @@ def test_a_bound_of_sites_with_too_many_networks_is_taken_on_trust_and_said_to_b
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     instance, plan = solved("sites")
-    monkeypatch.setattr("coopt.verifier.sites.MOST_NETWORKS", 3)
+    monkeypatch.setattr("coopt.verifier.clusters.MOST_NETWORKS", 3)
     verdict = verify(instance, plan)
     assert verdict.accepted
     assert verdict.on_trust == "the bound"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coopt.verifier.checks.names import CHECKS
+from coopt.verifier.checks.verdict import CHECKS
 
 
 def test_every_check_stands_on_the_page_with_its_meaning() -> None:

@@ -9,14 +9,13 @@ import pytest
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
-from coopt.verifier.parts.bills import bill, bill_total, within_limits
+from coopt.verifier.parts.bills import bill, bill_total, levels, within_limits
 from coopt.verifier.parts.enumeration import cheapest_design_below
 from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.optics import fitting_ends
 from coopt.verifier.parts.outages import ALL_PORTS
 from coopt.verifier.parts.space import DesignFamily, families
 from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
-from coopt.verifier.parts.switch_levels import levels
 from coopt.verifier.parts.timings import PlacedTimes, Timings
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s

@@ -7,14 +7,14 @@ import json
 import pytest
 
 import coopt
-from coopt.instance.availability import Availability
 from coopt.instance.errors import InstanceError
+from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.plan.contents import running
 from coopt.plan.evaluation import PlanEvaluation
 from coopt.report.plan import given_plan_report
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from tests.conftest import ask, question
 from tests.kinds import ISLANDS, solved
 

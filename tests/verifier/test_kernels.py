@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.hardware import Gpu
-from coopt.verifier.training.kernels import Engine, MatrixProduct, gradients_s, machine_of, moved_s, product_s
+from coopt.verifier.training.layer import Engine, MatrixProduct, gradients_s, machine_of, moved_s, product_s
 from tests.verifier.cases import EFFICIENCY, GPU, SOFTWARE, workload
 
 FAST_MEMORY = Engine(flop_s=1e12, k0=0, input_bytes=2, byte_s=1e18, kernel_s=0, processors=10)

@@ -5,10 +5,10 @@ import pytest
 from coopt.instance.hardware import HbDomain, Nic, Switch
 from coopt.instance.network import Discipline
 from coopt.instance.schema import FabricKind, Instance, Network
+from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import Ports, chains, leaf_fillings, leaf_uplinks, pod_splits, split_ports
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, families
 from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.parts.switch_levels import levels
 from coopt.verifier.parts.wiring import attached_ends, count_levels, fullest_switches, uneven_switches, wire
 from tests.verifier.cases import DOMAINS, NICS, ask, switch
 

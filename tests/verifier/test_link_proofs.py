@@ -11,14 +11,13 @@ import pytest
 
 import coopt
 from coopt.instance.errors import InstanceError
-from coopt.plan.direct_links import LinkCut, LinkLengths
-from coopt.plan.proof import Proof
+from coopt.plan.claims import Proof
+from coopt.plan.parts import LinkCut, LinkLengths
 from coopt.plan.schema import Plan
 from coopt.plan.store import proof_json
-from coopt.verifier.bounds.link_prices import priced_links
 from coopt.verifier.bounds.links import LinksBound, joins_stages_and_replicas, link_places
 from coopt.verifier.checks.verdict import LENIENT, Verdict
-from coopt.verifier.parts.link_demands import LinkedRun, StageGrid, sends_on
+from coopt.verifier.parts.link_demands import LinkedRun, StageGrid, priced_links, sends_on
 from coopt.verifier.parts.timings import timings_of
 from tests.conftest import example_count
 from tests.solving.direct.oracle import fewest_links

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coopt.instance.mapping_limits import MappingLimits
+from coopt.instance.software import MappingLimits
 from coopt.instance.workload import Workload
 from coopt.plan.schema import MappingChoice
 from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, splits

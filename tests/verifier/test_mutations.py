@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from coopt.verifier.checks.form import check_form
+from coopt.verifier.checks.claims import check_form
 from coopt.verifier.checks.verdict import Ledger
 from tests.conftest import FEW_MAPPINGS
 from tests.verifier.cases import DOMAINS, EXPERTS, GPU, MODEL, SOFTWARE, ask, switch

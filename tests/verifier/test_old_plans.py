@@ -12,8 +12,8 @@ from pydantic import ValidationError
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.plan.old_plans import OldPlan
 from coopt.plan.schema import Plan
+from coopt.plan.schema_one import OldPlan
 from coopt.plan.store import plan_json, read_plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.plan.proof import Proof
+from coopt.plan.claims import Proof
 from coopt.plan.store import plan_json, proof_json, read_proof
 from coopt.solving.answer import solve
 from coopt.solving.proofs.search import prove

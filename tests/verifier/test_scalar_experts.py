@@ -9,7 +9,7 @@ import pytest
 from coopt.instance.workload import Workload
 from coopt.verifier.training.layer import expert_kernels, layer_s
 from coopt.verifier.training.memory import states_bytes, whole_layer_bytes
-from coopt.verifier.training.shards import (
+from coopt.verifier.training.placing import (
     attention_parameters,
     expert_copies,
     held_parameters,

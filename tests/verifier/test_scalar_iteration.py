@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from coopt.verifier.training.communication import GpuTraffic, LinkShares, Speeds, pipeline_waits
 from coopt.verifier.training.iteration import breakdown, communication_times, iteration_s, met_hops_s
-from coopt.verifier.training.placing import Placement
-from coopt.verifier.training.shards import HeldParameters
+from coopt.verifier.training.placing import HeldParameters, Placement
 from coopt.verifier.training.work import Work
 from tests.verifier.cases import split
 

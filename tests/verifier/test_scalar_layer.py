@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from coopt.instance.workload import Workload
-from coopt.verifier.training.kernels import Engine, Machine
-from coopt.verifier.training.layer import attended_share, layer_s, logits_s
+from coopt.verifier.training.layer import Engine, Machine, attended_share, layer_s, logits_s
 from tests.verifier.cases import split, workload
 
 SLOW = Engine(flop_s=1e18, k0=0, input_bytes=2, byte_s=1e9, kernel_s=0, processors=10)

@@ -12,7 +12,7 @@ from coopt.verifier.training.memory import (
     stage_loads,
     states_bytes,
 )
-from coopt.verifier.training.shards import HeldParameters, held_parameters, shard
+from coopt.verifier.training.placing import HeldParameters, held_parameters, shard
 from tests.verifier.cases import MODEL, split, workload
 
 # arXiv 2205.05198, Fig. 1: layers, hidden, heads, pipeline, interleave, micro-batch, batch, then GiB on a GPU (t = 8)

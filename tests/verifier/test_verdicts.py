@@ -9,7 +9,7 @@ import pytest
 from coopt.instance.files import load
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.store import read_plan
-from coopt.report.proof import verdict_headline
+from coopt.report.explanation import verdict_headline
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Verdict

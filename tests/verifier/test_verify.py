@@ -10,11 +10,10 @@ from pydantic import ValidationError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Overrides, Plan
 from coopt.plan.store import with_replaced
-from coopt.report.proof import verdict_headline
+from coopt.report.explanation import verdict_headline
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from coopt.verifier.checks.names import CHECKS, NAMES
-from coopt.verifier.checks.verdict import Verdict
+from coopt.verifier.checks.verdict import CHECKS, NAMES, Verdict
 from coopt.verifier.parts.enumeration import cheapest_design_below
 from tests.conftest import example_count
 from tests.network.test_tier_switches import small_below_large

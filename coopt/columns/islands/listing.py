@@ -9,8 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from coopt.columns.islands.shapes import Shapes, Wirings, wirings_of
-from coopt.columns.islands.sizes import Sites
+from coopt.columns.islands.shapes import Shapes, Sites, Wirings, wirings_of
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family, LinkEnds

@@ -9,11 +9,10 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from coopt.columns.dominance import Slopes, beaten_options, needed_options
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.needs import Rows, quick_mappings, rows_of, uplinks_needed
-from coopt.columns.islands.shapes import Shapes, shapes_of
-from coopt.columns.islands.sizes import Sites, quick_degrees, sites_of
-from coopt.columns.option_dominance import Slopes, beaten_options, needed_options
+from coopt.columns.islands.shapes import Shapes, Sites, quick_degrees, shapes_of, sites_of
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.goods import goods_of

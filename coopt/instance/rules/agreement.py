@@ -6,13 +6,11 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from coopt.instance.listings import both
+from coopt.instance.couplings import MOST_SITES, Prices, Robust
+from coopt.instance.errors import both
 from coopt.instance.question import Question
-from coopt.instance.robust import Prices, Robust
+from coopt.instance.rules.couplings import partition_disagreements, phase_disagreements
 from coopt.instance.rules.fabrics import fabric_disagreements, numbers
-from coopt.instance.rules.islands import partition_disagreements
-from coopt.instance.rules.phases import phase_disagreements
-from coopt.instance.sites import MOST_SITES
 from coopt.instance.workload import ONE_BOUND
 
 TCP_GBIT_S = 25.0  # the fastest adapter for which the share that TCP reaches is taken as known

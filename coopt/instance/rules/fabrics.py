@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
+from coopt.instance.errors import alternatives, both
 from coopt.instance.hardware import mate
-from coopt.instance.listings import alternatives, both
 from coopt.instance.question import Question
 
 MOST_NAMED = 4  # products that a complaint names

@@ -1,4 +1,7 @@
-"""A directed two-layer Clos, and the flows that share it."""
+"""A directed two-layer Clos, the flows that share it, and what routes are worth there.
+
+Flows on each link, the bound that no routing undercuts, and max-min fair rates.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,9 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 LARGEST_UNIT = 1 << 31  # loads of 2^31 flows in this unit still fit into 64 bits
+
+NIC = 1.0  # a flow alone is as fast as its NIC, whose rate is that of a link
+SAME = 1 + 1e-12  # shares that differ by rounding only
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -135,3 +141,171 @@ def _whole(name: str, values: Any, *, dimensions: int) -> Ints:
     if array.ndim != dimensions or (array.size and array.dtype.kind not in "iu"):
         raise InstanceError(f"{name}: {array.ndim} dimensions of {array.dtype}, needs {dimensions} of whole numbers")
     return array.astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Loads:
+    """Flows on the links between two layers.
+
+    Parameters
+    ----------
+    links
+        Parallel links of each bundle, shape (leaves, cores).
+    up, down
+        Flows on each bundle, from leaf to core and back; shape (leaves, cores), or (slices, leaves, cores) for
+        several equal networks side by side. Not whole where flows are spread over all paths.
+    """
+
+    links: Ints
+    up: Ints | Floats
+    down: Ints | Floats
+
+    @property
+    def alpha(self) -> float:
+        """Flows per link on the worst bundle; 0 without flows."""
+        per_link = np.maximum(self.up, self.down) / np.maximum(self.links, 1)
+        return float(per_link.max(initial=0.0))
+
+
+def link_loads(clos: TwoLayer, flows: Flows, cores: Ints) -> Loads:
+    """Flows on every bundle when flow f takes `cores[f]`.
+
+    Parameters
+    ----------
+    cores
+        Core of each flow, -1 for a flow inside its leaf; shape (flows,).
+    """
+    out = np.flatnonzero(cores >= 0)
+    shape = clos.links.shape
+    up = np.bincount(flows.src[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(shape)
+    down = np.bincount(flows.dst[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(shape)
+    return Loads(links=clos.links, up=up, down=down)
+
+
+PAIRS = 1 << 16  # pairs of leaves that are spread at once, so that tables stay small
+
+
+def spread_loads(clos: TwoLayer, src: Ints, dst: Ints, flows: Floats) -> Loads:
+    """Flows on every bundle when each is spread over the cores by the smaller of their bundles at both leaves.
+
+    So nothing is sent up that has no link down: the weights of WCMP (Zhou et al., EuroSys 2014). Even bundles are
+    shared evenly.
+
+    Parameters
+    ----------
+    src, dst, flows
+        Pairs of leaves, and how many flows go from one to the other; shape (pairs,).
+    """
+    up, down = (np.zeros(clos.links.shape) for _ in range(2))
+    for first in range(0, len(src), PAIRS):
+        low, high = src[first : first + PAIRS], dst[first : first + PAIRS]
+        share = np.minimum(clos.links[low], clos.links[high]).astype(np.float64)
+        share *= (flows[first : first + PAIRS] / share.sum(axis=1))[:, None]
+        np.add.at(up, low, share)
+        np.add.at(down, high, share)
+    return Loads(links=clos.links, up=up, down=down)
+
+
+def degrees(leaves: int, flows: Flows) -> Ints:
+    """Flows that leave each leaf and flows that enter it, not counting those inside; shape (2, leaves)."""
+    out = flows.between
+    return np.stack([np.bincount(ends[out], minlength=leaves) for ends in (flows.src, flows.dst)])
+
+
+def lower_bound(clos: TwoLayer, flows: Flows) -> float:
+    r"""The alpha that no routing undercuts, by whole flows out of and into each leaf.
+
+    .. math:: \min \{ t : \sum_m \lfloor t \, c_{im} \rfloor \ge \deg_i \ \forall i \}
+
+    which is ceil(degree / cores) / c where all cores have c links to every leaf.
+    """
+    return least_level(clos, degrees(clos.leaves, flows), copies=1) / clos.unit
+
+
+def least_level(clos: TwoLayer, degree: Ints, *, copies: int) -> int:
+    """The least load per link, in 1/unit, at which every leaf's bundles hold its flows.
+
+    Parameters
+    ----------
+    degree
+        Flows out of and into each leaf, shape (2, leaves).
+    copies
+        Equal networks side by side among which the flows of a leaf are spread.
+    """
+    most = degree.max(axis=0, initial=0)
+    steps = np.where(clos.steps > 0, clos.steps, np.iinfo(np.int64).max)
+    low, high = np.zeros(clos.leaves, dtype=np.int64), most * clos.unit
+    while (low < high).any():  # all leaves are bisected at once: what a leaf's bundles hold grows with the level
+        middle = (low + high) // 2
+        enough = copies * (middle[:, None] // steps).sum(axis=1) >= most
+        high = np.where(enough, middle, high)
+        low = np.where(enough, low, middle + 1)
+    return int(high.max(initial=0))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Hops:
+    """The bundles each flow crosses.
+
+    Parameters
+    ----------
+    bundles
+        Numbers of bundles, -1 for none; shape (flows, hops). No flow crosses a bundle twice.
+    capacity
+        Links of each bundle, shape (bundles,).
+    """
+
+    bundles: Ints
+    capacity: Ints
+
+
+def hops(clos: TwoLayer, flows: Flows, cores: Ints) -> Hops:
+    """Routes as bundles: leaf·cores + core on the way up, and as many further for the way down."""
+    inside = cores < 0
+    up, down = (np.where(inside, -1, ends * clos.cores + cores) for ends in (flows.src, flows.dst))
+    bundles = np.stack([up, np.where(inside, -1, down + clos.links.size)], axis=1)
+    return Hops(bundles=bundles, capacity=np.tile(clos.links.ravel(), 2))
+
+
+def flow_rates(routes: Hops) -> Floats:
+    """Max-min fair rates by progressive filling, in links; shape (flows,).
+
+    All flows rise together. When a bundle is full, its flows keep their rate; the others rise on, up to their NIC's.
+    """
+    flows, hop = np.nonzero(routes.bundles >= 0)
+    crossed = routes.bundles[flows, hop]
+    size = routes.capacity.size
+    rates = np.full(len(routes.bundles), NIC)
+    rising = np.ones(len(routes.bundles), dtype=np.bool_)
+    left = routes.capacity.astype(np.float64)
+    while flows.size:
+        sharing = np.bincount(crossed, minlength=size)
+        share = np.full(size, np.inf)
+        np.divide(left, sharing, out=share, where=sharing > 0)
+        level = share.min()
+        if level >= NIC:  # what still rises is held by its NIC before any bundle is full
+            break
+        rising[flows[share[crossed] <= level * SAME]] = False
+        stopped = ~rising[flows]
+        rates[flows[stopped]] = level
+        left -= level * np.bincount(crossed[stopped], minlength=size)
+        flows, crossed = flows[~stopped], crossed[~stopped]
+    return rates
+
+
+def group_rates(group: Ints, rates: Floats) -> Floats:
+    """The rate of each group, that of its slowest flow; groups in ascending order of their numbers, shape (groups,)."""
+    names, own = np.unique(group, return_inverse=True)
+    slowest = np.full(names.size, np.inf)
+    np.minimum.at(slowest, own, rates)
+    return slowest
+
+
+def fairness_key(slowest: Floats) -> tuple[float, ...]:
+    """Group rates in ascending order, to 12 decimals: of two routings the one whose tuple is larger is the fairer."""
+    return tuple(np.sort(slowest).round(12).tolist())
+
+
+def efficiency(slowest: Floats) -> float:
+    """Mean over groups of rate over the rate alone at full bandwidth, which is that of a NIC; 1 without groups."""
+    return float(np.mean(slowest) / NIC) if slowest.size else 1.0

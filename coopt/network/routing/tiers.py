@@ -11,18 +11,24 @@ import numpy as np
 from coopt.instance.errors import InstanceError
 from coopt.network.family import Family, Pods
 from coopt.network.routing.algorithms import algorithm
-from coopt.network.routing.layers import Floats, Flows, Ints, TwoLayer, fail_cores, require_paths, striped_clos
-from coopt.network.routing.loads import (
+from coopt.network.routing.colouring import even_slices
+from coopt.network.routing.layers import (
+    Floats,
+    Flows,
     Hops,
+    Ints,
     Loads,
+    TwoLayer,
     degrees,
+    fail_cores,
     hops,
     least_level,
     link_loads,
     lower_bound,
+    require_paths,
     spread_loads,
+    striped_clos,
 )
-from coopt.network.routing.slices import even_slices
 
 COLOURED = ("colouring", "sheltered", "best")
 """Algorithms whose slices are made even for pods, too; the others know nothing of the tier above."""

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import networkx as nx
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.wires import link_count
-from coopt.network.schedules.board import Board, board_of
-from coopt.network.schedules.bounds import StepBound, free_bound, step_bound
-from coopt.network.schedules.replaying import replay
-from coopt.network.schedules.schedule_form import Schedule, all_reduce_s
+from coopt.network.direct_graphs import link_count
+from coopt.network.schedules.board import Board, StepBound, board_of, free_bound, step_bound
+from coopt.network.schedules.schedule_form import Schedule, all_reduce_s, replay
 from coopt.network.schedules.textbook import (
     double_tree_schedule,
     halving_doubling_schedule,

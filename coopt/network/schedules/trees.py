@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.network.schedules.board import Arc, Board, Path, free_path, take_links
-from coopt.network.schedules.bounds import free_bound, step_bound
+from coopt.network.schedules.board import Arc, Board, Path, free_bound, free_path, step_bound, take_links
 from coopt.network.schedules.schedule_form import Hop, Schedule, schedule_of
 from coopt.network.schedules.textbook import ring_schedule
 from coopt.network.schedules.translates import translates_schedule

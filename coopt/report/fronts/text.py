@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.margin import known_error
+from coopt.instance.reserves import known_error
 from coopt.instance.schema import Instance
 from coopt.instance.workload import ROUND_UP
 from coopt.plan.front import Front, FrontPoint

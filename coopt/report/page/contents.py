@@ -17,15 +17,22 @@ from rich.text import Text
 from coopt._version import __version__
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.plan.evaluation import limit_checks
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
-from coopt.plan.margins import limit_checks
 from coopt.plan.schema import Cost, Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.catalog import price_origins
 from coopt.report.comparison import runners_sentence, runners_table, saving_sentences, saving_table
-from coopt.report.explanation import bounds_table, prices_table, rivals_table
-from coopt.report.fronts.chart import front_chart
+from coopt.report.explanation import (
+    bounds_table,
+    checks_table,
+    prices_table,
+    rivals_table,
+    search_rows,
+    verdict_headline,
+)
+from coopt.report.fronts.files import front_chart
 from coopt.report.fronts.text import front_headline, front_notes, front_table
 from coopt.report.page.evidence import FABRICS, Bar, evidence_of, memory_bar, time_bar
 from coopt.report.parts import (
@@ -40,7 +47,6 @@ from coopt.report.parts import (
     workload_rows,
 )
 from coopt.report.plan import plan_sections
-from coopt.report.proof import checks_table, search_rows, verdict_headline
 from coopt.report.remarks import first_sentences, margins_table, notes, question_rows
 from coopt.report.screen import parts_table
 from coopt.report.sentence import headline, without_gpus

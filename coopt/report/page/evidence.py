@@ -11,12 +11,12 @@ from coopt.network.family import Family, levels
 from coopt.network.halls import network_hall
 from coopt.network.part_networks import family_of_plan
 from coopt.network.plan_networks import Baseline, baseline_of
-from coopt.network.plane_wires import rails_of
+from coopt.network.wiring import rails_of
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.building import hall_sentences
-from coopt.report.fabrics.excerpts import domain_drawing, hall_drawing, plane_drawing, pod_drawing
-from coopt.report.fabrics.painting import svg
+from coopt.report.network_drawings import domain_drawing, hall_drawing, plane_drawing, pod_drawing
+from coopt.report.network_pictures import svg
 from coopt.report.parts import COMPONENTS, side_by_side
 from coopt.report.pictures import bytes_figure, classes_figure, picture
 from coopt.report.tables import FigureTable

@@ -12,18 +12,16 @@ from coopt.columns.pools import fitting
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Ints
 from coopt.plan.couplings import one_network
-from coopt.plan.direct_links import DirectLinks, LinkBundle, LinkPhase
+from coopt.plan.parts import DirectLinks, LinkBundle, LinkPhase
 from coopt.plan.schema import HbDomainChoice, NicChoice, ObjectiveClaim, Part, Plan, Rivals
+from coopt.solving.arrays import run_of
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.grid import paces_on
-from coopt.solving.direct.places import every_place
-from coopt.solving.direct.rows import Row, worthwhile
+from coopt.solving.direct.rows import Row, every_place, worthwhile
 from coopt.solving.direct.search import DirectSearch, LinkedMapping, search_links
-from coopt.solving.effort import Counted
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
-from coopt.solving.runs import Run
+from coopt.solving.runs import Counted, Run
 from coopt.solving.shared import shared_plan
-from coopt.solving.workloads import run_of
 
 NO_LINKS = (
     "no direct links meet the bound, within ports and limits: needs a looser bound, larger HB domains, more "

@@ -12,9 +12,8 @@ import networkx as nx
 import numpy as np
 
 from coopt.perf.mapping import Bools, Floats, Ints
-from coopt.plan.direct_links import LinkRoute
-from formulations.direct_data import DirectData
-from formulations.direct_orbits import flow_orbits, group_of, keeps, on_orbits
+from coopt.plan.parts import LinkRoute
+from formulations.direct_data import DirectData, flow_orbits, group_of, keeps, on_orbits
 
 IN_TIME = 1e-9  # share of the time for all phases by which paces of a search may be late
 EXACT_DOMAINS = 16  # up to here the problem is solved without a symmetry as well
@@ -124,7 +123,7 @@ class Demands:
         return on_orbits(group, self.ports, self.sends, self.weight, self.grid.near())
 
     def flow_orbits(self, group: Ints) -> tuple[Ints, int]:
-        """Orbits of the flows of the first domain of each orbit (`formulations.direct_orbits`)."""
+        """Orbits of the flows of the first domain of each orbit (`formulations.direct_data`)."""
         return flow_orbits(group, self.grid.near())
 
     def least_links(self) -> int:

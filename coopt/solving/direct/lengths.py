@@ -12,7 +12,7 @@ import numpy as np
 import pyomo.core as pyo
 
 from coopt.perf.mapping import Floats, Ints
-from coopt.plan.direct_links import LinkCut, LinkLengths
+from coopt.plan.parts import LinkCut, LinkLengths
 from coopt.solving.direct.grid import Demands, DomainGrid
 from coopt.solving.highs import multipliers_of
 from coopt.solving.proofs.relaxation import amount

@@ -1,4 +1,7 @@
-"""Find the cheapest mapping on direct links: a bound for every one first, then one by one while it may be cheaper."""
+"""Find the cheapest mapping on direct links: a bound for every one first, then one by one while it may be cheaper.
+
+Whole links for the demands of a grid lie between a lower bound from lengths and those of a ladder of symmetries.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,191 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from coopt.plan.direct_links import LinkLengths
+import numpy as np
+import pyomo.core as pyo
+
+from coopt.perf.mapping import Ints
+from coopt.plan.parts import LinkLengths, LinkRoute
 from coopt.solving.backend import Backend
-from coopt.solving.direct.lengths import Programs
-from coopt.solving.direct.links import Linked, TriedLinks, bound_links, climb
+from coopt.solving.direct.grid import IN_TIME, Demands, paces_on, routes
+from coopt.solving.direct.lengths import LATE, FlowProgram, Programs, whole
 from coopt.solving.direct.rows import Row
-from coopt.solving.effort import Effort
+from coopt.solving.highs import SolverAnswer
+from coopt.solving.runs import Effort, Toll
+from formulations.direct import FORMULATIONS, add_tangent, build
+from formulations.direct_data import DirectData
+
+ROUNDS = 50  # of cuts at most
+GRACE_S = 2.0  # after an interrupt, for the flows on links that were found
+SHARE = 5  # of the time left, a rung of the ladder gets one part in so many
 
 MOST_DOMAINS = 1024
 """Beyond it a mapping has a bound by the ports of each domain alone, and no links are looked for."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Linked:
+    """Links (D, D) and the routes of each phase over them."""
+
+    links: Ints
+    routes: tuple[tuple[LinkRoute, ...], ...]
+
+    @property
+    def count(self) -> int:
+        """How many links there are."""
+        return int(self.links.sum()) // 2
+
+
+@dataclass(kw_only=True)
+class TriedLinks(Toll):
+    """What is known of one problem: the best links so far, a bound below all, what it took."""
+
+    found: Linked | None = None
+    bound: float = -math.inf
+    interrupted: bool = False
+
+    def prove(self, answer: SolverAnswer) -> None:
+        """Keep the bound of a search below all links."""
+        self.bound = max(self.bound, math.inf if answer.outcome == "infeasible" else answer.bound)
+
+    @property
+    def least(self) -> float:
+        """The bound on whole links."""
+        return whole(self.bound)
+
+
+def bound_links(demands: Demands, program: FlowProgram, deadline: float) -> TriedLinks:
+    """No links are fewer than lengths prove; +inf where no paces are in time."""
+    tried = TriedLinks(bound=float(demands.least_links()))
+    if (demands.slowest[:, None] * demands.sends.sum(axis=2) > demands.ports * (1 + IN_TIME)).any():
+        tried.bound = math.inf
+        return tried
+    started = time.perf_counter()
+    tried.bound = max(tried.bound, program.prove(demands, deadline))
+    tried.solve_s += time.perf_counter() - started
+    return tried
+
+
+def climb(demands: Demands, tried: TriedLinks, backend: Backend, deadline: float, enough: float, most: float) -> None:
+    """Find links in a tree or on the ladder, until no more than `enough` of them are unproven or time is up.
+
+    Links beyond `most` are of no use.
+    """
+    tree = _tree(demands) if tried.least < len(demands.ports) <= most + 1 else None
+    tried.found = tried.found or tree
+    ladder = demands.grid.ladder(demands.ports, demands.sends)
+    group = next(ladder, None)
+    while group is not None:
+        smaller = next(ladder, None)
+        left = deadline - time.perf_counter()
+        hopeless = tried.least > most
+        proven = tried.found is not None and tried.found.count - tried.least <= enough * tried.found.count
+        if hopeless or proven or left <= 0 or tried.interrupted:
+            return
+        until = deadline if smaller is None else time.perf_counter() + left / SHARE
+        _rung(demands, group, tried, backend, until, most)
+        group = smaller
+
+
+def _tree(demands: Demands) -> Linked | None:
+    """Single links in a tree as flat as ports allow, where every demand has one path; None where phases are late."""
+    count, ports = len(demands.ports), int(demands.ports.min())
+    width = count - 1 if ports >= count - 1 else ports - 1
+    if width < 1:
+        return None
+    up = [[0]]
+    for domain in range(1, count):
+        up.append([domain, *up[(domain - 1) // width]])
+    links = np.zeros((count, count), dtype=np.int64)
+    for domain, parent, *_ in up[1:]:
+        links[domain, parent] = links[parent, domain] = 1
+    paths = [
+        tuple(LinkRoute(path=_on_tree(up[s], up[t]), share=1.0) for s, t in np.argwhere(sent).tolist())
+        for sent in demands.sends
+    ]
+    paces = np.array([paces_on(links, sent, each) for sent, each in zip(demands.sends, paths, strict=True)])
+    late = ((demands.weight / paces).sum(axis=1) > 1 + LATE).any()
+    return None if late else Linked(links=links, routes=tuple(paths))
+
+
+def _on_tree(source: list[int], target: list[int]) -> tuple[int, ...]:
+    """The path between two domains, from what is above each, itself first."""
+    meets = next(domain for domain in source if domain in target)
+    return (*source[: source.index(meets) + 1], *reversed(target[: target.index(meets)]))
+
+
+def _rung(demands: Demands, group: Ints, tried: TriedLinks, backend: Backend, deadline: float, most: float) -> None:
+    """Links that are alike on the orbits of one group; without a symmetry its bound is one of the problem."""
+    data = demands.on_orbits(group)
+    fewer = most if tried.found is None else min(most, tried.found.count - 1)
+    if tried.least > fewer // (orbit := math.gcd(*data.pairs.tolist())) * orbit:
+        return  # orbits of pairs add up to no number of links in between
+    model = _model(data, "links", tried)
+    for _ in range(ROUNDS):
+        answer = _solve(model, backend, deadline, tried)
+        if len(group) == 1:
+            tried.prove(answer)
+        if answer.value is None:
+            return
+        linked = _routed(demands, group, data, np.array([round(model.n[p].value) for p in model.P]), backend, tried)
+        if linked is not None:
+            if linked.count <= fewer:
+                tried.found = linked
+            return
+        if tried.interrupted or not _cut(model, tried):
+            return
+
+
+def _routed(
+    demands: Demands, group: Ints, data: DirectData, links: Ints, backend: Backend, tried: TriedLinks
+) -> Linked | None:
+    """The fastest flows on given links of each orbit of pairs; None where they are late."""
+    model = _model(data, "pace", tried)
+    for p in model.P:
+        model.n[p].fix(int(links[p]))
+    until = time.perf_counter() + GRACE_S if tried.interrupted else math.inf
+    if _solve(model, backend, until, tried).outcome != "optimal":
+        return None
+    paces = np.array([model.pace[k].value for k in model.K])
+    if ((data.weight / paces).sum(axis=1) > 1 + LATE).any():
+        return None
+    orbit, _ = demands.flow_orbits(group)
+    values = np.array([[model.f[k, x].value for x in model.X] for k in model.K])
+    flows = np.where(orbit >= 0, values[:, orbit], 0.0) / paces[:, None, None, None]
+    found = tuple(routes(each, sent, group) for each, sent in zip(flows, demands.sends, strict=True))
+    return Linked(links=_matrix(group, data, links), routes=found)
+
+
+def _matrix(group: Ints, data: DirectData, links: Ints) -> Ints:
+    """Links of every pair (D, D) from those of each orbit."""
+    matrix = np.zeros((group.shape[1], group.shape[1]), dtype=np.int64)
+    for (i, j), p in zip(data.arcs, data.pair, strict=True):
+        matrix[group[:, i], group[:, j]] = links[p]
+    return matrix
+
+
+def _model(data: DirectData, name: str, tried: TriedLinks) -> pyo.ConcreteModel:
+    started = time.perf_counter()
+    model = build(data, FORMULATIONS[name])
+    tried.build_s += time.perf_counter() - started
+    return model
+
+
+def _solve(model: pyo.ConcreteModel, backend: Backend, deadline: float, tried: TriedLinks) -> SolverAnswer:
+    answer = backend.solve(model, max(deadline - time.perf_counter(), 0.0))
+    tried.add(answer)
+    tried.interrupted = tried.interrupted or answer.outcome == "interrupted"
+    return answer
+
+
+def _cut(model: pyo.ConcreteModel, tried: TriedLinks) -> bool:
+    """Add the tangent at the paces found where they are late; whether any was."""
+    paces = np.array([model.pace[k].value for k in model.K])
+    late = [weights for weights in model.data.weight if (weights / paces).sum() > 1 + IN_TIME]
+    for weights in late:
+        add_tangent(model, weights, paces)
+    tried.cuts += len(late)
+    return bool(late)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from functools import partial
 
 from coopt.columns.context import context_of
 from coopt.columns.pools import timely_pool
-from coopt.instance.robust import Robust, corners
+from coopt.instance.couplings import Robust, corners
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_efficiency, at_prices
 from coopt.instance.workload import Workload
@@ -21,9 +21,9 @@ from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import CoreLinks, CorePlan, Couplings, Outlooks, Part, PartLosses, SharedCore, Turn
 from coopt.plan.parts import SwitchChoice, WorkloadPlan
 from coopt.plan.schema import Plan
+from coopt.solving.arrays import fastest_row
 from coopt.solving.backend import backend_of
 from coopt.solving.days import run_on
-from coopt.solving.effort import Counted
 from coopt.solving.fleet.arrays import Grid, Placed, Slot, fleet_data, outlook_at, slots_of
 from coopt.solving.fleet.bill import core_counts, fleet_bill
 from coopt.solving.fleet.paths import phase_questions, workloads_in
@@ -33,8 +33,7 @@ from coopt.solving.highs import Outcome
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.partition.search import Partition, search_partition
 from coopt.solving.robust.survival import survived
-from coopt.solving.runs import Run
-from coopt.solving.workloads import fastest_row
+from coopt.solving.runs import Counted, Run
 from formulations.partition_data import Ints, PartitionData
 
 Outcomes = tuple[tuple[dict[str, float], Instance, float], ...]

@@ -9,9 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from coopt.instance.phases import PriceFactors
+from coopt.instance.couplings import PriceFactors, Site
 from coopt.instance.schema import Instance, Objective
-from coopt.instance.sites import Site
 from coopt.network.family import Family
 from coopt.network.goods import Good, goods_of
 from coopt.network.growth import energy_usd_per_w, factor

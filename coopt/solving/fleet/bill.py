@@ -19,7 +19,7 @@ from coopt.network.parts import racks
 from coopt.plan.couplings import PhaseSpending, SitePower, Stored
 from coopt.plan.parts import Cost, Item
 from coopt.solving.fleet.arrays import Grid, Placed
-from coopt.solving.partition.valuation import orders
+from coopt.solving.partition.arrays import orders
 from formulations.partition_data import Floats, Product
 
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from coopt.columns.context import context_of
-from coopt.columns.islands.sizes import quick_degrees
+from coopt.columns.islands.shapes import quick_degrees
 from coopt.columns.table import columns, needs
-from coopt.instance.robust import Robust
+from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from coopt.instance.listings import both
+from coopt.instance.errors import both
 from coopt.instance.schema import Instance
 from coopt.solving.explain import missing_optic, rounded_up
 from coopt.solving.fleet.arrays import Slot
-from coopt.solving.partition.explain import UNTRIED, counting, least_choice, least_sentence, with_other
+from coopt.solving.partition.answer import UNTRIED, counting, least_choice, least_sentence, with_other
 from coopt.solving.runs import Run, StoppedError
 from formulations.partition_data import PartitionData
 

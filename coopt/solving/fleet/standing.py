@@ -1,6 +1,6 @@
 """Islands that need not grow, from the smallest on: what cannot win any more is neither wired nor timed.
 
-An island that serves dominates whatever takes no less than it does (`coopt.columns.option_dominance`). What networks of
+An island that serves dominates whatever takes no less than it does (`coopt.columns.dominance`). What networks of
 a site and a gear take at least is known before they are wired, and what a network takes before it is timed. So both are
 left out where an island that is kept dominates that least already, whatever slows, interrupts or breaks them.
 
@@ -18,15 +18,15 @@ from functools import cached_property
 import numpy as np
 
 from coopt.columns.context import DomainSet
+from coopt.columns.dominance import beaten_options
 from coopt.columns.grid import degrees
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.needs import quick_mappings, rows_of
 from coopt.columns.islands.options import Coupling, Taken, windows
-from coopt.columns.islands.sizes import Sites, quick_degrees
-from coopt.columns.option_dominance import beaten_options
+from coopt.columns.islands.shapes import Sites, quick_degrees
 from coopt.columns.pools import place, timely
+from coopt.instance.couplings import Robust, corners
 from coopt.instance.hardware import HbDomain
-from coopt.instance.robust import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.network.family import Family

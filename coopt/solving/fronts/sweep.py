@@ -19,19 +19,17 @@ from coopt.instance.variants import at_pace
 from coopt.instance.workload import ROUND_UP
 from coopt.network.space import families
 from coopt.perf.mapping import Ints
-from coopt.plan.effort import OnProgress
+from coopt.plan.claims import OnProgress
 from coopt.plan.front import Front, FrontPoint, FrontStop
 from coopt.plan.schema import InstanceId
 from coopt.solving.answer import solve
 from coopt.solving.arrays import assemble
 from coopt.solving.backend import BUILT_IN, backend_of
-from coopt.solving.candidates import recomputed
 from coopt.solving.days import ROUNDED, allowed_s
 from coopt.solving.explain import rounded_up
-from coopt.solving.fronts.choice import chosen, evenly, knees
 from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
-from coopt.solving.fronts.tracing import Tracing
-from coopt.solving.outcome import written_out
+from coopt.solving.fronts.tracing import Tracing, chosen, evenly, knees
+from coopt.solving.outcome import recomputed, written_out
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.runs import Run, StoppedError, overridden
 from coopt.solving.sensitivity.resolves import Resolver

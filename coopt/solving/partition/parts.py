@@ -1,5 +1,12 @@
 r"""The search cut into parts: one for every set of products that may be in use at the same time.
 
+Of a part it is proven by cases that no choice of it is worth less than a value, without the word of a solver.
+
+Multipliers of a linear program bound each case from below whatever the solver's tolerances. Sums are of floats: every
+addend is taken short by more than the rounding of all sums that it is in. That is far less than values of one choice
+may differ by when it is billed in another order, so that a bound that only rounding keeps from the best value reaches
+it. What multipliers leave open is billed choice by choice, as answers are.
+
 Where few products of a kind may be in use, a choice of islands uses some set of them. For each set the options that
 use nothing else are a problem of their own, without products to count, and every choice lies in one of them. They are
 small, their quantities vary little, so that few brackets are left, and most have a bound above the best choice known.
@@ -22,18 +29,39 @@ So the bill of every quantity in between stays the same, and the relaxation gets
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations, product
 from math import comb, prod
+from typing import NamedTuple
 
 import numpy as np
 
-from coopt.columns.option_dominance import Slopes, needed_options
+from coopt.columns.dominance import Slopes, needed_options
 from coopt.solving.highs import LARGEST, NEAR
+from coopt.solving.proofs.tree import Prover
 from formulations.partition_data import Bools, Floats, Ints, LimitedUse, PartitionData, PriceOutlook, Product
 
 SLACK = 1e-9  # of a limit in a program, which a solver may miss by as much; what is found is held to the limit itself
+
+HAIR = 5e-13
+"""By which share a choice has to be worth less than a value to be another one's: by less, both round to it."""
+
+ROUNDED = 2.0**-52
+"""For each addend: twice what a sum of floats, or of their products, is off by at most, as a share of its addends."""
+
+SPARE = 8
+"""Addends that every sum may have besides."""
+
+COSTS = 2.0**-48
+"""The same as a share of costs, where a value is a difference of two."""
+
+WORK, FEWEST, MOST = 4_000, 20, 250
+"""Cases times the options that each looks at: a few per cent of what it takes to list the options. And how many cases
+these are at least, and at most."""
+
+MOST_OPEN, MOST_BILLED = 500, 12
+"""Options that are looked at on the way to the choices that a case leaves open, and choices that are billed then."""
 
 
 def narrowed(data: PartitionData) -> PartitionData:
@@ -129,7 +157,7 @@ def subset(data: PartitionData, kept: Ints) -> PartitionData:
 
 
 def useful(data: PartitionData) -> Ints:
-    """Positions of options that hold an optimum whenever there is one, by `coopt.columns.option_dominance`."""
+    """Positions of options that hold an optimum whenever there is one, by `coopt.columns.dominance`."""
     counted = sorted({int(p) for kind in data.kinds for p in kind.products})
     slopes = slopes_of(data)
     uses = [data.other, *(limit.use for limit in data.limits), *(core.up for core in data.cores)]
@@ -246,3 +274,54 @@ def _outlook(one: PriceOutlook, unit: list[float], capex: float, objective: floa
         core=tuple(other / objective for other in one.core),
         best=one.best / objective,
     )
+
+
+class Closed(NamedTuple):
+    """A bound below every choice of a part, and a choice that is worth less than was to be shown, if one was found."""
+
+    bound: float
+    better: Ints | None
+
+
+def closed(data: PartitionData, value: float, deadline: float, worth_of: Callable[[Ints, float], float]) -> Closed:
+    """Show that no choice is worth less than a value, as far as `WORK` and the time do.
+
+    Parameters
+    ----------
+    value
+        In units of the objective.
+    deadline
+        On the clock of `time.perf_counter`.
+    worth_of
+        What a choice, the option of each workload, is worth once it is billed; infinite where it is worth less than a
+        floor and keeps not all limits, which are not looked at otherwise.
+    """
+    if data.outlooks and value <= 0:  # no regret is below 0
+        return Closed(bound=value, better=None)
+    better: list[Ints] = []
+    floor = value - HAIR * abs(value) - COSTS * max((abs(one.best) for one in data.outlooks), default=0.0)
+    addends = data.workloads + len(data.products) + len(data.limits) + len(data.cores) + len(data.outlooks)
+
+    def settled(chosen: list[int]) -> bool:
+        choice = np.array(chosen)
+        if worth_of(choice, floor) >= floor:
+            return True
+        better.append(choice)
+        return False
+
+    whole = [n for n, one in enumerate(data.limits) if not any(one.core) and (one.use == np.floor(one.use)).all()]
+    prover = Prover(
+        data,
+        floor,
+        deadline,
+        whole,
+        settled=settled,
+        leeway=(addends + SPARE) * ROUNDED,
+        most_cases=max(FEWEST, min(WORK // len(data.usd), MOST)),
+        most_open=MOST_OPEN,
+        most_billed=MOST_BILLED,
+    )
+    prover.tree()
+    found = min(better, key=lambda choice: worth_of(choice, floor), default=None)
+    shown = found is None and prover.proven >= floor
+    return Closed(bound=value if shown else -math.inf, better=found)

@@ -13,7 +13,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance
 from coopt.network.island_bills import with_core_optics
-from coopt.plan.proof import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
+from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, decided, read_plan
 from coopt.solving.backend import backend_of

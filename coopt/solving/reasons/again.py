@@ -1,9 +1,16 @@
-"""Solve a changed instance, or see only whether it has an answer; stop everything where a solve stops."""
+"""Solve a changed instance, or see only whether it has an answer; stop everything where a solve stops.
+
+Leaving out one limit after the other so finds irreducible sets that no design keeps together.
+
+A limit whose absence lets no design in stays out; what is left at the end conflicts, and without any one of it some
+design does. Where several such sets keep every design out, each is found once the caps of those before it are gone.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from coopt.columns.context import Context, DomainSet, context_of, domains_filled
 from coopt.columns.layouts import NicLayout
@@ -11,13 +18,95 @@ from coopt.columns.pools import ROUNDING, Fitting, Pool, fitting, pool
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, Limits, ObjectiveKind
 from coopt.network.family import Family
-from coopt.network.link_ends import values_of
+from coopt.network.optics import values_of
 from coopt.network.parts import cost_of, domain_lines, included_lines, keeps_limits, racks_of, total, within_limits
-from coopt.network.space import Gear, Space
+from coopt.network.space import Gear, Space, families
 from coopt.plan.parts import line
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
-from coopt.solving.reasons.limits import with_part
+from coopt.solving.reasons.limits import limits_of, with_gpu, with_part, without_bound
+from coopt.solving.reasons.lists import lists_of
+
+MOST_TIERS = 3
+WIDEST_RATIO = 8.0  # of down to up bandwidth that is worth a try
+NO_MEMORY_LIMIT_GB = 1e15
+Drop = Callable[[Instance], Instance]
+
+
+def conflicts_of(instance: Instance) -> tuple[tuple[str, ...], ...]:
+    """Keys of limits that conflict, a tuple for each reason that lets no design in; bounds on time first.
+
+    Where no network joins the GPUs there is one reason; nothing else counts before there are networks.
+    """
+    found = [conflict_of(instance)]
+    if next(families(instance), None) is None:
+        return tuple(filter(None, found))
+    without = instance
+    while found[-1]:
+        without = dropped(without, _given_up(found[-1]))
+        if feasible(without):
+            break
+        found.append(conflict_of(without))
+    order = list(drops(instance))
+    return tuple(sorted(filter(None, found), key=lambda keys: order.index(keys[0])))
+
+
+def _given_up(conflict: tuple[str, ...]) -> tuple[str, ...]:
+    """What has to go of a conflict before another shows: its caps, or else its bounds on time, or else all of it."""
+    for begin in ("limits.", "workload["):
+        some = tuple(key for key in conflict if key.startswith(begin) and ".mapping." not in key)
+        if some:
+            return some
+    return conflict
+
+
+def conflict_of(instance: Instance) -> tuple[str, ...]:
+    """Keys of limits that conflict in an infeasible instance; empty where it is so without any of them."""
+    without, kept = instance, []
+    for key, drop in drops(instance).items():
+        less = drop(without)
+        if feasible(less):
+            kept.append(key)
+        else:
+            without = less
+    return tuple(kept)
+
+
+def dropped(instance: Instance, keys: Iterable[str]) -> Instance:
+    """The instance without some of its limits."""
+    every = drops(instance)
+    for key in keys:
+        instance = every[key](instance)
+    return instance
+
+
+def drops(instance: Instance) -> dict[str, Drop]:
+    """Every limit by its key, with the instance free of it."""
+    network, found = instance.network, dict[str, Drop]()
+    for w, limit in enumerate(limits_of(instance)):
+        name = limit.key.rpartition(".")[2]
+        found[limit.key] = (
+            partial(without_bound, w=w)
+            if w < len(instance.workload)
+            else partial(with_part, part="limits", update={name: None})
+        )
+    found["cluster.gpu.hbm_gb"] = partial(with_gpu, hbm_gb=NO_MEMORY_LIMIT_GB)
+    if network.max_tiers < MOST_TIERS:
+        found["network.max_tiers"] = partial(with_part, part="network", update={"max_tiers": MOST_TIERS})
+    if network.largest_ratio < WIDEST_RATIO:
+        found["network.oversubscription"] = partial(
+            with_part, part="network", update={"oversubscription": WIDEST_RATIO}
+        )
+    if any(network.link_reach_m) and _ends_short(instance):
+        no_length = (0.0,) * len(network.link_reach_m)
+        found["network.link_reach_m"] = partial(with_part, part="network", update={"link_reach_m": no_length})
+    return found | {one.key: one.dropped for one in lists_of(instance)}
+
+
+def _ends_short(instance: Instance) -> bool:
+    """Whether links of some level that networks may have are longer than every optic that fits them reaches."""
+    space = Space(instance=instance)
+    return max((len(space.optics(gear)) for gear in space.gears), default=0) < instance.network.max_tiers
 
 
 class UnprovenError(Exception):

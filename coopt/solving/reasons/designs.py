@@ -18,7 +18,7 @@ from coopt.network.space import families
 from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Design, Item
-from coopt.solving.fronts.timed import TIES, weight_of
+from coopt.solving.fronts.designs import TIES, weight_of
 from coopt.solving.reasons.limits import limits_of, without_bound
 from coopt.solving.shared import identity
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from coopt.instance.listings import both
+from coopt.instance.errors import both
 from coopt.instance.schema import Objective, ObjectiveKind
 from coopt.network.parts import weigh
 from coopt.plan.explanation import Relaxation

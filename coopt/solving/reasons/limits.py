@@ -1,15 +1,18 @@
-"""The limits a user sets as numbers: how designs are measured against them, and the instance with another number."""
+"""The limits a user sets as numbers: how designs are measured against them, and the instance with another number.
+
+Numbers are rounded short enough to type, on the side where they suffice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import partial
 from typing import Any
 
 from coopt.instance.schema import Instance
 from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
-from coopt.solving.rounding import typed
 
 UNITS = {
     "max_iteration_time_s": "s",
@@ -19,6 +22,8 @@ UNITS = {
     "capex_usd": "USD",
     "racks": "racks",
 }
+
+DIGITS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,3 +112,21 @@ def _caps(instance: Instance) -> Iterator[Limit]:
                 own=float,
                 with_number=lambda number, key=key: with_part(instance, "limits", {key: number}),  # type: ignore[misc]
             )
+
+
+def typed(value: float, *, up: bool = True) -> float:
+    """The nearest number of five digits that is not below `value`; not above it where `up` is false."""
+    rounding = ROUND_CEILING if up else ROUND_FLOOR
+    return float(Context(prec=DIGITS, rounding=rounding).create_decimal_from_float(value))
+
+
+def nearby_counts(instance: Instance) -> tuple[int, ...]:
+    """Counts that fill whole HB domains, nearest first; without 0."""
+    counts = instance.cluster.gpus
+    near = {
+        whole
+        for gpus in counts
+        for hb in instance.network.hb_domains
+        for whole in (gpus // hb.size * hb.size, -(-gpus // hb.size) * hb.size)
+    }
+    return tuple(sorted(near - {0, *counts}, key=lambda n: min(abs(n - gpus) for gpus in counts)))

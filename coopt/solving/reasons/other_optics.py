@@ -14,8 +14,7 @@ import numpy as np
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, LinkEnds, levels
-from coopt.network.link_ends import OpticValues, fits, values_of
-from coopt.network.optics import ends_of, optic_choices
+from coopt.network.optics import OpticValues, ends_of, fits, optic_choices, values_of
 from coopt.network.parts import weigh
 from coopt.network.space import Gear, Space
 from coopt.perf.mapping import Floats, Ints

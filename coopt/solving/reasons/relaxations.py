@@ -13,14 +13,21 @@ import numpy as np
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Bools
 from coopt.plan.explanation import Change, Relaxation
-from coopt.solving.reasons.again import feasible, solved
-from coopt.solving.reasons.bounds import least_memory_bytes
-from coopt.solving.reasons.conflict import MOST_TIERS, WIDEST_RATIO
+from coopt.solving.reasons.again import MOST_TIERS, WIDEST_RATIO, feasible, solved
 from coopt.solving.reasons.designs import Designs, designs_of
-from coopt.solving.reasons.gpus import Changed, another_gpu, more_gpus
-from coopt.solving.reasons.limits import Limit, limits_of, with_gpu, with_part, without_bound
-from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, text_of, widened
-from coopt.solving.rounding import nearby_counts, typed
+from coopt.solving.reasons.limits import Limit, limits_of, nearby_counts, typed, with_gpu, with_part, without_bound
+from coopt.solving.reasons.lists import (
+    Changed,
+    Listed,
+    adds_unmated,
+    another_gpu,
+    lists_of,
+    mating_lists,
+    more_gpus,
+    text_of,
+    widened,
+)
+from coopt.solving.reasons.rivals import least_memory_bytes
 
 PARTS = ("network.nics", "network.switches", "network.optics")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from coopt.instance.listings import alternatives, counted
+from coopt.instance.errors import alternatives, counted
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.explanation import Bound, Explanation, PriceRange, Relaxation, Rival, RunnerUp
 from coopt.plan.schema import Design

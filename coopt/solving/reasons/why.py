@@ -6,28 +6,23 @@ import time
 from pathlib import Path
 from typing import Any
 
-from coopt.instance.choices import at_choice, choices_of
-from coopt.instance.errors import InstanceError
+from coopt.instance.errors import InstanceError, both, with_names
 from coopt.instance.files import instance_of
-from coopt.instance.listings import both, with_names
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, at_choice, choices_of
 from coopt.instance.variants import rows_by_name
 from coopt.network.part_networks import family_of_plan
-from coopt.plan.effort import OnProgress
+from coopt.plan.claims import OnProgress
 from coopt.plan.explanation import Explanation, Relaxation, Rival
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question, check_same_sha, decided
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
-from coopt.solving.reasons.again import UnprovenError, solved
-from coopt.solving.reasons.bounds import bounds_of
-from coopt.solving.reasons.choices import others_of, rival_choice
-from coopt.solving.reasons.conflict import conflicts_of
+from coopt.solving.reasons.again import UnprovenError, conflicts_of, solved
 from coopt.solving.reasons.designs import Designs, designs_of, with_design
 from coopt.solving.reasons.labels import SAYINGS, changes_and_cost, costs, costs_more, label
 from coopt.solving.reasons.price_ranges import ranges_of
 from coopt.solving.reasons.relaxations import relaxations_of, with_other_gpus
-from coopt.solving.reasons.rivals import rivals_of, runner_up
+from coopt.solving.reasons.rivals import bounds_of, others_of, rival_choice, rivals_of, runner_up
 from coopt.solving.runs import overridden
 from coopt.solving.sensitivity.explanations import explained
 from coopt.solving.sensitivity.resolves import Resolver

@@ -1,26 +1,39 @@
-"""Answer an instance that asks for a robust plan."""
+"""Answer an instance that asks for a robust plan, or say which loss no network stands, and what would help."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 
-from coopt.instance.robust import Robust, corners
+from coopt.columns.context import context_of
+from coopt.instance.couplings import Lost, Robust, corners
 from coopt.instance.schema import Instance, Limits
-from coopt.instance.variants import at_efficiency, at_prices
-from coopt.network.family import LinkEnds
+from coopt.instance.variants import after_a_loss, at_efficiency, at_prices
+from coopt.network.family import Family, LinkEnds
 from coopt.network.parts import cost_of, within_limits
 from coopt.plan.couplings import Couplings, Outlooks, one_network, one_networks_losses
 from coopt.plan.schema import Alternative, Plan
 from coopt.solving import explain
 from coopt.solving.arrays import viable
 from coopt.solving.backend import backend_of
-from coopt.solving.candidates import Candidate
-from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown, written_out
-from coopt.solving.robust.reasons import no_survivor
+from coopt.solving.explain import rounded_up
+from coopt.solving.outcome import Candidate, answered, claim_of, ending, infeasible, unknown, written_out
 from coopt.solving.robust.regret import Outlook, largest_regret, repriced, search_regret, turns
-from coopt.solving.robust.survival import survived, surviving
-from coopt.solving.runs import Run
-from coopt.solving.serving import Field, field_of, nothing_found, searched
+from coopt.solving.robust.survival import Jobs, survived, surviving
+from coopt.solving.runs import Run, StoppedError
+from coopt.solving.shared import Field, field_of, nothing_found, searched
+
+Check = Callable[[], None]
+FARTHEST = 16.0
+"""How much longer than asked for a bound is looked into."""
+
+HELP: dict[Lost, str] = {
+    "nic": "more NICs for each GPU, or faster ones",
+    "leaf": "another fabric (a lost Clos leaf cuts whole domains off), or more NICs for each GPU",
+    "plane": "another fabric (one plane has no other), or more NICs for each GPU",
+    "domain": "more and smaller domains, or a longer bound",
+}
 
 
 def robust_plan(run: Run) -> Plan:
@@ -166,3 +179,64 @@ def _at_list_prices(listed: Instance, found: Candidate) -> float:
         optics=tuple(LinkEnds(*(parts["optics"][one.name] for one in ends)) for ends in found.family.optics),
     )
     return cost_of(listed, family, found.uplinks).of(listed.objective.minimize)
+
+
+def no_survivor(instance: Instance, robust: Robust, families: tuple[Family, ...], check: Check) -> tuple[str, ...]:
+    """One sentence for each loss that no network which meets the bounds stands; else one for all of them together."""
+
+    def fatal(part: Lost) -> bool:
+        only = robust.model_copy(update={"survive": (part,)})
+        return only == robust or not surviving(instance, only, families, check)
+
+    alone = [part for part in robust.survive if fatal(part)]
+    if alone:
+        return tuple(_alone(instance, robust.slower.of_part[part], part, families, check) for part in alone)
+    parts = ", ".join(robust.survive)
+    return (
+        f"robust.survive = {parts}: each of these losses is survived by some network that meets the bounds, all of "
+        "them by none: needs a larger robust.slower, or fewer losses to survive",
+    )
+
+
+def _alone(instance: Instance, slower: float, part: Lost, families: tuple[Family, ...], check: Check) -> str:
+    said = (
+        f"robust.survive = {part}: no network that meets the bounds still meets them, {slower:g} times as long, after "
+        f"the loss of any one {part}: needs "
+    )
+    if part != "domain":
+        return f"{said}a larger robust.slower.{part}, {HELP[part]}"
+    try:
+        least = least_slower(instance, families, slower, check)
+    except StoppedError:  # what is proven stays proven, and how much would be enough open
+        return f"{said}a larger robust.slower.{part}, {HELP[part]}"
+    if math.isinf(least):
+        return f"{said}{HELP[part]} (no robust.slower.{part} up to {slower * FARTHEST:g} is enough)"
+    return f"{said}robust.slower.{part} of at least {rounded_up(least)}, {HELP[part]}"
+
+
+def least_slower(instance: Instance, families: tuple[Family, ...], slower: float, check: Check) -> float:
+    """The least factor with which some network survives the loss of a domain; infinite where it is far off."""
+    different = {_seen(family): family for family in families}
+    least, within = math.inf, slower
+    while math.isinf(least) and within < FARTHEST * slower:
+        within *= 2
+        jobs = Jobs(after_a_loss(instance, within))
+        for family in sorted(different.values(), key=_taper):
+            check()
+            runs = jobs.runs(family, family.uplink_choices[-1], min(least / within, 1.0))
+            if runs is not None:
+                pairs = zip(runs, instance.workload, strict=True)
+                least = min(least, max(run.iteration_time_s / workload.bound_s for run, workload in pairs))
+    return least
+
+
+def _seen(family: Family) -> object:
+    """Families with all their uplinks that are the same to every job, whichever domain is lost."""
+    layout = context_of(family).layout
+    leaves = () if layout.is_flat else (layout, family.uplink_choices[-1], family.leaf_span, family.pods)
+    return family.gpus, family.hb.name, family.active, family.byte_s, leaves
+
+
+def _taper(family: Family) -> float:
+    """How many ports below a leaf share one that leads all the way up, with all uplinks."""
+    return family.slowdown(family.uplink_choices[-1]) * family.pod_ratio

@@ -14,12 +14,11 @@ from coopt.network.family import Family, LinkEnds
 from coopt.network.parts import Affine, cost_of, price
 from coopt.plan.couplings import Turn
 from coopt.solving.arrays import SharedProblem, assemble, floats, in_units_of
-from coopt.solving.candidates import Candidate
 from coopt.solving.driver import Drive, Subproblem, drive
 from coopt.solving.highs import LARGEST, NEAR
-from coopt.solving.loop import subproblem
+from coopt.solving.outcome import Candidate
 from coopt.solving.runs import Run
-from coopt.solving.serving import Field
+from coopt.solving.shared import Field, subproblem
 from formulations.regret import REGRET, RegretData, Scenario, build
 
 

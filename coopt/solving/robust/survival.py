@@ -22,21 +22,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_left, context_of
-from coopt.columns.islands.sizes import least_compute_s, quick_degrees
+from coopt.columns.islands.shapes import least_compute_s, quick_degrees
 from coopt.columns.pools import Fitting, fitting, pool
 from coopt.columns.table import best_rows, columns, full_bandwidth, needs
+from coopt.instance.couplings import Lost, Robust
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.robust import Lost, Robust
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss, within
 from coopt.instance.workload import Workload
 from coopt.network.failures import nics_on
 from coopt.network.family import Family, without_nics
-from coopt.network.plane_wires import rails_of
 from coopt.network.space import active_choices
+from coopt.network.wiring import rails_of
 from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
-from coopt.solving.workloads import fastest_row, workload_plan
+from coopt.solving.arrays import fastest_row, workload_plan
 
 
 def survived(instance: Instance, family: Family, uplinks: int, robust: Robust) -> tuple[Survived, ...]:

@@ -16,8 +16,7 @@ from typing import Any, Protocol, TypeVar
 from coopt.instance.schema import Instance
 from coopt.plan import contents
 from coopt.plan.explanation import Change, Relaxation
-from coopt.solving.reasons.gpus import more_gpus
-from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, text_of
+from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, more_gpus, text_of
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver, value_of
 

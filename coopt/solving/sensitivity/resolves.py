@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from coopt.columns.islands.options import ListedIslands
+from coopt.instance.errors import InstanceError
+from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
+from coopt.solving.evaluate import open_design, open_mapping, with_one_cp
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.limits import with_part
+from coopt.solving.sensitivity.limits import numeric_limits
+
+LIFTED = ("max_iteration_time_s", "min_tokens_per_s", "train_days", "power_mw", "capex_usd", "racks")
 
 ANY_PLAN_GAP = 0.99
 """A gap with which the first plan that is found ends the search."""
@@ -17,6 +24,40 @@ ROUNDING = 1e-8
 """Objectives closer than this share of themselves are equal: each is proven to one part in 10^9."""
 SHARE, AS_LONG = 4, 3
 """A question may take one part in `SHARE` of the time left, or `AS_LONG` times as long as the first one did."""
+
+
+def only_plan(instance: Instance) -> Plan:
+    """The plan that an instance leaves, whatever its bounds; what has no key of its own is the cheapest.
+
+    Raises
+    ------
+    InstanceError
+        When a choice is open, with the keys to pin, or when nothing can be built.
+    """
+    require_decided(instance, "what it leaves to evaluate")
+    instance = instance.model_copy(update={"workload": with_one_cp(instance.workload)})
+    if complaints := [*open_design(instance), *_open_workloads(instance)]:
+        raise InstanceError(f"{instance.name}: {text}" for text in complaints)
+    free = instance
+    for limit in numeric_limits(instance):
+        if limit.key.rpartition(".")[2] in LIFTED:
+            free = limit.within(free, limit.loosest)
+    plan = Resolver(instance, shared_out=False).plan(free)
+    if plan.cost is None:
+        raise InstanceError(f"{instance.name}: {text}" for text in plan.explanation)
+    return plan
+
+
+def _open_workloads(instance: Instance) -> Iterator[str]:
+    """What workloads leave open on the numbers of GPUs that they may have."""
+    counts = tuple(dict.fromkeys(phase.gpus for phase in instance.phase)) or instance.cluster.gpus
+    shared_out = instance.sharing.mode == "partition"
+    for workload in instance.workload:
+        sizes = workload.gpus if shared_out else counts
+        if sizes is None or (shared_out and len(sizes) > 1):
+            yield f"workload {workload.name!r}: gpus leaves the size of its island open, needs one number to evaluate"
+        elif not instance.site:
+            yield from open_mapping(workload, sizes[-1])
 
 
 class Resolver:

@@ -1,22 +1,41 @@
-"""What each entry of the instance's lists is worth: the cheapest plan without it, or with nothing else in its list."""
+"""What each entry of the instance's lists is worth: the cheapest plan without it, or with nothing else in its list.
+
+The range of each price within which a plan stays optimal is found by solving at other prices.
+
+With all other prices kept, what a plan costs is a straight line in the price of a product, since its bill is. The range
+ends where the line of another plan goes below it. Solved at a price where another plan is cheaper, the crossing of the
+two lines is the next price to solve at; where no plan is cheaper there, the crossing is the end of the range. Each step
+finds another line, so that few are needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from coopt.instance.base import Entry
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
-from coopt.plan.contents import SOLD_AS
-from coopt.plan.explanation import Rival
+from coopt.plan.contents import SOLD_AS, bought
+from coopt.plan.explanation import PriceRange, Rival
+from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.labels import why_worse
-from coopt.solving.reasons.limits import with_part
+from coopt.solving.reasons.limits import with_entry, with_part
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
 
 LISTS = ("hb_domains", "fabrics", "nics", "nics_per_gpu", "gpus_per_nic", "nic_planes", "switches", "optics")
+
+TIMES = 10.0
+"""Prices are tried from one part in so many of what they are to so many times as much."""
+ROUNDING = 1e-6
+"""Costs closer than this share of themselves are equal: discounts as shares are rounded to cents."""
+MOST_STEPS = 20
+KINDS = {"hb_domains": "hb", "nics": "nic", "switches": "switch", "optics": "optics", "panels": "switch"}
+USD = {"hb_domains": "usd_per_gpu", "panels": "usd_per_port"}
+WATTS = {"hb_domains": "w_per_gpu", "panels": "w_per_port"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,3 +145,94 @@ def _with_list(instance: Instance, part: str, entries: tuple[Any, ...]) -> Insta
 def _goes_together(instance: Instance, changed: Instance) -> bool:
     """Whether the changed instance is a question, as far as the instance is one."""
     return set(disagreements(changed)) <= set(disagreements(instance))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProductPrice:
+    """The price of a product, or its power where that is minimised, and the instance with another."""
+
+    product: tuple[str, str]
+    unit: str
+    now: float
+    changed: Callable[[Instance, float], Instance]
+
+    def spent(self, plan: Plan) -> float:
+        """What the plan spends on the product (USD or W)."""
+        items = [item for item in bought(plan) if item.product == self.product]
+        return sum(item.w if self.unit == "W" else item.usd for item in items)
+
+
+def prices_of(instance: Instance) -> Iterator[ProductPrice]:
+    """Every price above 0 of what an instance lists; products with volume prices in USD are left out."""
+    watts = instance.objective.minimize == "power"
+    fixed = {(one.kind, one.item) for one in instance.sharing.discount if one.usd is not None}
+    unit = "W" if watts else "USD"
+    for table, kind in KINDS.items():
+        key = (WATTS if watts else USD).get(table, "w" if watts else "usd")
+        for place, entry in enumerate(getattr(instance.network, table)):
+            if getattr(entry, key) > 0 and (kind, entry.name) not in fixed:
+                yield ProductPrice(
+                    product=(kind, entry.name),
+                    unit=unit,
+                    now=getattr(entry, key),
+                    changed=partial(_with_price, table, place, key),
+                )
+    gpu, key = instance.cluster.gpu, "w" if watts else "usd"
+    if getattr(gpu, key) > 0 and ("gpu", gpu.name) not in fixed:
+        yield ProductPrice(product=("gpu", gpu.name), unit=unit, now=getattr(gpu, key), changed=partial(_with_gpu, key))
+
+
+def _with_price(table: str, place: int, key: str, instance: Instance, price: float) -> Instance:
+    entries = getattr(instance.network, table)
+    return with_part(instance, "network", {table: with_entry(entries, place, {key: price})})
+
+
+def _with_gpu(key: str, instance: Instance, price: float) -> Instance:
+    return with_part(instance, "cluster", {"gpu": instance.cluster.gpu.model_copy(update={key: price})})
+
+
+def price_range(resolver: Resolver, instance: Instance, plan: Plan, value: float, price: ProductPrice) -> PriceRange:
+    """Within which prices a plan that costs `value` stays optimal, as far as they are tried."""
+    lowest, highest = price.now / TIMES, min(price.now * TIMES, _affordable(instance, plan, price))
+    low, below = _end(resolver, instance, plan, value, price, lowest)
+    high, above = _end(resolver, instance, plan, value, price, highest)
+    return PriceRange(
+        item=price.product[1],
+        unit=price.unit,
+        now=price.now,
+        low=low,
+        high=None if high >= price.now * TIMES else high,
+        below=below,
+        above=above,
+        tried=(lowest, price.now * TIMES),
+    )
+
+
+def _affordable(instance: Instance, plan: Plan, price: ProductPrice) -> float:
+    """The price at which the plan exhausts the limit on purchase, or on power."""
+    assert plan.cost is not None
+    limits, spent = instance.limits, price.spent(plan)
+    cap = limits.capex_usd if price.unit == "USD" else None if limits.power_mw is None else limits.power_mw * 1e6
+    if cap is None or spent == 0:
+        return price.now * TIMES
+    used = plan.cost.capex_usd if price.unit == "USD" else plan.cost.power_w
+    return price.now * (1 + max(cap - used, 0.0) / spent)
+
+
+def _end(
+    resolver: Resolver, instance: Instance, plan: Plan, value: float, price: ProductPrice, farthest: float
+) -> tuple[float, Design | None]:
+    """The end of the range towards a price, and the design that takes over there; the price itself where none does."""
+    slope, end, taker = price.spent(plan) / price.now, farthest, None
+    if not slope and farthest >= price.now:
+        return farthest, None  # what the plan does not buy may cost more
+    for _ in range(MOST_STEPS):
+        other = resolver.plan(price.changed(instance, end))
+        found, ours = value_of(other), value + slope * (end - price.now)
+        if found is None or found >= ours - abs(ours) * ROUNDING:
+            return end, taker
+        steeper = price.spent(other) / end - slope
+        crossing = end + (ours - found) / steeper if steeper else price.now
+        taker = other.design
+        end = min(max(crossing, min(price.now, end)), max(price.now, end))
+    return end, taker

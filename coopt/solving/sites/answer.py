@@ -1,27 +1,41 @@
-"""Answer an instance with several sites."""
+"""Answer an instance with several sites, or say what must give, each tried.
+
+The cheapest ring is found by a lower bound for every ring first, then ring by ring while one may be cheaper.
+"""
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from coopt.columns.waits import waiting
+import pyomo.core as pyo
+from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
+
+from coopt.columns.pace import waiting
+from coopt.columns.table import columns
+from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance
-from coopt.instance.sites import Site
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
+from coopt.network.space import families
 from coopt.plan.couplings import Couplings, Exchange, Ring, SitePower, WanPlan, at_site
 from coopt.plan.schema import Plan, WorkloadPlan
-from coopt.solving.driver import Drive
-from coopt.solving.effort import Counted
+from coopt.solving import explain
+from coopt.solving.arrays import workload_plan
+from coopt.solving.backend import Backend
+from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
-from coopt.solving.runs import Run
-from coopt.solving.sites.arrays import may_feed, ring_problems
+from coopt.solving.runs import Counted, Run, StoppedError, Toll
+from coopt.solving.sites.arrays import Built, RingProblem, built, may_feed, ring_problems
 from coopt.solving.sites.options import Offers, Option, gradient_bytes, local_question, offers
-from coopt.solving.sites.reasons import no_option, no_ring
-from coopt.solving.sites.search import search_rings
-from coopt.solving.sites.worth import Built
-from coopt.solving.workloads import workload_plan
+from formulations.sites import FORMULATIONS, add_choice_cut, build
+
+PLENTY = 10**7  # of MW and channels, more than anyone has
+
+MODEL = FORMULATIONS["ring"]
 
 
 def sites_plan(run: Run) -> Plan:
@@ -134,3 +148,121 @@ def _running(instance: Instance, option: Option, w: int, wait_s: float) -> Workl
     alone, whole = workload_plan(pool, *seen), workload_plan(waiting(pool, wait_s), *seen)
     own_s, all_s = alone.breakdown_s["dp"], whole.breakdown_s["dp"]
     return whole.model_copy(update={"breakdown_s": whole.breakdown_s | {"dp": own_s, "wan": all_s - own_s}})
+
+
+def no_option(instance: Instance, most: int) -> tuple[str, ...]:
+    """No site trains any shares in time, even without a wait: why `most`, all that any site can feed, are not."""
+    whole = instance.cluster.shares
+    assert whole is not None
+    if most == 0:
+        (gpus,) = local_question(instance, 1).cluster.gpus
+        share_mw = gpus * instance.cluster.gpu.w / 1e6
+        return (
+            f"site: no site can feed the GPUs of one of {whole} shares, which take {share_mw:.6g} MW times its PUE: "
+            "needs more power, more shares of less power each, or fewer GPUs",
+        )
+    local = local_question(instance, most)
+    every = tuple(families(local))
+    if every:
+        why = explain.no_design(local, every, columns(local, every, lambda _: None, lambda: None))
+    else:
+        why = explain.no_family(local)
+    return (
+        why if most == whole else tuple(f"{most} of {whole} shares, all that any site can feed: {one}" for one in why)
+    )
+
+
+UNTRIED = "no sites keep all limits at once, and there was no time to find out which of them must give"
+
+
+def no_ring(run: Run, options: Sequence[Option], unfed: Callable[[], Sequence[Option]]) -> tuple[str, ...]:
+    """Every ring breaks a limit: each one without which there is a plan, as far as there is time to try.
+
+    `unfed` lists options that no site can feed, which one with more power could.
+    """
+    instance = run.instance
+    short = tuple(_power(instance, options))
+    if short:
+        return short
+    try:
+        every = [*options, *unfed()]
+    except StoppedError:
+        return (UNTRIED,)
+    tried = [
+        (text, search_rings(eased, ring_problems(eased, every), run.backend, deadline=run.deadline))
+        for text, eased in _eased(instance)
+    ]
+    enough = [text for text, result in tried if result.found is not None]
+    if enough:
+        return tuple(f"no sites keep all limits at once; {text} there is a plan" for text in enough)
+    if all(result.outcome == "infeasible" for _, result in tried):
+        return ("no sites keep all limits at once, nor without any one of them: needs several of them looser",)
+    return (UNTRIED,)
+
+
+def _power(instance: Instance, options: Sequence[Option]) -> Iterator[str]:
+    """All sites together cannot feed the GPUs."""
+    assert instance.cluster.shares is not None
+    most = []
+    for site in instance.site:
+        fed = [option.shares for option in options if may_feed(instance.objective, site, option.w)]
+        most.append(max(fed, default=0))
+    if sum(most) < instance.cluster.shares:
+        listed = ", ".join(f"{site.name} {count}" for site, count in zip(instance.site, most, strict=True))
+        yield (
+            f"site: power_mw of all sites feeds {sum(most)} of {instance.cluster.shares} shares within the time bounds "
+            f"({listed}): needs more power, another site, looser bounds, more shares of less power each, or fewer GPUs"
+        )
+
+
+def _eased(instance: Instance) -> Iterator[tuple[str, Instance]]:
+    """The instance without one limit, with a word on which."""
+    for s, site in enumerate(instance.site):
+        sites = list(instance.site)
+        sites[s] = site.model_copy(update={"power_mw": PLENTY})
+        yield f"with more power at {site.name}", instance.model_copy(update={"site": tuple(sites)})
+    wide = tuple(wan.model_copy(update={"most": PLENTY}) for wan in instance.wan)
+    if wide:
+        yield "with more channels (wan.most)", instance.model_copy(update={"wan": wide})
+    for name in ("power_mw", "capex_usd", "racks"):
+        if getattr(instance.limits, name) is not None:
+            limits = instance.limits.model_copy(update={name: None})
+            yield f"without limits.{name}", instance.model_copy(update={"limits": limits})
+
+
+def search_rings(
+    instance: Instance, problems: Sequence[RingProblem], backend: Backend, *, deadline: float
+) -> Drive[Built]:
+    """The cheapest choice over all rings, by rising bound of their relaxations."""
+    toll = Toll()
+    rings = [_subproblem(instance, problem, _relaxed(problem, backend, deadline, toll)) for problem in problems]
+    found = drive(rings, backend, gap=instance.solver.gap, deadline=deadline)
+    taken = {name: value + getattr(found, name) for name, value in toll.taken().items()}
+    return replace(found, **taken)
+
+
+def _relaxed(problem: RingProblem, backend: Backend, deadline: float, toll: Toll) -> float:
+    """A lower bound of a ring in objective units, by fractions of options and channels; inf where not even those do."""
+    started = time.perf_counter()
+    model = build(problem.data, MODEL)
+    RelaxIntegerVars().apply_to(model)
+    toll.build_s += time.perf_counter() - started
+    answer = backend.solve(model, max(deadline - time.perf_counter(), 0.0))
+    toll.add(answer)
+    if answer.outcome == "infeasible":
+        return math.inf
+    return answer.bound * problem.scale if answer.outcome == "optimal" else -math.inf
+
+
+def _subproblem(instance: Instance, problem: RingProblem, bound: float) -> Subproblem[Built]:
+    """One ring by its formulation; a choice whose bills exceed a limit is cut off."""
+
+    def read(model: pyo.ConcreteModel) -> Decided[Built] | None:
+        chosen = tuple(max(options, key=lambda o: model.z[o].value) for options in model.options_of)
+        whole = built(instance, problem, chosen)
+        if whole.over:
+            add_choice_cut(model, list(chosen))
+            return None
+        return Decided(choice=whole, value=whole.whole.of(instance.objective.minimize))
+
+    return Subproblem(build=lambda: (build(problem.data, MODEL), problem.scale), read=read, bound=bound)

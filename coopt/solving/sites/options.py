@@ -14,12 +14,11 @@ from functools import cache
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.pace import of_sites, uplinks_asked
+from coopt.columns.pace import Patience, of_sites, patience, patient_pool, uplinks_asked, waiting
 from coopt.columns.pools import Pool, fitting
 from coopt.columns.table import full_bandwidth
-from coopt.columns.waits import Patience, patience, patient_pool, waiting
+from coopt.instance.couplings import part_of
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.sites import part_of
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import open_bill, racks

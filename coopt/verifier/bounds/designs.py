@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from coopt.instance.robust import Robust
+from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
-from coopt.verifier.bounds.interrupted import cheapest_interrupted, interrupted_designs
-from coopt.verifier.bounds.timed import billed, timed_designs
+from coopt.verifier.bounds.timed import billed, cheapest_interrupted, interrupted_designs, timed_designs
 from coopt.verifier.checks.claims import check_gap, gap_target, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, Ledger, agree, below
 from coopt.verifier.couplings.losses import loss_condition

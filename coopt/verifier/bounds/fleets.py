@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from operator import add, le, sub
 from typing import NamedTuple
 
-from coopt.instance.robust import Robust, corners
+from coopt.instance.couplings import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
@@ -23,10 +23,9 @@ from coopt.verifier.couplings.core import questions_by_core_optic
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use
 from coopt.verifier.couplings.fleet_checks import keeps_limits
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, TooManyError
-from coopt.verifier.couplings.limits import product_counts
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
-from coopt.verifier.couplings.prices import ProductKey
+from coopt.verifier.couplings.prices import ProductKey, product_counts
 
 MOST_CHOICES = 200_000
 MOST_BILLS = 3_000

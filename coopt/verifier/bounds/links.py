@@ -22,10 +22,9 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.workload import Workload
-from coopt.plan.direct_links import LinkLengths
+from coopt.plan.parts import LinkLengths
 from coopt.plan.schema import Plan
 from coopt.verifier.bounds.designs import check_rival_bounds
-from coopt.verifier.bounds.link_prices import Paces, PricedLinks, priced_links
 from coopt.verifier.checks.claims import note_source
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, Ledger
 from coopt.verifier.parts.bills import CountedItem, bill_total, cheapest_panel, exact_worth, within_limits
@@ -33,9 +32,12 @@ from coopt.verifier.parts.direct_links import link_lines
 from coopt.verifier.parts.link_demands import (
     LATENESS,
     LinkedRun,
+    Paces,
+    PricedLinks,
     StageGrid,
     joining_links,
     least_links,
+    priced_links,
     sends_on,
     shares_sent,
     whole_links,

@@ -17,16 +17,14 @@ from functools import cache, partial
 from itertools import combinations, pairwise, permutations
 from typing import NamedTuple
 
+from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.sites import Site, Wan
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING
 from coopt.verifier.couplings.fleet_paths import TooManyError
-from coopt.verifier.couplings.ring import wait_for_gradients
-from coopt.verifier.couplings.sites import objective_at, question_of_site
-from coopt.verifier.parts.bills import bill, decimal, exact_sum
+from coopt.verifier.couplings.sites import objective_at, question_of_site, wait_for_gradients
+from coopt.verifier.parts.bills import bill, decimal, exact_sum, levels
 from coopt.verifier.parts.enumeration import DesignChain, design_chains
 from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.parts.switch_levels import levels
 from coopt.verifier.parts.timings import Trainer
 
 SLACK = Fraction(ROUNDING)

@@ -1,22 +1,27 @@
-"""Objectives that weigh a bill by the time of training: their value, and every design that would be worth less."""
+"""Objectives that weigh a bill by the time of training: their value, and every design that would be worth less.
+
+Designs that train in time with their interruptions are found by every number of uplinks of every chain.
+
+Neither time nor goodput decides alone, so that nothing is halved: each number of uplinks that is cheap enough is timed,
+and gets the fewest spare domains with which all workloads are in time.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
-from coopt.instance.availability import Availability
+from coopt.instance.reserves import Availability
 from coopt.instance.schema import BillKind, Instance, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
-from coopt.verifier.parts.bills import BillTotal, bill, bill_total, within_limits
-from coopt.verifier.parts.enumeration import SURELY, FoundDesign, design_chains
+from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree, below
+from coopt.verifier.parts.bills import BillTotal, SwitchLevel, bill, bill_total, levels, within_limits
+from coopt.verifier.parts.enumeration import SURELY, DesignChain, FoundDesign, design_chains, fewest_spares
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of, pace_of
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.parts.switch_levels import SwitchLevel, levels
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import running_of, uptime_of
 
@@ -153,3 +158,38 @@ def timed_designs(
 def _below_s(worth_of_a_second: float, ceiling: float) -> float:
     """Iterations of this or more are worth no less than a ceiling, rounding in their favour (s)."""
     return ceiling / worth_of_a_second * (1 + TOLERANCE) if worth_of_a_second > 0 else math.inf
+
+
+def interrupted_designs(
+    instance: Instance, kind: ObjectiveKind, bound: float, short: float = STRICT
+) -> Iterator[FoundDesign]:
+    """Every design worth less than `bound` that is in time with its interruptions; `short` is that of `Trainer`."""
+    asked, trainer = instance.availability, Trainer(instance, short)
+    assert asked is not None, "asked for with failures only"
+    for row in design_chains(instance, kind):
+        for up in row.chain.uplinks:
+            counted = levels(row.family, row.chain.with_up(up))
+            if not below(_value(instance, kind, row, row.family, counted), bound):
+                continue
+            reach = reach_of(row.family, row.chain.with_up(up))
+            spares = fewest_spares(asked, trainer, row.family, reach, counted)
+            if spares is None:
+                continue
+            family = row.family._replace(spares=spares)
+            value = _value(instance, kind, row, family, counted)
+            sums = bill_total(bill(instance, family, counted, row.optics), instance.objective)
+            if below(value, bound) and within_limits(instance, family, sums, short):
+                yield FoundDesign(value, family, row.chain.with_up(up), row.optics)
+
+
+def cheapest_interrupted(
+    instance: Instance, kind: ObjectiveKind, bound: float, short: float = STRICT
+) -> FoundDesign | None:
+    """The cheapest of them; None where there is none."""
+    return min(interrupted_designs(instance, kind, bound, short), key=lambda one: one.value, default=None)
+
+
+def _value(
+    instance: Instance, kind: ObjectiveKind, row: DesignChain, family: DesignFamily, counted: Sequence[SwitchLevel]
+) -> float:
+    return bill_total(bill(instance, family, counted, row.optics), instance.objective).of(kind)

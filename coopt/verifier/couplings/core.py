@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from coopt.instance.couplings import Core as Asked
+from coopt.instance.errors import alternatives
 from coopt.instance.hardware import Nic, Optic
-from coopt.instance.listings import alternatives
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.sharing import Core as Asked
 from coopt.plan.couplings import CorePlan
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
-from coopt.verifier.parts.bills import CountedItem
+from coopt.verifier.parts.bills import CountedItem, levels
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
 from coopt.verifier.parts.optics import allowed_optics, candidate_optics, cheapest_optic
 from coopt.verifier.parts.space import DesignFamily, core_switch
-from coopt.verifier.parts.switch_levels import levels
 
 
 class Joint(NamedTuple):

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from coopt.instance.couplings import Site
 from coopt.instance.hardware import Nic
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.sites import Site
 from coopt.instance.variants import of_phase, years_of
 from coopt.instance.workload import Workload
-from coopt.verifier.checks.form import island_names
+from coopt.verifier.checks.claims import island_names
 from coopt.verifier.couplings.core import Joint, core_optic
 from coopt.verifier.couplings.prices import ProductKey, UnitCounts, counts_of_island, list_prices
 from coopt.verifier.couplings.purchases import links_added

@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from coopt.instance.listings import alternatives
-from coopt.instance.robust import Robust, corners
+from coopt.instance.couplings import Robust, Site, corners
+from coopt.instance.errors import alternatives
 from coopt.instance.schema import Instance
-from coopt.instance.sites import Site
 from coopt.instance.variants import at_efficiency
 from coopt.plan.couplings import SharedCore, SitePower
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.core import core_optic, optics_of_core
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, core_links, products_in_use, standing_units
-from coopt.verifier.couplings.limits import check_products_in_use
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.couplings.outlooks import check_regret_value, price_outlooks
+from coopt.verifier.couplings.prices import check_products_in_use
 from coopt.verifier.couplings.sites import check_fed_sites
 from coopt.verifier.parts.bills import keeps
 from coopt.verifier.parts.layouts import ceil_ratio

@@ -9,9 +9,9 @@ from functools import partial
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from coopt.instance.availability import Availability
+from coopt.instance.couplings import Robust
 from coopt.instance.hardware import Nic
-from coopt.instance.robust import Robust
+from coopt.instance.reserves import Availability
 from coopt.instance.workload import Workload
 from coopt.verifier.couplings.core import core_nics
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland

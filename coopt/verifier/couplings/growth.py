@@ -10,7 +10,7 @@ from typing import NamedTuple
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import of_phase
 from coopt.plan.schema import Design, Plan
-from coopt.plan.views import PhasePlan
+from coopt.plan.schema_one import PhasePlan
 from coopt.verifier.checks.verdict import LENIENT, STRICT, Ledger
 from coopt.verifier.couplings.stages import (
     GrowthPath,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from coopt.instance.couplings import Lost, Robust
 from coopt.instance.hardware import Gpu
-from coopt.instance.robust import Lost, Robust
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss
 from coopt.instance.workload import Workload

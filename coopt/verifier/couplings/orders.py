@@ -21,8 +21,7 @@ from coopt.verifier.couplings.fleet import (
 )
 from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.couplings.purchases import RETROFIT
-from coopt.verifier.parts.bill_checks import check_products, check_sums, is_product
-from coopt.verifier.parts.bills import BillTotal
+from coopt.verifier.parts.bills import BillTotal, check_products, check_sums, is_product
 
 
 def least_usd(tariffs: Sequence[Tariff], needed: Sequence[int]) -> float:

@@ -6,19 +6,18 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from coopt.instance.robust import Robust, corners
+from coopt.instance.couplings import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_efficiency, at_prices
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, Ledger, agree, below
 from coopt.verifier.couplings.losses import check_losses, loss_condition
-from coopt.verifier.parts.bills import bill, bill_total
+from coopt.verifier.parts.bills import bill, bill_total, levels
 from coopt.verifier.parts.enumeration import designs_below
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily, OpticPair, run_for
-from coopt.verifier.parts.switch_levels import levels
 
 
 class EquippedDesign(NamedTuple):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.schema import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
 from coopt.verifier.checks.verdict import agree
-from coopt.verifier.parts.bills import least_racks
+from coopt.verifier.parts.bills import SwitchLevel, least_racks, levels, levels_of_pod, levels_of_switch
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
     Chain,
@@ -31,7 +31,6 @@ from coopt.verifier.parts.layouts import (
 from coopt.verifier.parts.optics import optics_choices
 from coopt.verifier.parts.space import DesignFamily, OpticPair, families
 from coopt.verifier.parts.spans import Reach, reach_of
-from coopt.verifier.parts.switch_levels import SwitchLevel, levels, levels_of_pod, levels_of_switch
 from coopt.verifier.parts.wiring import WiredGraph, wire
 
 

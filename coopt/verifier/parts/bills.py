@@ -1,4 +1,7 @@
-"""What a design costs: lines of the bill, sums, whether they keep limits."""
+"""What a design costs: lines of the bill, sums, whether they keep limits; and whether the bill of a plan says so.
+
+Its ports count to switches, links and modules of each level, over all planes.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,95 @@ from typing import Literal, NamedTuple
 
 from coopt.instance.hardware import Panel
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
-from coopt.verifier.checks.verdict import ROUNDING
+from coopt.plan.schema import Cost, Item, Plan
+from coopt.verifier.checks.verdict import ROUNDING, TOLERANCE, Ledger, agree
+from coopt.verifier.parts.layouts import (
+    Ports,
+    ceil_ratio,
+    chassis_count,
+    core_count,
+    leaf_count,
+    planes_on_switch,
+    spine_count,
+)
 from coopt.verifier.parts.space import DesignFamily, OpticPair
-from coopt.verifier.parts.switch_levels import SwitchLevel
+
+ItemKey = tuple[str, str]
+CountedLine = tuple[int, float, float]
+
+
+def check_bill(ledger: Ledger, lines: Iterable[CountedItem], sums: BillTotal, cost: Cost) -> None:
+    """Check that a bill has these lines, that they are counts times units, and that they have these sums."""
+    check_products(ledger, cost.items)
+    _lines(ledger, lines, cost.items)
+    check_sums(ledger, sums, cost)
+
+
+def check_sums(ledger: Ledger, sums: BillTotal, cost: Cost) -> None:
+    """Check purchase, power and total cost."""
+    for name, claimed, recomputed, unit in (
+        ("capex", cost.capex_usd, sums.capex_usd, "USD"),
+        ("power", cost.power_w, sums.power_w, "W"),
+        ("tco", cost.tco_usd, sums.tco_usd, "USD"),
+    ):
+        why = f"The {name} of what is built is {recomputed:,.2f} {unit}, the plan says {claimed:,.2f}."
+        ledger.close(name, claimed, recomputed, why)
+
+
+def is_product(item: Item) -> bool:
+    """Whether a line is its count times its units."""
+    return agree(item.usd, item.count * item.unit_usd) and agree(item.w, item.count * item.unit_w)
+
+
+def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
+    """Check that every line is its count times its units, and that the count is one or more."""
+    faults = tuple(item.item for item in items if item.count < 1 or not is_product(item))
+    why = f"The lines of {', '.join(faults)} are not a count of one or more times their units."
+    ledger.holds("bill-products", not faults, faults, (), why, TOLERANCE)
+
+
+def _lines(ledger: Ledger, lines: Iterable[CountedItem], items: Iterable[Item]) -> None:
+    """Check that items, counts and units are the expected ones; lines of one item add up."""
+    expected: dict[ItemKey, CountedLine] = {}
+    for line in lines:
+        _add(expected, (line.kind, line.item), (line.amount, line.unit_usd, line.unit_w))
+    claimed: dict[ItemKey, CountedLine] = {}
+    rows = [((item.kind, item.item), (item.count, item.unit_usd, item.unit_w)) for item in items]
+    mismatches = [key[1] for key, row in rows if not _add(claimed, key, row)]
+    differing = [key for key in {**expected, **claimed} if not _alike(expected.get(key), claimed.get(key))]
+    faults = ", ".join([" ".join(key) for key in differing] + mismatches)
+    ledger.holds(
+        "bill-lines",
+        not differing and not mismatches,
+        tuple(_text(key, row) for key, row in claimed.items()),
+        tuple(_text(key, row) for key, row in expected.items()),
+        f"The bill differs from what the design needs in: {faults}.",
+        TOLERANCE,
+    )
+
+
+def _add(rows: dict[ItemKey, CountedLine], key: ItemKey, row: CountedLine) -> bool:
+    """Add a row to those of the same thing; False where its units differ from theirs."""
+    known_row = rows.get(key)
+    rows[key] = row if known_row is None else (known_row[0] + row[0], *known_row[1:])
+    return known_row is None or known_row[1:] == row[1:]
+
+
+def _alike(a: CountedLine | None, b: CountedLine | None) -> bool:
+    return a is not None and b is not None and a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2])
+
+
+def _text(key: ItemKey, row: CountedLine) -> str:
+    return f"{key[0]}: {row[0]} x {key[1]} at {row[1]:g} USD, {row[2]:g} W"
+
+
+def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
+    """Check that the value is the recomputed cost."""
+    objective = plan.objective
+    recomputed = sums.of(objective.kind)
+    value = objective.value
+    why = f"The {objective.kind} of the design is {recomputed:,.2f}, the objective says {value}."
+    ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, why, TOLERANCE)
 
 
 class CountedItem(NamedTuple):
@@ -151,3 +240,109 @@ def exact_worth(
     kwh = power_w * decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
     work = decimal(terms.labour_share) + decimal(terms.years) * decimal(terms.support_share)
     return capex * (1 + work) + kwh * decimal(terms.usd_per_kwh)
+
+
+class SwitchLevel(NamedTuple):
+    """Switches of one level and links to the level below, over all planes.
+
+    `below` and `above` count what stands at the lower and at the upper ends of the links by how many of them it has:
+    pairs of devices and links of each.
+    """
+
+    switches: int
+    links: int
+    below: tuple[tuple[int, int], ...] = ()
+    above: tuple[tuple[int, int], ...] = ()
+
+    def modules(self, each: tuple[int, int]) -> tuple[int, int]:
+        """Modules at the lower and at the upper ends, of which each carries so many links of one device."""
+        lower, upper = (
+            self.links if count == 1 else sum(devices * ceil_ratio(links, count) for devices, links in devices_of_end)
+            for count, devices_of_end in zip(each, (self.below, self.above), strict=True)
+        )
+        return lower, upper
+
+
+def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
+    """Switches and links of each level, over all planes."""
+    if family.gear is None:
+        return ()
+    planes = family.planes * family.copies
+    if ports.tiers == 1:
+        return levels_of_switch(family, chassis_count(family), planes_on_switch(family))
+    leaves = leaf_count(family, ports.down)
+    leaf_level, cables = _leaf_level(family, ports), leaves * ports.up * planes
+    if ports.tiers == 2:
+        spines = spine_count(leaves, ports, family.gear.at(2).radix)
+        ends = _ends(planes, [(leaves, ports.up)]), _ends(planes, _in_turn(leaves * ports.up, spines))
+        return leaf_level, SwitchLevel(spines * planes, cables, *ends)
+    pods, slices = ceil_ratio(leaves, ports.pod_leaves), ports.slices * planes
+    cores, trunks = core_count(leaves, ports, family.gear.at(3).radix), pods * ports.pod_up
+    whole, rest = divmod(leaves, ports.pod_leaves)
+    below = [(whole, ports.pod_down), (1, rest * ports.pod_each)]
+    middle = _ends(planes, [(leaves, ports.up)]), _ends(slices, below)
+    top = _ends(slices, [(pods, ports.pod_up)]), _ends(slices, _in_turn(trunks, cores))
+    return leaf_level, SwitchLevel(slices * pods, cables, *middle), SwitchLevel(slices * cores, slices * trunks, *top)
+
+
+def levels_of_switch(family: DesignFamily, chassis: int, together: int) -> tuple[SwitchLevel, ...]:
+    """The one level of so many switches, each with so many planes together."""
+    links = family.domains * family.rails * family.copies
+    return (SwitchLevel(chassis, links, *_nic_ends(family, _chassis_ends(family, together))),)
+
+
+def levels_of_pod(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
+    """Leaves and aggregation switches of a single pod, above which nothing stands yet."""
+    leaves, planes = leaf_count(family, ports.down), family.planes * family.copies
+    ends = _ends(planes, [(leaves, ports.up)]), _ends(planes, [(ports.slices, leaves * ports.pod_each)])
+    return _leaf_level(family, ports), SwitchLevel(ports.slices * planes, leaves * ports.up * planes, *ends)
+
+
+def _leaf_level(family: DesignFamily, ports: Ports) -> SwitchLevel:
+    """Leaves of all planes, and the links of NICs."""
+    leaves = leaf_count(family, ports.down) * family.planes * family.copies
+    links = family.domains * family.rails * family.copies
+    return SwitchLevel(leaves, links, *_nic_ends(family, _leaf_ends(family, ports.down)))
+
+
+DeviceLinks = list[tuple[int, int]]
+"""Devices by how many links each has."""
+
+
+def _ends(times: int, ends: DeviceLinks) -> tuple[tuple[int, int], ...]:
+    """Ends that are there so many times."""
+    return tuple((devices * times, links) for devices, links in ends if devices and links)
+
+
+def _in_turn(links: int, switches: int) -> DeviceLinks:
+    """Switches that take links in turn."""
+    each, more = divmod(links, switches)
+    return [(switches - more, each), (more, each + 1)]
+
+
+def _nic_ends(
+    family: DesignFamily, switches: DeviceLinks
+) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
+    """Both ends of the links of NICs, of which each has as many as a cage has ports."""
+    assert family.gear is not None
+    slots = family.gear.nic.cages
+    nics = (family.domains * family.rails * slots, family.copies // slots)
+    return (nics,), _ends(family.copies, switches)
+
+
+def _chassis_ends(family: DesignFamily, together: int) -> DeviceLinks:
+    """Switches of a single tier, each for so many planes together."""
+    whole, rest = divmod(family.planes, together)
+    return [(whole, together * family.ends), (1, rest * family.ends)]
+
+
+def _leaf_ends(family: DesignFamily, down: int) -> DeviceLinks:
+    """Leaves of all planes that one port of each NIC leads to, by the NICs they hold."""
+    assert family.gear is not None
+    domains, rails = family.domains, family.rails
+    if family.gear.kind == "clos":
+        return [(domains * rails // down, down), (1, domains * rails % down)]
+    if family.gear.kind == "rail-optimized" and domains <= down:
+        each = down // domains
+        return [(rails // each, each * domains), (1, rails % each * domains)]
+    return [(rails * (domains // down), down), (rails, domains % down)]

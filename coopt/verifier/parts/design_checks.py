@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from coopt.instance.listings import alternatives, both
+from coopt.instance.errors import alternatives, both
 from coopt.instance.schema import Instance, Network, ObjectiveKind
-from coopt.plan.direct_links import DirectLinks
+from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Fabric, Tier
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.parts.bills import least_racks

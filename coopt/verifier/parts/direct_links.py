@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import networkx as nx
 
+from coopt.instance.errors import alternatives
 from coopt.instance.hardware import Nic, Optic, Panel
-from coopt.instance.listings import alternatives
 from coopt.instance.schema import Instance
-from coopt.plan.direct_links import DirectLinks, LinkPhase
+from coopt.plan.parts import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
-from coopt.verifier.parts.bill_checks import check_bill
-from coopt.verifier.parts.bills import BillTotal, CountedItem, bill_total, cheapest_panel, domain_lines
+from coopt.verifier.parts.bills import BillTotal, CountedItem, bill_total, cheapest_panel, check_bill, domain_lines
 from coopt.verifier.parts.design_checks import check_domains
 from coopt.verifier.parts.link_demands import LATENESS, LinkedRun, Sends, least_links, sends_on
 from coopt.verifier.parts.optics import allowed_optics

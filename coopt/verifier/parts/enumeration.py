@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from coopt.instance.availability import Availability
+from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.checks.verdict import STRICT, below
-from coopt.verifier.parts.bills import bill, bill_total, within_limits
+from coopt.verifier.parts.bills import SwitchLevel, bill, bill_total, levels, within_limits
 from coopt.verifier.parts.layouts import Chain, Ports, cages, chains
 from coopt.verifier.parts.optics import least_choices, optics_choices
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair, families
 from coopt.verifier.parts.spans import Reach, reach_of
-from coopt.verifier.parts.switch_levels import SwitchLevel, levels
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import interrupted, lost_of, running_share, uptime_of
 

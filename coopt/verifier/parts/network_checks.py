@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from coopt.plan.schema import Fabric
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.link_loads import busiest_links, is_even
 from coopt.verifier.parts.space import DesignFamily, OpticPair
 from coopt.verifier.parts.spans import Reach, kept_inside, mean_loads, reach_of
-from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.parts.wiring import (
     LevelCount,
     Node,

@@ -16,9 +16,8 @@ from typing import NamedTuple
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Fabric
-from coopt.verifier.parts.bills import priced_total
+from coopt.verifier.parts.bills import SwitchLevel, priced_total
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair, linkable
-from coopt.verifier.parts.switch_levels import SwitchLevel
 
 
 def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coopt.instance.availability import Availability
 from coopt.instance.hardware import Gpu
+from coopt.instance.reserves import Availability
+from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, speeds_of
-from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.parts.workload_checks import ClaimedRun
 from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.placing import Placement

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from coopt.instance.availability import Availability
 from coopt.instance.hardware import Gpu
+from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Cost, Design, WorkloadPlan
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.parts.bill_checks import check_bill
-from coopt.verifier.parts.bills import BillTotal, bill, bill_total
+from coopt.verifier.parts.bills import BillTotal, SwitchLevel, bill, bill_total, check_bill
 from coopt.verifier.parts.design_checks import check_ports
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.network_checks import check_network
@@ -20,7 +19,6 @@ from coopt.verifier.parts.optics import optic_names, optics_named
 from coopt.verifier.parts.outages import outages_of, pace_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair
 from coopt.verifier.parts.spans import Reach, reach_of
-from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run
 

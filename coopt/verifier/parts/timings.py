@@ -22,8 +22,7 @@ from coopt.verifier.training.gathers import gather_s, gathers_s, summed_by_repli
 from coopt.verifier.training.iteration import exchanges, iteration_s, replica_groups, tp_group
 from coopt.verifier.training.mappings import ScalarMapping, divisors, simpler
 from coopt.verifier.training.memory import MemoryNeeds
-from coopt.verifier.training.placing import Placement, placements
-from coopt.verifier.training.shards import expert_copies
+from coopt.verifier.training.placing import Placement, expert_copies, placements
 from coopt.verifier.training.work import Clock, Work
 
 WIDENING = 1.25  # by which a list is made longer at least, so that limits that rise slowly do not list anew each time

@@ -8,15 +8,15 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
-from coopt.instance.availability import Availability
+from coopt.instance.reserves import Availability
 from coopt.instance.workload import Workload
 from coopt.plan.parts import Uptime
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.memory import WEIGHT_BYTES
-from coopt.verifier.training.shards import held_parameters
+from coopt.verifier.training.placing import held_parameters
 
 YEAR_S = 365 * 86400.0
 HOUR_S, DAY_S = 3600.0, 86400.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from coopt.instance.robust import Robust, corners
+from coopt.instance.couplings import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
-from coopt.plan.proof import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
+from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
 from coopt.plan.schema import Plan
 from coopt.verifier.bounds.fleets import has_room, value_of
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree

@@ -13,8 +13,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from coopt.instance.sites import Site
-from coopt.plan.proof import Leaf
+from coopt.instance.couplings import Site
+from coopt.plan.claims import Leaf
 from coopt.verifier.checks.verdict import ROUNDING
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.prices import ProductKey

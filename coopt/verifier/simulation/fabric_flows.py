@@ -11,7 +11,7 @@ from coopt.verifier.parts.loads import tree_edges
 from coopt.verifier.parts.network_checks import GpuPlaces
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.wiring import Graph, Node, WiredGraph
-from coopt.verifier.simulation.fair_rates import FairRates, Flow, Resource
+from coopt.verifier.simulation.events import FairRates, Flow, Resource
 from coopt.verifier.simulation.whole_paths import LeafPair, SingleLink, WholePaths
 from coopt.verifier.training.gathers import Flows
 from coopt.verifier.training.placing import Placement

@@ -13,15 +13,15 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coopt.instance.availability import Availability
 from coopt.instance.hardware import Gpu
+from coopt.instance.reserves import Availability
 from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.outages import pace_of
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.parts.switch_levels import SwitchLevel
 from coopt.verifier.parts.uptime import interrupted, lost_of
 
 

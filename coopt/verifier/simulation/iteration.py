@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.verifier.simulation.events import EventClock
+from coopt.verifier.simulation.events import EventClock, FairRates
 from coopt.verifier.simulation.fabric_flows import (
     TIED,
     along_trees,
@@ -18,10 +18,8 @@ from coopt.verifier.simulation.fabric_flows import (
     halving,
     replicas,
 )
-from coopt.verifier.simulation.fair_rates import FairRates
 from coopt.verifier.simulation.passes import LayerSpeeds, PassParts, PassSegment, PassTimes, gradient_segments
-from coopt.verifier.simulation.pipeline import Observer, PipelineRun, StageHop
-from coopt.verifier.simulation.schedules import Channel, PipelineShape, StagePass
+from coopt.verifier.simulation.pipeline import Channel, Observer, PipelineRun, PipelineShape, StageHop, StagePass
 from coopt.verifier.training.communication import OVERLAP_COST, OtherWays
 from coopt.verifier.training.gathers import Group, gather_s, halving_shares
 from coopt.verifier.training.iteration import replica_groups

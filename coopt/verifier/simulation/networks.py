@@ -9,14 +9,15 @@ from typing import NamedTuple, TypeVar
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import HbDomain, Nic
 from coopt.instance.schema import Instance, Network
-from coopt.plan.direct_links import DirectLinks
+from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Fabric
 from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.design_checks import check_gear
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.switch_levels import levels
 from coopt.verifier.parts.wiring import WiredGraph, count_levels, wire
+from coopt.verifier.simulation.events import FairRates, Flow, Resource
 from coopt.verifier.simulation.fabric_flows import (
     TIED,
     Lane,
@@ -28,7 +29,6 @@ from coopt.verifier.simulation.fabric_flows import (
     messages,
     replicas,
 )
-from coopt.verifier.simulation.fair_rates import FairRates, Flow, Resource
 from coopt.verifier.simulation.iteration import Carrier
 from coopt.verifier.training.gathers import Flows
 from coopt.verifier.training.mappings import ScalarMapping

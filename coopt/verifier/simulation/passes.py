@@ -8,7 +8,7 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.simulation.fabric_flows import along_trees, halving
-from coopt.verifier.simulation.schedules import StagePass
+from coopt.verifier.simulation.pipeline import StagePass
 from coopt.verifier.training.communication import OVERLAP_COST, LinkShares, OtherWays, forward_cost
 from coopt.verifier.training.gathers import (
     GatherWay,
@@ -20,10 +20,8 @@ from coopt.verifier.training.gathers import (
     taken_ways,
 )
 from coopt.verifier.training.iteration import exchanges, experts_s, tp_group
-from coopt.verifier.training.kernels import machine_of
-from coopt.verifier.training.layer import Pass, core_pass, host_waits, layer_pass, logits_pass
-from coopt.verifier.training.placing import Placement
-from coopt.verifier.training.shards import expert_share
+from coopt.verifier.training.layer import Pass, core_pass, host_waits, layer_pass, logits_pass, machine_of
+from coopt.verifier.training.placing import Placement, expert_share
 from coopt.verifier.training.work import Work
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.mappings import ScalarMapping
-from coopt.verifier.training.shards import chunks_are_whole, expert_share, widths_of
+from coopt.verifier.training.placing import chunks_are_whole, expert_share, widths_of
 
 SHARES = {"ipoib": 0.20, "tcp": 0.90}
 """What a transport other than RDMA reaches, collectives and sends alike."""

@@ -17,8 +17,7 @@ from coopt.verifier.training.communication import (
     sent_shares,
 )
 from coopt.verifier.training.gathers import Group, Repeated, gather_s, gathers_s, summed_by_replicas, summed_by_tp
-from coopt.verifier.training.placing import Placement
-from coopt.verifier.training.shards import attention_parameters, matrices
+from coopt.verifier.training.placing import Placement, attention_parameters, matrices
 from coopt.verifier.training.work import EndVisits, Work
 
 

@@ -1,15 +1,16 @@
-"""Seconds of one layer and of the logits, for one micro-batch."""
+"""Seconds of one layer and of the logits for one micro-batch, and of the matrix products and other kernels in them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
+from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.verifier.training.kernels import Engine, Machine, MatrixProduct, gradients_s, moved_s, product_s
 from coopt.verifier.training.mappings import ScalarMapping
-from coopt.verifier.training.shards import Shard, expert_share, latent_width, shard
+from coopt.verifier.training.placing import Shard, expert_share, latent_width, shard
 
 FLASH_BACKWARD = 2.5
 SCORES_FORWARD, SCORES_BACKWARD = 9, 11
@@ -21,6 +22,10 @@ PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
 PERMUTE_FORWARD, PERMUTE_BACKWARD = 16, 24
 EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15
 STARTED_KERNELS, STARTED_FOR_EXPERT, STARTED_IN_PAIRS = 103, 2 + 4, 1.5
+
+TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
+SCORES_K0 = 200
+GRAPH_PAUSE_S = 1e-6
 
 
 class Pass(NamedTuple):
@@ -247,3 +252,85 @@ def expert_kernels(workload: Workload, machine: Machine, part: Shard) -> tuple[f
 def _router(workload: Workload, machine: Machine, part: Shard) -> Pass:
     model = workload.model
     return _products(machine.wide, [MatrixProduct(part.rows / part.norm_parts, model.experts, model.hidden)])
+
+
+class MatrixProduct(NamedTuple):
+    """A matrix product (m, n, k), `batch` of them; an expert's rows need not be whole."""
+
+    m: float
+    n: float
+    k: float
+    batch: int = 1
+
+
+class Engine(NamedTuple):
+    """What a GPU reaches on kernels of one kind."""
+
+    flop_s: float
+    """eg·peak"""
+    k0: float
+    input_bytes: int
+    """w_i"""
+    byte_s: float
+    """em·HBM"""
+    kernel_s: float
+    """δ"""
+    processors: int
+
+
+class Machine(NamedTuple):
+    """A GPU as a workload uses it."""
+
+    layers: Engine
+    """products in the workload's precision"""
+    wide: Engine
+    """products kept in 16 bits: router, logits"""
+    scores: Engine
+    """the two products of unfused attention"""
+    attention_flop_s: float
+    """ea·peak16"""
+
+
+def machine_of(workload: Workload, gpu: Gpu) -> Machine:
+    """What a GPU reaches on a workload."""
+    efficiency, share, software = gpu.reached(workload.precision), gpu.efficiency, workload.options.software
+    is_16_bit = workload.precision in ("bf16", "fp16")
+    gap_s = efficiency.kernel_s if software.kernel_s is None else software.kernel_s
+    layers = Engine(
+        flop_s=efficiency.gemm * gpu.peak_flop_s(workload.precision),
+        k0=share.gemm_k0,
+        input_bytes=2 if is_16_bit else 1,
+        byte_s=efficiency.hbm * gpu.hbm_gbyte_s * 1e9,
+        kernel_s=min(gap_s, GRAPH_PAUSE_S) if software.graphs else gap_s,
+        processors=gpu.sm_count,
+    )
+    peak16 = gpu.bf16_tflop_s * 1e12
+    wide = layers._replace(flop_s=share.gemm * peak16, input_bytes=2)
+    fused = share.attention if software.attention is None else software.attention
+    return Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16)
+
+
+@lru_cache(maxsize=1 << 16)
+def product_s(engine: Engine, shape: MatrixProduct) -> float:
+    """Seconds of a matrix product: the longer of the tile law and the traffic law, and the time between kernels."""
+    m, n, k, batch = shape
+    sm = engine.processors
+    cycles = min(_up(_up(m, tm) * _up(n, tn) * batch, sm) * sm * (2 * tm * tn / x) for tm, tn, x in TILES)
+    tile_s = cycles * (k + engine.k0) / engine.flop_s
+    return max(tile_s, moved_s(engine, batch * (engine.input_bytes * (m * k + k * n) + 2 * m * n))) + engine.kernel_s
+
+
+def moved_s(engine: Engine, size_bytes: float) -> float:
+    """Seconds to move bytes through HBM."""
+    return size_bytes / engine.byte_s
+
+
+def gradients_s(engine: Engine, shape: MatrixProduct) -> float:
+    """Seconds of the data gradient and the weight gradient of a product."""
+    m, n, k, batch = shape
+    return product_s(engine, MatrixProduct(m, k, n, batch)) + product_s(engine, MatrixProduct(k, n, m, batch))
+
+
+def _up(a: float, b: int) -> float:
+    """a / b rounded up."""
+    return -(-a // b)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from coopt.instance.workload import Workload
 from coopt.verifier.training.mappings import ScalarMapping
-from coopt.verifier.training.shards import (
+from coopt.verifier.training.placing import (
     HeldParameters,
     Shard,
     chunks_are_whole,

@@ -10,10 +10,9 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
-from coopt.verifier.training.kernels import machine_of, moved_s
-from coopt.verifier.training.layer import Pass, core_s, host_waits, layer_pass, logits_s
+from coopt.verifier.training.layer import Pass, core_s, host_waits, layer_pass, logits_s, machine_of, moved_s
 from coopt.verifier.training.mappings import ScalarMapping, layer_mappings, shapes, styled
-from coopt.verifier.training.shards import HeldParameters, held_parameters, sharded_parameters
+from coopt.verifier.training.placing import HeldParameters, held_parameters, sharded_parameters
 
 OPTIMIZER_BYTES = 60
 ACCUMULATE_BYTES = 6

@@ -9,9 +9,9 @@ import networkx as nx
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.files import graphml_text
-from coopt.network.direct.shapes import fabric
-from coopt.network.direct.wires import checked_fabric
+from coopt.network.direct_graphs import checked_fabric
+from coopt.network.direct_shapes import fabric
+from coopt.network.graph_files import graphml_text
 
 
 def square(**attributes: object) -> nx.Graph:

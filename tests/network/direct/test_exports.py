@@ -9,9 +9,9 @@ import networkx as nx
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.files import dot_string, dot_text, graph_text
-from coopt.network.direct.shapes import fabric
-from coopt.network.direct.wires import checked_fabric
+from coopt.network.direct_graphs import checked_fabric
+from coopt.network.direct_shapes import fabric
+from coopt.network.graph_files import dot_string, dot_text, graph_text
 
 SHAPES = ["ring:5", "torus:4x4", "hyperx:3x3", "dragonfly:5x2", "regular:10:3", "clos:3x2:2", "fattree:4"]
 AWKWARD = ['plain "quoted"', "back\\slash\\", "two words -- ü", "<&>"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.parts import catalog_parts, fabric_bill
-from coopt.network.direct.shapes import fabric
+from coopt.network.direct_graphs import catalog_parts, fabric_bill
+from coopt.network.direct_shapes import fabric
 
 NAMES = {"nic": "cx7-400g", "optic": "400g-199", "panel": "patch-panel", "switch": None}
 

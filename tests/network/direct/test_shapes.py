@@ -6,8 +6,8 @@ import networkx as nx
 import pytest
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.shapes import FORMS, fabric
-from coopt.network.direct.wires import domains_of, grid_of, link_count, switches_of
+from coopt.network.direct_graphs import domains_of, grid_of, link_count, switches_of
+from coopt.network.direct_shapes import FORMS, fabric
 
 COUNTS = [  # text, domains, switches, links
     ("ring:2", 2, 0, 1),

@@ -11,8 +11,18 @@ from benchmarks.ring_traffic import joint, random_rings
 from coopt.instance.errors import InstanceError
 from coopt.network.routing.algorithms import best_cores, greedy_cores, sheltered_cores
 from coopt.network.routing.colouring import NONE, coloured_cores, completed_colours, edge_colours, split_classes
-from coopt.network.routing.layers import Flows, Ints, TwoLayer
-from coopt.network.routing.loads import efficiency, fairness_key, flow_rates, group_rates, hops, link_loads, lower_bound
+from coopt.network.routing.layers import (
+    Flows,
+    Ints,
+    TwoLayer,
+    efficiency,
+    fairness_key,
+    flow_rates,
+    group_rates,
+    hops,
+    link_loads,
+    lower_bound,
+)
 from tests.network.routing.small import between, complete, counted_alpha, routable
 
 EDGES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60)

@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given, settings
 
 from coopt.network.routing.algorithms import hashed_cores
-from coopt.network.routing.layers import Flows, TwoLayer
-from coopt.network.routing.loads import Hops, efficiency, fairness_key, flow_rates, group_rates, hops, link_loads
+from coopt.network.routing.layers import (
+    Flows,
+    Hops,
+    TwoLayer,
+    efficiency,
+    fairness_key,
+    flow_rates,
+    group_rates,
+    hops,
+    link_loads,
+)
 from coopt.solving.highs import options, solve
 from tests.network.routing.small import between, complete, routable
 

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 
 from coopt.network.routing.algorithms import greedy_cores
-from coopt.network.routing.layers import Flows, TwoLayer
-from coopt.network.routing.loads import lower_bound
+from coopt.network.routing.layers import Flows, TwoLayer, lower_bound
 from tests.network.routing.small import between, complete, counted_alpha, enumerated_alpha, routable
 
 

@@ -8,10 +8,8 @@ from hypothesis import given, settings
 
 from benchmarks.ring_traffic import random_rings
 from coopt.instance.errors import InstanceError
-from coopt.network.routing.algorithms import hashed_cores
-from coopt.network.routing.annealing import Cooling, annealed_cores
-from coopt.network.routing.layers import Flows, TwoLayer
-from coopt.network.routing.loads import link_loads
+from coopt.network.routing.algorithms import Cooling, annealed_cores, hashed_cores
+from coopt.network.routing.layers import Flows, TwoLayer, link_loads
 from tests.network.routing.small import between, complete, counted_alpha, routable
 
 QUICK = Cooling(hot=1.0, cold=0.5, factor=0.7, moves=50)

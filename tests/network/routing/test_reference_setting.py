@@ -7,8 +7,7 @@ import pytest
 
 from benchmarks.ring_traffic import random_rings
 from coopt.network.routing.algorithms import algorithm
-from coopt.network.routing.layers import fail_cores
-from coopt.network.routing.loads import link_loads, lower_bound
+from coopt.network.routing.layers import fail_cores, link_loads, lower_bound
 from tests.network.routing.small import complete
 
 SEEDS = (0, 42, 200, 404, 1234)

@@ -16,8 +16,7 @@ from benchmarks.ring_traffic import random_rings
 from coopt.instance.errors import InstanceError
 from coopt.network.family import Pods
 from coopt.network.routing.algorithms import ALGORITHMS
-from coopt.network.routing.layers import Flows
-from coopt.network.routing.loads import flow_rates
+from coopt.network.routing.layers import Flows, flow_rates
 from coopt.network.routing.tiers import Plane, PlaneRoutes, plane_of, route_tiers
 from coopt.network.space import families
 from tests.conftest import ask

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import networkx as nx
 import pytest
 
-from coopt.network.direct.shapes import fabric
+from coopt.network.direct_shapes import fabric
 from coopt.network.schedules.board import Board, board_of
 
 Drawn = Callable[[str], tuple[nx.Graph, Board]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 from hypothesis import strategies as st
 
-from coopt.network.direct.wires import checked_fabric
+from coopt.network.direct_graphs import checked_fabric
 
 
 @st.composite

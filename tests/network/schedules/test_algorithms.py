@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 
 from coopt.instance.errors import InstanceError
-from coopt.network.direct.wires import checked_fabric
+from coopt.network.direct_graphs import checked_fabric
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.outcome import ALGORITHMS, collective
-from coopt.network.schedules.replaying import replay
+from coopt.network.schedules.schedule_form import replay
 from coopt.network.schedules.textbook import (
     double_tree_schedule,
     halving_doubling_schedule,

@@ -7,10 +7,9 @@ from itertools import product
 import networkx as nx
 import pytest
 
-from coopt.network.direct.shapes import fabric
-from coopt.network.direct.wires import checked_fabric
-from coopt.network.schedules.board import board_of
-from coopt.network.schedules.bounds import step_bound
+from coopt.network.direct_graphs import checked_fabric
+from coopt.network.direct_shapes import fabric
+from coopt.network.schedules.board import board_of, step_bound
 from coopt.network.schedules.outcome import collective
 from coopt.network.schedules.schedule_form import all_reduce_s
 from coopt.network.schedules.trees import multitree

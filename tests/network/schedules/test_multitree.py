@@ -8,12 +8,10 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
-from coopt.network.direct.shapes import fabric
-from coopt.network.direct.wires import checked_fabric
-from coopt.network.schedules.board import board_of
-from coopt.network.schedules.bounds import free_bound, step_bound
-from coopt.network.schedules.replaying import replay
-from coopt.network.schedules.schedule_form import Schedule
+from coopt.network.direct_graphs import checked_fabric
+from coopt.network.direct_shapes import fabric
+from coopt.network.schedules.board import board_of, free_bound, step_bound
+from coopt.network.schedules.schedule_form import Schedule, replay
 from coopt.network.schedules.trees import free_multitree, multitree, trees_in_turn
 from tests.network.schedules.random_fabrics import fabrics
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coopt.network.schedules.bounds import step_bound
+from coopt.network.schedules.board import step_bound
 from coopt.network.schedules.outcome import ALGORITHMS
 from coopt.network.schedules.textbook import ring_schedule
 from coopt.network.schedules.trees import multitree

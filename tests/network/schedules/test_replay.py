@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.network.direct.shapes import fabric
+from coopt.network.direct_shapes import fabric
 from coopt.network.schedules.board import board_of
-from coopt.network.schedules.replaying import replay
-from coopt.network.schedules.schedule_form import Hop, Schedule
+from coopt.network.schedules.schedule_form import Hop, Schedule, replay
 from coopt.network.schedules.textbook import ring_schedule
 from coopt.network.schedules.trees import multitree
 from tests.network.schedules.random_fabrics import fabrics

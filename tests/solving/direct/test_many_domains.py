@@ -16,10 +16,10 @@ from coopt.solving.direct import grid
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.lengths import FlowProgram, _distances, _filled
-from coopt.solving.direct.links import TriedLinks, climb
 from coopt.solving.direct.rows import Row
+from coopt.solving.direct.search import TriedLinks, climb
 from coopt.solving.runs import Run
-from formulations.direct_orbits import keeps
+from formulations.direct_data import keeps
 
 SHIPPED = Path(__file__).parents[3] / "instances" / "direct-32.toml"
 

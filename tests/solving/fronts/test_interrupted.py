@@ -17,7 +17,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.network.parts import cost_of, within_limits
-from coopt.solving.fronts.choice import evenly
+from coopt.solving.fronts.tracing import evenly
 from tests.conftest import example_count
 from tests.solving.fronts.test_sweep import EVERY, as_plan, pairs
 from tests.solving.interrupted import least_s, networks, promised

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopt.solving.fronts.choice import DEPTH, chosen, knees
+from coopt.solving.fronts.tracing import DEPTH, chosen, knees
 
 
 def front(*points: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.network.part_networks import families_of_design
-from coopt.plan.effort import Progress, SolverReport, Timing
+from coopt.plan.claims import Progress, SolverReport, Timing
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import InstanceId, Plan
 from tests.conftest import ask, example_count, switch

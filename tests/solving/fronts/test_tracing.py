@@ -16,7 +16,7 @@ from coopt.instance.variants import at_pace
 from coopt.plan.front import Front
 from coopt.report.fronts.files import NAMES, write_front
 from coopt.report.fronts.text import front_report
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from coopt.solving.fronts.tracing import TOLERANCE, Tracing
 from coopt.solving.sensitivity.resolves import Resolver
 from tests.conftest import example_count

@@ -14,8 +14,7 @@ from coopt.instance.catalog import find
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
-from coopt.solving.reasons.again import feasible
-from coopt.solving.reasons.conflict import conflict_of, conflicts_of, dropped, drops
+from coopt.solving.reasons.again import conflict_of, conflicts_of, dropped, drops, feasible
 from coopt.solving.reasons.lists import lists_of, text_of
 from coopt.solving.reasons.why import explain
 from coopt.solving.sensitivity.explanations import explained

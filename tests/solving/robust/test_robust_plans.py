@@ -19,14 +19,14 @@ from coopt.columns.context import context_of
 from coopt.columns.grid import mappings
 from coopt.columns.pools import place
 from coopt.instance.complaints import sentences
-from coopt.instance.robust import Robust
+from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
 from coopt.network.family import without_nics
 from coopt.network.part_networks import family_of_plan
 from coopt.report.plan import plan_report
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
+from coopt.solving.arrays import placement_of
 from coopt.solving.evaluate import pinned
-from coopt.solving.workloads import placement_of
 from tests.changes import NOTHING_BUILT
 from tests.conftest import ask, example_count, switch
 from tests.solving.oracle import instances

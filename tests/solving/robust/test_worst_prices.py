@@ -8,7 +8,7 @@ import coopt
 from coopt.network.plan_networks import baseline_of
 from coopt.report.plan import plan_report
 from coopt.report.sentence import headline
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from tests.conftest import ask
 from tests.kinds import FEW
 

@@ -11,15 +11,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import coopt
-from coopt.instance.errors import InstanceError
-from coopt.instance.listings import with_names
+from coopt.instance.errors import InstanceError, with_names
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, rivals_table
-from coopt.report.terminal import rendered
-from coopt.solving.sensitivity.explanations import STEP, explained
+from coopt.report.tables import rendered
+from coopt.solving.sensitivity.explanations import STEP, explained, of_bound
 from coopt.solving.sensitivity.relaxations import TOLERANCE
-from coopt.solving.sensitivity.sentences import of_bound
 from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances

@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coopt.columns.context import context_of
-from coopt.columns.waits import waiting
+from coopt.columns.pace import waiting
+from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance
-from coopt.instance.sites import Site, Wan
 from coopt.network.family import Family
 from coopt.network.parts import bill, electricity_of, total, weigh
 from coopt.network.space import families

@@ -14,7 +14,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
-from coopt.report.terminal import rendered
+from coopt.report.tables import rendered
 from tests.changes import with_couplings
 from tests.conftest import example_count, question, switch
 from tests.solving.sites.oracle import enumerated, instances

@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from coopt.verifier.simulation.events import EventClock
-from coopt.verifier.simulation.fair_rates import FairRates, Flow
+from coopt.verifier.simulation.events import EventClock, FairRates, Flow
 
 
 def flow(phase: str, *links: str, volume: float = 1.0, share: float = 1.0) -> Flow:

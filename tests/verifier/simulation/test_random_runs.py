@@ -13,7 +13,7 @@ from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.space import families
 from coopt.verifier.simulation.iteration import IterationSimulation
 from coopt.verifier.simulation.networks import FabricNetwork
-from coopt.verifier.simulation.schedules import StagePass
+from coopt.verifier.simulation.pipeline import StagePass
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.mappings import ScalarMapping

@@ -7,8 +7,7 @@ import random
 import pytest
 
 from coopt.verifier.simulation.events import EventClock
-from coopt.verifier.simulation.pipeline import PipelineRun, StageHop
-from coopt.verifier.simulation.schedules import Channel, PipelineShape, StagePass
+from coopt.verifier.simulation.pipeline import Channel, PipelineRun, PipelineShape, StageHop, StagePass
 from tests.perf.pipeline_simulation import Pipeline
 
 

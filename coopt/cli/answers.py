@@ -1,0 +1,278 @@
+"""Commands that answer a question: `coopt solve`, `pareto`, `explain`, `evaluate`; `diff` compares two answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from coopt.cli.arguments import Settings, a_file, instance_argument, part_option, with_settings
+from coopt.cli.terminal import (
+    GAP,
+    PACE,
+    POINTS,
+    SEED,
+    THREADS,
+    TIME_LIMIT,
+    TOP,
+    answer,
+    check_folder,
+    check_place,
+    note,
+)
+
+EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
+
+STOPPED, INFEASIBLE = 4, 3
+
+EXPLAINED = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
+
+
+@click.command()
+@instance_argument
+@click.option("-o", "--output", metavar="PLAN.json", help="Write the plan to this file.")
+@click.option("--formulation", type=click.Choice(["uplinks"]), help="Mathematical formulation to use.")
+@click.option(
+    "--objective",
+    type=click.Choice(["capex", "power", "tco", "time", "usd_per_token", "carbon"]),
+    help="What to minimise.",
+)
+@click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop the search after S seconds.")
+@click.option("--gap", metavar="G", type=GAP, help="Relative gap at which a plan counts as optimal (0.01 is 1%).")
+@click.option("--threads", metavar="N", type=THREADS, help="Threads of the solver.")
+@click.option("--top", metavar="K", type=TOP, help="Find the K best designs: the plan, and K - 1 runners-up.")
+@click.option("--seed", metavar="N", type=SEED, help="Seed of the solver's random choices.")
+@click.option("--solver", metavar="NAME", help="Solver that Pyomo knows, in place of the built-in HiGHS.")
+@click.option("--witness", type=click.Choice(["scip"]), help="Second solver that searches again: does it agree?")
+@click.option("--full", is_flag=True, help="Print everything: bill, times by component, every bound, the search.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON document.")
+@click.pass_context
+def solve(
+    ctx: click.Context,
+    /,
+    instance: str,
+    settings: Settings,
+    output: str | None,
+    full: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find the best design for INSTANCE and prove it.
+
+    INSTANCE is a TOML file (`coopt new` writes one to start from). The answer fits on one screen; --full prints all of
+    it. Options replace what INSTANCE says under [solver] and [objective], --set any value of it; the plan names what it
+    replaced. Ctrl-C ends the search with the best plan so far.
+
+    Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or refuted by the witness.
+    """
+    from coopt.instance.files import load
+    from coopt.instance.texts import write_text
+    from coopt.network.plan_networks import baseline_of
+    from coopt.plan.store import decided, plan_json, with_replaced
+    from coopt.report.plan import plan_report
+    from coopt.report.screen import plan_screen
+    from coopt.report.tables import progress_shown, rendered
+    from coopt.solving.answer import solve, value_without_margin
+
+    values = dict(settings)
+    question = load(instance, values)
+    if output is not None:
+        check_place(output, instance)
+    with progress_shown(note) as on_progress:
+        plan = with_replaced(solve(question, on_progress=on_progress, **options), values)
+    asked, found = (question, plan) if plan.cost is None else decided(question, plan)
+    try:
+        if output is not None:
+            write_text(output, plan_json(plan) + "\n")
+            note(f"{'plan' if plan.parts else 'answer, which holds no plan,'} written to {output}")
+    finally:
+        shown = plan_report if full else plan_screen
+        text = (
+            plan_json(plan)
+            if as_json
+            else rendered(shown(asked, found, baseline_of(asked, found), value_without_margin(question, plan)))
+        )
+        if plan.chosen.text and not as_json:
+            answer(f"Chosen: {plan.chosen.text}.")
+        answer(text)
+    if plan.cost is not None and not full and not as_json:
+        note("--full prints the bill in full, where the time goes and every bound")
+    if plan.status == "infeasible":
+        note(f"to see what has to give: {with_settings(['coopt', 'explain', instance], settings)}")
+    second = plan.solver.witness
+    if second is not None:
+        said = f"{second.status}, value {second.value}, bound {second.bound}"
+        note(f"witness {second.name} {second.version} {'agrees' if second.agrees else 'does not agree'}: {said}")
+    ctx.exit(EXIT_CODES[plan.status if second is None or second.agrees else "feasible"])
+
+
+@click.command()
+@instance_argument
+@click.option("--points", metavar="N", type=POINTS, default=20, show_default=True, help="Most points to show.")
+@click.option("--slowest", metavar="X", type=PACE, help="Slowest iteration, as a multiple of the bounds.  [no limit]")
+@click.option(
+    "--over",
+    metavar="WORKLOAD|days|budget",
+    multiple=True,
+    help="Move the bound of this workload only, others stay; repeatable. Or show the least cost for even dates (days), "
+    "the fastest design for even budgets (budget).  [all of them]",
+)
+@click.option("--objective", type=click.Choice(["capex", "power", "tco"]), help="What to minimise.")
+@click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop after S seconds.")
+@click.option("-o", "--output", metavar="DIR", help="Write front.json, .csv, .png, .svg and .html into this folder.")
+@click.option("--json", "as_json", is_flag=True, help="Print the front as one JSON document.")
+@click.pass_context
+def pareto(
+    ctx: click.Context,
+    /,
+    instance: str,
+    settings: Settings,
+    output: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find the least cost for every iteration time.
+
+    From the fastest design of INSTANCE to the cheapest, each point proven, knees marked. Every bound is scaled by the
+    same factor; the limits of INSTANCE hold for all points; with [availability] days count interruptions. Ctrl-C keeps
+    the points proven so far. Questions of more than one network are solved at one pace after the other, until there are
+    enough points.
+
+    Exit codes: 0 all points proven, 3 proven that there is none, 4 stopped before.
+    """
+    from coopt.instance.files import load
+    from coopt.report.fronts.files import check_packages, front_json, write_front
+    from coopt.report.fronts.text import front_report
+    from coopt.report.tables import progress_shown, rendered
+    from coopt.solving.fronts.sweep import pareto
+
+    question = load(instance, dict(settings))
+    if output is not None:
+        check_packages("-o")
+        check_folder(output)
+    with progress_shown(note) as on_progress:
+        front = pareto(question, on_progress=on_progress, **options)
+    try:
+        if output is not None:
+            write_front(front, question, output)
+            note(f"front written to {output}")
+    finally:
+        answer(front_json(front) if as_json else rendered(front_report(front, question)))
+    ctx.exit(INFEASIBLE if front.stop_reason == "infeasible" else 0 if front.complete else STOPPED)
+
+
+@click.command()
+@instance_argument
+@click.argument("plan", metavar="[PLAN.json]", required=False, shell_complete=a_file)
+@click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop solving after S seconds.")
+@click.option("--json", "as_json", is_flag=True, help="Print the explanation as one JSON document.")
+@click.pass_context
+def explain(
+    ctx: click.Context,
+    instance: str,
+    settings: Settings,
+    plan: str | None,
+    time_limit_s: float | None,
+    as_json: bool,
+) -> None:
+    """Tell what binds a plan, or what has to give.
+
+    For a plan (that of PLAN.json, or the cheapest): the slack of each bound and what a tighter or looser one costs, the
+    best plan with every other HB domain, fabric, NIC and switch and why it loses, the range of each price within which
+    the plan stays optimal, and the runner-up. Where nothing meets the bounds: the limits that conflict, and the least
+    that lets a plan in, one limit at a time and jointly, each confirmed by solving again. Questions of more than one
+    network are solved again for each of these, within the time limit for all together (300 s where neither --time-limit
+    nor the instance gives one, 60 s for what has to give); what is left is named.
+
+    Exit codes: 0 explained, 4 stopped before proof.
+    """
+    from coopt.instance.files import load
+    from coopt.plan.store import read_plan
+    from coopt.report.explanation import explanation_report
+    from coopt.report.tables import progress_shown, rendered
+    from coopt.solving.reasons.lists import settings_to_compare
+    from coopt.solving.reasons.why import explain
+
+    question, given = load(instance, dict(settings)), None if plan is None else read_plan(plan)
+    with progress_shown(note) as on_progress:
+        found = explain(question, given, time_limit_s=time_limit_s, on_progress=on_progress)
+    left_out = settings_to_compare(question) if found.status in ("optimal", "feasible") else ()
+    answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(explanation_report(found)))
+    for name, values in left_out:
+        note(f"to compare {name}: {with_settings(['coopt', 'explain', instance], (*settings, *values.items()))}")
+    ctx.exit(EXPLAINED[found.status])
+
+
+@click.command()
+@instance_argument
+@click.option(
+    "--plan",
+    "plan",
+    metavar="PLAN.json",
+    shell_complete=a_file,
+    help="Work out the decisions of this plan, of whatever kind of question.",
+)
+@click.option("--mappings", "most", metavar="N", type=TOP, help="Rank mappings on this network: the N fastest.")
+@part_option
+@click.option("--json", "as_json", is_flag=True, help="Print the evaluation as one JSON document.")
+def evaluate(
+    instance: str,
+    settings: Settings,
+    plan: str | None,
+    most: int | None,
+    part: str | None,
+    as_json: bool,
+) -> None:
+    """Work out one given design, without a search.
+
+    Prints cost, time and memory of the one design and mapping that INSTANCE allows; --set pins what it leaves open.
+    With --plan the decisions are those of PLAN.json, and --set says what else would change. With --mappings the network
+    alone is given, and the mappings that INSTANCE leaves open are ranked on it.
+    """
+    from coopt.instance.files import load
+    from coopt.plan.store import decided, read_plan
+    from coopt.report.plan import evaluation_report, given_plan_report, ranking_report
+    from coopt.report.tables import rendered
+    from coopt.solving.evaluate import evaluate_instance, mappings
+    from coopt.solving.sensitivity.resolves import only_plan
+    from coopt.verifier.audit import evaluate_plan
+
+    question = load(instance, dict(settings))
+    if most is not None:
+        ranking = mappings(question, None if plan is None else read_plan(plan), most=most, part=part)
+        answer(ranking.model_dump_json(by_alias=True, indent=2) if as_json else rendered(ranking_report(ranking)))
+        return
+    if part is not None:
+        raise click.UsageError("--part: needs --mappings.")
+    if plan is not None or question.problem != "shared":
+        given = only_plan(question) if plan is None else read_plan(plan)
+        question, given = decided(question, given, same=False)
+        found = evaluate_plan(question, given)
+        report = given_plan_report(question, given, found)
+        answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(report))
+        return
+    evaluation = evaluate_instance(question)
+    answer(
+        evaluation.model_dump_json(by_alias=True, indent=2)
+        if as_json
+        else rendered(evaluation_report(question, evaluation))
+    )
+
+
+@click.command()
+@click.argument("before", metavar="PLAN.json", shell_complete=a_file)
+@click.argument("after", metavar="PLAN.json", shell_complete=a_file)
+@click.option("--json", "as_json", is_flag=True, help="Print the difference as one JSON document.")
+def diff(before: str, after: str, as_json: bool) -> None:
+    """Tell what changes between two plans.
+
+    Design, lines of the bill, mappings, times and cost, from the first PLAN.json to the second. The plans may answer
+    different instances.
+    """
+    from coopt.plan.difference import difference_of
+    from coopt.plan.store import read_plan
+    from coopt.report.comparison import difference_report
+    from coopt.report.tables import rendered
+
+    found = difference_of(read_plan(before), read_plan(after))
+    answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(difference_report(found)))

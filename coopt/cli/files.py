@@ -1,0 +1,227 @@
+"""Commands that show plans elsewhere: `coopt export` to other programs, `report` as a page, `serve` in a browser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coopt.cli.arguments import Settings, instance_argument, plan_argument
+from coopt.cli.checks import REJECTED
+from coopt.cli.terminal import POINTS, TIME_LIMIT, answer, check_place, command_line, note
+from coopt.instance.errors import InstanceError, alternatives, both
+
+if TYPE_CHECKING:
+    from coopt.plan.schema import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """One format: endings of its files, and which options it takes; `coopt.cli.writers` has what writes it.
+
+    `any_name` where files may end otherwise, as scripts do; `trusted` where mappings and placements have to be those of
+    the instance, before a file is built on them; `binary` where files hold no text.
+    """
+
+    endings: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    any_name: bool = False
+    trusted: bool = False
+    binary: bool = False
+
+
+FORMATS = {
+    "graphml": Format(endings=(".graphml", ".xml"), options=("compressed", "part")),
+    "dot": Format(endings=(".dot", ".gv"), options=("compressed", "part")),
+    "megatron": Format(endings=(".sh",), any_name=True, options=("workload", "part"), trusted=True),
+    "ranks": Format(endings=(".csv",), options=("workload", "part"), trusted=True),
+    "routes": Format(endings=(".csv",), options=("workload", "part")),
+    "ns3-topology": Format(endings=(".txt", ".topo"), options=("part",)),
+    "ns3-flows": Format(endings=(".txt",), options=("workload", "part")),
+    "chakra": Format(endings=(".zip",), options=("workload", "part"), binary=True),
+    "lp": Format(endings=(".lp",), options=("program",)),
+    "mps": Format(endings=(".mps",), options=("program",)),
+    "bom-csv": Format(endings=(".csv",), options=("part",)),
+}
+
+
+def check_ending(path: str, name: str) -> None:
+    """Refuse a file name that says something else than the format.
+
+    Raises
+    ------
+    InstanceError
+        When the ending is none of the format.
+    """
+    endings = FORMATS[name].endings
+    if not (FORMATS[name].any_name or path.lower().endswith(endings)):
+        raise InstanceError(f"{path}: is not the name of a {name} file, needs one that ends in {alternatives(endings)}")
+
+
+def _only_part(plan: Plan, workload: str) -> dict[str, str]:
+    """The part that trains a workload, where a single one of several does."""
+    from coopt.traffic.of_plan import parts_with
+
+    names = parts_with(plan, [part.name for part in plan.parts], workload)
+    return {"part": names[0]} if len(names) == 1 else {}
+
+
+@click.command()
+@instance_argument
+@plan_argument
+@click.option("--format", "name", type=click.Choice(list(FORMATS)), required=True, help="What to write.")
+@click.option("-o", "--output", metavar="FILE", help="Write to this file.  [stdout]")
+@click.option(
+    "--compressed",
+    is_flag=True,
+    help="graphml, dot: one of equal networks, with its copies on every part.",
+)
+@click.option("--workload", metavar="NAME", help="megatron, ranks, routes, ns3-flows, chakra: one workload of several.")
+@click.option("--part", metavar="NAME", help="One part of several; bom-csv writes all of them without.")
+@click.option("--program", type=int, metavar="K", help="lp, mps: one program where the answer is the best of several.")
+def export(instance: str, settings: Settings, plan: str, name: str, output: str | None, **options: Any) -> None:
+    """Write PLAN.json for other programs.
+
+    graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s. bom-csv: the bill of
+    materials, in USD and W. lp, mps: the mixed-integer program, whose optimum is that of a proven plan. megatron: a
+    script with the arguments of Megatron-LM. ranks: which GPU runs which rank. routes: the path of every flow.
+    ns3-topology, ns3-flows: the network and the flows for ns-3, as SimAI reads them. chakra: the messages of every rank
+    for ASTRA-sim, in an archive.
+
+    docs/exports.md describes every file.
+    """
+    from coopt.cli.writers import WRITERS
+    from coopt.instance.files import load
+    from coopt.instance.texts import write_bytes
+    from coopt.plan.store import check_same_question, decided, read_plan
+
+    chosen = FORMATS[name]
+    given = {key: value for key, value in options.items() if value not in (None, False)}
+    for key in given:
+        if key not in chosen.options:
+            raise click.UsageError(f"--{key}: is no option of {name}.")
+    if output is None and chosen.binary:
+        raise click.UsageError(f"--format {name}: is no text, needs -o FILE.")
+    if output is not None:
+        check_ending(output, name)
+        check_place(output, instance, plan)
+    question, answered = decided(load(instance, dict(settings)), read_plan(plan))
+    check_same_question(question, answered)
+    if "workload" in given and "part" not in given:
+        given |= _only_part(answered, given["workload"])
+    if chosen.trusted:
+        from coopt.solving.plan_traffic import check_runs
+
+        check_runs(question, answered, f"the format {name}", given.get("part"))
+    content = WRITERS[name](question, answered, **given)
+    if output is None:
+        answer(str(content))
+        return
+    write_bytes(output, content if isinstance(content, bytes) else content.encode("utf-8"))
+    note(f"{name} written to {output}")
+
+
+@click.command()
+@instance_argument
+@plan_argument
+@click.option("-o", "--output", metavar="REPORT.html", required=True, help="Write the page to this file.")
+@click.option("--points", metavar="N", type=POINTS, default=20, show_default=True, help="Most points of the chart.")
+@click.option(
+    "--no-front", is_flag=True, help="Leave out cost against time: a smaller page, and no more solves for it."
+)
+@click.option(
+    "--no-sensitivity",
+    is_flag=True,
+    help="Leave out why this plan, which takes more solves.",
+)
+@click.pass_context
+def report(
+    ctx: click.Context,
+    /,
+    instance: str,
+    settings: Settings,
+    plan: str,
+    output: str,
+    points: int,
+    **without: bool,
+) -> None:
+    """Write PLAN.json as one HTML page for a meeting.
+
+    Decision, networks, bill, verification and provenance in one file that needs no network. The page of one network
+    also has pictures, sources of prices, cost against time, traffic and sensitivity; `coopt pareto` and `coopt explain`
+    answer these for all others. Where nothing meets the bounds, it says what has to give. SOURCE_DATE_EPOCH fixes the
+    date it carries.
+
+    Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
+    """
+    from coopt.instance.files import load
+    from coopt.instance.kinds import has_front
+    from coopt.instance.texts import write_text
+    from coopt.plan.store import decided, read_plan
+    from coopt.report.fronts.files import check_packages
+    from coopt.report.page.contents import Origin, PageCase, moment, page_html, page_report
+    from coopt.report.tables import progress_shown, rendered
+    from coopt.solving.fronts.sweep import pareto
+    from coopt.solving.reasons.why import explain
+    from coopt.solving.runs import overridden
+    from coopt.verifier.audit import verify
+
+    check_packages("report")
+    check_place(output, instance, plan)
+    question, chosen = load(instance, dict(settings)), read_plan(plan)
+    origin = Origin(command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment())
+    verdict = verify(question, chosen)
+    if chosen.cost is not None:
+        question, chosen = decided(question, chosen)
+    case = PageCase(instance=question, plan=chosen, verdict=verdict, origin=origin)
+    if case.answered and chosen.cost is None and question.problem != "shared" and not without["no_sensitivity"]:
+        case = replace(case, explanation=explain(question, chosen))
+    if case.answered and question.problem == "shared":
+        asked = overridden("report", question, {}, chosen.objective.kind)
+        traced = has_front(asked) and not without["no_front"]
+        with progress_shown(note) as on_progress:
+            front = pareto(asked, points, on_progress=on_progress) if traced else None
+        explanation = explain(asked, chosen) if not without["no_sensitivity"] else None
+        case = replace(case, instance=asked, front=front, explanation=explanation)
+    write_text(output, page_html(case))
+    note(f"page written to {output}")
+    answer(rendered(page_report(case)))
+    ctx.exit(0 if case.verdict.accepted else REJECTED)
+
+
+@click.command()
+@click.argument("instance", required=False)
+@click.option("--port", metavar="P", type=click.IntRange(0, 65535), default=8017, show_default=True,
+              help="Port to listen on; 0 takes a free one.")  # fmt: skip
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True,
+              help="Address to listen on; one that others reach gets a random token.")  # fmt: skip
+@click.option(
+    "--workers", metavar="N", type=click.IntRange(1, 256), help="Searches side by side.  [one a core, 2 to 4]"
+)
+@click.option("--time-limit", "limit_s", metavar="S", type=TIME_LIMIT, default=60.0, show_default=True,
+              help="Most time of one search.")  # fmt: skip
+@click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
+def serve(instance: str | None, port: int, host: str, workers: int | None, limit_s: float, opened: bool) -> None:
+    """Serve the planner's page on this machine.
+
+    A question is edited in a browser, and its answer follows. Begins with INSTANCE, or with the question that
+    `coopt new` writes. Prints the address; Ctrl-C ends it. What is edited stays in the browser: no file is written, and
+    none is read but INSTANCE and the catalog files it names.
+    """
+    from importlib.util import find_spec
+
+    missing = [name for name in ("starlette", "tomlkit", "uvicorn", "jinja2") if find_spec(name) is None]
+    if missing:
+        are = "are" if len(missing) > 1 else "is"
+        raise InstanceError(f"serve: {both(missing)} {are} not installed, needs `pip install 'coopt[serve]'`")
+    from coopt.serve.running import desk_of, serve
+
+    def told(address: str) -> None:
+        answer(address)
+        note("the page is served at this address until Ctrl-C")
+        if opened:
+            click.launch(address)
+
+    serve(desk_of(instance, host, workers, limit_s), port, told)
+    note("the page is served no longer")

@@ -1,0 +1,177 @@
+"""Commands on what flows in the network of a plan: `coopt traffic`, `route`, and `faults` after a part is lost."""
+
+from __future__ import annotations
+
+import click
+
+from coopt.cli.arguments import (
+    Settings,
+    answer_parts,
+    check_single,
+    instance_argument,
+    part_option,
+    parts_asked,
+    plan_argument,
+)
+from coopt.cli.terminal import TIME_LIMIT, check_place, check_places, note
+
+ALGORITHMS = ("spray", "best", "ecmp", "greedy", "colouring", "sheltered", "annealing", "exact")
+
+
+@click.command()
+@instance_argument
+@plan_argument
+@click.option("--workload", metavar="NAME", help="One workload of several.  [all]")
+@click.option(
+    "--collective",
+    type=click.Choice(["ring", "tree"]),
+    default="ring",
+    help="How replicas add gradients across domains under ZeRO 0.  [as the plan names it, else ring]",
+)
+@click.option("--heat-map", metavar="FILE", help="Draw who talks to whom (.png, .pdf, .svg).")
+@click.option("--matrix", metavar="FILE.csv", help="Write the bytes of every pair of GPUs that talks.")
+@part_option
+@click.option("--json", "as_json", is_flag=True, help="Print the traffic as one JSON document.")
+def traffic(
+    instance: str,
+    settings: Settings,
+    plan: str,
+    collective: str,
+    heat_map: str | None,
+    matrix: str | None,
+    workload: str | None,
+    part: str | None,
+    as_json: bool,
+) -> None:
+    """Say who sends how much to whom in an iteration of PLAN.json.
+
+    By class of traffic and phase: what stays inside an HB domain, on a leaf, or goes above; what one GPU sends; and
+    how many pairs of GPUs never talk. Goes part by part, where the plan has several.
+    """
+    from coopt.instance.files import load
+    from coopt.instance.texts import write_text
+    from coopt.plan.store import decided, read_plan
+    from coopt.report.pictures import check_picture, draw_heat_map
+    from coopt.report.tables import rendered
+    from coopt.report.traffic import traffic_headline, traffic_report
+    from coopt.solving.plan_traffic import check_runs
+    from coopt.traffic.of_plan import demands, parts_with, single_demand
+    from coopt.traffic.summary import cells_of, matrix_csv, traffic_figures
+
+    question, chosen = decided(load(instance, dict(settings)), read_plan(plan))
+    if heat_map is not None:
+        check_picture(heat_map, "--heat-map")
+    check_places((heat_map, matrix), instance, plan)
+    names = parts_with(chosen, parts_asked(question, chosen, part), workload)
+    for option, given in (("--matrix", matrix), ("--heat-map", heat_map)):
+        check_single(names, option, given)
+    found = []
+    for name in names:
+        check_runs(question, chosen, "traffic", name)
+        family, sent = demands(question, chosen, workload=workload, trees=collective == "tree", part=name)
+        found.append((name, traffic_figures(question, family, sent)))
+    (_, first), *_ = found
+    if matrix is not None:
+        write_text(matrix, matrix_csv(single_demand(sent, "--matrix")))
+        note(f"bytes of {first.workloads[0].talking_pairs:,} pairs written to {matrix}")
+    if heat_map is not None:
+        draw_heat_map(cells_of(single_demand(sent, "--heat-map")), traffic_headline(first.workloads[0]), heat_map)
+        note(f"picture written to {heat_map}")
+    answer_parts(found, lambda traffic: rendered(traffic_report(traffic)), as_json=as_json)
+
+
+@click.command()
+@instance_argument
+@plan_argument
+@click.option(
+    "--algorithm", type=click.Choice(ALGORITHMS), help="How paths are chosen, if not as network.routing says."
+)
+@click.option(
+    "--fail-cores",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Top switches of each rail or plane that are out.",
+)
+@click.option("--seed", metavar="N", type=click.IntRange(min=0), default=0, help="Seed of what is random.")
+@click.option(
+    "--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, default=60.0, help="Seconds for `exact` (60)."
+)
+@click.option("--links", metavar="FILE.csv", help="Write the load of every link to this file.")
+@part_option
+@click.option("--json", "as_json", is_flag=True, help="Print routes and loads as one JSON document.")
+def route(
+    instance: str,
+    settings: Settings,
+    plan: str,
+    algorithm: str | None,
+    fail_cores: int,
+    seed: int,
+    time_limit_s: float,
+    links: str | None,
+    part: str | None,
+    as_json: bool,
+) -> None:
+    """Route the traffic of PLAN.json above the leaves.
+
+    Flows are sprayed over all paths, pinned to one each, or drawn at random, as `network.routing` says. Says how far
+    the busiest link stretches each collective, what no routing can undercut, and the iteration time with these routes.
+    Goes part by part, where the plan has several.
+    """
+    from coopt.instance.files import load
+    from coopt.instance.texts import write_text
+    from coopt.plan.store import decided, read_plan
+    from coopt.report.csv_files import links_csv
+    from coopt.report.tables import rendered
+    from coopt.report.traffic import routing_report
+    from coopt.solving.plan_routes import route_plan
+
+    question, chosen = decided(load(instance, dict(settings)), read_plan(plan))
+    names = parts_asked(question, chosen, part)
+    check_single(names, "--links", links)
+    if links is not None:
+        check_place(links, instance, plan)
+    found = [
+        (
+            name,
+            route_plan(
+                question,
+                chosen,
+                part=name,
+                algorithm=algorithm,
+                seed=seed,
+                failed_cores=fail_cores,
+                time_limit_s=time_limit_s,
+                with_links=as_json or links is not None,
+            ),
+        )
+        for name in names
+    ]
+    if links is not None:
+        (_, routing), *_ = found
+        write_text(links, links_csv(routing))
+        note(f"loads of {len(routing.links):,} bundles written to {links}")
+    answer_parts(found, lambda routing: rendered(routing_report(routing)), as_json=as_json)
+
+
+@click.command()
+@instance_argument
+@plan_argument
+@part_option
+@click.option("--json", "as_json", is_flag=True, help="Print the faults as one JSON document.")
+def faults(instance: str, settings: Settings, plan: str, part: str | None, as_json: bool) -> None:
+    """Take away every link, switch, GPU and domain in turn.
+
+    Says how many such components there are, what becomes of every workload's iteration, what keeps it going, and which
+    spares the plan has; network by network, where the plan has several parts.
+    """
+    from coopt.instance.files import load
+    from coopt.plan.store import decided, read_plan
+    from coopt.report.robust import faults_report
+    from coopt.report.tables import rendered
+    from coopt.solving.without_parts import plan_faults
+
+    question, chosen = decided(load(instance, dict(settings)), read_plan(plan))
+    names = parts_asked(question, chosen, part)
+    found = ((name, plan_faults(question, chosen, part=name)) for name in names)
+    answer_parts(found, lambda faults: rendered(faults_report(faults)), as_json=as_json)

@@ -1,0 +1,211 @@
+"""Commands on many runs: `coopt suite` of planned cases, `validate` and `calibrate` of measured ones."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from coopt.cli.arguments import a_file
+from coopt.cli.terminal import PERCENT, answer, check_folder, check_place, check_places, note
+from coopt.instance.errors import counted
+
+if TYPE_CHECKING:
+    from coopt.validation.facts import FitSet
+    from coopt.validation.published import Measurement
+
+STOPPED = 4
+
+TOO_FAR_OFF = 5
+
+
+@click.group()
+def suite() -> None:
+    """Run a grid of cases, and show the results as tables and plots."""
+
+
+@suite.command()
+@click.argument("suite", shell_complete=a_file)
+@click.option("-o", "--output", metavar="DIR", help="Keep the results in this folder.  [out/NAME]")
+@click.option("--workers", metavar="N", type=click.IntRange(min=1), help="Local processes.  [one for each core]")
+@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers do the work.")
+@click.option("--resume", is_flag=True, help="Go on in a folder that holds results of this suite.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as one JSON document.")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    suite: str,
+    output: str | None,
+    workers: int | None,
+    scheduler: str | None,
+    resume: bool,
+    as_json: bool,
+) -> None:
+    """Run every case of SUITE, a TOML file (docs/suites.md).
+
+    The answers stay in DIR: results.parquet with a row for each case, and cases/ with a file for each. A run that was
+    ended, in whatever way, goes on with --resume: what is answered is not asked again.
+
+    Exit codes: 0 every case has a row, 4 ended before.
+    """
+    from coopt.report.suite_tables import summary_report
+    from coopt.report.tables import progress_shown, rendered
+    from coopt.suite.driver import run_suite
+
+    if workers is not None and scheduler is not None:
+        raise click.UsageError("--workers and --scheduler: needs one or neither.")
+    if output is not None:
+        check_folder(output)
+    with progress_shown(note) as on_progress:
+        summary = run_suite(suite, output, workers=workers, scheduler=scheduler, resume=resume, on_progress=on_progress)
+    answer(json.dumps(summary.document(), indent=2) if as_json else rendered(summary_report(summary)))
+    ctx.exit(STOPPED if summary.stopped else 0)
+
+
+@suite.command()
+@click.argument("folder", metavar="DIR")
+@click.option("-o", "--output", metavar="FOLDER", help="Draw the suite's figures into this folder.")
+@click.option("--format", "ending", type=click.Choice(["png", "svg", "pdf"]), default="png", help="Of the pictures.")
+@click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON document.")
+def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
+    """Show the tables of the results in DIR, and draw its figures.
+
+    A suite without tables of its own is shown with its axes, costs and times.
+    """
+    from coopt.report.suite_figures import draw_figures
+    from coopt.report.suite_tables import suite_report
+    from coopt.report.tables import rendered
+    from coopt.suite.folder import read_results
+
+    study, rows = read_results(folder)
+    if output is not None:
+        check_folder(output)
+        for file in draw_figures(study, rows, output, ending):
+            note(f"picture written to {file}")
+    answer(json.dumps(rows, indent=2) if as_json else rendered(suite_report(study, rows)))
+
+
+@click.command()
+@click.argument("table", metavar="CSV", shell_complete=a_file)
+@click.option("--fail-over", metavar="PERCENT", type=PERCENT, help="Exit 5 if a source's mean error is larger.")
+@click.option("--plot", metavar="FILE", help="Draw predicted against measured, and their ratio (.png, .pdf, .svg).")
+@click.option("--json", "as_json", is_flag=True, help="Print rows and groups as one JSON document.")
+@click.pass_context
+def validate(ctx: click.Context, table: str, fail_over: float | None, plot: str | None, as_json: bool) -> None:
+    """Compare the performance model with measurements.
+
+    CSV holds one measured run a row, in the columns of benchmarks/published.csv (docs/measurements.md describes
+    them); rows that say too little are skipped.
+
+    Exit codes: 0 ran, 5 with --fail-over: a source's mean error is larger, or nothing could be predicted.
+    """
+    from coopt.report.pictures import check_picture, draw_scatter
+    from coopt.report.tables import rendered
+    from coopt.report.validation import validation_report
+    from coopt.validation.comparison import comparison_of
+    from coopt.validation.published import read_measurements
+
+    limit = None if fail_over is None else fail_over / 100.0
+    rows = read_measurements(table)
+    if plot is not None:
+        check_picture(plot, "--plot")
+        check_place(plot, table)
+    found = comparison_of(rows)
+    if plot is not None:
+        draw_scatter(found, plot)
+        note(f"picture written to {plot}")
+    answer(found.model_dump_json(indent=2) if as_json else rendered(validation_report(found, limit)))
+    ctx.exit(TOO_FAR_OFF if limit is not None and found.fails(limit) else 0)
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=a_file)
+@click.option("--generation", metavar="NAME", help="GPU generation to fit (ampere, hopper, ...); all if left out.")
+@click.option("--precision", type=click.Choice(["16-bit", "fp8", "fp4"]), help="Precision to fit.")
+@click.option(
+    "--rows", metavar="GLOB", multiple=True, help="Fit to rows of this id only, such as 'dgxc-*'; repeatable."
+)
+@click.option("--parameters", metavar="NAMES", help="What to fit, such as gemm,hbm; at most four.")
+@click.option(
+    "--posterior", is_flag=True, help="Hold values to the catalog's and print intervals; always so with a log."
+)
+@click.option(
+    "--set",
+    "stated",
+    metavar="COLUMN=VALUE",
+    multiple=True,
+    help="A column that logs leave out, such as gpu=H100; repeatable.",
+)
+@click.option("--range", "nvtx_range", metavar="NAME", help="NVTX range that is an iteration, in a summary of Nsight.")
+@click.option("--table", metavar="FILE", help="Write what was read from logs as a CSV table to this file.")
+@click.option("-o", "--output", metavar="FILE", help="Write the catalog lines to this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the fits as one JSON document.")
+def calibrate(
+    files: tuple[str, ...],
+    generation: str | None,
+    precision: str | None,
+    rows: tuple[str, ...],
+    parameters: str | None,
+    posterior: bool,
+    stated: tuple[str, ...],
+    nvtx_range: str | None,
+    table: str | None,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Fit hardware parameters to measurements.
+
+    Prints fitted values with their error on rows that were used and on rows that were not, and lines to paste into
+    the catalog or into an instance; the catalog itself stays as it is.
+
+    FILE is a CSV as for `coopt validate`, a log of Megatron-LM, Megatron Bridge or NeMo, a trace of PyTorch's profiler
+    (.json, .json.gz), or `nsys stats --report nvtx_sum --format csv`. With a log or a trace, values are held to the
+    catalog's, and intervals and the mapping to run next are printed.
+    """
+    from coopt.instance.texts import write_text
+    from coopt.validation.own_runs import measurements_of, table_of
+    from coopt.validation.settings import check_globs, sets_asked
+
+    sets = sets_asked(generation, precision, parameters, rows)
+    measured, own = measurements_of(files, _columns(stated), nvtx_range)
+    check_globs(rows, [row.id for row in measured])
+    check_places((output, table), *files)
+    if table is not None:
+        write_text(table, table_of(own))
+        note(f"{counted(len(own), 'row')} read from logs written to {table}")
+    report, lines, document = (_held if posterior or own else _fitted)(measured, sets)
+    if output is not None:
+        write_text(output, lines + "\n")
+        note(f"catalog lines written to {output}")
+    answer(document if as_json else report + lines)
+
+
+def _columns(stated: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in stated]
+    for column, equals, _ in pairs:
+        if not equals:
+            raise click.UsageError(f"--set {column!r} needs the form COLUMN=VALUE, such as gpu=H100.")
+    return {column.strip(): value.strip() for column, _, value in pairs}
+
+
+def _fitted(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str, str, str]:
+    """Report, lines and document of fits to rows alone."""
+    from coopt.report.tables import rendered
+    from coopt.report.validation import calibration_report, catalog_lines
+    from coopt.validation.calibration import calibration_of
+    from coopt.validation.runs import runs_among
+
+    found = calibration_of(runs_among(measured), sets, told=note)
+    return rendered(calibration_report(found)), catalog_lines(found), found.model_dump_json(indent=2)
+
+
+def _held(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str, str, str]:
+    """Report, lines and document of fits that are held to the catalog's values."""
+    from coopt.report.own_runs import posterior_lines, posterior_report
+    from coopt.report.tables import rendered
+    from coopt.validation.own_calibration import own_calibration_of
+
+    found = own_calibration_of(measured, sets, told=note)
+    return rendered(posterior_report(found)), posterior_lines(found.posteriors), found.model_dump_json(indent=2)

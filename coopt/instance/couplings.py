@@ -1,0 +1,280 @@
+"""What ties the networks of a question: islands that share, phases, sites, and what a plan has to stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from coopt.instance.base import (
+    Count,
+    Fraction,
+    Name,
+    NonNegative,
+    Positive,
+    Price,
+    Table,
+    Watts,
+    one_or_many,
+    one_or_series,
+)
+
+if TYPE_CHECKING:
+    from coopt.instance.workload import Workload
+
+Kind = Literal["hb", "nic", "switch", "optics", "gpu"]
+BracketPrices = Annotated[tuple[Price, ...], one_or_series]
+Shares = Annotated[tuple[Fraction, ...], one_or_series]
+
+PriceFactor = Annotated[float, Field(ge=0, le=1000)]
+BOUND_KEYS = ("max_iteration_time_s", "min_tokens_per_s", "train_days", "train_tokens")
+
+MOST_SITES = 6  # rings through more sites are too many to try one by one
+
+
+class MostProducts(Table):
+    """How many different products of a kind all islands together may use; what is left out is free."""
+
+    hb: Annotated[Count | None, Field(description="kinds of HB domain")] = None
+    nic: Annotated[Count | None, Field(description="network adapters")] = None
+    switch: Annotated[Count | None, Field(description="switches")] = None
+    optics: Annotated[Count | None, Field(description="optics")] = None
+
+
+class Discount(Table):
+    """Prices of one product by the quantity bought over all islands."""
+
+    kind: Annotated[Kind, Field(description="what the product is: hb counts GPUs in HB domains, gpu the idle ones too")]
+    item: Annotated[Name, Field(description="name of the product")]
+    begins: Annotated[
+        tuple[Count, ...],
+        one_or_series,
+        Field(alias="from", min_length=1, description="units from which on each price holds, rising"),
+    ]
+    usd: Annotated[BracketPrices | None, Field(description="price of a unit from each of them on (USD)")] = None
+    off: Annotated[Shares | None, Field(description="or the share of the price taken off")] = None
+    applies: Annotated[
+        Literal["all-units", "incremental"],
+        Field(description="whether a price holds for every unit bought or for those beyond its threshold"),
+    ] = "all-units"
+
+    @model_validator(mode="after")
+    def _one_price_each(self) -> Discount:
+        what = f"discount on {self.item!r}"
+        if (self.usd is None) == (self.off is None):
+            raise ValueError(f"{what}: needs either usd or off, one for each entry of from")
+        given = self.usd if self.usd is not None else self.off
+        assert given is not None
+        if len(given) != len(self.begins):
+            raise ValueError(f"{what}: {len(self.begins)} thresholds and {len(given)} prices, needs one for each")
+        if list(self.begins) != sorted(set(self.begins)):
+            raise ValueError(f"{what}: from = {list(self.begins)}, needs rising thresholds")
+        return self
+
+    def prices(self, usd: float) -> tuple[float, ...]:
+        """The prices from each threshold on, of a product whose price is `usd` (USD); shares give whole cents."""
+        if self.usd is not None:
+            return self.usd
+        assert self.off is not None
+        return tuple(round(usd * (1 - off), 2) for off in self.off)
+
+
+class Sharing(Table):
+    """How workloads share the cluster: all of it in turn, or an island of HB domains each at the same time."""
+
+    mode: Annotated[
+        Literal["time", "partition"], Field(description="all of the cluster in turn, or a part of it each")
+    ] = "time"
+    most_products: Annotated[MostProducts, Field(description="partition: most different products of a kind")] = (
+        MostProducts()
+    )
+    discount: Annotated[
+        tuple[Discount, ...], one_or_many, Field(description="partition: prices by the quantity of all islands")
+    ] = ()
+    core: Annotated[Core | None, Field(description="partition: switches that join all islands; none if left out")] = (
+        None
+    )
+
+
+class Core(Table):
+    """Switches between islands, and what islands must be able to send through them."""
+
+    switch: Annotated[Name, Field(description="name of a listed switch, which the core consists of")]
+    gbit_s_per_gpu: Annotated[
+        Positive, Field(description="what every GPU that trains can send to other islands (Gbit/s)")
+    ]
+    optic: Annotated[
+        Name | None, Field(description="name of the listed optic at both ends of its links; chosen where left out")
+    ] = None
+
+
+class PhaseWorkload(Table):
+    """A workload of `[[workload]]` that trains in a phase; a bound given here takes the place of its own."""
+
+    name: Annotated[Name, Field(description="name of the workload")]
+    max_iteration_time_s: Annotated[Positive | None, Field(description="bound: time of one iteration (s)")] = None
+    min_tokens_per_s: Annotated[Positive | None, Field(description="bound: pace of the training (tokens/s)")] = None
+    train_days: Annotated[Positive | None, Field(description="bound: time to train `train_tokens` (days)")] = None
+    train_tokens: Annotated[Positive | None, Field(description="tokens of the whole training run")] = None
+
+    @property
+    def bound(self) -> dict[str, float]:
+        """The keys of the bound given here; empty where the workload keeps its own."""
+        return {key: value for key in BOUND_KEYS if (value := getattr(self, key)) is not None}
+
+
+class PriceFactors(Table):
+    """What a phase pays over the prices of the instance, by the kind of the bill; 1 is the same price."""
+
+    hb: Annotated[PriceFactor, Field(description="HB domains with their idle GPUs; in a fleet these go by gpu")] = 1.0
+    nic: Annotated[PriceFactor, Field(description="NICs")] = 1.0
+    switch: Annotated[PriceFactor, Field(description="switches")] = 1.0
+    optics: Annotated[PriceFactor, Field(description="optics")] = 1.0
+    gpu: Annotated[PriceFactor, Field(description="GPUs that train")] = 1.0
+    energy: Annotated[PriceFactor, Field(description="electricity, from this phase to the next")] = 1.0
+
+
+def _named(value: Any) -> Any:
+    """A workload may be given by its name alone."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+Named = Annotated[PhaseWorkload, BeforeValidator(_named, json_schema_input_type=str | PhaseWorkload)]
+
+
+class Phase(Table):
+    """A step of growth: what is there from `year` on, until the next phase."""
+
+    year: Annotated[float, Field(ge=0, le=10_000, description="when it begins, such as 2027 or 1.5")]
+    gpus: Annotated[Count, Field(description="GPUs that train, those of earlier phases included")]
+    workloads: Annotated[
+        tuple[Named, ...],
+        one_or_many,
+        Field(description="workloads that train, by name or with a bound of their own; left out: all"),
+    ] = ()
+    price: Annotated[PriceFactors, Field(description="prices of this phase over those of the instance")] = (
+        PriceFactors()
+    )
+    retrofit_usd_per_link: Annotated[
+        Price, Field(description="labour for an uplink added to a switch that stood before (USD)")
+    ] = 0.0
+
+
+class Site(Table):
+    """A datacenter."""
+
+    name: Annotated[Name, Field(description="how the answer calls it")]
+    power_mw: Annotated[Positive, Field(description="facility power it can feed: IT power times PUE (MW)")]
+    pue: Annotated[float | None, Field(ge=1, le=100, description="facility over IT power; else objective.pue")] = None
+    usd_per_kwh: Annotated[
+        float | None,
+        Field(ge=0, le=1000, description="price of electricity (USD/kWh); objective.usd_per_kwh if left out"),
+    ] = None
+
+
+class Wan(Table):
+    """Wide-area channels that can be lit between two sites."""
+
+    between: Annotated[tuple[Name, Name], one_or_many, Field(description="the two sites")]
+    gbit_s: Annotated[Positive, Field(description="what gradients get of one channel, each way (Gbit/s)")]
+    usd: Annotated[Price, Field(description="price of one channel, both ends and its share of the fibre (USD)")]
+    w: Annotated[Watts, Field(description="power of one channel, half at each end (W)")] = 0.0
+    latency_ms: Annotated[NonNegative, Field(description="time that a signal takes one way (ms)")]
+    most: Annotated[Count, Field(description="channels that can be lit")]
+
+    @property
+    def name(self) -> str:
+        """`east - west`."""
+        return " - ".join(self.between)
+
+
+def part_of(workload: Workload, shares: int, whole: int) -> Workload:
+    """What a site with some of the shares trains: its part of every batch, in the time of the whole."""
+    own = {"global_batch": workload.global_batch * shares // whole, "max_iteration_time_s": workload.asked_s}
+    return workload.model_copy(update=own | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens")))
+
+
+Lost = Literal["nic", "leaf", "plane", "domain"]
+Factor = Annotated[float, Field(gt=0, le=1000)]
+Interval = Annotated[tuple[Factor, Factor], one_or_series]
+Longer = Annotated[float, Field(ge=1, le=1000)]
+
+
+class Prices(Table):
+    """Intervals of factors on the prices of a kind of item; [1, 1] where left out."""
+
+    hb: Annotated[Interval, Field(description="HB domains; their idle GPUs go by gpu")] = (1.0, 1.0)
+    nic: Annotated[Interval, Field(description="NICs")] = (1.0, 1.0)
+    switch: Annotated[Interval, Field(description="switches")] = (1.0, 1.0)
+    optics: Annotated[Interval, Field(description="optics")] = (1.0, 1.0)
+    gpu: Annotated[Interval, Field(description="GPUs, those that stay idle too")] = (1.0, 1.0)
+
+    @model_validator(mode="after")
+    def _rising(self) -> Prices:
+        for kind, (low, high) in self.intervals.items():
+            if low > high:
+                raise ValueError(f"{kind} = [{low:g}, {high:g}]: needs the smaller factor first")
+        return self
+
+    @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """The interval of every kind."""
+        return {kind: getattr(self, kind) for kind in type(self).model_fields}
+
+    @property
+    def worst(self) -> dict[str, float]:
+        """The upper end of every interval."""
+        return {kind: high for kind, (_, high) in self.intervals.items()}
+
+
+class Slower(Table):
+    """Factors by which bounds grow while a part is lost; 1 where left out, one number for all of them."""
+
+    nic: Annotated[Longer, Field(description="while a NIC is lost")] = 1.0
+    leaf: Annotated[Longer, Field(description="while a leaf switch is lost")] = 1.0
+    plane: Annotated[Longer, Field(description="while a plane is lost")] = 1.0
+    domain: Annotated[Longer, Field(description="while an HB domain is lost")] = 1.0
+
+    @property
+    def of_part(self) -> dict[Lost, float]:
+        """The factor of every part."""
+        return {"nic": self.nic, "leaf": self.leaf, "plane": self.plane, "domain": self.domain}
+
+
+def _slower(value: Any) -> Any:
+    """A number holds for every part."""
+    if isinstance(value, Mapping | Slower):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= 1000:
+        raise ValueError("needs a factor from 1 to 1000, or a table of factors by part")
+    return dict.fromkeys(Slower.model_fields, float(value))
+
+
+class Robust(Table):
+    """Losses to survive, and intervals in which prices and efficiency may turn out."""
+
+    survive: Annotated[
+        tuple[Lost, ...], one_or_many, Field(description="parts of which any one may be lost: nic, leaf, plane, domain")
+    ] = ()
+    slower: Annotated[
+        Slower,
+        BeforeValidator(_slower, json_schema_input_type=Longer | Slower),
+        Field(description="bounds grow by this factor while a part is lost; a table has one for each part"),
+    ] = Slower()
+    prices: Annotated[Prices, Field(description="factors on prices: [least, most]")] = Prices()
+    efficiency: Annotated[
+        Interval,
+        Field(description="factors on what compute and memory of the GPU reach: [least, most]; the least must do"),
+    ] = (1.0, 1.0)
+    aim: Annotated[
+        Literal["worst-case", "regret"],
+        Field(description="least cost at the worst prices, or least excess over the best plan at any prices"),
+    ] = "worst-case"
+
+
+def corners(prices: Prices) -> list[dict[str, float]]:
+    """Every choice of an end of each interval: cost is linear in prices, so the extremes lie here."""
+    ends = {kind: tuple(dict.fromkeys(interval)) for kind, interval in prices.intervals.items()}
+    return [dict(zip(ends, chosen, strict=True)) for chosen in product(*ends.values())]

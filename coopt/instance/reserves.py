@@ -1,0 +1,203 @@
+"""What a plan has in reserve (docs/days.md): for interruptions of training, for the error of the model, and memory.
+
+Tables say what interrupts training, what an interruption takes, what stands by for it, and what is kept free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from coopt.instance.base import Entry, NonNegative, Positive, Table, one_or_many
+from coopt.instance.catalog import FailureRates, ModelError, entries, named
+from coopt.instance.hardware import Gpu
+from coopt.instance.workload import Workload
+
+Spares = Annotated[int, Field(ge=0, le=1_000_000)]
+SpareCounts = Annotated[tuple[Spares, ...], one_or_many, Field(min_length=1)]
+YEAR_S = 365 * 86400.0
+MOST_SPARES = 4096
+"""Spare domains that are tried where the instance lists none."""
+
+
+class PortOutages(NamedTuple):
+    """How much of one end of a link of a NIC, and of one leaf switch, is out at a time while a run goes on."""
+
+    end: float
+    leaf: float
+
+
+class Availability(Table):
+    """Failures, checkpoints, restarts and spares: what share of the time trains."""
+
+    rates: Annotated[FailureRates, named("failure_rates"), Field(description="how often parts end a run")]
+    at: Annotated[
+        Literal["published", "low", "high"], Field(description="which end of the intervals of the rates is taken")
+    ] = "published"
+    restart_s: Annotated[NonNegative, Field(description="from a failure to the next iteration, at any size (s)")] = (
+        300.0
+    )
+    restart_s_per_1000_gpus: Annotated[
+        NonNegative, Field(description="what the restart takes beyond that for every 1,000 GPUs that train (s)")
+    ] = 5.0
+    checkpoint_gbyte_s_per_gpu: Annotated[
+        Positive,
+        Field(le=1e6, description="rate at which a GPU writes and reads its share of a checkpoint (10^9 byte/s)"),
+    ] = 0.12
+    checkpoint_s: Annotated[
+        Positive | None, Field(description="time that a checkpoint stops training (s), in place of that of its bytes")
+    ] = None
+    checkpoint_interval_s: Annotated[
+        Positive | None, Field(description="training between two checkpoints (s); the best one if left out")
+    ] = None
+    repair_hours: Annotated[
+        NonNegative,
+        Field(
+            description="mean time until a failed GPU, host, domain, or one of several ports of a NIC is back (hours)"
+        ),
+    ] = 24.0
+    flap_s: Annotated[NonNegative, Field(description="mean time until a link that flaps is back (s)")] = 10.0
+    spare_domains: Annotated[
+        SpareCounts | None,
+        Field(description="HB domains that stand by, to choose from; as few as it takes if left out"),
+    ] = None
+
+    confidence: Annotated[
+        float | None,
+        Field(ge=0.5, le=0.999, description="probability that days are kept; the mean has to keep them if left out"),
+    ] = None
+
+    def outages(self, nic_planes: int) -> PortOutages:
+        """What is out at a time of one end of a link and of one leaf, where NICs have so many ports.
+
+        Links of NICs with one port end a run when they break, and only flap while it goes on.
+        """
+        rate = {name: each.at(self.at) / YEAR_S for name, each in self.rates.of_part.items()}
+        flapping, repair_s = self.rates.flap.at(self.at) / YEAR_S * self.flap_s, self.repair_hours * 3600.0
+        if nic_planes == 1:
+            return PortOutages(flapping, 0.0)
+        return PortOutages(flapping + rate["optic"] * repair_s, rate["switch"] * repair_s)
+
+    @property
+    def deviations(self) -> float:
+        """How many standard deviations stay between what is done on average and what has to be."""
+        return 0.0 if self.confidence is None else NormalDist().inv_cdf(self.confidence)
+
+    @property
+    def spares(self) -> Sequence[int]:
+        """Numbers of spare domains to choose from, rising."""
+        return range(MOST_SPARES + 1) if self.spare_domains is None else sorted(self.spare_domains)
+
+
+class Margin(Table):
+    """Shares of time, memory and switch ports that a plan leaves free."""
+
+    time: Annotated[
+        Literal["model"] | Annotated[float, Field(ge=0, le=10)],
+        Field(description="share added to iteration times before they are compared with bounds; model: its own error"),
+    ] = "model"
+    confidence: Annotated[
+        float | None,
+        Field(
+            ge=0.5,
+            le=0.999,
+            description="with model: probability to be in time; one standard error if left out",
+        ),
+    ] = None
+    memory: Annotated[float, Field(ge=0, le=0.9, description="share of the memory of a GPU that stays free")] = 0.0
+    ports: Annotated[
+        float,
+        Field(ge=0, le=0.9, description="share of the ports of every switch that stays free for growth, at least"),
+    ] = 0.0
+
+    @property
+    def standard_errors(self) -> float:
+        """How many standard errors of the model are added to times."""
+        return 1.0 if self.confidence is None else NormalDist().inv_cdf(self.confidence)
+
+    def time_share(self, gpu: Gpu, workload: Workload) -> float:
+        """The share added to the iteration times of a workload.
+
+        Raises
+        ------
+        ValueError
+            When the error of the model is asked for and nothing was measured.
+        """
+        if self.time != "model":
+            return self.time
+        return self.standard_errors * standard_error(gpu, workload)
+
+
+def error_names(gpu: Gpu, workload: Workload) -> tuple[str, str]:
+    """What the errors that bear on a workload are called: those of hardware and precision, and of a kind of model."""
+    precision = workload.precision if workload.precision in ("fp8", "fp4") else "16-bit"
+    return f"{gpu.generation} {precision}", "mixture of experts" if workload.model.experts else "dense"
+
+
+class KnownError(NamedTuple):
+    """The mean size of the error of predicted times, as a share, and the runs that tell it, in words."""
+
+    error: float
+    runs: str
+
+
+def known_error(gpu: Gpu, workload: Workload) -> KnownError | None:
+    """What runs tell of the error of a workload's times: published ones whose source no fit had seen, else one's own.
+
+    Of hardware and kind of model the larger error. None where nothing tells it: on hardware of one's own, by whatever
+    name, that states no error beside efficiencies of its own.
+    """
+    if not is_catalogued(gpu):
+        own = gpu.error(workload.precision)
+        fitted = all(gpu.efficiency != one.efficiency for one in entries("gpu").values() if isinstance(one, Gpu))
+        return None if own is None or not fitted else KnownError(own, f"the runs that {gpu.name} was fitted to")
+    hardware, kind = error_names(gpu, workload)
+    known: dict[str, Entry] = entries("model_error")
+    if hardware not in known:
+        return None
+    _, _, precision = hardware.rpartition(" ")
+    runs = {
+        hardware: f"published {precision} runs of {gpu.generation} GPUs",
+        kind: f"published runs of {'mixtures of experts' if workload.model.experts else 'dense models'}",
+    }
+    largest = max((one for one in (known[hardware], known[kind]) if isinstance(one, ModelError)), key=_left_out)
+    return KnownError(largest.left_out, f"{runs[largest.name]} that were left out of the fit")
+
+
+def is_catalogued(gpu: Gpu) -> bool:
+    """Whether a GPU is one of the catalog's in all that times rest on."""
+    return any(isinstance(one, Gpu) and _timed_by(one) == _timed_by(gpu) for one in entries("gpu").values())
+
+
+def _timed_by(gpu: Gpu) -> tuple[object, ...]:
+    peaks = gpu.bf16_tflop_s, gpu.fp8_tflop_s, gpu.fp4_tflop_s
+    return gpu.generation, *peaks, gpu.hbm_gbyte_s, gpu.sm_count, gpu.efficiency
+
+
+def _left_out(one: ModelError) -> float:
+    return one.left_out
+
+
+def standard_error(gpu: Gpu, workload: Workload) -> float:
+    """The standard error of a predicted time, as a share of it: the larger one of hardware and of the kind of model.
+
+    Of errors by a normal law the mean size is sqrt(2 / pi) standard errors.
+
+    Raises
+    ------
+    ValueError
+        When no run of that hardware and precision was measured.
+    """
+    hardware, kind = error_names(gpu, workload)
+    known: dict[str, Entry] = entries("model_error")
+    if hardware not in known:
+        raise ValueError(
+            f"margin.time = 'model': no published runs tell the error on {gpu.name} in {workload.precision} "
+            f"(workload {workload.name!r}), needs a number"
+        )
+    errors = [known[name] for name in (hardware, kind)]
+    return max(one.left_out for one in errors if isinstance(one, ModelError)) * math.sqrt(math.pi / 2)

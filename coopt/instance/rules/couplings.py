@@ -1,0 +1,161 @@
+"""What `[sharing]`, its core and phases must agree on with each other and with the rest of an instance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from coopt.instance.couplings import MostProducts, PhaseWorkload
+from coopt.instance.question import CostKind, Question
+from coopt.instance.variants import bounded, list_prices
+
+
+def partition_disagreements(instance: Question) -> Iterator[str]:
+    """Sentences about `[sharing]` that do not go with the rest of an instance."""
+    sharing = instance.sharing
+    sized = [workload.name for workload in instance.workload if workload.gpus is not None]
+    if sharing.mode == "time":
+        asked = {"most_products": sharing.most_products != MostProducts(), "discount": sharing.discount}
+        for key, given in {**asked, "core": sharing.core}.items():
+            if given:
+                yield f"sharing.{key}: only islands are bought together, needs sharing.mode = 'partition'"
+        for name in sized:
+            yield f"workload {name!r}: gpus: every workload has all GPUs in turn, needs sharing.mode = 'partition'"
+        return
+    if len(instance.cluster.gpus) > 1:
+        yield (
+            f"cluster.gpus = {list(instance.cluster.gpus)}: islands take as many GPUs as they need of those there are, "
+            "needs one number"
+        )
+    if instance.solver.top > 1:
+        yield f"solver.top = {instance.solver.top}: a partition has no runners-up, needs 1"
+    yield from _discounts(instance)
+    yield from core_disagreements(instance)
+
+
+def _discounts(instance: Question) -> Iterator[str]:
+    include, listed = instance.objective.include, list_prices(instance)
+    seen: set[tuple[CostKind, str]] = set()
+    for discount in instance.sharing.discount:
+        kind, item = discount.kind, discount.item
+        where = f"sharing.discount: {kind} {item!r}"
+        if item not in listed[kind]:
+            yield f"{where}: the instance does not list it, needs one of {', '.join(listed[kind])}"
+            continue
+        if kind not in include:
+            yield f"{where}: objective.include does not count {kind}, needs it there or no discount"
+        if (kind, item) in seen:
+            yield f"{where}: has two discounts, needs one with all its thresholds"
+        seen.add((kind, item))
+        prices = [listed[kind][item], *discount.prices(listed[kind][item])]
+        if any(later > earlier for earlier, later in pairwise(prices)):
+            shown = ", ".join(f"{price:,.10g}" for price in prices)
+            yield f"{where}: prices {shown} USD, needs prices that do not rise with the quantity"
+
+
+def core_disagreements(instance: Question) -> Iterator[str]:
+    """Sentences about `[sharing.core]` that do not go with the rest of an instance."""
+    network, core = instance.network, instance.sharing.core
+    if core is None:
+        return
+    where = f"sharing.core.switch = {core.switch!r}"
+    switch = next((one for one in network.switches if one.name == core.switch), None)
+    if switch is None:
+        yield f"{where}: the instance does not list it, needs one of {', '.join(one.name for one in network.switches)}"
+        return
+    if len(instance.workload) > switch.radix:
+        yield (
+            f"{where}: it has {switch.radix} ports for the islands of {len(instance.workload)} workloads, "
+            "needs at least one for each, so that any two of them meet on a switch"
+        )
+    rate = switch.port_gbit_s
+    if rate not in {nic.gbit_s for nic in network.nics}:
+        yield f"{where}: its ports have {rate:g} Gbit/s, needs a NIC of that rate in network.nics"
+        return
+    for reach_m, what in zip(network.link_reach_m[::2], ("from NIC to leaf", "to the core"), strict=True):
+        if not any(optic.gbit_s == rate and optic.reach_m >= reach_m for optic in network.optics):
+            yield (
+                f"{where}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links {what}, "
+                "needs one in network.optics or another network.link_reach_m"
+            )
+    serving = {o.name for o in network.optics if o.gbit_s == rate and o.reach_m >= network.link_reach_m[-1]}
+    if serving and core.optic is not None and core.optic not in serving:  # without any, the optics listed are too few
+        yield (
+            f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that reaches "
+            f"{network.link_reach_m[-1]:g} m, or to be left out"
+        )
+    most = rate * min(network.nics_per_gpu)
+    if core.gbit_s_per_gpu > most:
+        yield (
+            f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send {most:g} Gbit/s, "
+            "needs no more than that"
+        )
+
+
+def phase_disagreements(instance: Question) -> Iterator[str]:
+    """Sentences about phases that do not go together, or with the rest of the instance."""
+    phases = instance.phase
+    if not phases:
+        return
+    if len(phases) == 1:
+        yield "phase: there is one phase, needs two or more (or no [[phase]] at all)"
+    for number, (before, after) in enumerate(pairwise(phases), start=1):
+        if after.year <= before.year:
+            yield f"phase[{number}].year = {after.year:g}: needs a year after {before.year:g}, that of the phase before"
+        if after.gpus < before.gpus:
+            yield (
+                f"phase[{number}].gpus = {after.gpus}: needs at least {before.gpus}, those of the phase before "
+                "(nothing is thrown away)"
+            )
+    yield from _named_workloads(instance)
+    yield from _idle_workloads(instance)
+    yield from _not_phased(instance)
+
+
+def _named_workloads(instance: Question) -> Iterator[str]:
+    known = [workload.name for workload in instance.workload]
+    for number, phase in enumerate(instance.phase):
+        names = Counter(chosen.name for chosen in phase.workloads)
+        for place, chosen in enumerate(phase.workloads):
+            where = f"phase[{number}].workloads[{place}]"
+            if chosen.name not in known:
+                yield f"{where}: no [[workload]] is named {chosen.name!r}, needs one of {', '.join(known)}"
+            elif names[chosen.name] > 1:
+                yield f"{where}: name {chosen.name!r} appears twice, needs each workload once"
+            else:
+                yield from _bound_fault(instance, chosen, where)
+
+
+def _idle_workloads(instance: Question) -> Iterator[str]:
+    """Workloads with an island of their own that train in no phase."""
+    if instance.sharing.mode == "partition" and all(phase.workloads for phase in instance.phase):
+        asked = {chosen.name for phase in instance.phase for chosen in phase.workloads}
+        for workload in instance.workload:
+            if workload.name not in asked:
+                yield f"workload {workload.name!r}: trains in no phase, needs to be in some phase's workloads"
+
+
+def _bound_fault(instance: Question, chosen: PhaseWorkload, where: str) -> Iterator[str]:
+    workload = next(workload for workload in instance.workload if workload.name == chosen.name)
+    try:
+        bounded(workload, chosen.bound)
+    except ValueError as error:
+        for item in error.errors():  # type: ignore[attr-defined]
+            yield f"{where}: {item['ctx']['error']}"
+
+
+def _not_phased(instance: Question) -> Iterator[str]:
+    """What an instance with phases cannot ask for."""
+    last = instance.phase[-1].gpus
+    if instance.cluster.gpus != (last,):
+        listed = ", ".join(map(str, instance.cluster.gpus))
+        yield f"cluster.gpus = {listed}: needs {last}, the GPUs of the last phase"
+    if instance.network.ratios is not None:
+        yield "network.oversubscription: a list of ratios does not go with [[phase]], needs one largest ratio"
+    if instance.limits.capex_usd is not None:
+        yield "limits.capex_usd: does not go with [[phase]], needs power_mw or racks, which hold in each phase"
+    if instance.objective.minimize == "power":
+        yield "objective.minimize = 'power': phases ask what to buy when, needs 'capex' or 'tco'"
+    if instance.solver.top != 1:
+        yield f"solver.top = {instance.solver.top}: there are no runners-up of phases, needs 1"

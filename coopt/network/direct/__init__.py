@@ -1,1 +1,0 @@
-"""Networks whose links one can see: direct links between HB domains, and small switched trees, as networkx graphs."""

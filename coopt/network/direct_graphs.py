@@ -1,0 +1,310 @@
+"""The form of a fabric graph, all complaints about one that does not have it, what fabrics are made of and cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, TypeGuard
+
+import networkx as nx
+
+from coopt.instance.base import LEAST
+from coopt.instance.catalog import find
+from coopt.instance.errors import InstanceError
+from coopt.instance.hardware import Nic, Optic, Panel, Switch
+
+DOMAIN, SWITCH = "domain", "switch"
+GBIT_S = 400.0  # of a link whose rate nobody named (Gbit/s)
+MOST_DOMAINS = 1024
+"""End points of the largest fabric; schedules grow with their square."""
+SHOWN = 8  # complaints at most, of a file that may have thousands
+MOST_LINKS = 4096  # in parallel
+MOST_GBIT_S = 1e15
+
+
+@dataclass(frozen=True, kw_only=True)
+class FabricLine:
+    """A line of a bill: `usd` and `w` of all `count` items."""
+
+    item: str
+    kind: str
+    count: int
+    unit_usd: float
+    unit_w: float
+
+    @property
+    def usd(self) -> float:
+        """Price of the line (USD)."""
+        return self.count * self.unit_usd
+
+    @property
+    def w(self) -> float:
+        """Power of the line (W)."""
+        return self.count * self.unit_w
+
+
+@dataclass(frozen=True, kw_only=True)
+class FabricBill:
+    """The lines of the bill of a fabric; no line has a count of 0."""
+
+    lines: tuple[FabricLine, ...]
+
+    @property
+    def usd(self) -> float:
+        """Price of everything (USD)."""
+        return math.fsum(line.usd for line in self.lines)
+
+    @property
+    def w(self) -> float:
+        """Power of everything (W)."""
+        return math.fsum(line.w for line in self.lines)
+
+
+def fabric_bill(
+    graph: nx.Graph,
+    *,
+    nic: Nic | None = None,
+    optic: Optic | None = None,
+    panel: Panel | None = None,
+    switch: Switch | None = None,
+) -> FabricBill:
+    """NICs, transceivers, panel ports and switches of a fabric; what is None is not bought.
+
+    Every link has two transceivers, and two panel ports where it is patched. A domain has a NIC for each link.
+
+    Raises
+    ------
+    InstanceError
+        When a part does not run at the rate of a link, or a node has more links than the switch has ports.
+    """
+    _check_rates(graph, {part.name: part.gbit_s for part in (nic, optic) if part is not None}, switch)
+    links = link_count(graph)
+    lines = []
+    if nic is not None:
+        nics = sum(ports_used(graph, domain) for domain in domains_of(graph))
+        lines.append(FabricLine(item=nic.name, kind="nic", count=nics, unit_usd=nic.usd, unit_w=nic.w))
+    if switch is not None:
+        count = len(switches_of(graph))
+        lines.append(FabricLine(item=switch.name, kind="switch", count=count, unit_usd=switch.usd, unit_w=switch.w))
+    if optic is not None:
+        lines.append(FabricLine(item=optic.name, kind="optics", count=2 * links, unit_usd=optic.usd, unit_w=optic.w))
+    if panel is not None:
+        unit_usd, unit_w = panel.usd_per_port, panel.w_per_port
+        lines.append(FabricLine(item=panel.name, kind="panel", count=2 * links, unit_usd=unit_usd, unit_w=unit_w))
+    return FabricBill(lines=tuple(line for line in lines if line.count))
+
+
+def catalog_parts(names: Mapping[str, str | None]) -> dict[str, Any]:
+    """Catalog entries for `fabric_bill`: {"nic": "cx7-400g", "panel": None} as {"nic": Nic(...)}.
+
+    Raises
+    ------
+    InstanceError
+        When the catalog has no such entry; the message names the closest.
+    """
+    found = {}
+    for kind, name in names.items():
+        if name is not None:
+            try:
+                found[kind] = find(kind, name)
+            except ValueError as error:
+                raise InstanceError(f"--{kind} {name}: {str(error).removesuffix(' or an inline table')}") from None
+    return found
+
+
+def _check_rates(graph: nx.Graph, rates: dict[str, float], switch: Switch | None) -> None:
+    for one, other, data in graph.edges(data=True):
+        kinds = {graph.nodes[one]["kind"], graph.nodes[other]["kind"]}
+        switched = {switch.name: switch.port_gbit_s} if switch is not None and "switch" in kinds else {}
+        for name, rate in (rates | switched).items():
+            if rate != data["gbit_s"]:
+                raise InstanceError(
+                    f"{graph.graph['name']}: edge {edge_name(one, other)} runs at {data['gbit_s']:g} Gbit/s and "
+                    f"{name!r} at {rate:g}, needs parts of one rate"
+                )
+    if switch is not None:
+        for node in switches_of(graph):
+            if ports_used(graph, node) > switch.radix:
+                raise InstanceError(
+                    f"{graph.graph['name']}: switch {node!r} has {ports_used(graph, node)} links and {switch.name!r} "
+                    f"{switch.radix} ports, needs a larger switch"
+                )
+
+
+def fabric_graph(
+    name: str, domains: Iterable[str], edges: Iterable[tuple[str, str]], *, gbit_s: float = GBIT_S
+) -> nx.Graph:
+    """A graph of domains joined by single links.
+
+    Parameters
+    ----------
+    name
+        Kept as the graph attribute `name`.
+    gbit_s
+        Rate of every link, each way (Gbit/s).
+
+    Returns
+    -------
+    nx.Graph
+        Node attribute `kind` ("domain" or "switch"; here all domains); edge attributes `links` (parallel links) and
+        `gbit_s` (of one link, each way).
+    """
+    graph = nx.Graph(name=name)
+    graph.add_nodes_from(domains, kind=DOMAIN)
+    graph.add_edges_from(edges, links=1, gbit_s=float(gbit_s))
+    return graph
+
+
+def domains_of(graph: nx.Graph) -> list[str]:
+    """The HB domains, in the order of the graph."""
+    return [node for node, data in graph.nodes(data=True) if data["kind"] == DOMAIN]
+
+
+def switches_of(graph: nx.Graph) -> list[str]:
+    """The switches, in the order of the graph."""
+    return [node for node, data in graph.nodes(data=True) if data["kind"] == SWITCH]
+
+
+def link_count(graph: nx.Graph) -> int:
+    """Cables: parallel links of an edge count each."""
+    return sum(data["links"] for _, _, data in graph.edges(data=True))
+
+
+def cells(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Coordinates of a grid, the last one fastest."""
+    return product(*map(range, shape))
+
+
+def cell_name(cell: Sequence[int]) -> str:
+    """`d3`, `d0.2`, `d1.0.3`."""
+    return "d" + ".".join(map(str, cell))
+
+
+def grid_of(graph: nx.Graph) -> tuple[int, ...] | None:
+    """The shape under which the domains are listed row by row (graph attribute `grid`, such as `4x4`), if it fits."""
+    text = str(graph.graph.get("grid", ""))
+    parts = text.split("x")
+    if not all(part.isascii() and part.isdigit() and len(part) < 6 for part in parts):
+        return None
+    shape = tuple(map(int, parts))
+    size = 1
+    for extent in shape:
+        size *= extent
+    return shape if size == len(domains_of(graph)) else None
+
+
+def checked_fabric(graph: nx.Graph, place: str, *, gbit_s: float | None = None) -> nx.Graph:
+    """The graph in the form of `fabric_graph`: names as text, `kind`, `links` and `gbit_s` everywhere.
+
+    Parallel edges become one with the sum of their links. A node without `kind` is a domain, an edge without `links`
+    has one; `ports`, where a node has it, limits its links.
+
+    Parameters
+    ----------
+    place
+        What to call the graph in messages.
+    gbit_s
+        Rate of every link in place of what the edges say (Gbit/s).
+
+    Raises
+    ------
+    InstanceError
+        Directed or disconnected graphs, self loops, bad names, kinds, counts, rates or port budgets, fewer than two
+        or more than `MOST_DOMAINS` domains.
+    """
+    if graph.is_directed():
+        raise InstanceError(f"{place}: is directed, needs an undirected graph (every link carries both ways)")
+    complaints = [*_nodes(graph), *_edges(graph, gbit_s)]
+    if not complaints:
+        graph = _plain(graph, place, gbit_s)
+        complaints = [*_whole(graph), *_budgets(graph)]
+    if complaints:
+        raise InstanceError(f"{place}: {complaint}" for complaint in complaints[:SHOWN])
+    return graph
+
+
+def edge_name(one: object, other: object) -> str:
+    """`'a' -- 'b'`."""
+    return f"{str(one)!r} -- {str(other)!r}"
+
+
+def _nodes(graph: nx.Graph) -> Iterator[str]:
+    if len({str(node) for node in graph}) < len(graph):
+        yield "two nodes have one name, needs names that differ as text"
+    for node, data in graph.nodes(data=True):
+        kind, ports = data.get("kind", DOMAIN), data.get("ports")
+        if kind not in (DOMAIN, SWITCH):
+            yield f"node {str(node)!r}: kind = {kind!r}, needs 'domain' or 'switch'"
+        if ports is not None and (not _whole_number(ports) or ports < 1):
+            yield f"node {str(node)!r}: ports = {ports!r}, needs a whole number from 1"
+
+
+def _edges(graph: nx.Graph, gbit_s: float | None) -> Iterator[str]:
+    rates: dict[frozenset[Any], float] = {}
+    for one, other, data in graph.edges(data=True):
+        if one == other:
+            yield f"node {str(one)!r}: linked to itself, needs another end"
+            continue
+        links = data.get("links", 1)
+        if not _whole_number(links) or not 1 <= links <= MOST_LINKS:
+            yield f"edge {edge_name(one, other)}: links = {links!r}, needs a whole number from 1 to {MOST_LINKS:,}"
+        rate = data.get("gbit_s") if gbit_s is None else gbit_s
+        if rate is None:
+            yield f"edge {edge_name(one, other)}: gbit_s is missing, needs a rate (Gbit/s; --gbit-s gives one to all)"
+        elif not _number(rate) or not LEAST <= rate <= MOST_GBIT_S:
+            yield f"edge {edge_name(one, other)}: gbit_s = {rate!r}, needs a finite rate above 0 (Gbit/s, not GB/s)"
+        elif rates.setdefault(frozenset((one, other)), rate) != rate:
+            yield f"edge {edge_name(one, other)}: parallel edges of different gbit_s, needs one rate"
+
+
+def _plain(graph: nx.Graph, place: str, gbit_s: float | None) -> nx.Graph:
+    plain = nx.Graph(name=str(graph.graph.get("name") or place))
+    if "grid" in graph.graph:
+        plain.graph["grid"] = str(graph.graph["grid"])
+    for node, data in graph.nodes(data=True):
+        ports = {"ports": int(data["ports"])} if data.get("ports") is not None else {}
+        plain.add_node(str(node), kind=data.get("kind", DOMAIN), **ports)
+    for one, other, data in graph.edges(data=True):
+        links, rate = int(data.get("links", 1)), float(data["gbit_s"] if gbit_s is None else gbit_s)
+        if plain.has_edge(str(one), str(other)):
+            plain.edges[str(one), str(other)]["links"] += links
+        else:
+            plain.add_edge(str(one), str(other), links=links, gbit_s=rate)
+    return plain
+
+
+def _whole(graph: nx.Graph) -> Iterator[str]:
+    ends = sum(data["kind"] == DOMAIN for _, data in graph.nodes(data=True))
+    if ends < 2:
+        yield f"{ends} domain{'' if ends == 1 else 's'}, needs at least 2"
+    elif ends > MOST_DOMAINS:
+        yield f"{ends:,} domains, needs at most {MOST_DOMAINS:,}"
+    parts = [next(node for node in graph if node in part) for part in nx.connected_components(graph)]
+    if len(parts) > 1:
+        names = ", ".join(map(repr, parts[:SHOWN])) + (", ..." if len(parts) > SHOWN else "")
+        yield f"falls into {len(parts)} parts (around {names}), needs a path between any two nodes"
+
+
+def _budgets(graph: nx.Graph) -> Iterator[str]:
+    for node, data in graph.nodes(data=True):
+        used = ports_used(graph, node)
+        if used > data.get("ports", used):
+            yield f"node {node!r}: links = {used}, ports = {data['ports']}: needs fewer links or more ports"
+
+
+def ports_used(graph: nx.Graph, node: str) -> int:
+    """Links that end at a node."""
+    return sum(data["links"] for data in graph.adj[node].values())
+
+
+def _number(value: object) -> TypeGuard[float]:
+    if isinstance(value, float):
+        return not math.isnan(value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _whole_number(value: object) -> TypeGuard[float]:
+    """3, or 3.0 as some tools write it."""
+    return _number(value) and (isinstance(value, int) or value.is_integer())

@@ -1,0 +1,312 @@
+"""Schema 1 of plans: its sections as views of parts and couplings, and plans written in it, which are read for ever.
+
+A view is empty for a question that it does not belong to.
+
+They show what one kind of question has. What combines several, such as islands at sites that grow, is in parts and
+couplings alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from coopt.plan.claims import Answer
+from coopt.plan.couplings import (
+    NETWORK,
+    CorePlan,
+    Couplings,
+    Exchange,
+    Myopic,
+    Outlooks,
+    Part,
+    PhaseSpending,
+    Ring,
+    SharedCore,
+    SitePower,
+    Stored,
+    Survived,
+    Turn,
+    WanPlan,
+    at_site,
+    one_network,
+    one_networks_losses,
+    phase_name,
+)
+from coopt.plan.parts import Cost, Design, DirectLinks, Item, Record, WorkloadPlan
+
+OLD = "coopt-plan/1"
+
+
+class Island(Record):
+    """What one workload has to itself, and what that draws, as far as `include` counts it (W)."""
+
+    workload: str
+    design: Design
+    power_w: float
+
+
+class PhasePlan(Record):
+    """One phase: the whole network in place, what is bought at its prices, and what runs.
+
+    `bought` ends with the labour for uplinks added to switches of earlier phases. `stored` is bought and not in place
+    yet. `power_w` is that of everything in place, which runs for `years`.
+    """
+
+    year: float
+    years: float
+    design: Design
+    bought: tuple[Item, ...]
+    stored: tuple[Stored, ...]
+    capex_usd: float
+    power_w: float
+    energy_usd: float
+    workloads: tuple[WorkloadPlan, ...]
+
+
+class Standing(Record):
+    """How robust a plan is.
+
+    With the aim "worst-case" the bill and the objective are at the worst prices, and `list_value` is the objective at
+    those of the instance. With "regret" the objective is the largest excess over the best plan, `turns` hold them all,
+    and the bill is at the prices of the instance.
+    """
+
+    aim: Literal["worst-case", "regret"]
+    efficiency: tuple[float, float]
+    survived: tuple[Survived, ...]
+    list_value: float
+    turns: tuple[Turn, ...] = ()
+
+
+class SitePlan(Record):
+    """One site: its shares of GPUs and batch, what is built there, and how it trains its part of each batch.
+
+    `cost.tco_usd` is at the site's own price of electricity and PUE; `facility_w` is IT power times PUE, with its half
+    of the wide-area channels.
+    """
+
+    name: str
+    shares: int
+    design: Design
+    cost: Cost
+    facility_w: float
+    facility_limit_w: float
+    workloads: tuple[WorkloadPlan, ...]
+
+
+class Together(Record):
+    """Sites in the order of the ring that adds up their gradients."""
+
+    shares: int
+    sites: tuple[SitePlan, ...]
+    wan: tuple[WanPlan, ...]
+    exchanges: tuple[Exchange, ...]
+
+
+def islands(parts: tuple[Part, ...], couplings: Couplings) -> tuple[Island, ...]:
+    """The parts of a partition."""
+    tied = couplings.ring or couplings.growth
+    if tied or not parts or not all(_is_island(part) for part in parts):
+        return ()
+    if len(parts) == 1 and parts[0].name == NETWORK and not couplings.cores:
+        return ()
+    return tuple(
+        Island(workload=part.workloads[0].name, design=part.design, power_w=part.power_w)
+        for part in parts
+        if part.design is not None
+    )
+
+
+def _is_island(part: Part) -> bool:
+    return part.design is not None and [run.name for run in part.workloads] == [part.name]
+
+
+def core(couplings: Couplings) -> CorePlan | None:
+    """The core, where there is one for all parts."""
+    found = couplings.cores
+    return found[0].core if len(found) == 1 and found[0].site is None and found[0].phase is None else None
+
+
+def together(parts: tuple[Part, ...], couplings: Couplings) -> Together | None:
+    """Sites with their networks, shares and facility power, and what joins them."""
+    ring, fed = couplings.ring, couplings.sites
+    named = tuple(part.site for part in parts)
+    if ring is None or named != ring.sites or tuple(one.site for one in fed) != named:
+        return None
+    if len(ring.site_shares) != len(named):
+        return None
+    rows = zip(parts, fed, ring.site_shares, strict=True)
+    return Together(
+        shares=ring.shares,
+        sites=tuple(
+            SitePlan(
+                name=part.name,
+                shares=shares,
+                design=part.design,
+                cost=part.cost,
+                facility_w=power.facility_w,
+                facility_limit_w=power.facility_limit_w,
+                workloads=part.workloads,
+            )
+            for part, power, shares in rows
+            if part.design is not None and part.cost is not None
+        ),
+        wan=ring.wan,
+        exchanges=ring.exchanges,
+    )
+
+
+def standing(parts: tuple[Part, ...], couplings: Couplings) -> Standing | None:
+    """What one network stands: losses, and prices that turn out otherwise."""
+    outlooks = couplings.outlooks
+    if outlooks is None or len(parts) != 1:
+        return None
+    losses = [one.survived for one in couplings.losses if one.part == parts[0].name]
+    return Standing(
+        aim=outlooks.aim,
+        efficiency=outlooks.efficiency,
+        survived=losses[0] if losses else (),
+        list_value=outlooks.list_value,
+        turns=outlooks.turns,
+    )
+
+
+def phases(parts: tuple[Part, ...], couplings: Couplings) -> tuple[PhasePlan, ...]:
+    """The phases of one network, each with what stands and what is spent."""
+    growth = couplings.growth
+    if [part.phase for part in parts] != [spent.year for spent in growth]:
+        return ()
+    return tuple(
+        PhasePlan(
+            year=spent.year,
+            years=spent.years,
+            design=part.design,
+            bought=spent.bought,
+            stored=spent.stored,
+            capex_usd=spent.capex_usd,
+            power_w=spent.power_w,
+            energy_usd=spent.energy_usd,
+            workloads=part.workloads,
+        )
+        for part, spent in zip(parts, growth, strict=True)
+        if part.design is not None
+    )
+
+
+class OldPlan(Answer):
+    """A document of schema 1.
+
+    In place of one design a partition has an island for each workload, and a `core` where they share one; a plan for
+    several sites has them in `together`, and one on direct links has these in `direct`. With `phases`, `design` and
+    `workloads` are those of the last phase and `cost` holds what all of them buy.
+    """
+
+    schema_: Annotated[Literal["coopt-plan/1"], Field(alias="schema")] = "coopt-plan/1"
+    islands: tuple[Island, ...] = ()
+    core: CorePlan | None = None
+    together: Together | None = None
+    robust: Standing | None = None
+    direct: DirectLinks | None = None
+    phases: tuple[PhasePlan, ...] = ()
+    myopic: Myopic | None = None
+
+
+def is_old(content: Any) -> bool:
+    """Whether something is a table of schema 1; that is also what a table means that names none and has no parts."""
+    if not isinstance(content, Mapping):
+        return False
+    named = content.get("schema", content.get("schema_"))
+    return named == OLD or (named is None and "parts" not in content)
+
+
+def renewed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of schema 2 that says the same.
+
+    Raises
+    ------
+    ValueError
+        When the table is no plan of schema 1, and when its sections contradict each other.
+    """
+    known = {key: value for key, value in content.items() if key not in ("parts", "couplings")}
+    old = OldPlan.model_validate(known)
+    contradictions = list(_contradictions(old))
+    if contradictions:
+        raise ValueError("\n".join(contradictions))
+    parts = tuple(_parts(old))
+    same: dict[str, Any] = {name: getattr(old, name) for name in Answer.model_fields}
+    if len(parts) == 1:
+        same |= {"design": parts[0].design, "workloads": parts[0].workloads}
+    elif parts:
+        same |= {"design": None, "workloads": ()}
+    return {**same, "schema": "coopt-plan/2", "parts": parts, "couplings": _couplings(old)}
+
+
+def _contradictions(old: OldPlan) -> Iterator[str]:
+    """What the new form cannot say twice, where it is said differently."""
+    given = [name for name in ("islands", "together", "direct", "phases") if getattr(old, name)]
+    if len(given) > 1 or (given and old.robust is not None):
+        named = ", ".join([*given, *(["robust"] if old.robust is not None else [])])
+        yield f"the plan holds {named}, needs the sections of one kind of question"
+    if old.phases and (old.design, old.workloads) != (old.phases[-1].design, old.phases[-1].workloads):
+        yield "design and workloads are not those of the last phase, needs the same in both"
+    if old.islands and [run.name for run in old.workloads] != [island.workload for island in old.islands]:
+        yield "workloads are not those of the islands, needs one for each island in the same order"
+    if (old.islands or old.together or old.direct) and old.design is not None:
+        yield f"the plan holds design beside {given[0]}, needs one of the two"
+    if old.together and old.workloads:
+        yield "the plan holds workloads beside together, needs those of the sites alone"
+
+
+def _parts(old: OldPlan) -> Iterator[Part]:
+    """The networks; islands and phases have no bills of their own in schema 1."""
+    if old.phases:
+        for phase in old.phases:
+            name, power_w = phase_name(phase.year), phase.power_w
+            yield Part(name=name, phase=phase.year, design=phase.design, workloads=phase.workloads, power_w=power_w)
+    elif old.together is not None:
+        for site in old.together.sites:
+            yield at_site(site.name, site.design, site.workloads, site.cost)
+    elif old.islands:
+        for island, run in zip(old.islands, old.workloads, strict=True):
+            yield Part(name=island.workload, design=island.design, workloads=(run,), power_w=island.power_w)
+    elif old.cost is not None:
+        yield one_network(old.cost, old.workloads, design=old.design, links=old.direct)
+
+
+def _couplings(old: OldPlan) -> Couplings:
+    together, robust = old.together, old.robust
+    return Couplings(
+        sites=() if together is None else tuple(_fed(together)),
+        ring=None if together is None else _ring(together),
+        growth=tuple(_spending(phase) for phase in old.phases),
+        cores=() if old.core is None else (SharedCore(core=old.core),),
+        outlooks=None if robust is None else _outlooks(robust),
+        losses=one_networks_losses(() if robust is None else robust.survived),
+        myopic=old.myopic,
+    )
+
+
+def _fed(together: Together) -> Iterator[SitePower]:
+    for site in together.sites:
+        yield SitePower(site=site.name, facility_w=site.facility_w, facility_limit_w=site.facility_limit_w)
+
+
+def _ring(together: Together) -> Ring:
+    return Ring(
+        shares=together.shares,
+        sites=tuple(site.name for site in together.sites),
+        site_shares=tuple(site.shares for site in together.sites),
+        wan=together.wan,
+        exchanges=together.exchanges,
+    )
+
+
+def _spending(phase: PhasePlan) -> PhaseSpending:
+    return PhaseSpending(**{name: getattr(phase, name) for name in PhaseSpending.model_fields})
+
+
+def _outlooks(robust: Standing) -> Outlooks:
+    return Outlooks(**{name: getattr(robust, name) for name in Outlooks.model_fields})

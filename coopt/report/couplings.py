@@ -1,0 +1,195 @@
+"""Plans that grow, and plans for several sites: what is built when and where, and what joins the sites.
+
+What foresight is worth is said beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+
+from coopt.instance.couplings import part_of
+from coopt.instance.schema import Instance
+from coopt.instance.variants import of_phase
+from coopt.plan.couplings import PhaseSpending
+from coopt.plan.evaluation import phase_checks, site_checks
+from coopt.plan.schema import Cost, Plan, WorkloadPlan
+from coopt.plan.schema_one import PhasePlan, Together
+from coopt.report import words
+from coopt.report.parts import BILL, bill_table, bill_tables, design_tables, part_tables, workload_tables
+from coopt.report.remarks import margins_table, notes
+from coopt.report.sentence import design_text
+from coopt.report.tables import figures
+
+
+def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
+    """Growth at a glance, every phase with its bill, the last network in full, every workload, the myopic planner."""
+    assert plan.cost is not None
+    last = plan.phases[-1]
+    yield growth_table(plan)
+    yield spending_sentence(plan.cost)
+    yield ""
+    yield from foresight(plan)
+    yield from phase_bills(plan.couplings.growth)
+    yield ""
+    yield from design_tables(instance, last.design)
+    for t, phase in enumerate(plan.phases):
+        question = of_phase(instance, t)
+        for run, workload in zip(phase.workloads, question.workload, strict=True):
+            yield ""
+            yield f"From {phase.year:g}:"
+            yield from workload_tables(run, workload)
+    yield ""
+    yield margins_table(phase_checks(instance, plan.phases))
+    yield ""
+    yield from notes(of_phase(instance, len(plan.phases) - 1), [last.design], last.workloads)
+
+
+def spending_sentence(cost: Cost) -> str:
+    """What all phases cost."""
+    bought, electricity = words.money(cost.capex_usd), words.money(cost.tco_usd - cost.capex_usd)
+    return f"All phases together: {bought} to buy, {electricity} of electricity."
+
+
+def phase_bills(growth: Sequence[PhaseSpending], prices: str = "prices") -> Iterator[RenderableType]:
+    """The bill of every phase at its prices, and what waits for a later one."""
+    for phase in growth:
+        yield ""
+        title, power_w = f"Bill of {phase.year:g}, at its {prices}", sum(item.w for item in phase.bought)
+        yield bill_table(title, phase.bought, phase.capex_usd, power_w)
+        if phase.stored:
+            listed = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
+            yield f"Bought ahead and kept for later: {listed}."
+            yield "Watts of the bill are of everything bought; what is kept for later does not draw them yet."
+
+
+def growth_table(plan: Plan) -> RenderableType:
+    """One line for each phase: what stands, and what it spends."""
+    return figures(
+        "What to buy when",
+        ("from", "HB domains", "network"),
+        ("GPUs", "uplinks", "buy $", "MW"),
+        [
+            (
+                f"{phase.year:g}",
+                words.times(phase.design.hb_domain.count, phase.design.hb_domain.name),
+                network_of(phase),
+                words.count(phase.design.gpus),
+                uplinks_of(phase),
+                words.exact(phase.capex_usd),
+                words.digits(phase.power_w / 1e6, 4),
+            )
+            for phase in plan.phases
+        ],
+    )
+
+
+def network_of(phase: PhasePlan) -> str:
+    """`2-tier rail-only`."""
+    fabric = phase.design.fabric
+    return f"{fabric.tiers}-tier {fabric.kind}" if fabric.tiers else "none"
+
+
+def uplinks_of(phase: PhasePlan) -> str:
+    """Uplinks of a leaf, or none on one tier."""
+    tiers = phase.design.fabric.tier
+    return words.count(tiers[0].uplinks_per_switch) if len(tiers) > 1 else "none"
+
+
+def foresight(plan: Plan) -> Iterator[str]:
+    """What planning phase by phase would have come to."""
+    claim, kind = plan.myopic, plan.objective.kind
+    if claim is None:
+        return
+    first_design = claim.steps[0].design if claim.steps else None
+    start = "" if first_design is None else f" It starts with {design_text(first_design)}."
+    if claim.dead_end is not None:
+        yield f"Planning each phase on its own runs into a dead end: {claim.dead_end}.{start}"
+    elif claim.saving is not None and claim.value is not None and plan.objective.value is not None:
+        if claim.saving <= words.ROUNDING * abs(claim.value):
+            yield "Planning each phase on its own costs the same here."
+        else:
+            share = words.percent(claim.saving / claim.value)
+            yield (
+                f"Planning each phase on its own takes {words.money(claim.value)} of {kind}: foresight saves "
+                f"{words.money(claim.saving)} ({share}).{start}"
+            )
+
+
+def sites_report(instance: Instance, cost: Cost, together: Together) -> Iterator[RenderableType]:
+    """Sites side by side, links, exchanges, the whole bill, the network of each site, bounds, how to read them."""
+    runs = zip(*(site.workloads for site in together.sites), strict=True)
+    slowest = [max(run, key=lambda run_at_site: run_at_site.iteration_time_s) for run in runs]
+    yield _sites(together)
+    if together.wan:
+        yield ""
+        yield _links(together)
+        yield from _exchanges(together)
+    yield from _bounds_in_own_units(instance, slowest)
+    yield ""
+    yield from bill_tables(instance, cost, f"{BILL}, all sites")
+    for site in together.sites:
+        yield ""
+        workloads = [part_of(workload, site.shares, together.shares) for workload in instance.workload]
+        runs = zip(site.workloads, workloads, strict=True)
+        yield from part_tables(instance, site.design, runs, title=f"Site {site.name}", where=f" at {site.name}")
+    yield ""
+    yield margins_table(site_checks(instance, together, cost))
+    yield ""
+    yield from notes(instance, [site.design for site in together.sites], slowest)
+
+
+def _sites(together: Together) -> RenderableType:
+    return figures(
+        "Sites",
+        ("site",),
+        ("shares", "GPUs", "feeds", "at most", "purchase"),
+        [
+            (
+                site.name,
+                f"{site.shares} of {together.shares}",
+                words.count(site.design.gpus),
+                words.power(site.facility_w),
+                words.power(site.facility_limit_w),
+                words.money(site.cost.capex_usd),
+            )
+            for site in together.sites
+        ],
+    )
+
+
+def _links(together: Together) -> RenderableType:
+    return figures(
+        "Wide-area links, each way",
+        ("between",),
+        ("channels", "Gbit/s each", "Tbit/s", "latency", "price"),
+        [
+            (
+                " - ".join(link.between),
+                words.count(link.channels),
+                f"{link.gbit_s:g}",
+                words.digits(link.channels * link.gbit_s / 1000, 3),
+                words.seconds(link.latency_s),
+                words.money(link.usd),
+            )
+            for link in together.wan
+        ],
+    )
+
+
+def _exchanges(together: Together) -> Iterator[RenderableType]:
+    for exchange in together.exchanges:
+        scale, unit = words.byte_scale(exchange.sent_bytes)
+        yield (
+            f"Once an iteration each site sends {words.digits(exchange.sent_bytes / scale, 4)} {unit} of gradients of "
+            f"{exchange.workload} round the ring, which takes {words.seconds(exchange.exchange_s)}."
+        )
+
+
+def _bounds_in_own_units(instance: Instance, slowest: Sequence[WorkloadPlan]) -> Iterator[str]:
+    """Bounds in the units they are given in, which are those of all sites together."""
+    for run, workload in zip(slowest, instance.workload, strict=True):
+        bound, reached = (workload.in_own_units(time_s) for time_s in (workload.asked_s, run.iteration_time_s))
+        if reached:
+            yield f"Bound of {run.name}, all sites together: {bound}; this plan {reached}."

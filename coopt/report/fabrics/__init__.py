@@ -1,1 +1,0 @@
-"""Networks as drawings: where every part stands, told apart from how it is painted."""

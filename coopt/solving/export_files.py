@@ -1,0 +1,269 @@
+"""Files that need a search: the program behind a plan for other solvers, and the path of every flow for controllers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import highspy
+import numpy as np
+import pyomo.core as pyo
+
+from coopt.columns.table import columns
+from coopt.instance.errors import InstanceError, alternatives
+from coopt.instance.kinds import require_billed, require_no_failures
+from coopt.instance.schema import Instance
+from coopt.network.family import Family, core_group
+from coopt.network.routing.tiers import PlaneRoutes
+from coopt.network.space import families
+from coopt.plan.schema import Plan
+from coopt.plan.store import check_same_question
+from coopt.solving.arrays import SharedProblem, assemble, viable
+from coopt.solving.backend import backend_of
+from coopt.solving.driver import drive
+from coopt.solving.flow_routes import Choice, routed_flows
+from coopt.solving.highs import QuietHighs, linear_program
+from coopt.solving.plan_traffic import trusted_part
+from coopt.solving.programs import Program, formulations_of, programs_of
+from coopt.solving.shared import subproblem
+from coopt.traffic.flows import TrafficDemand, demand
+from coopt.traffic.of_plan import LeafFlows, leaf_flows
+from formulations.shared import UPLINKS, build
+
+UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
+NOTHING = "{}: nothing serves every workload, so that there is no program to write, needs bounds that can be met"
+LONGEST = 200  # characters of a comment; readers have limits
+
+COLUMNS = (
+    "workload", "kind", "collective", "bytes", "source_gpu", "source_nic", "source_leaf", "source_aggregation", "top",
+    "destination_aggregation", "destination_leaf", "destination_nic", "destination_gpu", "round",
+)  # fmt: skip
+
+CHOICE = Choice(algorithm="best", seed=0, failed_cores=0, time_limit_s=60.0)  # as `coopt route` without options
+
+
+def model_lp(instance: Instance, plan: Plan, program: int | None = None) -> str:
+    r"""The program in LP format, with lines of comment that begin with `\`; see `_written`."""
+    return _written(instance, plan, "lp", "\\ ", program)
+
+
+def model_mps(instance: Instance, plan: Plan, program: int | None = None) -> str:
+    """The program in MPS format, with lines of comment that begin with `*`; see `_written`."""
+    return _written(instance, plan, "mps", "* ", program)
+
+
+def _written(instance: Instance, plan: Plan, ending: str, mark: str, program: int | None) -> str:
+    """The program that the formulation of a plan makes of its instance, in units of the objective.
+
+    The optimum of one network is the value of a proven plan: cuts that recomputation took are searched again and are
+    part of it. Other questions are written as their search begins.
+
+    Parameters
+    ----------
+    program
+        From 1, which one of several where the answer is the best of them, such as those of the rings of sites.
+
+    Raises
+    ------
+    InstanceError
+        When the plan is of another instance, nothing serves every workload, so that there is no program, or there are
+        several and none is named.
+    """
+    if instance.problem == "shared":  # days are counted before the search, and only islands are a table of options
+        require_no_failures(instance, "a file of the mixed-integer program")
+    require_billed(instance, "a file of the mixed-integer program")
+    check_same_question(instance, plan)
+    asked = _as_solved(instance, plan)
+    if plan.solver.formulation not in formulations_of(asked):
+        raise InstanceError(
+            f"{instance.name}: the plan's formulation {plan.solver.formulation!r} has no such file, "
+            f"needs {alternatives(formulations_of(asked))}"
+        )
+    if asked.problem == "shared":
+        problem, model = _model(asked, plan)
+        lines, found = list(_about_network(asked, problem)), [Program(model=model, unit=problem.scale)]
+    else:
+        lines, found = [], list(programs_of(asked)(plan.solver.formulation))
+    if not found:
+        raise InstanceError(NOTHING.format(instance.name))
+    place = _place(instance, len(found), program)
+    text = "".join(f"{mark}{line[:LONGEST]}\n" for line in [*_about(asked, plan, place, len(found)), *lines])
+    return text + _text(found[place], ending)
+
+
+def _place(instance: Instance, count: int, program: int | None) -> int:
+    """The position of the program that is meant."""
+    if program is None and count == 1:
+        return 0
+    if program is None or not 1 <= program <= count:
+        given = "" if program is None else f" = {program}"
+        raise InstanceError(
+            f"{instance.name}: --program{given}: the answer is the best of {count} "
+            f"program{'s' if count > 1 else ''}, needs a number from 1 to {count}"
+        )
+    return program - 1
+
+
+def _as_solved(instance: Instance, plan: Plan) -> Instance:
+    """The instance with the objective and the formulation of the run that made the plan."""
+    objective = instance.objective.model_copy(update={"minimize": plan.objective.kind})
+    solver = instance.solver.model_copy(update={"formulation": plan.solver.formulation})
+    return instance.model_copy(update={"objective": objective, "solver": solver})
+
+
+def _model(instance: Instance, plan: Plan) -> tuple[SharedProblem, pyo.ConcreteModel]:
+    every = tuple(families(instance))
+    table = columns(instance, every, lambda _: None, lambda: None)
+    serving = viable(instance, every, table)
+    if not serving:
+        raise InstanceError(NOTHING.format(instance.name))
+    problem = assemble(instance, serving, table)
+    if not plan.solver.cuts:
+        return problem, build(problem.data, UPLINKS)
+    backend = backend_of(instance.solver)
+    network, built = subproblem(instance, problem, table), list[pyo.ConcreteModel]()
+
+    def build_once() -> tuple[pyo.ConcreteModel, float]:
+        model, unit = network.build()
+        built.append(model)
+        return model, unit
+
+    deadline = time.perf_counter() + instance.solver.time_limit_s
+    drive([replace(network, build=build_once)], backend, gap=instance.solver.gap, deadline=deadline)
+    return problem, built[0]
+
+
+def _about(instance: Instance, plan: Plan, place: int, count: int) -> Iterator[str]:
+    """What the file holds."""
+    kind = plan.objective.kind
+    yield f"{instance.name} ({instance.sha256}), formulation {plan.solver.formulation!r}"
+    yield f"minimizes {kind} in {UNITS[kind]}; the plan: {plan.status}, value {plan.objective.value}"
+    if count > 1:
+        yield f"program {place + 1} of {count}; the answer is the best of them"
+    if instance.problem != "shared":
+        yield "as the search begins, which may add cuts; variables have the names of the mathematics"
+    if instance.problem == "direct":
+        yield "direct links by one mapping; networks of switches are another problem"
+
+
+def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:
+    """What the variables of one network stand for."""
+    d = problem.data
+    yield "y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c"
+    for f, family in enumerate(problem.families):
+        yield f"y_{f}: {_network(family)}; {family.uplink_choices[0]} to {family.uplink_choices[-1]} uplinks"
+    for c, column in enumerate(problem.columns):
+        name = instance.workload[column.workload].name
+        yield f"z_{c}: {name!r} on families of context {d.column_context[c]}, from {column.uplinks} uplinks"
+
+
+def _network(family: Family) -> str:
+    parts = [f"{family.domains} x {family.hb.name} ({family.active} active)"]
+    if family.tiers:
+        names = dict.fromkeys(switch.name for switch in family.switches)
+        parts += [
+            f"{family.tiers}-tier {family.fabric} of {' below '.join(names)}",
+            f"{family.nics_per_gpu} x {family.nic.name}",
+        ]
+    return ", ".join(parts)
+
+
+def _text(program: Program, ending: str) -> str:
+    """The model as HiGHS writes it, with names as in `formulations/` and costs in the objective's unit."""
+    lp, variables = linear_program(program.model)
+    lp.model_name_ = "coopt"
+    lp.col_cost_ = np.asarray(lp.col_cost_) * program.unit
+    lp.offset_ = lp.offset_ * program.unit + program.base
+    lp.col_names_ = [_plain(variable.name) for variable in variables]
+    lp.row_names_ = [_plain(row.name) for row in program.model.component_data_objects(pyo.Constraint, active=True)]
+    h = QuietHighs()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"model.{ending}"
+        for status in (h.passModel(lp), h.writeModel(str(file))):
+            assert status != highspy.HighsStatus.kError, f"HiGHS wrote no {ending}"
+        return file.read_text("utf-8").replace("\nsemi\nend", "\nend")  # an empty section that not all readers know
+
+
+def _plain(name: str) -> str:
+    """`mapping[0,3]` as `mapping_0_3`: brackets and commas mean something else in these files."""
+    return re.sub(r"\W+", "_", name).strip("_")
+
+
+def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None) -> str:
+    """One line for each flow between domains, with the names of what it crosses in the graph that is exported.
+
+    Raises
+    ------
+    InstanceError
+        When the plan has no design of this instance, no workload of that name, or one HB domain and so no network.
+    """
+    network = trusted_part(instance, plan, "the format routes", part)
+    family, uplinks, pairs = network.family, network.uplinks, network.runs
+    if family.tiers == 0:
+        raise InstanceError(f"{instance.name}: the plan is one HB domain and has no network, needs several domains")
+    names = [question.name for question, _ in pairs]
+    if workload is not None and workload not in names:
+        raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {alternatives(names)}")
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for question, chosen in pairs:
+        if workload in (None, question.name):
+            for flows, routed in _routed(family, uplinks, demand(question, chosen)):
+                table.writerows((question.name, *line) for line in _lines(family, uplinks, flows, routed))
+    return text.getvalue()
+
+
+def _routed(family: Family, uplinks: int, sent: TrafficDemand) -> Iterator[tuple[LeafFlows, PlaneRoutes | None]]:
+    """The flows with their routes; on one tier no switch lies above the leaves."""
+    if family.tiers > 1:
+        yield from routed_flows(family, uplinks, sent, CHOICE)
+    else:
+        yield from ((flows, None) for flows in leaf_flows(family, sent))
+
+
+def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes | None) -> Iterator[tuple[str, ...]]:
+    ports, shared = family.nic_planes, family.planes_together
+    apart = -(-family.planes // shared) * shared  # numbers of planes from one port of a NIC to its next
+    for port, (row, number) in product(range(ports), enumerate(flows.planes)):
+        plane = port * apart + number
+        above = _above(family, uplinks, plane, flows, routed)
+        leaves = ([f"leaf/{plane // shared}/{leaf}" for leaf in ends.tolist()] for ends in (flows.src, flows.dst))
+        gpus = ([divmod(gpu, family.active) for gpu in of[row].tolist()] for of in (flows.src_gpu, flows.dst_gpu))
+        sizes = (flows.size_bytes[row] / ports).tolist()
+        every = zip(*gpus, flows.adapter[row].tolist(), sizes, *leaves, above, strict=True)
+        for (d, g), (e, h), nic, size_bytes, here, there, (up, top, down) in every:
+            first, last = (gpu - gpu % family.gpus_per_nic for gpu in (g, h))  # a NIC is named for its first GPU
+            source = (f"gpu/{d}/{g}", f"nic/{d}/{first}/{nic}", here, up)
+            destination = (down, there, f"nic/{e}/{last}/{nic}", f"gpu/{e}/{h}")
+            yield flows.kind, flows.collective, repr(size_bytes), *source, top, *destination, str(flows.round)
+
+
+def _above(
+    family: Family, uplinks: int, plane: int, flows: LeafFlows, routed: PlaneRoutes | None
+) -> Iterator[tuple[str, str, str]]:
+    """Aggregation switch on the way up, spine or core, aggregation switch on the way down; empty where none is."""
+    if routed is None:
+        yield from (("", "", "") for _ in flows.src)
+    elif family.pods is None:
+        yield from (("", f"spine/{plane}/{m}" if m >= 0 else "", "") for m in routed.middle.tolist())
+    else:
+        group = core_group(family)
+        up, down = (
+            ends // family.pods.leaves * family.slices(uplinks) + routed.middle for ends in (flows.src, flows.dst)
+        )
+        core = np.where(routed.core >= 0, routed.middle * group + routed.core, -1)
+        for m, *switches in zip(*(of.tolist() for of in (routed.middle, up, core, down)), strict=True):
+            yield _pod_path(plane, *switches) if m >= 0 else ("", "", "")
+
+
+def _pod_path(plane: int, up: int, core: int, down: int) -> tuple[str, str, str]:
+    top = f"core/{plane}/{core}" if core >= 0 else ""
+    return f"aggregation/{plane}/{up}", top, f"aggregation/{plane}/{down}"

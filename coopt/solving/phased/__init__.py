@@ -1,1 +1,0 @@
-"""Plan a cluster that grows in phases."""

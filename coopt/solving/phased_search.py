@@ -1,0 +1,287 @@
+"""The cheapest line: the most promising first, each by its formulation, until no bound of the rest is lower.
+
+What every phase asks of every line, how few uplinks meet its bounds and how many its limits allow, are its arrays.
+
+What each line costs at least: the length of a shortest path through the uplinks of its phases.
+
+A unit first needed in a phase costs the least price so far. Then the cost of a line is a sum over its phases, each
+depending on the uplinks of that phase alone, and uplinks never fall from one to the next.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyomo.core as pyo
+
+from coopt.columns.context import context_of
+from coopt.columns.table import Columns, columns, needs
+from coopt.instance.schema import Instance
+from coopt.instance.variants import of_phase
+from coopt.network.family import Family
+from coopt.network.growth import Line, Spent, energy_usd_per_w, factor, spending, whole_cost
+from coopt.network.parts import Key, Quantities, cost_of, open_bill, within_limits
+from coopt.plan.schema import Cost, Item
+from coopt.solving.backend import Backend
+from coopt.solving.driver import Decided, Drive, Subproblem, drive
+from coopt.solving.highs import LARGEST, NEAR
+from coopt.solving.watching import OnStanding
+from formulations.phased import FORMULATIONS, Floats, Ints, PhasedData, build
+
+Uplinks = tuple[int, ...]  # rising
+
+FORMULATION = "phases"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """For every line and phase the uplinks a leaf may have; none where the phase's bounds or limits are not met.
+
+    `questions` are the phases, each as a question of its own; `tables` hold the mappings on their networks.
+    """
+
+    lines: tuple[Line, ...]
+    questions: tuple[Instance, ...]
+    tables: tuple[Columns, ...]
+    timely: tuple[tuple[Uplinks, ...], ...]
+    allowed: tuple[tuple[Uplinks, ...], ...]
+
+    @property
+    def enumerated(self) -> int:
+        """Mappings of all phases."""
+        return sum(table.enumerated for table in self.tables)
+
+    @property
+    def gated(self) -> dict[str, int]:
+        """Those dropped, by cause."""
+        found: Counter[str] = Counter()
+        for table in self.tables:
+            found.update(table.gated)
+        return dict(found)
+
+    @property
+    def kept(self) -> int:
+        """Those kept."""
+        return sum(table.kept for table in self.tables)
+
+    @property
+    def serving(self) -> tuple[int, ...]:
+        """Positions of lines that can serve every phase."""
+        return tuple(f for f, uplinks in enumerate(self.allowed) if _rises(uplinks))
+
+
+def _rises(phases: Sequence[Uplinks]) -> bool:
+    """Whether there are uplinks for every phase that never fall."""
+    least = 0
+    for uplinks in phases:
+        least = max(least, uplinks[0]) if uplinks else least
+        if not uplinks or least > uplinks[-1]:
+            return False
+    return True
+
+
+def demanded(
+    instance: Instance, lines: tuple[Line, ...], on_phase: Callable[[int], None], on_context: Callable[[], None]
+) -> Demand:
+    """List the mappings of every phase, and what they need of every line."""
+    questions = tuple(of_phase(instance, t) for t in range(len(instance.phase)))
+    tables: list[Columns] = []
+    timely: list[tuple[Uplinks, ...]] = []
+    for t, question in enumerate(questions):
+        on_phase(t)
+        families = tuple(line.phases[t] for line in lines)
+        tables.append(columns(question, families, lambda _site: None, on_context))
+        need = needs(tables[-1].columns, len(question.workload))
+        timely.append(tuple(_timely(family, need.get(tables[-1].numbers[context_of(family)])) for family in families))
+    by_line = tuple(zip(*timely, strict=True))
+    return Demand(
+        lines=lines,
+        questions=questions,
+        tables=tuple(tables),
+        timely=by_line,
+        allowed=tuple(
+            tuple(_within(*part) for part in zip(questions, line.phases, uplinks, strict=True))
+            for line, uplinks in zip(lines, by_line, strict=True)
+        ),
+    )
+
+
+def _timely(family: Family, need: int | None) -> Uplinks:
+    """Uplinks with which every workload meets its bound."""
+    return () if need is None else tuple(u for u in family.uplink_choices if u >= need)
+
+
+def _within(question: Instance, family: Family, uplinks: Uplinks) -> Uplinks:
+    """Those that keep the limits; use of what is limited never falls with uplinks."""
+
+    def over(u: int) -> bool:
+        return not within_limits(question, family, cost_of(question, family, u))
+
+    limits = question.limits
+    if limits.power_mw is None and limits.racks is None:
+        return uplinks
+    return uplinks[: bisect_left(uplinks, True, key=over)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """A line with the uplinks of every phase, and what that costs, recomputed."""
+
+    line: Line
+    uplinks: tuple[int, ...]
+    spent: tuple[Spent, ...]
+    cost: Cost
+
+
+def grown_at(instance: Instance, line: Line, uplinks: Sequence[int], *, ahead: bool = True) -> Growth:
+    """What it amounts to when a line grows with these uplinks."""
+    spent = spending(instance, line, uplinks, ahead=ahead)
+    return Growth(line=line, uplinks=tuple(uplinks), spent=spent, cost=whole_cost(instance, spent))
+
+
+def search_lines(
+    instance: Instance,
+    lines: Sequence[Line],
+    data: PhasedData,
+    backend: Backend,
+    *,
+    deadline: float,
+    on_standing: OnStanding | None = None,
+) -> Drive[Growth]:
+    """The cheapest way to grow.
+
+    Parameters
+    ----------
+    lines, data
+        Lines that can serve every phase, and their numbers.
+    deadline
+        When to stop, on the clock of `time.perf_counter`.
+    on_standing
+        Hears after every line how far the search is, in objective units.
+    """
+    bounds = line_bounds(data).tolist()
+    several = [_of_line(instance, line, taken(data, f), bounds[f]) for f, line in enumerate(lines)]
+    return drive(several, backend, gap=instance.solver.gap, deadline=deadline, on_standing=on_standing)
+
+
+def _of_line(instance: Instance, line: Line, data: PhasedData, bound: float) -> Subproblem[Growth]:
+    """One line by its formulation; its decisions are rounded, and everything is recomputed from them.
+
+    Where a further uplink costs nothing, the formulation may pass what is on offer: of the uplinks on offer below and
+    above, which rise from phase to phase as well, the cheaper are no worse.
+    """
+
+    def build_line() -> tuple[pyo.ConcreteModel, float]:
+        unit = (bound if bound > 0 else 1.0) / LARGEST
+        return build(scaled(data, unit), FORMULATIONS[FORMULATION]), unit
+
+    def read(model: pyo.ConcreteModel) -> Decided[Growth]:
+        decided = [round(model.u[0, t].value) for t in model.T]
+        offered = [family.uplink_choices for family in line.phases]
+        below = [family.most_offered(u) for family, u in zip(line.phases, decided, strict=True)]
+        above = [choices[bisect_left(choices, u)] for choices, u in zip(offered, decided, strict=True)]
+        return min((_at(uplinks) for uplinks in (below, above)), key=lambda found: found.value)
+
+    def _at(uplinks: Sequence[int]) -> Decided[Growth]:
+        growth = grown_at(instance, line, uplinks)
+        return Decided(choice=growth, value=growth.cost.of(instance.objective.minimize))
+
+    return Subproblem(build=build_line, read=read, bound=bound)
+
+
+def taken(data: PhasedData, line: int) -> PhasedData:
+    """The same problem with one of its lines."""
+    one = slice(line, line + 1)
+    per_line = ("least", "most", "leaves", "ports", "stood", "trunks", "fixed", "uplink", "spine")
+    return replace(data, **{name: getattr(data, name)[one] for name in per_line})
+
+
+def scaled(data: PhasedData, unit: float) -> PhasedData:
+    """The same problem with costs in another unit, cut off where one unit costs far more than all of a best plan."""
+    most = NEAR**3 * LARGEST
+    return replace(
+        data,
+        price=np.minimum(data.price / unit, most),
+        run=np.minimum(data.run / unit, most),
+        labour=np.minimum(data.labour / unit, most),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhasePrices:
+    """What a unit of each item costs: bought in a phase, and standing in it; shape (T, I). Objective units."""
+
+    bought: Floats
+    standing: Floats
+
+
+def numbers_of(instance: Instance, lines: Sequence[Line], allowed: Sequence[Sequence[tuple[int, ...]]]) -> PhasedData:
+    """The numbers of some lines, in units of the objective."""
+    counted = [[open_bill(instance, family) for family in line.phases] for line in lines]
+    units: dict[Key, Item] = {key: item for row in counted for one in row for key, item in one.units.items()}
+    prices = _prices(instance, list(units.values()))
+    retrofits = [[line.retrofit(t) for t in range(len(line.phases))] for line in lines]
+    return PhasedData(
+        least=_table([[uplinks[0] for uplinks in row] for row in allowed]),
+        most=_table([[uplinks[-1] for uplinks in row] for row in allowed]),
+        leaves=_table([[family.leaves if family.tiers == 2 else 0 for family in line.phases] for line in lines]),
+        ports=_table([[family.spine_ports for family in line.phases] for line in lines]),
+        stood=_table([[one.leaves for one in row] for row in retrofits]),
+        trunks=_table([[one.trunks for one in row] for row in retrofits]),
+        fixed=_counts(counted, list(units), "fixed"),
+        uplink=_counts(counted, list(units), "uplink"),
+        spine=_counts(counted, list(units), "spine"),
+        price=prices.bought,
+        run=prices.standing,
+        labour=np.array([phase.retrofit_usd_per_link for phase in instance.phase]),
+    )
+
+
+def _prices(instance: Instance, items: list[Item]) -> PhasePrices:
+    phases = range(len(instance.phase))
+    bought = [[item.unit_usd * factor(instance.phase[t].price, item.kind) for item in items] for t in phases]
+    watt = [energy_usd_per_w(instance, t) if instance.objective.minimize == "tco" else 0.0 for t in phases]
+    return PhasePrices(bought=np.array(bought), standing=np.outer(watt, [item.unit_w for item in items]))
+
+
+def _table(rows: list[list[int]]) -> Ints:
+    return np.array(rows, dtype=np.int64)
+
+
+def _counts(counted: list[list[Quantities]], keys: list[Key], part: str) -> Ints:
+    """Shape (F, T, I)."""
+    return np.array([[[getattr(one, part)[key] for key in keys] for one in row] for row in counted], dtype=np.int64)
+
+
+ROUNDING = 1e-12  # a bound is this much short, so that sums in another order stay above it
+
+
+def line_bounds(data: PhasedData) -> Floats:
+    """No plan on line f costs less than entry f; shape (F,)."""
+    cheapest = np.minimum.accumulate(data.price, axis=0)
+    later = np.vstack([cheapest[1:], np.zeros_like(cheapest[:1])])
+    weight = cheapest - later + data.run  # of a unit in place in a phase, beside those in place in the next one
+    fixed, uplink, spine = ((part * weight).sum(axis=2) for part in (data.fixed, data.uplink, data.spine))
+    uplink += data.labour * data.stood
+    uplink[:, :-1] += data.labour[1:] * (data.trunks - data.stood)[:, 1:]
+    least = fixed.sum(axis=1) + _shortest(uplink, spine, data)
+    # what a phase is charged and the next one credited may be far larger than the sum of all
+    spines = -(-data.leaves * data.most // data.ports)
+    summed = np.abs(fixed) + np.abs(uplink) * data.most + np.abs(spine) * spines
+    return np.asarray(np.maximum(least - ROUNDING * summed.sum(axis=1), 0.0), dtype=np.float64)
+
+
+def _shortest(uplink: Floats, spine: Floats, data: PhasedData) -> Floats:
+    """The least cost of uplinks that never fall and of the spines they need; shape (F,)."""
+    u = np.arange(int(data.most.max(initial=0)) + 1)
+    best = np.zeros((len(uplink), len(u)))
+    for t in range(uplink.shape[1]):
+        spines = -(-data.leaves[:, t, None] * u // data.ports[:, t, None])
+        cost = uplink[:, t, None] * u + spine[:, t, None] * spines
+        inside = (u >= data.least[:, t, None]) & (u <= data.most[:, t, None])
+        best = np.where(inside, np.minimum.accumulate(best, axis=1) + cost, np.inf)
+    return np.asarray(best.min(axis=1), dtype=np.float64)

@@ -1,0 +1,275 @@
+"""Check bounds by exhaustion: of phases by all networks, of a partition by all islands and all choices of them.
+
+Networks have the uplinks that serve their phases; islands and choices are gone through where there are few.
+
+An island is left out only where another of its workload takes no more of anything: bills never fall with units, so
+whatever the others are, the other one is no worse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import cache, partial
+
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.workload import Workload
+from coopt.plan.schema import Plan
+from coopt.verifier.checks.claims import note_source, note_undecided
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger, below
+from coopt.verifier.couplings.core import core_nics, joint_of, questions_by_core_optic
+from coopt.verifier.couplings.growth import Growths
+from coopt.verifier.couplings.prices import (
+    UnitCounts,
+    counts_of_island,
+    counts_together,
+    product_counts,
+    question_of_island,
+    volume_bill,
+)
+from coopt.verifier.couplings.purchases import links_per_uplink, phase_electricity_usd, price_factor
+from coopt.verifier.couplings.stages import GrowthPath
+from coopt.verifier.parts.bills import bill, decimal, exact_sum, keeps, least_racks, levels
+from coopt.verifier.parts.enumeration import least_designs
+from coopt.verifier.parts.space import DesignFamily, families
+
+MOST_FAMILIES = 3_000
+MOST_CHOICES = 100_000
+UNPROVEN = f"too many islands to go through: it rests on {SOLVERS_WORD}"
+
+
+def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check that no network grows for less than the bound, and that none grows at all where the plan says so."""
+    growths = Growths(instance, plan.objective.kind)
+    bound = plan.objective.bound
+    if plan.status == "infeasible":
+        why = "A network grows through all phases, for {}, although the plan says that none does."
+        _check_none_below(ledger, growths, plan, "infeasible", math.inf, why)
+    if bound is not None:
+        why = f"A network grows through all phases for {{}}, less than the bound of {bound:,.2f}."
+        _check_none_below(ledger, growths, plan, "bound", bound, why)
+
+
+def _check_none_below(ledger: Ledger, growths: Growths, plan: Plan, name: str, bound: float, why: str) -> None:
+    """Check that no network serves every phase for less; one that does so by rounding alone is undecided."""
+    near = least_growth_below(growths, bound, LENIENT)
+    found = None if near is None else least_growth_below(growths, bound, STRICT)
+    nothing = "no design is feasible" if math.isinf(bound) else "no feasible design costs less"
+    claimed, shown = nothing if math.isinf(bound) else bound, nothing if found is None else float(found)
+    ledger.holds(name, found is None, claimed, shown, why.format(shown), ROUNDING)
+    if near is not None and found is None:
+        note_undecided(ledger, plan, f"a network that grows for {float(near):,.10g}")
+
+
+def least_growth_below(growths: Growths, bound: float, short: float = STRICT) -> Fraction | None:
+    """The least value of a network that serves every phase, where it is below `bound` by more than rounding."""
+    instance, kind = growths.instance, growths.kind
+    ceiling = Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING) if math.isfinite(bound) else None
+    least_value: Fraction | None = None
+    charge = cache(partial(_unit_charge_usd, instance))
+    for path in growths.paths:
+        standing = cache(partial(_standing, instance, kind, path, charge))
+        uplinks: list[Sequence[int]] = [growths.within(stage, t, short) for t, stage in enumerate(path)]
+        for t in reversed(range(len(path))):
+            # Timing is what takes long: only uplinks of the last phase that would be worth less are timed at all.
+            values = growth_values(instance, path, uplinks, standing)
+            uplinks[-1] = [ups for ups, value in values.items() if ceiling is None or value < ceiling]
+            if not uplinks[-1]:
+                break
+            uplinks[t] = growths.serving(path[t], t, short, uplinks[t])
+        else:
+            least = min(growth_values(instance, path, uplinks, standing).values(), default=None)
+            if least is not None and (ceiling is None or least < ceiling):
+                least_value = ceiling = least
+    return least_value
+
+
+def growth_values(
+    instance: Instance,
+    path: GrowthPath,
+    uplinks_by_phase: Sequence[Sequence[int]],
+    standing: Callable[[int, int], Fraction],
+) -> dict[int, Fraction]:
+    """Least objective of each number of uplinks in the end over uplinks that never fall, each phase's among its own.
+
+    A unit that a phase adds costs the least price so far, so what a phase has in place is charged that price and
+    credited the one of the next phase. Adding links costs labour, in proportion to what is added. Credits and labour
+    of links that stood may be far larger than what is left of them, so that sums are made of fractions. `standing`
+    says what a phase adds with so many uplinks.
+    """
+    least_by_uplinks: dict[int, Fraction] = {}
+    for t, choices in enumerate(uplinks_by_phase):
+        arrivals = _arriving(instance, path, t, least_by_uplinks, choices) if t else dict.fromkeys(choices, Fraction())
+        least_by_uplinks = {uplinks: standing(t, uplinks) + value for uplinks, value in arrivals.items()}
+    return least_by_uplinks
+
+
+def _arriving(
+    instance: Instance, path: GrowthPath, t: int, least_before: dict[int, Fraction], choices: Sequence[int]
+) -> dict[int, Fraction]:
+    """The least value so far with the labour of a phase, by its uplinks, which are no fewer than those before."""
+    new_links, old_links = links_per_uplink(path[t - 1], path[t])
+    rate = decimal(instance.phase[t].retrofit_usd_per_link)
+    pending = sorted(least_before.items(), reverse=True)
+    arrivals: dict[int, Fraction] = {}
+    least_value: Fraction | None = None
+    for uplinks in choices:
+        while pending and pending[-1][0] <= uplinks:
+            earlier_uplinks, before = pending.pop()
+            value = before + rate * (old_links - new_links) * earlier_uplinks
+            least_value = value if least_value is None else min(least_value, value)
+        if least_value is not None:
+            arrivals[uplinks] = least_value + rate * new_links * uplinks
+    return arrivals
+
+
+def _standing(
+    instance: Instance,
+    kind: ObjectiveKind,
+    path: GrowthPath,
+    charge: Callable[[int, str, float], Fraction],
+    t: int,
+    uplinks: int,
+) -> Fraction:
+    """What all units in place add, less what those of the next phase need not pay again."""
+    stage = path[t]
+    lines = bill(instance, stage.family, stage.levels(uplinks), stage.optics)
+    value = exact_sum((line.amount, charge(t, line.kind, line.unit_usd)) for line in lines)
+    if kind != "tco":
+        return value
+    return value + Fraction(phase_electricity_usd(instance, t, sum(line.amount * line.unit_w for line in lines)))
+
+
+def _unit_charge_usd(instance: Instance, t: int, kind: str, unit_usd: float) -> Fraction:
+    """What a unit in place adds in a phase, less what one of the next phase need not pay again (USD)."""
+    factor = decimal(least_price_factor(instance, t, kind))
+    is_last = t + 1 == len(instance.phase)
+    return decimal(unit_usd) * (factor - (0 if is_last else decimal(least_price_factor(instance, t + 1, kind))))
+
+
+def least_price_factor(instance: Instance, t: int, kind: str) -> float:
+    """The least factor that a kind of item is bought at up to a phase."""
+    return min(price_factor(instance, earlier, kind) for earlier in range(t + 1))
+
+
+def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check bound and infeasibility by enumeration where the instance is small; else say what they rest on.
+
+    It takes longest, and is left out where something else is wrong.
+    """
+    bound = plan.objective.bound
+    if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
+        return
+    name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
+    ceiling = math.inf if bound is None else bound
+    near = _least_value(instance, plan, LENIENT)
+    if near is None:
+        note_source(ledger, plan, UNPROVEN)
+        return
+    least = _least_value(instance, plan, STRICT) if below(near, ceiling) else near
+    assert least is not None, "fewer islands keep bounds that are short"
+    if below(near, ceiling) and not below(least, ceiling):
+        note_undecided(ledger, plan, f"a choice of islands worth {near:,.10g}")
+    else:
+        note_source(ledger, plan, "all islands and choices were gone through")
+    value = least if math.isfinite(least) else "no choice is feasible"
+    why = f"A choice of islands within all limits is worth {least:,.2f}, the plan says {claimed}."
+    ledger.holds(name, not below(least, ceiling), claimed if bound is None else bound, value, why, ROUNDING)
+
+
+def _least_value(instance: Instance, plan: Plan, short: float) -> float | None:
+    """The least value of a choice within all limits; None where there are too many to go through."""
+    least = math.inf
+    for question in questions_by_core_optic(instance, plan.objective.kind):
+        menus = _menus(question, plan, short)
+        if menus is None:
+            return None
+        least = min([least, *_values(question, plan, menus, short)])
+    return least
+
+
+Menu = list[tuple[UnitCounts, int]]
+
+
+def _menus(instance: Instance, plan: Plan, short: float) -> list[Menu] | None:
+    """The islands of each workload with their racks; None where there are too many to go through."""
+    if _many(instance):
+        return None
+    menus, choices = [], 1
+    for workload in instance.workload:
+        menus.append(_pareto(_islands(instance, plan, workload, short)))
+        choices *= len(menus[-1])
+        if choices > MOST_CHOICES:
+            return None
+    return menus
+
+
+def _many(instance: Instance) -> bool:
+    """Whether there are too many networks to time every workload on."""
+    count = 0
+    for gpus in range(1, instance.cluster.gpus[0] + 1):
+        cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
+        for _ in families(instance.model_copy(update={"cluster": cluster})):
+            count += len(instance.workload)
+            if count > MOST_FAMILIES:
+                return True
+    return False
+
+
+def _islands(instance: Instance, plan: Plan, workload: Workload, short: float) -> Iterator[tuple[UnitCounts, int]]:
+    kind = plan.objective.kind
+    for gpus in range(1, instance.cluster.gpus[0] + 1):
+        if workload.gpus is None or gpus in workload.gpus:
+            question = question_of_island(instance, (workload,), gpus)
+            for family, ports, optics in least_designs(question, kind, short):
+                nics = core_nics(instance) if family.gear is None else ()
+                for nic in nics or instance.network.nics[:1]:
+                    joint = joint_of(question, kind, family, ports, nic)
+                    yield counts_of_island(family, levels(family, ports), optics, joint), _racks(family)
+
+
+def _racks(family: DesignFamily) -> int:
+    return 0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
+
+
+def _pareto(islands: Iterator[tuple[UnitCounts, int]]) -> Menu:
+    front: Menu = []
+    for one in sorted(islands, key=lambda island: (island[0].active, sum(island[0].products.values()))):
+        if not any(_no_more(rival, one) for rival in front):
+            front.append(one)
+    return front
+
+
+def _no_more(a: tuple[UnitCounts, int], b: tuple[UnitCounts, int]) -> bool:
+    """Whether island a takes no more of anything than b."""
+    (units, racks), (other_units, other_racks) = a, b
+    return (
+        racks <= other_racks
+        and units.active <= other_units.active
+        and units.idle <= other_units.idle
+        and units.links <= other_units.links
+        and all(count <= other_units.products[product] for product, count in units.products.items())
+    )
+
+
+def _values(instance: Instance, plan: Plan, menus: Sequence[Menu], short: float) -> Iterator[float]:
+    """The objective of every choice within all limits."""
+
+    def deeper(islands: tuple[UnitCounts, ...], racks: int) -> Iterator[float]:
+        whole = counts_together(instance, islands)
+        if whole.active > instance.cluster.gpus[0]:
+            return
+        if any(len(products) > most for _, most, products in product_counts(instance, whole.products)):
+            return
+        if instance.limits.racks is not None and racks > instance.limits.racks:
+            return
+        if len(islands) < len(menus):
+            for units, more in menus[len(islands)]:
+                yield from deeper((*islands, units), racks + more)
+            return
+        sums, limits = volume_bill(instance, whole), instance.limits
+        if keeps(sums.capex_usd, limits.capex_usd, short) and keeps(sums.power_w / 1e6, limits.power_mw, short):
+            yield sums.of(plan.objective.kind)
+
+    yield from deeper((), 0)
