@@ -207,7 +207,7 @@ def test_what_is_said_of_a_plan_by_time_is_what_solving_the_changed_question_giv
 def test_a_budget_that_keeps_faster_networks_out_binds() -> None:
     free = asked_for(ask(), "time")
     plan = coopt.solve(free)
-    capped = ask(objective={"minimize": "time"}, limits={"capex_usd": plan.cost.capex_usd - 1.0})
+    capped = asked_for(ask(limits={"capex_usd": plan.cost.capex_usd - 1.0}), "time")
     (bound,) = (one for one in coopt.explain(capped).bounds if one.limit == "limits.capex_usd")
     assert bound.binds
     assert bound.looser is not None

@@ -48,14 +48,19 @@ def network(asked: Question, seed: int) -> FabricNetwork | None:
     return None
 
 
-def assert_charged(found: float, charged: float, net: FabricNetwork) -> None:
+def assert_charged(found: float, charged: float, net: FabricNetwork) -> bool:
     """Random paths are one draw, which with luck to spare stays below the charge, as do flows over uneven bundles to
-    leaves that have more links in common; everything else is equal."""
+    leaves that have more links in common. Above pods paths that are pinned may take one flow more than counts need:
+    said where they do, and `solve` tells of its own paths. Everything else is equal."""
     assert net.wiring is not None
     if net.sharing.routing == "ecmp" or uneven_switches(net.wiring):
         assert found <= charged * (1 + 1e-9), net.ports
+    elif net.sharing.routing == "pinned" and net.ports.tiers > 2 and found > charged * (1 + 1e-9):
+        assert found <= charged * 9 / 8, net.ports
+        return True
     else:
         assert found == pytest.approx(charged, rel=1e-9, abs=0), net.ports
+    return False
 
 
 def compare_ways(net: FabricNetwork, place: Placement, carrier: Carrier) -> Counter[Any]:
@@ -76,7 +81,7 @@ def compare_ways(net: FabricNetwork, place: Placement, carrier: Carrier) -> Coun
         seen["halving", net.sharing.routing] += found > s_byte * (1 + 1e-9)
         if count > 3 and not math.isinf(charged.trees):
             trees_s = s_byte / carrier.rates.pace(*map(along_trees, names))
-            assert_charged(trees_s, charged.trees, net)
+            seen["one flow more"] += assert_charged(trees_s, charged.trees, net)
             seen["trees", net.sharing.routing] += trees_s > s_byte * (1 + 1e-9)
     return seen
 
@@ -99,7 +104,7 @@ def test_loads_on_the_graph_are_those_that_are_charged() -> None:
                 phases = [phase for phase in rates.number if phase.split()[0] == kind]
                 if not phases:
                     continue
-                assert_charged(1 / rates.pace(*phases), charged[kind], net)
+                seen["one flow more"] += assert_charged(1 / rates.pace(*phases), charged[kind], net)
                 seen[net.sharing.routing] += 1
                 seen["bundled"] += net.ports.pod_each > 1
                 slowed = 1 + 1e-9 < charged[kind] < (1 + 1e-9) / rates.pace(*phases)
@@ -107,6 +112,7 @@ def test_loads_on_the_graph_are_those_that_are_charged() -> None:
                 seen["uneven as charged"] += asked.instance.network.bundles == "any" and slowed
     assert min(seen[routing] for routing in ("spray", "pinned", "ecmp")) > 100
     assert min(seen[way, how] for way in ("halving", "trees") for how in ("spray", "pinned", "ecmp")) > 3, seen
+    assert seen["one flow more"] < 5
     assert seen["bundled"] > 10
     assert seen["uneven"] > 100
     assert seen["uneven as charged"] > 20, seen
