@@ -30,10 +30,11 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
 from coopt.perf.collectives import LinkRates, Visits, all_to_all, forwards_at_once, links_of, visits_of
-from coopt.perf.iterations import iteration, pipeline_waits
+from coopt.perf.iterations import iteration
 from coopt.perf.kernels import device_of
 from coopt.perf.layer import layer_s
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements, micro_batches, stage_layers
+from coopt.perf.pipelines import pipeline_waits
 
 SHORT = 1 - 1e-9  # a bound on time is this much short, so that sums in another order stay above it
 

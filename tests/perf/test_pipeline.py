@@ -11,7 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Ways
-from coopt.perf.iterations import Iteration, pipeline_waits
+from coopt.perf.iterations import Iteration
+from coopt.perf.pipelines import pipeline_waits
 from tests.perf.pipeline_simulation import Pipeline
 
 SILENT = ("accumulation", "tp", "cp", "cp_left", "ep", "ep_left", "tp_logits", "dp", "window", "embedding", "optimizer")
