@@ -69,7 +69,8 @@ class Fitting:
     def keep(self, asked: Hashable, found: tuple[Pool, Counter[str]]) -> None:
         """Remember a pool for questions that differ in prices and limits alone, in place of the oldest of many."""
         if len(self.pools) >= KEPT:
-            self.pools.pop(next(iter(self.pools), None), None)
+            oldest, *_ = self.pools  # read at once, as another thread may keep a pool meanwhile
+            self.pools.pop(oldest, None)
         self.pools[asked] = found
 
 

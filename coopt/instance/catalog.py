@@ -113,10 +113,15 @@ class Changed(BaseModel):
 
 
 @cache
+def _tables(kind: str) -> dict[str, Any]:
+    """The file of a kind as it is written."""
+    return tomllib.loads(files("coopt").joinpath("catalog", f"{kind}.toml").read_text("utf-8"))
+
+
+@cache
 def entries(kind: str) -> dict[str, Entry]:
     """All catalog entries of a kind by name, in file order; read once."""
-    text = files("coopt").joinpath("catalog", f"{kind}.toml").read_text("utf-8")
-    tables = tomllib.loads(text)
+    tables = _tables(kind)
     every = [KINDS[kind].model_validate(row) for row in tables[kind]]
     every += [_at_one_rate(every, **row) for row in tables.get("at_one_rate", ())]
     found = {entry.name: entry for entry in every}
@@ -124,12 +129,10 @@ def entries(kind: str) -> dict[str, Entry]:
     return found
 
 
-@cache
 def box_of(name: str) -> Switch | None:
     """The box that a switch of the catalog is at one of its rates alone; None where it is no such name."""
-    rows = tomllib.loads(files("coopt").joinpath("catalog", "switch.toml").read_text("utf-8"))["at_one_rate"]
-    box = next((row["box"] for row in rows if row["name"] == name), None)
-    found = entries("switch").get(box or "")
+    box = next((row["box"] for row in _tables("switch")["at_one_rate"] if row["name"] == name), "")
+    found = entries("switch").get(box)
     return found if isinstance(found, Switch) else None
 
 

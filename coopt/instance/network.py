@@ -57,6 +57,9 @@ class NetworkHallRows(HallRows):
     ] = None
 
 
+LABOUR, SUPPORT = "labour to install", "support"
+
+
 class SpareRates(Table):
     """What is bought beside what is in use, as shares of it, rounded up."""
 
@@ -82,9 +85,6 @@ class WorkRates(Table):
             yield LABOUR, capex_usd * self.labour_share
         if self.support_share and self.years:
             yield f"{SUPPORT}, {self.years:g} years", capex_usd * self.support_share * self.years
-
-
-LABOUR, SUPPORT = "labour to install", "support"
 
 
 def not_counted(works: Iterable[WorkRates], spares: Iterable[SpareRates]) -> str:

@@ -110,8 +110,15 @@ class Device:
 def device_of(workload: Workload, gpu: Gpu) -> Device:
     """The device a workload sees."""
     software = workload.options.software
-    names = ("kernel_traffic", "attention", "kernel_s", "grouped_experts", "graphs")
-    return Device(gpu, workload.precision, *(getattr(software, name) for name in names))
+    return Device(
+        gpu,
+        workload.precision,
+        kernel_traffic=software.kernel_traffic,
+        attention=software.attention,
+        kernel_s=software.kernel_s,
+        grouped_experts=software.grouped_experts,
+        graphs=software.graphs,
+    )
 
 
 @dataclass(frozen=True)

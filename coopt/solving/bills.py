@@ -152,7 +152,7 @@ def _instance_bill(instance: Instance) -> tuple[NetworksBill, int]:
     built = design_of(family, uplinks)
     bare = _network("network", built, cost)
     (standing,) = _billed_racks(instance, [(bare.name, _in_hall(bare, network_hall(instance, family, uplinks)))])
-    return _together(instance.name, (standing,), cost, instance), built.hb_domain.count
+    return _whole_bill(instance.name, (standing,), cost, instance), built.hb_domain.count
 
 
 def _in_hall(bare: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
@@ -192,7 +192,7 @@ def _plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     ]
     cabled = _with_added(standing, {slot for slot, phases in grows.items() if phases > 1})
     networks = tuple(_billed_racks(instance, list(cabled)))
-    return _together(name, networks, plan.cost, instance)
+    return _whole_bill(name, networks, plan.cost, instance)
 
 
 def _with_added(
@@ -269,7 +269,7 @@ def _sums(cost: Cost | None) -> dict[str, Any]:
     return {"items": cost.items, "usd": cost.capex_usd, "w": cost.power_w}
 
 
-def _together(
+def _whole_bill(
     name: str, networks: tuple[BilledNetwork, ...], cost: Cost, instance: Instance | None = None
 ) -> NetworksBill:
     """The bill of a plan with what no plan depends on: racks of switches, spare parts, labour and support."""

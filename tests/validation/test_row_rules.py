@@ -7,10 +7,9 @@ import pytest
 from coopt.instance.catalog import find
 from coopt.perf.mapping import RECOMPUTE
 from coopt.validation.comparison import comparison_of
-from coopt.validation.published import UnusableError, corrected
+from coopt.validation.published import UnusableError
 from coopt.validation.runs import SkippedRow, outcome_of, run_of
 from coopt.validation.splits import ranks_inside
-from tests.validation.conftest import EXPERTS
 
 
 @pytest.mark.parametrize(
@@ -371,37 +370,3 @@ def test_llama_3_405b_is_read_as_its_paper_tells_fits_and_is_met(row, gpus, dp, 
     (found,) = comparison_of([made]).rows
     assert found.memory_gib < found.memory_limit_gib
     assert abs(found.error) <= 0.08
-
-
-PREQUEL = "https://github.com/bigscience-workshop/bigscience/blob/master/train/tr11-176B-ml/chronicles-prequel.md#L607"
-
-
-def test_a_column_that_its_source_contradicts_elsewhere_is_corrected_and_listed(run):
-    """The tables of BLOOM's trials print no heads before 02-23, when the text says that all had 64."""
-    wrong = run(id="bloom-607", source_url=PREQUEL, heads=80, kv_heads=80, head_dim=None)
-    assert (wrong.workload.model.heads, wrong.workload.model.kv_heads, wrong.workload.model.head_dim) == (64, 64, 128)
-    assert wrong.assumptions[:2] == ("heads 64, printed as 80", "kv_heads 64, printed as 80")
-    printed = run(id="bloom-725", source_url=PREQUEL, heads=32, kv_heads=32, head_dim=None)
-    assert printed.workload.model.heads == 32
-    assert not any("printed as" in text for text in printed.assumptions)
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "read"),
-    [
-        ("qwen3-30b-a3b-H100-fp8-cs-16", {"micro_batch": 2, "interleave": 24}, {"micro_batch": 1, "interleave": 12}),
-        ("qwen3-30b-a3b-H100-fp8-cs-16", {"micro_batch": 4, "interleave": 24}, {"micro_batch": 4, "interleave": 24}),
-        ("gpt-oss-120b-B200-bf16-64", {"ep": 8}, {"ep": 64}),
-        ("gpt-oss-120b-H100-bf16-64", {"micro_batch": 4}, {"micro_batch": 1}),
-    ],
-)
-def test_what_a_recipe_has_goes_before_a_line_repeated_from_another_table(row, name, changes, read):
-    model = name[: name.index("-a3b") + 4] if "a3b" in name else "gpt-oss-120b"
-    found = corrected(row(EXPERTS, id=f"mbridge-25.11-{name}", model=model, **changes))
-    assert {column: getattr(found, column) for column in read} == read
-
-
-def test_launches_that_are_waited_for_leave_the_gpu_idle(run):
-    made = run(id="bloom-607", source_url=PREQUEL)
-    assert made.software.kernel_s == 37e-6
-    assert run(id="sc21-t1-1.7B", source_url="bigscience-workshop/bigscience/jz").software.kernel_s is None

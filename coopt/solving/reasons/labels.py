@@ -73,15 +73,16 @@ def sentence(text: str) -> str:
     return text if "." in first or "_" in first else text[0].upper() + text[1:]
 
 
-def amount(kind: ObjectiveKind, value: float) -> str:
-    """`$12,345,678`, `7,235 W` or `0.658867 s an iteration`."""
+def amount(kind: ObjectiveKind, value: float, more: str = "") -> str:
+    """`$12,345,678`, `7,235 W` or `0.658867 s an iteration`, with a word such as `more` behind the unit."""
+    more = more and f" {more}"
     if kind == "time":
-        return f"{number(value)} s an iteration"
+        return f"{number(value)} s{more} an iteration"
     if kind == "usd_per_token":
-        return f"${number(1e6 * value)} per million tokens"
+        return f"${number(1e6 * value)} per million tokens{more}"
     if kind == "carbon":
-        return f"{number(value / 1000)} t of CO2"
-    return f"{value:,.0f} W" if kind == "power" else f"${value:,.0f}"
+        return f"{number(value / 1000)} t of CO2{more}"
+    return f"{value:,.0f} W{more}" if kind == "power" else f"${value:,.0f}{more}"
 
 
 def number(value: float) -> str:
@@ -113,8 +114,7 @@ def costs_more(kind: ObjectiveKind, extra: float, value: float) -> str:
 def dearer_by(kind: ObjectiveKind, extra: float, value: float) -> str:
     """`$12,345,678 more (+3.1%)`."""
     share = f" ({extra / value:+.2%})" if value else ""
-    more, (size, *unit) = "more" if extra >= 0 else "less", amount(kind, abs(extra)).split(" an ")
-    return f"{' '.join([size, more, *(f'an {per}' for per in unit)])}{share}"
+    return f"{amount(kind, abs(extra), 'more' if extra >= 0 else 'less')}{share}"
 
 
 def changes_and_cost(one: Relaxation) -> tuple[int, float]:
