@@ -20,7 +20,7 @@ from coopt.availability.failures import PartCounts, domain_lost, enough_domains,
 from coopt.availability.uptime import DAY_S, HOUR_S, NEVER, Interruptions, interruptions, promise
 from coopt.columns.context import context_of
 from coopt.columns.pace import of_family, table_times_s, uplinks_asked
-from coopt.columns.pools import Pool
+from coopt.columns.pools import Pool, timely_pool
 from coopt.columns.table import Columns
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
@@ -28,7 +28,7 @@ from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
 from coopt.perf.mapping import Floats
 from coopt.plan.parts import Uptime, WorkloadPlan
-from coopt.solving.arrays import pace_of, workload_plan
+from coopt.solving.arrays import fastest_row, pace_of, workload_plan
 
 ROUNDED = 1.0 + 1e-12  # so much more has to run, so that products in another order still are in time
 
@@ -126,6 +126,15 @@ def run_on(instance: Instance, family: Family, uplinks: int, workload: Workload,
         return run
     bound_s = run.bound_s * uptime.promised if workload.calendar else run.bound_s
     return run.model_copy(update={"uptime": uptime, "bound_s": bound_s})
+
+
+def fastest_on(instance: Instance, family: Family, uplinks: int, workload: Workload) -> WorkloadPlan:
+    """The fastest mapping of a workload on its island, recomputed from what was decided."""
+    context = context_of(family)
+    pool = timely_pool(workload, instance.cluster.gpu, family.hb, context)
+    row, time_s = fastest_row(pool, context, uplinks)
+    assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
+    return run_on(instance, family, uplinks, workload, pool, row)
 
 
 @dataclass(frozen=True, kw_only=True)

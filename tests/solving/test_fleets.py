@@ -173,6 +173,11 @@ def test_limits_that_nothing_keeps_are_named_where_regret_is_minimised() -> None
     assert plan.explanation[0].startswith("limits.power_mw = 0.001")
 
 
+def test_where_no_limit_of_a_fleet_is_to_blame_alone_what_the_cheapest_choice_takes_is_said() -> None:
+    plan = coopt.solve(two(robust={"survive": ["domain"], "slower": 8.0}, limits={"power_mw": 0.001, "racks": 1.0}))
+    assert "the cheapest without limits takes cluster.gpus " in plan.explanation[0]
+
+
 def test_hopeless_limits_have_no_plan() -> None:
     assert math.isinf(agrees_with_enumeration(two(robust={"survive": ["plane"]}, limits={"racks": 1.0})))
 

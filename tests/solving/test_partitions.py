@@ -13,8 +13,9 @@ import coopt
 from coopt.columns.islands.options import list_options
 from coopt.instance.schema import Instance
 from coopt.solving.backend import backend_of
-from coopt.solving.partition.answer import UNTRIED, no_island, over_limits
-from coopt.solving.partition.arrays import Variant, partition_data
+from coopt.solving.partition.answer import no_island
+from coopt.solving.partition.arrays import partition_data
+from coopt.solving.partition.choice import UNTRIED, over_limits
 from coopt.solving.runs import Run
 from tests.changes import with_couplings
 from tests.conftest import ask, example_count, small_model
@@ -239,9 +240,9 @@ def stopped(instance: Instance) -> Run:
 def test_what_there_is_no_time_to_try_is_not_claimed() -> None:
     instance = two(limits={"power_mw": 0.001, "capex_usd": 1000.0})
     options = list_options(instance, lambda _: None, lambda: None)
-    variant = Variant(instance=instance, options=options, data=partition_data(instance, options))
+    data = partition_data(instance, options)
     assert coopt.solve(instance).explanation[0].startswith("no choice of islands keeps all limits, and none of them")
-    assert over_limits(stopped(instance), [variant]) == (UNTRIED,)
+    assert over_limits(stopped(instance), [data]) == (UNTRIED,)
     (sentence,) = no_island(stopped(two()), [0])
     assert sentence.endswith("there was no time to find one that would do")
 

@@ -8,30 +8,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from coopt.columns.context import context_of
-from coopt.columns.pools import timely_pool
 from coopt.instance.couplings import Robust, corners
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_efficiency, at_prices
-from coopt.instance.workload import Workload
-from coopt.network.family import Family
 from coopt.network.island_bills import core_optic, core_switch, part_cost, with_core_optics
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import CoreLinks, CorePlan, Couplings, Outlooks, Part, PartLosses, SharedCore, Turn
-from coopt.plan.parts import SwitchChoice, WorkloadPlan
+from coopt.plan.parts import SwitchChoice
 from coopt.plan.schema import Plan
-from coopt.solving.arrays import fastest_row
 from coopt.solving.backend import backend_of
-from coopt.solving.days import run_on
+from coopt.solving.days import fastest_on
 from coopt.solving.fleet.arrays import Grid, Placed, Slot, fleet_data, outlook_at, slots_of
 from coopt.solving.fleet.bill import core_counts, fleet_bill
 from coopt.solving.fleet.paths import phase_questions, workloads_in
-from coopt.solving.fleet.reasons import no_island, over_limits
+from coopt.solving.fleet.reasons import no_island
 from coopt.solving.fleet.standing import list_islands
-from coopt.solving.highs import Outcome
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
-from coopt.solving.partition.search import Partition, search_partition
+from coopt.solving.partition.choice import Settled, best_choice, over_limits
+from coopt.solving.partition.search import search_partition
 from coopt.solving.robust.survival import survived
 from coopt.solving.runs import Counted, Run
 from formulations.partition_data import Ints, PartitionData
@@ -103,24 +98,18 @@ def offers_of(placed: Sequence[Listed], outlooks: Outcomes) -> tuple[Offer, ...]
 
 def fleet_plan(run: Run) -> Plan:
     """The plan of a run whose instance is a fleet at sites, in phases or in doubt."""
-    choice = offered(run)
-    if isinstance(choice, Plan):
-        return choice
-    offers = choice.offers
+    found = offered(run)
+    if isinstance(found, Plan):
+        return found
+    offers = found.offers
     run.log.columns_s = run.elapsed_s()
     run.tell("build", f"{sum(len(offer.placed) for offer in offers):,} islands over all phases and sites")
-    tried = [(offer, _searched(run, offer)) for offer in offers]
-    possible = [ended for _, ended in tried if ended.outcome != "infeasible"]
-    if not possible:
-        return infeasible(run, over_limits(run, [offer.data for offer in offers]))
-    bound = min(ended.bound for ended in possible)
-    outcome: Outcome = next((ended.outcome for ended in possible if ended.outcome != "optimal"), "optimal")
-    found = [pair for pair in tried if pair[1].worth is not None]
-    if not found:
-        return unknown(run, outcome, bound)
-    offer, best = min(found, key=lambda pair: pair[1].worth.objective if pair[1].worth else math.inf)
-    assert best.chosen is not None, "what is worth something was chosen"
-    return _plan(run, offer, offer.built(best.chosen), outcome, bound, choice.outlooks)
+    choice = best_choice(
+        run,
+        [(offer.data, offer.allowed) for offer in offers],
+        lambda: over_limits(run, [offer.data for offer in offers]),
+    )
+    return choice if isinstance(choice, Plan) else _plan(run, offers[choice.offer], choice, found.outlooks)
 
 
 def _listed(run: Run, billed: Instance, robust: Robust, beaten_optics: bool = False) -> list[Listed]:
@@ -216,28 +205,15 @@ def _value(instance: Instance, built: Sequence[Placed]) -> float:
     return fleet_bill(instance, built).cost.of(instance.objective.minimize)
 
 
-def _searched(run: Run, offer: Offer) -> Partition:
-    ended = search_partition(
-        offer.data,
-        gap=run.instance.solver.gap,
-        backend=run.backend,
-        deadline=run.deadline,
-        allowed=offer.allowed,
-        on_standing=run.tell_standing,
-    )
-    run.log.searches.append(ended)
-    return ended
-
-
-def _plan(run: Run, offer: Offer, built: list[Placed], outcome: Outcome, bound: float, outlooks: Outcomes) -> Plan:
-    instance, robust = offer.instance, run.instance.robust
+def _plan(run: Run, offer: Offer, choice: Settled, outlooks: Outcomes) -> Plan:
+    instance, robust, built = offer.instance, run.instance.robust, offer.built(choice.rows)
     bill, kind = fleet_bill(instance, built), instance.objective.minimize
     turns = tuple(
         Turn(factors=factors, value=_value(with_core_of(then, instance), built), best=best)
         for factors, then, best in outlooks
     )
     value = max(0.0, *(turn.value - turn.best for turn in turns)) if turns else bill.cost.of(kind)
-    claim = claim_of(kind, value, bound)
+    claim = claim_of(kind, value, choice.bound)
     parts = tuple(part for one in built for part in _parts(instance, one))
     at_list = _value(with_core_of(run.instance.model_copy(update={"robust": None}), instance), built)
     doubt = None
@@ -245,7 +221,7 @@ def _plan(run: Run, offer: Offer, built: list[Placed], outcome: Outcome, bound: 
         doubt = Outlooks(aim=robust.aim, efficiency=robust.efficiency, list_value=at_list, turns=turns)
     return answered(
         run,
-        ending(run, outcome, claim),
+        ending(run, choice.outcome, claim),
         claim,
         cost=bill.cost,
         parts=parts,
@@ -277,7 +253,7 @@ def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
             site=None if site is None else site.name,
             phase=year,
             design=design_of(family, uplinks),
-            workloads=tuple(_running(instance, workload, family, uplinks) for workload in asked),
+            workloads=tuple(fastest_on(instance, family, uplinks, workload) for workload in asked),
             cost=cost,
             power_w=cost.power_w,
         )
@@ -285,15 +261,6 @@ def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
 
 def _year(instance: Instance, phase: int) -> float | None:
     return instance.phase[phase].year if instance.phase else None
-
-
-def _running(instance: Instance, workload: Workload, family: Family, uplinks: int) -> WorkloadPlan:
-    """The fastest mapping on an island, recomputed from what was decided."""
-    gpu, context = instance.cluster.gpu, context_of(family)
-    pool = timely_pool(workload, gpu, family.hb, context)
-    row, time_s = fastest_row(pool, context, uplinks)
-    assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
-    return run_on(instance, family, uplinks, workload, pool, row)
 
 
 def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:
