@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from coopt.cli.main import main
-from tests.pages.planner import settled
+from tests.pages.planner import settled, until
 from tests.serve.conftest import Client, served
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -102,8 +102,6 @@ def browser() -> Iterator[Any]:
 def opened(browser: Any, pages: dict[str, Path]) -> Callable[..., Any]:
     """`opened("plan", width=390)`: the browser with that page, that wide, on paper or on a light or dark screen."""
 
-    from selenium.webdriver.support.wait import WebDriverWait
-
     def look(name: str, width: int = 1280, medium: str = "screen", scheme: str = "light") -> Any:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -113,7 +111,7 @@ def opened(browser: Any, pages: dict[str, Path]) -> Callable[..., Any]:
             browser.get_log(log)
         browser.get(pages[name].as_uri())
         drawn = "return !document.querySelector('.front-plot') || document.querySelector('.front-details dt') !== null"
-        WebDriverWait(browser, 20).until(lambda here: here.execute_script(drawn))
+        until(browser, drawn)
         return browser
 
     return look

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-WAIT_S = 60
+WAIT_S, LOOK_AGAIN_S = 60, 0.05
 SETTLED = """
 const answer = document.getElementById('answer');
 return answer.ariaBusy === 'false' && document.querySelector('.decision') && !answer.classList.contains('stale')
@@ -23,7 +23,7 @@ def until(browser: Any, script: str) -> None:
     """Wait until a script says yes."""
     from selenium.webdriver.support.wait import WebDriverWait
 
-    WebDriverWait(browser, WAIT_S).until(lambda here: here.execute_script(script))
+    WebDriverWait(browser, WAIT_S, LOOK_AGAIN_S).until(lambda here: here.execute_script(script))
 
 
 def text_of(browser: Any, place: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 import coopt
 from coopt.report.fronts.files import write_front
+from tests.pages.planner import until
 from tests.pages.test_pages_in_a_browser import CONTRASTS, LEAST_CONTRAST
 from tests.report.test_fronts import rail_only_study
 
@@ -30,8 +31,6 @@ def opened(browser: Any, page: Path) -> Callable[..., Any]:
     """`opened(390)`: the browser with the page, that wide, light or dark, once the chart is drawn."""
 
     def look(width: int = 1280, scheme: str = "light") -> Any:
-        from selenium.webdriver.support.wait import WebDriverWait
-
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         scheme_of = [{"name": "prefers-color-scheme", "value": scheme}]
@@ -39,9 +38,7 @@ def opened(browser: Any, page: Path) -> Callable[..., Any]:
         for log in ("browser", "performance"):
             browser.get_log(log)
         browser.get(page.as_uri())
-        WebDriverWait(browser, 20).until(
-            lambda b: b.execute_script("return document.querySelectorAll('.front-details dt').length > 0")
-        )
+        until(browser, "return document.querySelectorAll('.front-details dt').length > 0")
         return browser
 
     return look

@@ -16,7 +16,7 @@ from coopt.columns.layouts import NicLayout
 from coopt.columns.pools import Pool, place
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
-from tests.conftest import ask
+from tests.conftest import ask, example_count
 from tests.perf.training import mapped, run, training
 
 KORTHIKANTI = [  # arXiv 2205.05198, table 5: model, GPUs, p, v, b, B, seconds with selective recomputation, MFU, HFU
@@ -73,7 +73,7 @@ def test_breakdown_adds_up_to_the_iteration_time() -> None:
         assert all((seconds >= -1e-12).all() for seconds in parts.values())
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 @given(
     factor=st.floats(1.0, 8.0), what=st.sampled_from(["bf16_tflop_s", "hbm_gbyte_s", "hb", "nic", "uplinks", "latency"])
 )

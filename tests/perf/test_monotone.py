@@ -16,7 +16,7 @@ from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import Mappings
 from coopt.perf.memory import memory_bytes
-from tests.conftest import small_model
+from tests.conftest import example_count, small_model
 from tests.perf.training import gpu, mapped, run, training
 
 
@@ -76,7 +76,7 @@ def timed(parts: Iteration, r: tuple[float, float, float]) -> float:
 R = (2e-11, 3e-11, 4e-11)
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(trainings(), st.floats(1.0, 8.0))
 def test_more_of_anything_is_never_slower(asked: tuple[Workload, Mappings, dict[str, int]], factor: float) -> None:
     workload, split, inside = asked
@@ -121,7 +121,7 @@ def test_shards_hide_behind_no_more_layers_than_the_last_stage_has() -> None:
     assert fast < slow
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(trainings())
 def test_pieces_have_no_negative_part_and_the_breakdown_adds_up(
     asked: tuple[Workload, Mappings, dict[str, int]],
@@ -136,7 +136,7 @@ def test_pieces_have_no_negative_part_and_the_breakdown_adds_up(
     assert all(float(value[0]) >= -1e-12 for value in seconds.values())
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(trainings())
 def test_memory_falls_with_every_zero_stage_but_for_what_is_gathered(
     asked: tuple[Workload, Mappings, dict[str, int]],

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Ways
 from coopt.perf.iterations import Iteration
 from coopt.perf.pipelines import pipeline_waits
+from tests.conftest import example_count
 from tests.perf.pipeline_simulation import Pipeline
 
 SILENT = ("accumulation", "tp", "cp", "cp_left", "ep", "ep_left", "tp_logits", "dp", "window", "embedding", "optimizer")
@@ -61,19 +62,19 @@ def closed_form(pipeline: Pipeline) -> float:
     return float(iteration.time_s(NO_NETWORK)[0])
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(pipelines())
 def test_bubble_and_steady_state_are_exact(pipeline: Pipeline) -> None:
     assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-9)
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(pipelines(logits=True))
 def test_the_last_stage_sets_the_pace(pipeline: Pipeline) -> None:
     assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-3)
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(pipelines(logits=True), st.integers(1, 4), st.floats(0.0, 3.0))
 def test_few_micro_batches_and_large_logits_are_exact_without_hops(pipeline: Pipeline, few: int, logits: float) -> None:
     m = few * pipeline.p if pipeline.v > 1 else few
@@ -81,7 +82,7 @@ def test_few_micro_batches_and_large_logits_are_exact_without_hops(pipeline: Pip
     assert closed_form(heavy) == pytest.approx(heavy.run(), rel=1e-9)
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(100))
 @given(pipelines(logits=True), st.floats(0.01, 0.05))
 def test_long_hops_are_met_within_five_thousandths(pipeline: Pipeline, hop: float) -> None:
     slow = replace(pipeline, hop=hop * pipeline.forward)
@@ -99,7 +100,7 @@ def uneven_pipelines(draw: st.DrawFn) -> Pipeline:
     return replace(pipeline, m=m, layers=layers, first_lacks=first, last_lacks=missing - first, logits=logits)
 
 
-@settings(max_examples=300)
+@settings(max_examples=example_count(300))
 @given(uneven_pipelines())
 def test_missing_layers_are_exact_without_hops(uneven: Pipeline) -> None:
     """Two stages that interleave, with logits on the last one, are charged a(m/2 - 1) layers too much at most."""
@@ -110,9 +111,9 @@ def test_missing_layers_are_exact_without_hops(uneven: Pipeline) -> None:
     assert -1e-9 <= too_long <= most + 1e-9
 
 
-def test_a_thousand_pipelines_with_hops_agree_within_a_thousandth() -> None:
+def test_pipelines_with_hops_agree_within_a_thousandth() -> None:
     draw = random.Random(1)
-    for _ in range(1000):
+    for _ in range(example_count(1000)):
         p, v = draw.choice(STAGES), draw.randint(1, 4)
         forward = draw.uniform(0.5, 2.0)
         pipeline = Pipeline(
