@@ -255,13 +255,18 @@ def verdict_headline(verdict: Verdict) -> str:
     """`Rejected: 2 of 54 checks fail: capex, power.`
 
     One that accepts says the gap, what the run was asked for in place of what the instance says, and what was taken on
-    trust.
+    trust; where a rival is not ruled out, the gap that is proven comes first.
     """
     made = words.counted(len(verdict.checks), "check")
     if verdict.accepted:
-        said = [f"the gap is {words.percent(verdict.gap)}"] if verdict.gap is not None else []
+        gap = words.percent(verdict.gap) if verdict.gap is not None else ""
+        said, trusted = [f"the gap is {gap}"] if gap else [], verdict.on_trust
+        if (rival := verdict.undecided) is not None:
+            less = f"a rival at {words.amount(rival.kind, rival.value)} is not ruled out"
+            said = [less if rival.gap is None else f"a gap of {words.percent(rival.gap)} is proven, as {less}"]
+            trusted = f"that the gap is {gap}" if gap else trusted
         said += [f"the run was asked for {words.both(verdict.overridden)}"] if verdict.overridden else []
-        said += [f"{verdict.on_trust} rests on {SOLVERS_WORD}"] if verdict.on_trust else []
+        said += [f"{trusted} rests on {SOLVERS_WORD}"] if trusted else []
         return "; ".join([f"Accepted: {made}, all of them hold", *said]) + "."
     names = ", ".join(dict.fromkeys(check.name for check in verdict.failures))
     return f"Rejected: {len(verdict.failures)} of {made} fail: {names}."

@@ -141,6 +141,7 @@ def verdict_contents(verdict: Verdict) -> Document:
     """What the verifier says."""
     return {
         "accepted": verdict.accepted,
+        "best": verdict.undecided is None,
         "headline": verdict_headline(verdict),
         "checks": _table(checks_table(verdict)),
     }

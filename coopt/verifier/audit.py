@@ -290,7 +290,7 @@ def verify(
             _check(ledger, questions, plan)
         if questions and routes is not None and all(check.ok for check in ledger.checks):
             check_routes(ledger, questions[0], plan, routes, part)
-    return ledger.verdict(plan.objective.gap)
+    return ledger.verdict(plan.objective)
 
 
 def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:

@@ -255,10 +255,10 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if near is None or found is not None:
         note_source(ledger, plan, "every ring, slowest rate and division into shares was gone through")
     elif instance.limits == Limits():
-        note_undecided(ledger, plan, f"sites worth {float(near):,.10g}")
+        note_undecided(ledger, plan, f"sites worth {float(near):,.10g}", float(near))
     else:
         text = f"sites worth {float(near):,.10g} may keep the limits of all sites: it rests on {SOLVERS_WORD}"
-        note_source(ledger, plan, text)
+        note_source(ledger, plan, text, float(near))
     name, claimed = ("infeasible", "no ring of sites is feasible") if bound is None else ("bound", bound)
     value = "nothing feasible is worth less" if found is None else float(found)
     why = f"Sites that keep every limit are worth {value}, the plan says {claimed}."

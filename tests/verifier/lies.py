@@ -21,6 +21,7 @@ from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from coopt.verifier.bounds.timed import COUNTED, worth
 from coopt.verifier.certificates import certify
+from coopt.verifier.checks.verdict import Verdict
 from coopt.verifier.parts.bills import BillTotal
 from tests.verifier.kinds import KINDS
 from tests.verifier.twists import twisted
@@ -302,8 +303,14 @@ def judged(lie: Lie) -> str:
     """What becomes of a lie; by which checks it is refused is told where its bound alone gives it away."""
     verdict = verify(lie.instance, lie.plan)
     names = {check.name for check in verdict.failures}
-    word = "refused" if not verdict.accepted else "undecided" if verdict.on_trust else "taken for proven"
+    word = "refused" if not verdict.accepted else "undecided" if _doubted(lie, verdict) else "taken for proven"
     return f"{word} for its bound alone" if names and names <= {"bound", "infeasible"} else word
+
+
+def _doubted(lie: Lie, verdict: Verdict) -> bool:
+    """Whether a verdict takes the bound on trust, and any rival that it names is no dearer than the true plan."""
+    value, rival = lie.truth.objective.value, verdict.undecided
+    return bool(verdict.on_trust) and (value is None or rival is None or rival.value <= value * (1 + SAME))
 
 
 def certified(lie: Lie) -> str:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from coopt.instance.files import load
-from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.schema import InstanceId, ObjectiveClaim, Plan
 from coopt.plan.store import read_plan
 from coopt.report.explanation import verdict_headline
+from coopt.report.page.contents import Origin, PageCase, opening
+from coopt.serve.contents import verdict_contents
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from coopt.verifier.checks.verdict import SOLVERS_WORD, Verdict
+from coopt.verifier.checks.verdict import SOLVERS_WORD, Ledger, UndecidedRival, Verdict
 
 CASES = Path(__file__).parents[1] / "data" / "verdicts"
+ORIGIN = Origin(
+    command="coopt report",
+    instance_file="instance.toml",
+    plan_file="plan.json",
+    written=datetime(2026, 1, 1, tzinfo=UTC),
+)
 
 
 def verdict_on(question: Path, answer: Path) -> Verdict:
@@ -35,15 +44,30 @@ def test_a_plan_answers_what_the_instance_asks(case: str, check: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "answer", "rival"),
-    [("instance", "plan", "241,600.00"), ("instance_fastest", "plan_infeasible", "480,544.00")],
+    ("question", "answer", "rival", "said"),
+    [
+        (
+            *("instance", "plan", "241,600.00"),
+            "a gap of 7.4% is proven, as a rival at $242 k is not ruled out; that the gap is 0.0%",
+        ),
+        (
+            *("instance_fastest", "plan_infeasible", "480,544.00"),
+            "a rival at $481 k is not ruled out; that nothing is feasible",
+        ),
+    ],
 )
-def test_a_rival_that_meets_its_bound_exactly_is_named(question: str, answer: str, rival: str) -> None:
+def test_a_rival_that_meets_its_bound_exactly_is_named(question: str, answer: str, rival: str, said: str) -> None:
     """It may be in time by rounding alone, so that it refutes nothing; but the plan is not proven either."""
     case = CASES / "exact_bound"
     verdict = verdict_on(case / f"{question}.toml", case / f"{answer}.json")
     assert verdict.accepted
-    assert verdict_headline(verdict).endswith(f"rests on {SOLVERS_WORD}.")
+    assert verdict_headline(verdict).endswith(f"all of them hold; {said} rests on {SOLVERS_WORD}.")
+    assert verdict.undecided is not None
+    assert f"{verdict.undecided.value:,.2f}" == rival
+    asked = load(case / f"{question}.toml")
+    page = PageCase(instance=asked, plan=read_plan(case / f"{answer}.json"), verdict=verdict, origin=ORIGIN)
+    assert opening(page)[1].startswith("Claimed, and not confirmed ")
+    assert not verdict_contents(verdict)["best"]
     (source,) = (str(check.recomputed) for check in verdict.checks if check.name == "bound-source")
     assert source.startswith("undecided: a design at ")
     assert rival in source
@@ -67,6 +91,24 @@ def test_honest_plans_are_accepted(name: str, value: float) -> None:
     verdict = verify(instance, plan)
     assert not verdict.failures
     assert bool(verdict.on_trust) == (name == "phased_133_5"), "a rival there is within rounding of its bound"
+    assert bool(verdict.undecided) == bool(verdict.on_trust)
+
+
+def test_a_rival_of_another_choice_is_told_in_the_unit_of_the_plan() -> None:
+    """A bound on another choice is another number where its iterations are fewer and longer."""
+    ledger, claim = Ledger(), ObjectiveClaim(kind="capex", value=400.0, bound=300.0, gap=0.25)
+    ledger.note_rival(500.0, 600.0)
+    ledger.note_rival(290.0, 300.0)
+    verdict = ledger.verdict(claim)
+    assert verdict.undecided == UndecidedRival(kind="capex", value=250.0, gap=0.375)
+    assert Verdict.model_validate_json(verdict.model_dump_json()) == verdict
+    assert ledger.verdict(claim.model_copy(update={"bound": 0.0})).undecided is None
+
+
+def test_a_runner_up_that_is_undecided_leaves_the_plan_its_gap() -> None:
+    ledger = Ledger()
+    ledger.note_rival(300.0, 300.0)
+    assert ledger.verdict(ObjectiveClaim(kind="capex", value=300.0, bound=300.0, gap=0.0)).undecided is None
 
 
 def test_what_a_run_was_asked_in_place_of_the_instance_is_said_first() -> None:

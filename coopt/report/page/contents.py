@@ -185,22 +185,23 @@ def _blocks(instance: Instance, plan: Plan, cost: Cost) -> Iterator[tuple[str, s
 
 def opening(case: PageCase) -> tuple[str, str]:
     """What the verifier says, and the decision; a claim where it is not confirmed."""
-    decision = headline(case.instance, case.plan)
-    return verdict_headline(
-        case.verdict
-    ), decision if case.verdict.accepted else f"Claimed, and not confirmed: {decision}"
+    decision, verdict = headline(case.instance, case.plan), case.verdict
+    doubted = "" if verdict.undecided is None else " to be best" if case.plan.cost is not None else " in whole"
+    if doubted or not verdict.accepted:
+        decision = f"Claimed, and not confirmed{doubted if verdict.accepted else ''}: {decision}"
+    return verdict_headline(verdict), decision
 
 
 def _badge(case: PageCase) -> tuple[str, str]:
     """How the verdict looks and what it is called: that nothing can be built is no success."""
     if not case.verdict.accepted:
         return "bad-box", "Do not build from this page."
-    looks = {
-        "infeasible": ("warn-box", "Infeasible: nothing meets every bound."),
-        "unknown": ("warn-box", "Not settled."),
-        "feasible": ("good-box", "Verified, not proven best."),
-    }
-    return looks.get(case.plan.status, ("good-box", "Verified."))
+    doubted = case.verdict.undecided is not None
+    if case.plan.cost is None:
+        settled = case.plan.status == "infeasible" and not doubted
+        return "warn-box", "Infeasible: nothing meets every bound." if settled else "Not settled."
+    best = case.plan.status == "optimal" and not doubted
+    return "good-box", "Verified." if best else "Verified, not proven best."
 
 
 def glossary(contents: Contents) -> list[tuple[str, str]]:

@@ -32,8 +32,9 @@ function badgeOf(plan, verdict) {
   if (plan.status === "unknown") return { look: "plain", title: "Not settled.", text: "The search ended before it found a plan." };
   if (!verdict) return { look: "plain", title: infeasible ? "Infeasible." : "Found.", text: "The verifier is looking at it." };
   if (!verdict.accepted) return { look: "bad", title: "Do not build from this.", text: verdict.headline };
+  if (infeasible && !verdict.best) return { look: "warn", title: "Not settled.", text: verdict.headline };
   if (infeasible) return { look: "warn", title: "Infeasible.", text: `Nothing meets every bound; the verifier agrees. ${verdict.headline}` };
-  return { look: "good", title: plan.status === "optimal" ? "Verified." : "Verified, not proven best.", text: verdict.headline };
+  return { look: "good", title: plan.status === "optimal" && verdict.best ? "Verified." : "Verified, not proven best.", text: verdict.headline };
 }
 
 /** Everything behind the decision, in sections that fold. */

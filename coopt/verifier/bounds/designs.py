@@ -72,7 +72,7 @@ def check_no_design(
         None if endless else ROUNDING,
     )
     if near is not None and found is None:
-        note_undecided(ledger, plan, f"a design at {design_text(near)}")
+        note_undecided(ledger, plan, f"a design at {design_text(near)}", near.value)
 
 
 @lru_cache(maxsize=64)
@@ -259,4 +259,4 @@ def _check_least_regret(ledger: Ledger, instance: Instance, robust: Robust, plan
     why = f"A design has a regret of {found:,.2f}, less than the bound of {bound:,.2f}."
     ledger.holds("bound", found >= floor, bound, found, why, ROUNDING)
     if near < floor <= found:
-        note_undecided(ledger, plan, f"a design with a regret of {near:,.10g}")
+        note_undecided(ledger, plan, f"a design with a regret of {near:,.10g}", near)

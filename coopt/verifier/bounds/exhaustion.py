@@ -59,7 +59,7 @@ def _check_none_below(ledger: Ledger, growths: Growths, plan: Plan, name: str, b
     claimed, shown = nothing if math.isinf(bound) else bound, nothing if found is None else float(found)
     ledger.holds(name, found is None, claimed, shown, why.format(shown), ROUNDING)
     if near is not None and found is None:
-        note_undecided(ledger, plan, f"a network that grows for {float(near):,.10g}")
+        note_undecided(ledger, plan, f"a network that grows for {float(near):,.10g}", float(near))
 
 
 def least_growth_below(growths: Growths, bound: float, short: float = STRICT) -> Fraction | None:
@@ -170,7 +170,7 @@ def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> Non
     least = _least_value(instance, plan, STRICT) if below(near, ceiling) else near
     assert least is not None, "fewer islands keep bounds that are short"
     if below(near, ceiling) and not below(least, ceiling):
-        note_undecided(ledger, plan, f"a choice of islands worth {near:,.10g}")
+        note_undecided(ledger, plan, f"a choice of islands worth {near:,.10g}", near)
     else:
         note_source(ledger, plan, "all islands and choices were gone through")
     value = least if math.isfinite(least) else "no choice is feasible"

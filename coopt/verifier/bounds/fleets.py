@@ -61,7 +61,7 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     near = choices.least_value(turns, floor, LENIENT)
     least = choices.least_value(turns, floor, STRICT) if near < floor else near
     if near < floor <= least:
-        note_undecided(ledger, plan, f"a choice of islands worth {near:,.10g}")
+        note_undecided(ledger, plan, f"a choice of islands worth {near:,.10g}", near)
     name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
     value = least if math.isfinite(least) else "no feasible choice is worth less"
     why = f"A choice of islands within all limits is worth {least:,.2f}, the plan says {claimed}."

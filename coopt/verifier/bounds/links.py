@@ -259,12 +259,13 @@ def check_link_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     check_rival_bounds(ledger, instance, plan)
     claimed = plan.status == "infeasible" or plan.objective.bound is not None
     if claimed and all(check.ok for check in ledger.checks):
-        source = _source(ledger, instance, plan)
-        note_source(ledger, plan, f"switches were gone through; {source}")
+        source, least = _source(ledger, instance, plan)
+        note_source(ledger, plan, f"switches were gone through; {source}", least)
 
 
-def _source(ledger: Ledger, instance: Instance, plan: Plan) -> str:
-    """What the bound on direct links rests on; that none are feasible is one without an end."""
+def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float | None]:
+    """What the bound on direct links rests on, and what is proven of it where not all is; that none are feasible is one
+    without an end."""
     rivals = plan.rivals
     bounds = [
         claim.bound for claim in (plan.objective, *([rivals.direct] if rivals else [])) if claim.bound is not None
@@ -278,10 +279,13 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> str:
         found, complaint = None, str(error)
     ledger.holds("link-lengths", found is not None, len(lengths), None, complaint)
     if found is None:
-        return f"direct links rest on {SOLVERS_WORD}"
+        return f"direct links rest on {SOLVERS_WORD}", None
     if not found.whole:
-        return f"more than {MOST_MAPPINGS:,} mappings may run on direct links: their bound rests on {SOLVERS_WORD}"
+        text = f"more than {MOST_MAPPINGS:,} mappings may run on direct links: their bound rests on {SOLVERS_WORD}"
+        return text, None
     if found.least is None:
-        return "lengths prove the bound on direct links" if lengths else "direct links need more by their whole links"
+        by_lengths = "lengths prove the bound on direct links"
+        return by_lengths if lengths else "direct links need more by their whole links", None
     share = "" if denied else f", of which {float(found.least / Fraction(ceiling)):.4%} are proven,"
-    return f"the bound on direct links{share} rests on {SOLVERS_WORD} (`coopt prove` writes what proves it)"
+    text = f"the bound on direct links{share} rests on {SOLVERS_WORD} (`coopt prove` writes what proves it)"
+    return text, float(found.least)

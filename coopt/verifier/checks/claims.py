@@ -202,18 +202,25 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
     ledger.holds("gap", holds, gap, recomputed, why, TOLERANCE)
 
 
-def note_source(ledger: Ledger, plan: Plan, source: str) -> None:
-    """Note what a bound rests on, or that nothing is feasible, where the plan claims either."""
+def note_source(ledger: Ledger, plan: Plan, source: str, rival: float | None = None) -> None:
+    """Note what a bound rests on, or that nothing is feasible, where the plan claims either.
+
+    Parameters
+    ----------
+    rival
+        In the unit of the objective: what is below the bound, and neither refutes it nor is ruled out.
+    """
     bound = plan.objective.bound
     if plan.status == "infeasible" or bound is not None:
         ledger.holds("bound-source", True, "nothing is feasible" if bound is None else bound, source, "")
+        if rival is not None:
+            ledger.note_rival(rival, bound)
 
 
-def note_undecided(ledger: Ledger, plan: Plan, rival: str) -> None:
+def note_undecided(ledger: Ledger, plan: Plan, text: str, rival: float | None = None) -> None:
     """Note that a rival keeps bounds and limits to within rounding, so that it neither refutes nor confirms a claim."""
-    note_source(
-        ledger, plan, f"undecided: {rival} is within rounding of a bound; that it misses it rests on {SOLVERS_WORD}"
-    )
+    source = f"undecided: {text} is within rounding of a bound; that it misses it rests on {SOLVERS_WORD}"
+    note_source(ledger, plan, source, rival)
 
 
 class Place(NamedTuple):

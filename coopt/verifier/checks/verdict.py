@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from coopt.instance.tables import frame, html
-from coopt.plan.schema import Record
+from coopt.plan.schema import ObjectiveClaim, Record
 
 SOLVERS_WORD = "the solver's word"
 """What a bound rests on that was not confirmed, or not in whole: words of the check `bound-source`."""
@@ -31,17 +31,30 @@ class Check(Record):
     why: str
 
 
+class UndecidedRival(Record):
+    """The least that a rival below the bound may be worth, where none is found and none is ruled out.
+
+    `value` is in the unit of the objective `kind`; `gap` is that of the plan if the rival counts, None where there is
+    no plan.
+    """
+
+    kind: str
+    value: float
+    gap: float | None
+
+
 class Verdict(Record):
     """All checks that were made; `accepted` when every one holds.
 
-    `gap` is that of the plan; `overridden` names the objective and the gap that were asked for in place of those of
-    the instance.
+    `gap` is that of the plan, which is proven where no rival is `undecided`; `overridden` names the objective and the
+    gap that were asked for in place of those of the instance.
     """
 
     accepted: bool
     checks: tuple[Check, ...]
     gap: float | None = None
     overridden: tuple[str, ...] = ()
+    undecided: UndecidedRival | None = None
 
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} of them fail" if self.failures else ""
@@ -116,6 +129,7 @@ class Ledger:
     def __init__(self) -> None:
         self.checks: list[Check] = []
         self.overridden: list[str] = []
+        self.undecided: list[float] = []
         self.subject = ""
 
     def holds(
@@ -151,10 +165,30 @@ class Ledger:
                 kept.append(check)
         self.checks[since:] = kept
 
-    def verdict(self, gap: float | None = None) -> Verdict:
-        """The answer on a plan with this gap."""
-        accepted = all(check.ok for check in self.checks)
-        return Verdict(accepted=accepted, checks=tuple(self.checks), gap=gap, overridden=tuple(self.overridden))
+    def note_rival(self, value: float, bound: float | None) -> None:
+        """Note what an undecided rival may be worth, as a share of the bound where there is one: questions that a plan
+        chose among have bounds of their own."""
+        if bound is None or bound > 0:
+            self.undecided.append(value if bound is None else value / bound)
+
+    def verdict(self, claim: ObjectiveClaim | None = None) -> Verdict:
+        """The answer on a plan that claims that of its objective."""
+        return Verdict(
+            accepted=all(check.ok for check in self.checks),
+            checks=tuple(self.checks),
+            gap=None if claim is None else claim.gap,
+            overridden=tuple(self.overridden),
+            undecided=None if claim is None else self._undecided_rival(claim),
+        )
+
+    def _undecided_rival(self, claim: ObjectiveClaim) -> UndecidedRival | None:
+        """The cheapest of the undecided rivals that are below the bound of a claim."""
+        least, bound, value = min(self.undecided, default=math.inf), claim.bound, claim.value
+        if bound is None or math.isinf(least):
+            return None if math.isinf(least) else UndecidedRival(kind=claim.kind, value=least, gap=None)
+        rival = least * bound
+        gap = None if value is None else (value - rival) / value
+        return UndecidedRival(kind=claim.kind, value=rival, gap=gap) if below(rival, bound) else None
 
 
 CHECKS: tuple[tuple[str, str], ...] = (
