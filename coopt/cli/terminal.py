@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from coopt.instance.errors import InstanceError
-from coopt.instance.texts import toml_text
+from coopt.instance.texts import check_digits, toml_text
 
 TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that turn the direction of a text, so that a terminal shows something else than what is there."""
@@ -161,6 +161,7 @@ class Setting(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         key, equals, text = str(value).partition("=")
         if not equals or not key.strip():
             self.fail(f"{value!r} needs the form key=value, such as network.max_tiers=2.", param, ctx)
+        check_digits(text, f"--set {key.strip()}")
         return key.strip(), toml_value(text)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import tomllib
@@ -14,6 +15,8 @@ from coopt.instance.errors import InstanceError
 
 LONGEST_BITS = 1024
 """Of a whole number, which is what a float can hold."""
+MOST_DIGITS = 4300
+"""Of a whole number, which Python reads as long as nobody tells it otherwise."""
 LONGEST_LINE = 60
 """Characters of a wrong line that are shown."""
 
@@ -57,6 +60,7 @@ def toml_of(text: str, where: str) -> dict[str, Any]:
     except RecursionError:
         raise InstanceError(f"{where}: nested too deeply, needs flat tables") from None
     except ValueError as error:
+        check_digits(text, where)
         raise InstanceError(_syntax_complaint(where, text, str(error))) from None
     check_numbers(table, where)
     return table
@@ -98,6 +102,14 @@ def check_numbers(value: Any, where: str) -> None:
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
     for key, inner in parts:
         check_numbers(inner, f"{where}: {key}")
+
+
+def check_digits(text: str, where: str) -> None:
+    """Refuse a number of so many digits that Python reads none of it, whose own words are of Python."""
+    for line, content in enumerate(text.splitlines(), start=1):
+        if found := re.search(rf"\d{{{MOST_DIGITS + 1},}}", content.replace("_", "")):
+            given, most = f"{len(found[0]):,}", int(LONGEST_BITS * math.log10(2))
+            raise InstanceError(f"{where}: line {line}: a number of {given} digits, needs one of at most {most}")
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -13,7 +13,7 @@ from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
-from coopt.instance.texts import read_text
+from coopt.instance.texts import check_digits, read_text
 from coopt.plan.claims import Proof
 from coopt.plan.schema import InstanceId, Plan
 
@@ -128,4 +128,5 @@ def _read(path: str | Path, form: type[Document], document: str, remedy: str) ->
     except RecursionError:
         raise InstanceError(f"{file.name}: nested too deeply, needs {document}") from None
     except ValueError as error:
+        check_digits(text, file.name)
         raise InstanceError(f"{file.name}: not JSON: {error}") from None

@@ -11,6 +11,7 @@ from coopt.instance.errors import InstanceError
 
 TINY = Path("instances/tiny-64.toml")
 LONG = "0x" + "f" * 5000
+DIGITS = "9" * 5000
 EDGE = (
     '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
     '<key id="r" for="edge" attr.name="gbit_s" attr.type="long"/>'
@@ -18,6 +19,10 @@ EDGE = (
     '<node id="b"/><edge source="a" target="b"><data key="r">{}</data><data key="n">{}</data></edge></graph></graphml>'
 )
 SUITE = 'schema = 1\nname = "s"\n[[grid]]\nname = "g"\ninstances = ["a\\u0000b.toml"]\n'
+CASES = {
+    "shared by all": 'set = {{ "cluster.gpus" = {} }}',
+    "listed": 'vary = {{ "cluster.gpus" = [64, {}] }}',
+}
 
 
 @pytest.mark.parametrize("value", [LONG, f"[{LONG}]"])
@@ -28,6 +33,34 @@ def test_whole_numbers_without_end_are_refused(coopt, tmp_path, value):
         assert done.exit_code == 1
         assert "gpus" in done.stderr
         assert "a whole number of 20,000 bits, needs one of at most 1,024" in done.stderr
+
+
+@pytest.mark.parametrize("value", [DIGITS, f"[{DIGITS}]", f"[64, {DIGITS[:2500]}_{DIGITS[:2500]}]"])
+def test_numbers_of_more_digits_than_python_reads_are_refused(coopt, tmp_path, value):
+    """Python's own words are of `sys.set_int_max_str_digits`."""
+    (tmp_path / "long.toml").write_text(TINY.read_text("utf-8").replace("gpus = 64", f"gpus = {value}"), "utf-8")
+    (tmp_path / "plan.json").write_text(f'{{"schema":\n{DIGITS}}}', "utf-8")
+    cases = [
+        (["solve", tmp_path / "long.toml"], "long.toml: line 8:"),
+        (["evaluate", TINY, "--set", f"cluster.gpus={value}"], "--set cluster.gpus: line 1:"),
+        (["verify", TINY, tmp_path / "plan.json"], "plan.json: line 2:"),
+    ]
+    for words, where in cases:
+        done = coopt(*map(str, words))
+        assert done.exit_code == 1
+        assert where in done.stderr
+        assert "a number of 5,000 digits, needs one of at most 308" in done.stderr
+
+
+@pytest.mark.parametrize("number", [LONG, DIGITS])
+@pytest.mark.parametrize("given", CASES.values(), ids=CASES)
+def test_suites_refuse_whole_numbers_without_end(coopt, tmp_path, given, number):
+    text = SUITE.replace("a\\u0000b.toml", str(TINY.resolve())) + given.format(number)
+    (tmp_path / "suite.toml").write_text(text, "utf-8")
+    done = coopt("suite", "run", str(tmp_path / "suite.toml"), "-o", str(tmp_path / "out"))
+    assert done.exit_code == 1
+    assert done.stderr.startswith("coopt: suite.toml: ")
+    assert "needs one of at most" in done.stderr
 
 
 @pytest.mark.parametrize(
