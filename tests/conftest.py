@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import json
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -15,16 +16,18 @@ from typing import Any
 import jsonschema
 import pytest
 from click.testing import CliRunner
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import coopt
 from coopt.cli.entry import COLLECTED_AT
 from coopt.cli.main import main
 from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
 
-# no profile times examples; campaigns run with pytest --hypothesis-profile random
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.register_profile("random", derandomize=False, deadline=None)
+# no profile times or counts what is drawn; campaigns run with pytest --hypothesis-profile random
+DRAWS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much, HealthCheck.large_base_example)
+settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=DRAWS)
+settings.register_profile("random", derandomize=False, deadline=None, suppress_health_check=DRAWS)
 settings.load_profile("fixed")
 
 
@@ -128,6 +131,24 @@ def question(**changes: Any) -> dict[str, Any]:
 def ask(**changes: Any) -> Instance:
     """A small instance."""
     return Instance.model_validate(question(**changes))
+
+
+def accepted(instance: Instance) -> Plan:
+    """The plan of a question, or why there is none, which the verifier accepts."""
+    plan = coopt.solve(instance)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+    return plan
+
+
+def value_of(plan: Plan) -> float:
+    """The objective of a plan; infinite where nothing answers."""
+    return math.inf if plan.objective.value is None else plan.objective.value
+
+
+def value(instance: Instance) -> float:
+    """The least objective of a question; infinite where nothing answers."""
+    return value_of(coopt.solve(instance))
 
 
 DISCIPLINES: tuple[dict[str, Any], ...] = (

@@ -176,15 +176,7 @@ def family_of_plan(
 ) -> tuple[Family, int]:
     """The family and the uplinks of a plan's only part, or of the one that is named.
 
-    Parameters
-    ----------
-    asked
-        What they are wanted for, as a refusal calls it.
-
-    Raises
-    ------
-    InstanceError
-        As `part_network` does.
+    Parameters and errors are those of `part_network`.
     """
     found = part_network(instance, plan, asked, part)
     return found.family, found.uplinks

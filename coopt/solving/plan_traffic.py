@@ -151,16 +151,10 @@ def _refuse_other_traffic(split: RankGrid) -> None:
 def trusted_part(instance: Instance, plan: Plan, asked: str, part: str | None = None) -> PartNetwork:
     """The network of the part that is named, or of the only one, once the model gives what the plan says of it.
 
-    Parameters
-    ----------
-    asked
-        What it is wanted for, as a refusal calls it.
-
     Raises
     ------
     InstanceError
-        When the part has no design of this instance, other workloads, or a mapping, placement or time that the model
-        does not give.
+        As `part_network` does, and when the model does not give a mapping, placement or time that the plan says.
     """
     found = part_network(instance, plan, asked, part)
     family, context = found.family, context_of(found.family)

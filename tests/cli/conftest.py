@@ -35,6 +35,17 @@ switches = "64x400g"
 optics = "400g-199"
 """
 
+PHASES = """
+[[phase]]
+year = 2026
+gpus = 16
+
+[[phase]]
+year = 2028
+gpus = 64
+
+[network]"""
+
 Coopt = Callable[..., Result]
 Written = Callable[..., Path]
 

@@ -13,6 +13,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.files import load
 from coopt.plan.store import read_plan
 from coopt.solving.evaluate import evaluate_instance, mappings
+from tests.cli.conftest import PHASES
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 PINS = (
@@ -65,18 +66,6 @@ def test_an_open_choice_is_refused_with_the_keys_to_pin(coopt, written):
     assert "mapping.tp" in done.stderr
 
 
-PHASES = """
-[[phase]]
-year = 2026
-gpus = 32
-
-[[phase]]
-year = 2028
-gpus = 64
-
-[network]"""
-
-
 def test_a_plan_of_phases_is_worked_out_at_other_bounds(coopt, written, tmp_path):
     instance, plan = written(("\n[network]", PHASES), ("time_s = 1.0", "time_s = 3.0")), tmp_path / "plan.json"
     assert coopt("solve", instance, "-o", plan).exit_code == 0
@@ -89,7 +78,7 @@ def test_a_plan_of_phases_is_worked_out_at_other_bounds(coopt, written, tmp_path
 
 
 def test_phases_without_a_choice_are_worked_out(coopt, written):
-    wide = PHASES.replace("gpus = 64", "gpus = 128").replace("gpus = 32", "gpus = 64")
+    wide = PHASES.replace("gpus = 64", "gpus = 128").replace("gpus = 16", "gpus = 64")
     instance = written(("gpus = 64", "gpus = 128"), ("\n[network]", wide), ("time_s = 1.0", "time_s = 0.01"))
     done = coopt("evaluate", instance, *pinned())
     assert done.exit_code == 0, done.stderr
@@ -99,7 +88,7 @@ def test_phases_without_a_choice_are_worked_out(coopt, written):
 
 @pytest.mark.parametrize(("table", "value"), [("[network]", "[2]"), (PHASES.strip(), "1")])
 def test_the_ratio_that_is_advised_is_one_that_is_taken(coopt, written, table, value):
-    wide = table.replace("gpus = 64", "gpus = 128").replace("gpus = 32", "gpus = 64")
+    wide = table.replace("gpus = 64", "gpus = 128").replace("gpus = 16", "gpus = 64")
     instance = written(("gpus = 64", "gpus = 128"), ("[network]", f"{wide}\noversubscription = 2.0"))
     done = coopt("evaluate", instance, *pinned())
     assert done.exit_code == 1

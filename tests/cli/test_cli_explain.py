@@ -13,6 +13,7 @@ import coopt as package
 from coopt.plan.difference import Difference
 from coopt.plan.explanation import Explanation
 from coopt.plan.store import read_plan
+from tests.cli.conftest import PHASES
 
 
 def test_a_plan_is_explained_in_sentences_and_tables(coopt, written):
@@ -79,18 +80,6 @@ def test_a_time_limit_ends_with_code_4(coopt, written):
     done = coopt("explain", instance)
     assert done.exit_code == 4
     assert "Stopped early" in done.stdout
-
-
-PHASES = """
-[[phase]]
-year = 2026
-gpus = 16
-
-[[phase]]
-year = 2028
-gpus = 64
-
-[network]"""
 
 
 def test_growth_in_phases_is_explained_too(coopt, written):

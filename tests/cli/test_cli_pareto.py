@@ -9,6 +9,7 @@ import pytest
 from coopt.plan.front import Front
 from coopt.report.fronts.files import NAMES
 from coopt.solving.outcome import Run
+from tests.cli.conftest import PHASES
 
 TWO_SIZES = ('hb_domains = "hgx-h100-8"', 'hb_domains = ["hgx-h100-8", "h100-hb16"]')
 
@@ -90,18 +91,6 @@ def test_a_folder_without_a_name_is_refused(coopt, written, tmp_path, monkeypatc
     assert done.exit_code == 1
     assert "its name is empty" in done.stderr
     assert not set(NAMES) & {file.name for file in tmp_path.iterdir()}
-
-
-PHASES = """
-[[phase]]
-year = 2026
-gpus = 16
-
-[[phase]]
-year = 2028
-gpus = 64
-
-[network]"""
 
 
 def test_growth_in_phases_has_a_front_too(coopt, written, tmp_path):

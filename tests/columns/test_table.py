@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import count
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from coopt.columns.context import Context
 from coopt.columns.pools import Pool
@@ -17,10 +17,8 @@ from tests.solving.oracle import instances
 
 MOST = 4096  # no switch has more ports
 
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
-
-@settings(slow, max_examples=example_count(60))
+@settings(max_examples=example_count(60))
 @given(instances())
 def test_a_column_needs_the_least_uplinks_with_which_a_mapping_is_in_time(instance: Instance) -> None:
     table = columns(instance, tuple(families(instance)), lambda _: None, lambda: None)

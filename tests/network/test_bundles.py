@@ -8,11 +8,10 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-import coopt
 from coopt.columns.loads import serving_uplinks
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, common_links, levels
@@ -21,7 +20,7 @@ from coopt.network.parts import bill, total
 from coopt.network.space import families
 from coopt.network.wiring import EndPoints, wirings
 from coopt.verifier.parts.layouts import pod_splits
-from tests.conftest import ask, example_count, question, switch
+from tests.conftest import accepted, ask, example_count, question, switch, value_of
 from tests.network.even_bundles import least_spines, offered, on_gpus, up_ports, with_bundles
 from tests.solving.oracle import enumerated, instances
 
@@ -173,14 +172,10 @@ def tall(draw: st.DrawFn) -> Instance:
     return on_gpus(drawn, gpus, slower).model_copy(update={"network": network})
 
 
-@settings(max_examples=example_count(30), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(30))
 @given(tall())
 def test_no_other_number_of_up_ports_is_cheaper(instance: Instance) -> None:
-    plan = coopt.solve(instance)
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
-    value = plan.objective.value
-    assert (float("inf") if value is None else value) == pytest.approx(enumerated(instance), rel=1e-9)
+    assert value_of(accepted(instance)) == pytest.approx(enumerated(instance), rel=1e-9)
 
 
 def test_21_up_ports_go_round_one_core_where_22_take_two() -> None:

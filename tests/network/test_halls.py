@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -32,7 +32,7 @@ from tests.conftest import ask, example_count
 from tests.solving.oracle import instances
 
 
-@settings(max_examples=example_count(25), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25))
 @given(instances())
 def test_cables_are_the_links_of_the_graph_at_lengths_of_the_hall(instance: Instance) -> None:
     """Against the graph: a switch stands in the middle of the racks below it, weighted by the cables to them."""
@@ -99,7 +99,7 @@ def standing(draw: st.DrawFn) -> tuple[Instance, Family, int]:
     return instance, family, draw(st.sampled_from(family.uplink_choices))
 
 
-@settings(max_examples=example_count(60), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(60))
 @given(standing())
 def test_racks_of_switches_hold_every_switch_of_the_graph_and_no_more_than_they_may(
     drawn: tuple[Instance, Family, int],

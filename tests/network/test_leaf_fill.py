@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -55,7 +55,7 @@ def test_every_number_of_leaves_is_offered(kind: SwitchedKind, domains: int, rai
         assert {down for _, down in offered if down % rails} == set()
 
 
-@settings(max_examples=example_count(25), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25))
 @given(st.one_of(planar(), instances()))
 def test_the_optimum_is_confirmed_and_no_dearer_than_with_ratios(instance: Instance) -> None:
     some, every = coopt.solve(filled(instance, "ratio")), coopt.solve(filled(instance, "any"))

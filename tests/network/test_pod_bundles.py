@@ -8,7 +8,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -19,7 +19,7 @@ from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families
 from coopt.plan.schema import Fabric, Plan
 from coopt.solving.export_files import COLUMNS, routes_csv
-from tests.conftest import DISCIPLINES, ask, example_count, question, switch
+from tests.conftest import DISCIPLINES, accepted, ask, example_count, question, switch, value_of
 from tests.network.even_bundles import on_gpus
 from tests.solving.oracle import enumerated, instances
 
@@ -29,9 +29,7 @@ ROUTE = COLUMNS[COLUMNS.index("source_nic") : COLUMNS.index("destination_gpu")]
 
 def fabric_of(instance: Instance) -> Fabric:
     """The fabric of the optimal plan, which the verifier accepts."""
-    plan = coopt.solve(instance)
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
+    plan = accepted(instance)
     assert plan.design is not None
     return plan.design.fabric
 
@@ -63,14 +61,10 @@ def podded(draw: st.DrawFn) -> Instance:
     return on_gpus(drawn, gpus, slower).model_copy(update={"network": merged})
 
 
-@settings(max_examples=example_count(25), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25))
 @given(podded())
 def test_the_optimum_is_that_of_enumeration(instance: Instance) -> None:
-    plan = coopt.solve(instance)
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
-    value = plan.objective.value
-    assert (float("inf") if value is None else value) == pytest.approx(enumerated(instance), rel=1e-9)
+    assert value_of(accepted(instance)) == pytest.approx(enumerated(instance), rel=1e-9)
 
 
 def test_graphs_hold_what_levels_count_and_the_bill_prices() -> None:

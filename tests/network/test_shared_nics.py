@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -56,7 +56,7 @@ def test_loads_are_those_of_one_gpu_of_a_nic() -> None:
     assert all(isinstance(layout, NicLayout) and layout.nics == 2 for layout in layouts[0])
 
 
-@settings(max_examples=example_count(30), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(30))
 @given(planar(), st.sampled_from([(1, 2), (1, 2, 4), (2,)]), st.sampled_from(["spray", "pinned", "ecmp"]))
 def test_the_optimum_is_confirmed_and_no_dearer_than_with_a_nic_for_each(
     instance: Instance, numbers: tuple[int, ...], routing: str

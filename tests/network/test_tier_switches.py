@@ -7,7 +7,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -22,7 +22,7 @@ from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.screen import plan_screen
 from coopt.report.tables import rendered
-from tests.conftest import ask, example_count, question, switch
+from tests.conftest import accepted, ask, example_count, question, switch, value, value_of
 from tests.solving.oracle import enumerated, every_design, instances
 
 BOXES = [switch(8, 5000), switch(12, 7000), switch(16, 20_000)]
@@ -39,14 +39,6 @@ def small_below_large(**changes: Any) -> Instance:
     asked |= {"network__fabrics": "clos", "network__oversubscription": 1.0}
     asked |= {"network__switches": [switch(16, 5_000), switch(64, 40_000)]}
     return mixed(**asked | changes)
-
-
-def accepted(instance: Instance) -> Plan:
-    """The plan of a question, which the verifier accepts."""
-    plan = coopt.solve(instance)
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
-    return plan
 
 
 def refused(instance: Instance, plan: Plan) -> set[str]:
@@ -301,23 +293,21 @@ def stacked(draw: st.DrawFn) -> Instance:
     return drawn.model_copy(update={"network": drawn.network.model_copy(update=changes)})
 
 
-@settings(max_examples=example_count(20, usual=5), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(20, usual=5))
 @given(stacked())
 def test_the_optimum_is_that_of_enumeration_and_never_above_that_of_one_product(instance: Instance) -> None:
-    plan = accepted(instance)
-    value = plan.objective.value
-    assert (float("inf") if value is None else value) == pytest.approx(enumerated(instance), rel=1e-9)
+    least = value_of(accepted(instance))
+    assert least == pytest.approx(enumerated(instance), rel=1e-9)
     if any(optic.lane_gbit_s for optic in instance.network.optics):
         return
     same = instance.network.model_copy(update={"tier_switches": "same"})
-    alone = coopt.solve(instance.model_copy(update={"network": same})).objective.value
-    assert alone is None or (value is not None and value <= alone * (1 + 1e-9))
+    assert least <= value(instance.model_copy(update={"network": same})) * (1 + 1e-9)
 
 
 def test_random_questions_have_products_by_tier() -> None:
     seen: list[bool] = []
 
-    @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=30)
     @given(stacked())
     def collect(instance: Instance) -> None:
         seen.append(any(family.upper for family, _ in every_design(instance)))

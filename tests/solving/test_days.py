@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -22,12 +22,10 @@ from coopt.report.tables import rendered
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
-from tests.conftest import ask, example_count, question, switch
+from tests.conftest import ask, example_count, question, switch, value, value_of
 from tests.solving.interrupted import ITERATIONS, failures, in_days, least_s, networks, promised
 from tests.solving.oracle import FEW_TIMED, fastest_s, instances
 from tests.solving.plane_questions import planar
-
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @st.composite
@@ -73,7 +71,7 @@ def enumerated(instance: Instance) -> float:
     return found
 
 
-@settings(slow, max_examples=example_count(200, usual=13))
+@settings(max_examples=example_count(200, usual=13))
 @given(interrupted())
 def test_the_optimum_with_interruptions_equals_plain_enumeration(instance: Instance) -> None:
     expected, plan = enumerated(instance), solve(instance)
@@ -88,12 +86,7 @@ def test_the_optimum_with_interruptions_equals_plain_enumeration(instance: Insta
     assert verdict.accepted, [check for check in verdict.checks if not check.ok]
 
 
-def value(instance: Instance) -> float:
-    found = solve(instance).objective.value
-    return math.inf if found is None else found
-
-
-@settings(slow, max_examples=example_count(10))
+@settings(max_examples=example_count(10))
 @given(interrupted(), st.sampled_from(["optic", "switch", "gpu", "host", "flap"]), st.floats(1.0, 5.0))
 def test_cost_never_falls_when_parts_fail_more_often(instance: Instance, part: str, factor: float) -> None:
     asked = instance.availability
@@ -104,7 +97,7 @@ def test_cost_never_falls_when_parts_fail_more_often(instance: Instance, part: s
     assert value(other) >= value(instance) * (1 - 1e-12)
 
 
-@settings(slow, max_examples=example_count(10))
+@settings(max_examples=example_count(10))
 @given(interrupted(), st.floats(0.7, 1.0), st.sampled_from([None, "time"]))
 def test_cost_never_falls_as_bounds_get_tighter_or_margins_grow(
     instance: Instance, factor: float, margin: str | None
@@ -129,7 +122,7 @@ def test_fewer_days_take_spares_and_then_another_network_and_then_nothing_does()
     least = solve(days(20.0)).workloads[0].iteration_time_s * ITERATIONS / 86400
     for factor in (2.0, 1.1, 1.05, 1.03, 1.02, 1.01, 1.005, 1.001, 0.5):
         plan = solve(days(least * factor))
-        costs.append(math.inf if plan.objective.value is None else plan.objective.value)
+        costs.append(value_of(plan))
         spares.append(plan.design.spare_domains if plan.design else None)
     assert costs == sorted(costs)
     assert 0 in spares

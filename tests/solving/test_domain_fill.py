@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -21,7 +21,7 @@ from coopt.plan.schema import Design, Plan, WorkloadPlan
 from coopt.report.csv_files import ranks_csv
 from coopt.traffic.flows import demand
 from coopt.traffic.ranks import RankGrid, groups, rank_table, split_of
-from tests.conftest import DISCIPLINES, ask, example_count, question, switch
+from tests.conftest import DISCIPLINES, accepted, ask, example_count, question, switch, value_of
 from tests.solving.oracle import enumerated, instances
 
 RACKS: dict[str, Any] = {"name": "rack", "size": 72, "gbyte_s": 900, "usd_per_gpu": 700, "w_per_gpu": 100}
@@ -34,9 +34,7 @@ def filled(instance: Instance, fill: str) -> Instance:
 
 def solved(instance: Instance) -> tuple[Plan, Design]:
     """The optimal plan, which the verifier accepts, and its design."""
-    plan = coopt.solve(instance)
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
+    plan = accepted(instance)
     assert plan.design is not None
     return plan, plan.design
 
@@ -88,16 +86,14 @@ def racked(draw: st.DrawFn) -> Instance:
     return drawn.model_copy(update={**changes, "cluster": drawn.cluster.model_copy(update={"gpus": (gpus,)})})
 
 
-@settings(max_examples=example_count(25), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25))
 @given(racked())
 def test_the_optimum_is_that_of_enumeration_and_no_dearer_than_with_even_fills(instance: Instance) -> None:
     least = coopt.solve(filled(instance, "even")).objective.value or math.inf
     for fill in ("fewest", "any"):
         asked = filled(instance, fill)
-        plan = coopt.solve(asked)
-        verdict = coopt.verify(asked, plan)
-        assert verdict.accepted, verdict.failures
-        value = math.inf if plan.objective.value is None else plan.objective.value
+        plan = accepted(asked)
+        value = value_of(plan)
         assert value == pytest.approx(enumerated(asked), rel=1e-9)
         assert value == least or value <= least * (1 + 1e-9)
         least = value
@@ -157,7 +153,7 @@ def test_what_does_not_go_together_is_refused(changes: dict[str, Any], words: st
         Instance.model_validate(question(network__domain_fill="any", **changes))
 
 
-@settings(max_examples=example_count(40), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(40))
 @given(racked())
 def test_ranks_traffic_routes_and_losses_are_those_of_the_domains(instance: Instance) -> None:
     asked = filled(instance, "any")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from coopt.instance.schema import Instance
 from coopt.plan.evaluation import Evaluation
@@ -12,8 +12,6 @@ from coopt.solving.answer import solve
 from coopt.solving.fastest import fastest_design
 from tests.conftest import ask, example_count
 from tests.solving.oracle import instances
-
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def bounded(instance: Instance, factor: float) -> Instance:
@@ -32,7 +30,7 @@ def bounded(instance: Instance, factor: float) -> Instance:
     return instance.model_copy(update={"workload": tuple(asked)})
 
 
-@settings(slow, max_examples=example_count(40))
+@settings(max_examples=example_count(40))
 @given(instances())
 def test_a_plan_within_memory_and_limits_exists_at_the_fastest_pace_and_none_below(instance: Instance) -> None:
     found = fastest_design(instance)

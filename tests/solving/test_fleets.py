@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -16,41 +16,40 @@ from tests.solving.fleet_oracle import TooManyError, enumerated
 from tests.solving.fleets import ENDS, SHAPE, SIDES, fleets
 from tests.solving.partition_oracle import partitions
 
-slow = settings(suppress_health_check=list(HealthCheck))
 UP_TO_THREE = (1, 2, 2, 3)
 
 
-@settings(slow, max_examples=example_count(25))
+@settings(max_examples=example_count(25))
 @given(fleets(phases=UP_TO_THREE, sites=(1, 2, 2)))
 def test_a_fleet_in_phases_at_sites_costs_what_enumeration_finds(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 
 
-@settings(slow, max_examples=example_count(25))
+@settings(max_examples=example_count(25))
 @given(fleets(phases=UP_TO_THREE, cores=True, doubts=True))
 def test_a_core_that_grows_at_doubtful_prices_agrees_with_enumeration(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 
 
-@settings(slow, max_examples=example_count(25))
+@settings(max_examples=example_count(25))
 @given(fleets(phases=UP_TO_THREE, sites=(0, 1, 2), cores=True, doubts=True, losses=True))
 def test_everything_at_once_agrees_with_enumeration(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 
 
-@settings(slow, max_examples=example_count(10))
+@settings(max_examples=example_count(10))
 @given(fleets(many_sided=SIDES))
 def test_islands_with_planes_bundles_and_any_filling_cost_what_enumeration_finds(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 
 
-@settings(slow, max_examples=example_count(25))
+@settings(max_examples=example_count(25))
 @given(fleets(phases=(2, 2, 3), sites=(0, 1, 2), doubts=True, many_sided=SIDES))
 def test_planes_and_bundles_that_grow_cost_what_enumeration_finds(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 
 
-@settings(slow, max_examples=example_count(20, usual=4))
+@settings(max_examples=example_count(20, usual=4))
 @given(fleets(many_sided=ENDS, sites=(0, 0, 2), doubts=True))
 def test_islands_whose_links_have_ends_of_their_own_cost_what_enumeration_finds(instance: Instance) -> None:
     least = agrees_with_enumeration(instance)
@@ -88,20 +87,20 @@ def changed(instance: Instance, **tables: Any) -> Instance:
     return Instance.model_validate(table)
 
 
-@settings(slow, max_examples=example_count(12))
+@settings(max_examples=example_count(12))
 @given(partitions())
 def test_a_fleet_of_nothing_but_islands_is_a_partition(instance: Instance) -> None:
     assert changed(instance, robust={}).problem == "fleet"
     assert value(changed(instance, robust={})) == pytest.approx(value(instance), rel=1e-12, abs=1e-6)
 
 
-@settings(slow, max_examples=example_count(12))
+@settings(max_examples=example_count(12))
 @given(fleets(phases=UP_TO_THREE, cores=True))
 def test_one_site_with_power_enough_is_no_site(instance: Instance) -> None:
     assert value(changed(instance, site=[{"name": "here", "power_mw": 1.0}])) == value(changed(instance, robust={}))
 
 
-@settings(slow, max_examples=example_count(12))
+@settings(max_examples=example_count(12))
 @given(fleets(phases=(2, 3), sites=(1, 2), cores=True), st.sampled_from([0.7, 0.9, 0.99]))
 def test_tighter_bounds_never_cost_less(instance: Instance, share: float) -> None:
     workloads = [
@@ -111,7 +110,7 @@ def test_tighter_bounds_never_cost_less(instance: Instance, share: float) -> Non
     assert value(changed(instance, workload=workloads)) >= value(instance) * (1 - 1e-12)
 
 
-@settings(slow, max_examples=example_count(12))
+@settings(max_examples=example_count(12))
 @given(fleets(phases=(1, 2), sites=(2,), cores=True, doubts=True))
 def test_names_and_the_order_of_workloads_and_sites_change_nothing(instance: Instance) -> None:
     table = instance.model_dump(by_alias=True)
@@ -122,7 +121,7 @@ def test_names_and_the_order_of_workloads_and_sites_change_nothing(instance: Ins
     assert value(Instance.model_validate(table)) == pytest.approx(value(instance), rel=1e-12, abs=1e-6)
 
 
-@settings(slow, max_examples=example_count(12))
+@settings(max_examples=example_count(12))
 @given(fleets(phases=(1, 2), sites=(0, 2), cores=True), st.sampled_from(["nic", "switch", "gpu"]))
 def test_prices_that_are_known_leave_nothing_to_regret(instance: Instance, kind: str) -> None:
     known = {"prices": {kind: [2.0, 2.0]}}

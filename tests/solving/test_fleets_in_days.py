@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -18,7 +18,6 @@ from tests.solving.interrupted import failures, in_days
 from tests.solving.test_fleets import agrees_with_enumeration, two, value
 from tests.solving.test_model_files import check
 
-slow = settings(suppress_health_check=list(HealthCheck))
 KINDS: tuple[dict[str, Any], ...] = (
     {},
     {"sites": (1, 2)},
@@ -45,7 +44,7 @@ def interrupted(draw: st.DrawFn) -> Instance:
     return Instance.model_validate(table)
 
 
-@settings(slow, max_examples=example_count(25))
+@settings(max_examples=example_count(25))
 @given(interrupted())
 def test_fleets_with_interruptions_cost_what_enumeration_finds(instance: Instance) -> None:
     assert instance.problem == "fleet"
@@ -102,7 +101,7 @@ def test_what_a_fleet_says_of_interruptions_is_doubted(changes: dict[str, Any]) 
             assert not coopt.verify(instance, plan.model_copy(update={"parts": tuple(parts)})).accepted, change
 
 
-@settings(slow, max_examples=example_count(10))
+@settings(max_examples=example_count(10))
 @given(interrupted(), st.sampled_from(["optic", "switch", "gpu", "host"]), st.floats(1.0, 5.0))
 def test_a_fleet_never_costs_less_when_parts_fail_more_often(instance: Instance, part: str, factor: float) -> None:
     table = instance.model_dump(by_alias=True)

@@ -9,7 +9,7 @@ from statistics import NormalDist, fmean
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.instance.catalog import entries
@@ -21,7 +21,7 @@ from coopt.report.words import amount
 from coopt.solving.answer import solve, value_without_margin
 from coopt.verifier.audit import verify
 from docs.calibration_record import read_record
-from tests.conftest import ask, example_count, question, switch
+from tests.conftest import ask, example_count, question, switch, value
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
 
@@ -29,14 +29,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "days.md").read_text("utf-8")
 
 
-def value(instance: Instance) -> float:
-    found = solve(instance).objective.value
-    return math.inf if found is None else found
-
-
 @settings(
     max_examples=example_count(15),
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(instances(), st.floats(0.0, 0.3), st.floats(0.0, 0.3))
 def test_cost_never_falls_as_margins_grow(instance: Instance, less: float, more: float) -> None:

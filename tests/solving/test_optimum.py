@@ -7,20 +7,18 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coopt.instance.files import load
 from coopt.instance.schema import Instance, Limits
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from tests.conftest import ask, example_count, question, switch
+from tests.conftest import ask, example_count, question, switch, value
 from tests.solving.oracle import enumerated, instances
 
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
-
-@settings(slow, max_examples=example_count(100))
+@settings(max_examples=example_count(100))
 @given(instances())
 def test_the_optimum_equals_plain_enumeration(instance: Instance) -> None:
     """To the dollar, as prices are whole; a TCO is a sum of fractions, which the last bit may tell apart."""
@@ -35,22 +33,22 @@ def test_the_optimum_equals_plain_enumeration(instance: Instance) -> None:
         assert all(w.iteration_time_s <= w.bound_s for w in plan.workloads)
 
 
-@settings(slow, max_examples=example_count(20))
+@settings(max_examples=example_count(20))
 @given(instances())
 def test_verifier_accepts_every_answer(instance: Instance) -> None:
     verdict = verify(instance, solve(instance))
     assert verdict.accepted, [check for check in verdict.checks if not check.ok]
 
 
-@settings(slow, max_examples=example_count(20))
+@settings(max_examples=example_count(20))
 @given(instances(), st.floats(1.0, 2.0))
 def test_cost_never_falls_when_a_bound_tightens(instance: Instance, factor: float) -> None:
     tighter = instance.workload[0].model_copy(update={"max_iteration_time_s": instance.workload[0].bound_s / factor})
     other = instance.model_copy(update={"workload": (tighter, *instance.workload[1:])})
-    assert _value(other) >= _value(instance) * (1 - 1e-12)
+    assert value(other) >= value(instance) * (1 - 1e-12)
 
 
-@settings(slow, max_examples=example_count(30))
+@settings(max_examples=example_count(30))
 @given(instances())
 def test_the_times_a_plan_attains_are_bounds_it_meets(instance: Instance) -> None:
     first = solve(instance)
@@ -64,7 +62,7 @@ def test_the_times_a_plan_attains_are_bounds_it_meets(instance: Instance) -> Non
     assert verify(exact, again).accepted
 
 
-@settings(slow, max_examples=example_count(20))
+@settings(max_examples=example_count(20))
 @given(instances(), st.floats(0.5, 0.999))
 def test_a_single_workload_is_told_its_own_shortfall(instance: Instance, share: float) -> None:
     alone = instance.model_copy(update={"workload": instance.workload[:1], "limits": Limits()})
@@ -75,7 +73,7 @@ def test_a_single_workload_is_told_its_own_shortfall(instance: Instance, share: 
     assert plan.workloads or all("no single network" not in text for text in plan.explanation)
 
 
-@settings(slow, max_examples=example_count(20))
+@settings(max_examples=example_count(20))
 @given(instances())
 def test_renaming_changes_nothing(instance: Instance) -> None:
     network = instance.network
@@ -85,20 +83,15 @@ def test_renaming_changes_nothing(instance: Instance) -> None:
             for key in ("hb_domains", "nics", "switches", "optics")
         }
     )
-    assert _value(instance.model_copy(update={"network": renamed, "name": "other"})) == _value(instance)
+    assert value(instance.model_copy(update={"network": renamed, "name": "other"})) == value(instance)
 
 
-@settings(slow, max_examples=example_count(20))
+@settings(max_examples=example_count(20))
 @given(instances())
 def test_a_larger_catalog_never_costs_more(instance: Instance) -> None:
     every = ("rail-only", "rail-optimized", "clos")
     wider = instance.model_copy(update={"network": instance.network.model_copy(update={"fabrics": every})})
-    assert _value(wider) <= _value(instance) * (1 + 1e-12)
-
-
-def _value(instance: Instance) -> float:
-    value = solve(instance).objective.value
-    return math.inf if value is None else value
+    assert value(wider) <= value(instance) * (1 + 1e-12)
 
 
 def test_a_bound_met_to_the_last_bit_is_met() -> None:

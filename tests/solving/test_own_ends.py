@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import coopt
 from coopt.columns.context import context_of
@@ -16,13 +16,11 @@ from coopt.network.parts import bill, cost_of, price, total, weigh, within_limit
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.designs import designs_of
-from tests.conftest import ask, example_count, small_model
+from tests.conftest import accepted, ask, example_count, small_model, value
 from tests.network.test_planes import modules_of
 from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import answers
 from tests.solving.own_ends import twin_ported
-
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def least(instance: Instance) -> float:
@@ -40,36 +38,29 @@ def least(instance: Instance) -> float:
     return found
 
 
-@settings(slow, max_examples=example_count(200))
+@settings(max_examples=example_count(200))
 @given(twin_ported())
 def test_the_optimum_is_that_of_every_two_modules_on_every_level(instance: Instance) -> None:
-    plan, expected = coopt.solve(instance), least(instance)
+    plan, expected = accepted(instance), least(instance)
     assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
     assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected, rel=1e-12))
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
 
 
-@settings(slow, max_examples=example_count(60))
+@settings(max_examples=example_count(60))
 @given(twin_ported())
 def test_more_products_and_ends_of_their_own_never_cost_more(instance: Instance) -> None:
-    values = [_value(instance)]
+    values = [value(instance)]
     network = instance.network
     for ends, count in (("own", len(network.optics) - 1), ("same", len(network.optics)), ("own", 1)):
         some = network.model_copy(update={"link_ends": ends, "optics": network.optics[:count]})
-        values.append(_value(instance.model_copy(update={"network": some})))
+        values.append(value(instance.model_copy(update={"network": some})))
     own, fewer, same, one = values
     assert own <= fewer * (1 + 1e-12)
     assert own <= same * (1 + 1e-12)
     assert fewer <= one * (1 + 1e-12)
 
 
-def _value(instance: Instance) -> float:
-    value = coopt.solve(instance).objective.value
-    return math.inf if value is None else value
-
-
-@settings(slow, max_examples=example_count(60))
+@settings(max_examples=example_count(60))
 @given(twin_ported())
 def test_bills_of_a_family_are_affine_and_lines_of_both_ends_are_those_of_its_graph(instance: Instance) -> None:
     kind = instance.objective.minimize
@@ -82,13 +73,11 @@ def test_bills_of_a_family_are_affine_and_lines_of_both_ends_are_those_of_its_gr
             assert list(modules(family, uplinks)) == modules_of(family, uplinks)
 
 
-@settings(slow, max_examples=example_count(40))
+@settings(max_examples=example_count(40))
 @given(twin_ported((1, 2, 4)))
 def test_planes_of_nics_have_ends_of_their_own(instance: Instance) -> None:
-    plan, expected = coopt.solve(instance), least(instance)
+    plan, expected = accepted(instance), least(instance)
     assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected, rel=1e-12))
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
 
 
 SUPERPOD: dict[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from coopt.instance.schema import Instance
 from coopt.solving.answer import solve
@@ -13,10 +13,8 @@ from coopt.verifier.audit import verify
 from tests.conftest import example_count
 from tests.solving.growing import clusters, enumerated
 
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
-
-@settings(slow, max_examples=example_count(100))
+@settings(max_examples=example_count(100))
 @given(clusters())
 def test_the_optimum_equals_plain_enumeration(instance: Instance) -> None:
     plan, expected = solve(instance), enumerated(instance)
@@ -32,14 +30,14 @@ def test_the_optimum_equals_plain_enumeration(instance: Instance) -> None:
     assert all(run.iteration_time_s <= run.bound_s for phase in plan.phases for run in phase.workloads)
 
 
-@settings(slow, max_examples=example_count(40))
+@settings(max_examples=example_count(40))
 @given(clusters())
 def test_the_verifier_accepts_every_answer(instance: Instance) -> None:
     verdict = verify(instance, solve(instance))
     assert verdict.accepted, verdict.failures
 
 
-@settings(slow, max_examples=example_count(25))
+@settings(max_examples=example_count(25))
 @given(clusters())
 def test_foresight_never_costs_more(instance: Instance) -> None:
     plan = solve(instance)

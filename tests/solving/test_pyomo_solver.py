@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyomo.opt import SolverStatus, TerminationCondition
 
@@ -21,7 +21,6 @@ from tests.formulations.small import two_families
 from tests.solving.oracle import instances
 from tests.solving.test_highs import knapsack
 
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 interfaces = pytest.mark.parametrize("name", ["appsi_highs", "highs"])
 
 
@@ -34,7 +33,7 @@ def test_a_solver_of_pyomo_answers_as_the_built_in_one(name: str) -> None:
     assert coopt.verify(instance, plan).accepted
 
 
-@settings(slow, max_examples=example_count(25))
+@settings(max_examples=example_count(25))
 @given(instances(), st.sampled_from(["appsi_highs", "highs"]))
 def test_solvers_agree_on_random_instances(instance: Instance, name: str) -> None:
     expected, plan = coopt.solve(instance), coopt.solve(instance, solver=name)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -24,8 +24,6 @@ from coopt.solving.shared import without
 from tests.conftest import ask, example_count
 from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import fastest_s, instances
-
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def built(one: Design) -> str:
@@ -68,7 +66,7 @@ def listed(plan: Plan) -> list[Alternative]:
     return [first, *plan.alternatives]
 
 
-@settings(slow, max_examples=example_count(25))
+@settings(max_examples=example_count(25))
 @given(instances(), st.integers(2, 7))
 def test_the_k_best_equal_plain_enumeration(instance: Instance, top: int) -> None:
     plan, expected = coopt.solve(instance, top=top), ranking(instance)
@@ -86,7 +84,7 @@ def test_the_k_best_equal_plain_enumeration(instance: Instance, top: int) -> Non
         assert plan.alternatives_stop is None
 
 
-@settings(slow, max_examples=8)
+@settings(max_examples=8)
 @given(instances())
 def test_a_longer_list_begins_as_a_shorter_one(instance: Instance) -> None:
     alone, few, many = (listed(coopt.solve(instance, top=top)) for top in (1, 3, 6))

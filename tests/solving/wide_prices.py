@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, reject, seed, settings
+from hypothesis import Phase, given, reject, seed, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -99,7 +99,6 @@ def campaign(count: int, start: int) -> Counter[str]:
         deadline=None,
         database=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
     )
     @given(questions(), st.randoms(use_true_random=False))
     def compare(question: Question, rng: random.Random) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.verifier.training.mappings import ScalarMapping
-from tests.conftest import FEW_MAPPINGS
+from tests.conftest import FEW_MAPPINGS, small_model
 
 EFFICIENCY = {
     "gemm": 0.8,
@@ -30,17 +30,7 @@ GPU = {
     "w": 500,
     "efficiency": EFFICIENCY,
 }
-MODEL = {
-    "name": "model",
-    "layers": 8,
-    "hidden": 4096,
-    "heads": 32,
-    "kv_heads": 32,
-    "head_dim": 128,
-    "ffn": 16384,
-    "vocab": 51200,
-    "seq": 2048,
-}
+MODEL = small_model(name="model")
 SOFTWARE = {
     "name": "plain",
     "norm_forward_bytes": 22,

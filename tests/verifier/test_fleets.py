@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -27,14 +27,14 @@ EVERY = 11
 """One of so many mutants is tried: the plans have thousands of them."""
 
 
-@settings(max_examples=8, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8)
 @given(fleets(phases=(1, 2, 3), sites=(0, 1, 2), cores=True, doubts=True, losses=True))
 def test_answers_to_random_fleets_are_accepted(instance: Instance) -> None:
     verdict = verify(instance, coopt.solve(instance))
     assert verdict.failures == ()
 
 
-@settings(max_examples=8, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8)
 @given(fleets(phases=(1, 2, 3), sites=(0, 1), doubts=True, many_sided=SIDES))
 def test_answers_to_random_fleets_of_planes_and_bundles_are_accepted(instance: Instance) -> None:
     verdict = verify(instance, coopt.solve(instance))

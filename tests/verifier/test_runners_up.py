@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
@@ -18,10 +18,8 @@ from tests.verifier.cases import DOMAINS, ask
 from tests.verifier.mutants import mutants, replaced
 from tests.verifier.test_mutations import names_of
 
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
-
-@settings(slow, max_examples=example_count(20))
+@settings(max_examples=example_count(20))
 @given(instances(), st.integers(2, 6))
 def test_every_list_of_runners_up_is_accepted(instance: Instance, top: int) -> None:
     verdict = verify(instance, solve(instance, top=top))

@@ -21,7 +21,7 @@ from coopt.solving.fronts.tracing import evenly
 from tests.conftest import example_count
 from tests.solving.fronts.test_sweep import EVERY, as_plan, pairs
 from tests.solving.interrupted import least_s, networks, promised
-from tests.solving.test_days import days, interrupted, slow
+from tests.solving.test_days import days, interrupted
 
 
 def enumerated(instance: Instance, slowest: float) -> list[tuple[float, float]]:
@@ -74,7 +74,7 @@ def _in_time(instance: Instance, built: object, uplinks: int, w: int, time_s: fl
     return bool(time_s <= workload.bound_s * share)
 
 
-@settings(slow, max_examples=example_count(10))
+@settings(max_examples=example_count(10))
 @given(interrupted())
 def test_a_front_with_interruptions_is_that_of_plain_enumeration(instance: Instance) -> None:
     front = coopt.pareto(instance, EVERY, slowest=3.0)
@@ -87,7 +87,7 @@ def test_a_front_with_interruptions_is_that_of_plain_enumeration(instance: Insta
             assert min(one[1] for one in pairs(front) if one[0] <= pace * (1 + 1e-8)) <= value * (1 + 1e-12)
 
 
-@settings(slow, max_examples=8)
+@settings(max_examples=8)
 @given(interrupted(), st.integers(3, 4), st.sampled_from([(), ("days",), ("budget",)]))
 def test_every_point_is_a_plan_of_its_days_that_the_verifier_accepts(
     instance: Instance, points: int, over: tuple[str, ...]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -22,10 +22,7 @@ from coopt.plan.schema import InstanceId, Plan
 from tests.conftest import ask, example_count, switch
 from tests.solving.oracle import enumerated_front, instances
 
-slow = settings(
-    max_examples=example_count(25),
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+slow = settings(max_examples=example_count(25))
 EVERY = 10_000
 TINY = Path(__file__).parents[3] / "instances" / "tiny-64.toml"
 

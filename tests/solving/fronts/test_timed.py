@@ -22,10 +22,10 @@ from coopt.plan.evaluation import plan_checks
 from coopt.plan.store import plan_json
 from coopt.report.fronts.text import front_notes
 from tests.availability.test_outages import RATES
-from tests.conftest import ask, example_count
+from tests.conftest import accepted, ask, example_count, value_of
 from tests.solving.oracle import FEW_TIMED, every_design, fastest_s, instances
 from tests.solving.reasons.changed import only
-from tests.solving.test_days import days, interrupted, slow
+from tests.solving.test_days import days, interrupted
 
 KINDS = ("time", "usd_per_token", "carbon")
 TOKENS = 1e12
@@ -68,26 +68,20 @@ def without_bounds(instance: Instance) -> Instance:
     return Instance.model_validate(table)
 
 
-@settings(slow, max_examples=example_count(20))
+@settings(max_examples=example_count(20))
 @given(instances(), st.sampled_from(KINDS), st.booleans())
 def test_the_best_is_that_of_plain_enumeration_and_the_verifier_agrees(bare: Instance, kind: str, free: bool) -> None:
     instance = without_bounds(asked_for(bare, kind)) if free else asked_for(bare, kind)
-    expected, plan = enumerated(instance, kind), coopt.solve(instance)
-    value = math.inf if plan.objective.value is None else plan.objective.value
+    expected, plan = enumerated(instance, kind), accepted(instance)
     assert plan.status == "infeasible" or plan.solver.columns_enumerated > 0
-    assert value == pytest.approx(expected, rel=1e-9)
+    assert value_of(plan) == pytest.approx(expected, rel=1e-9)
     assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, [check for check in verdict.checks if not check.ok]
 
 
-@settings(slow, max_examples=example_count(10))
+@settings(max_examples=example_count(10))
 @given(interrupted(), st.sampled_from(KINDS))
 def test_plans_with_interruptions_are_accepted(bare: Instance, kind: str) -> None:
-    instance = asked_for(bare, kind)
-    plan = coopt.solve(instance)
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, [check for check in verdict.checks if not check.ok]
+    accepted(asked_for(bare, kind))
 
 
 def within(usd: float, **changes: Any) -> Instance:

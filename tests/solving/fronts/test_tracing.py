@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import coopt
 from coopt.instance.errors import InstanceError
@@ -22,8 +22,6 @@ from coopt.solving.sensitivity.resolves import Resolver
 from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import enumerated_front, with_few_mappings
-
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def asked(kind: str) -> Instance:
@@ -44,7 +42,7 @@ def narrowed(instance: Instance) -> Instance:
     return instance.model_copy(update={"network": network})
 
 
-@settings(slow, max_examples=example_count(20))
+@settings(max_examples=example_count(20))
 @given(with_few_mappings().map(narrowed))
 def test_a_traced_front_is_that_of_plain_enumeration(instance: Instance) -> None:
     tracing = Tracing(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coopt.instance.catalog import find
@@ -23,7 +23,6 @@ from tests.solving.oracle import with_few_mappings
 from tests.solving.own_ends import twin_ported
 from tests.solving.reasons.changed import bounded, kept_free, limits, memory, moved, network
 
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 HAIR = 1e-9
 
 
@@ -75,7 +74,7 @@ def typed(instance: Instance, change: Change, number: float | None = None) -> In
     return instance.model_copy(update={"workload": tuple(every)})
 
 
-@settings(slow, max_examples=example_count(20, usual=4))
+@settings(max_examples=example_count(20, usual=4))
 @given(hopeless())
 def test_every_relaxation_is_enough_and_no_number_could_move_less(instance: Instance) -> None:
     found = explain(instance)
@@ -97,13 +96,13 @@ def test_every_relaxation_is_enough_and_no_number_could_move_less(instance: Inst
                 assert solve(changed).status == "infeasible", one.changes
 
 
-@settings(slow, max_examples=example_count(30))
+@settings(max_examples=example_count(30))
 @given(with_few_mappings())
 def test_whether_a_design_exists_is_seen_without_solving(instance: Instance) -> None:
     assert feasible(instance) == (solve(instance).status == "optimal")
 
 
-@settings(slow, max_examples=example_count(30))
+@settings(max_examples=example_count(30))
 @given(st.one_of(with_few_mappings(), twin_ported()), st.sampled_from(["capex_usd", "power_mw"]))
 def test_a_design_exists_from_what_the_one_that_takes_least_takes(instance: Instance, cap: str) -> None:
     """Neither the least that joins domains to leaves nor the choice of optics hides or invents a design."""
@@ -118,7 +117,7 @@ def test_a_design_exists_from_what_the_one_that_takes_least_takes(instance: Inst
     assert not feasible(limits(instance, **{cap: least * (1 - 1e-6)}))
 
 
-@settings(slow, max_examples=example_count(20, usual=4))
+@settings(max_examples=example_count(20, usual=4))
 @given(hopeless())
 def test_without_any_one_limit_of_a_conflict_some_design_meets_the_rest(instance: Instance) -> None:
     conflict = conflict_of(instance)
@@ -131,7 +130,7 @@ def test_without_any_one_limit_of_a_conflict_some_design_meets_the_rest(instance
 CAPS = ("limits.capex_usd", "limits.power_mw", "limits.racks")
 
 
-@settings(slow, max_examples=example_count(20))
+@settings(max_examples=example_count(20))
 @given(hopeless())
 def test_solve_names_the_limits_that_explain_names(instance: Instance) -> None:
     said, conflicts = " ".join(solve(instance).explanation), conflicts_of(instance)

@@ -31,7 +31,7 @@ from coopt.verifier.couplings.losses import job_family, reach_of_job
 from coopt.verifier.parts.design_checks import check_design, check_ports
 from coopt.verifier.parts.spans import other_ways
 from coopt.verifier.training.placing import Placement
-from tests.conftest import ask, switch
+from tests.conftest import accepted, ask, switch, value
 from tests.solving.oracle import instances
 from tests.solving.robust_oracle import wishes
 from tests.verifier.test_mutations import survivors
@@ -47,11 +47,7 @@ PAIR = {"cluster__gpus": 16, "workload__0__global_batch": 16, "workload__0__mapp
 
 def solved(slower: Any, **changes: Any) -> Plan:
     """The plan that survives the loss of a domain, or the explanation, accepted by the verifier either way."""
-    instance = ask(robust={"survive": "domain", "slower": slower}, **changes)
-    plan = coopt.solve(instance)
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
-    return plan
+    return accepted(ask(robust={"survive": "domain", "slower": slower}, **changes))
 
 
 def lost(plan: Plan) -> Survived:
@@ -179,8 +175,7 @@ def test_cost_never_rises_when_more_time_is_allowed(base: Instance, robust: Robu
 
 def least_cost(base: Instance, robust: Robust) -> float:
     """The least cost at the worst prices; infinite where nothing stands the losses."""
-    value = coopt.solve(base.model_copy(update={"robust": robust})).objective.value
-    return math.inf if value is None else value
+    return value(base.model_copy(update={"robust": robust}))
 
 
 @pytest.mark.parametrize("fabric", ["rail-only", "clos"])

@@ -28,7 +28,7 @@ from coopt.report.tables import rendered
 from coopt.solving.arrays import placement_of
 from coopt.solving.evaluate import pinned
 from tests.changes import NOTHING_BUILT
-from tests.conftest import ask, example_count, switch
+from tests.conftest import accepted, ask, example_count, switch, value_of
 from tests.solving.oracle import instances
 from tests.solving.robust_oracle import enumerated, wishes
 from tests.verifier.test_mutations import survivors
@@ -38,15 +38,13 @@ from tests.verifier.test_mutations import survivors
 @given(base=instances(), robust=wishes())
 def test_the_optimum_is_that_of_enumeration(base: Instance, robust: Robust) -> None:
     instance = base.model_copy(update={"robust": robust})
-    plan, expected = coopt.solve(instance), enumerated(instance)
+    plan, expected = accepted(instance), enumerated(instance)
     assert plan.status == ("optimal" if math.isfinite(expected) else "infeasible")
     if plan.status == "optimal":
         scale = max(1.0, plan.cost.of(instance.objective.minimize) if plan.cost else 0.0)
         assert plan.objective.value == pytest.approx(expected, rel=1e-12, abs=1e-9 * scale)
     else:
         assert plan.explanation
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
 
 
 @st.composite
@@ -64,10 +62,8 @@ def small_leaves(draw: st.DrawFn) -> Instance:
 @settings(max_examples=example_count(15))
 @given(small_leaves())
 def test_products_by_tier_in_doubt_cost_what_enumeration_finds(instance: Instance) -> None:
-    plan, expected = coopt.solve(instance), enumerated(instance)
-    assert (math.inf if plan.objective.value is None else plan.objective.value) == pytest.approx(expected, rel=1e-9)
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
+    plan, expected = accepted(instance), enumerated(instance)
+    assert value_of(plan) == pytest.approx(expected, rel=1e-9)
 
 
 def test_price_intervals_leave_the_rest_alone_at_one() -> None:
@@ -114,11 +110,9 @@ def test_every_mutant_is_rejected(wish: dict[str, Any]) -> None:
 def test_a_single_domain_has_no_network_to_lose() -> None:
     few = {"cluster__gpus": 8, "workload__0__global_batch": 16, "workload__0__max_iteration_time_s": 9.0}
     instance = ask(robust={"survive": ["nic", "plane"]}, network__hb_domains="hgx-h100-8", **few)
-    plan = coopt.solve(instance)
+    plan = accepted(instance)
     assert plan.design is not None
     assert plan.design.fabric.tiers == 0
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
 
 
 def test_the_report_says_what_the_plan_stands() -> None:
@@ -193,10 +187,10 @@ def test_a_bound_on_regret_is_doubted_without_a_plan_as_well() -> None:
     instance = ask(robust={"aim": "regret", "prices": {"nic": [0.5, 2.0]}}, cluster__gpus=16)
     plan = coopt.solve(instance)
     empty = NOTHING_BUILT | {"status": "unknown"}
-    for bound, accepted in ((0.0, True), (plan.objective.value, True), (1e12, False)):
+    for bound, right in ((0.0, True), (plan.objective.value, True), (1e12, False)):
         claim = plan.objective.model_copy(update={"value": None, "bound": bound, "gap": None})
         verdict = coopt.verify(instance, plan.model_copy(update=empty | {"objective": claim}))
-        assert verdict.accepted == accepted
+        assert verdict.accepted == right
         assert {check.name for check in verdict.failures} <= {"bound"}
 
 

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 
 import coopt
 from coopt.instance.errors import InstanceError, with_names
@@ -22,7 +22,6 @@ from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
 
-slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 KINDS = ("partition", "phased", "sites", "worst-case", "direct")
 
 
@@ -44,7 +43,7 @@ def asked(kind: str) -> Instance:
     return Instance.model_validate(QUESTIONS[kind])
 
 
-@settings(slow, max_examples=example_count(20, usual=4))
+@settings(max_examples=example_count(20, usual=4))
 @given(instances())
 def test_one_network_is_explained_as_by_all_its_designs(instance: Instance) -> None:
     known, found = coopt.explain(instance), explained(instance, None)
@@ -66,7 +65,7 @@ def test_one_network_is_explained_as_by_all_its_designs(instance: Instance) -> N
             assert one.value == (None if value is None else pytest.approx(value, rel=1e-8))
 
 
-@settings(slow, max_examples=example_count(20, usual=4))
+@settings(max_examples=example_count(20, usual=4))
 @given(instances())
 def test_ranges_of_prices_of_one_network_are_those_of_all_its_designs(instance: Instance) -> None:
     limits = instance.limits.model_copy(update={"capex_usd": None, "power_mw": None})
