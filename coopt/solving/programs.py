@@ -142,7 +142,7 @@ def _phased(run: Run) -> Programs:
 
 def _sites(run: Run) -> Programs:
     """One program for each ring."""
-    problems = ring_problems(run.instance, [option for one in offered(run) for option in one.options])
+    problems = ring_problems(run.instance, offered(run))
     return lambda name: (
         Program(model=sites.build(one.data, sites.FORMULATIONS[name]), unit=one.scale) for one in problems
     )

@@ -17,7 +17,7 @@ from coopt.report.words import seconds
 from tests.serve.conftest import INSTANCES, TINY, served
 
 DEADLINE = (INSTANCES / "infeasible-deadline.toml").read_text("utf-8")
-SLOW = (INSTANCES / "nextgen-100b.toml").read_text("utf-8")
+SLOW = (INSTANCES / "nextgen-100b.toml").read_text("utf-8").replace('leaf_fill = "ratio"', 'leaf_fill = "any"')
 SESSIONS, REQUESTS = 20, 60
 
 
@@ -135,7 +135,7 @@ def test_a_search_ends_when_nobody_listens_and_the_worker_serves_the_next():
                 assert caller.recv(12) == b"HTTP/1.1 200"
         began = time.perf_counter()
         assert dict(client.events("/plan", {"text": TINY}))["plan"]["status"] == "optimal"
-        assert time.perf_counter() - began < 20  # nextgen-100b alone takes longer
+        assert time.perf_counter() - began < 20  # one SLOW alone takes longer
 
 
 def test_a_search_stops_at_the_limit_of_the_server():

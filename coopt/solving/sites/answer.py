@@ -1,6 +1,7 @@
 """Answer an instance with several sites, or say what must give, each tried.
 
-The cheapest ring is found by a lower bound for every ring first, then ring by ring while one may be cheaper.
+Options are listed for the numbers of shares that a cheapest ring may have, until no other can. The cheapest ring is
+found by a lower bound for every ring first, then ring by ring while one may be cheaper.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.runs import Counted, Run, StoppedError, Toll
 from coopt.solving.sites.arrays import Built, RingProblem, built, may_feed, ring_problems
-from coopt.solving.sites.options import Offers, Option, gradient_bytes, local_question, offers
+from coopt.solving.sites.divisions import least_with, promising
+from coopt.solving.sites.options import Networks, Offers, Option, gradient_bytes, local_question, networks, offers
 from formulations.sites import FORMULATIONS, add_choice_cut, build
 
 PLENTY = 10**7  # of MW and channels, more than anyone has
@@ -41,36 +43,60 @@ MODEL = FORMULATIONS["ring"]
 def sites_plan(run: Run) -> Plan:
     """Sites, their networks and the channels between them at the least cost, with a proof."""
     instance, run.formulation = run.instance, "ring"
-    found = offered(run)
-    options = [option for one in found for option in one.options]
-    if not options:
-        return infeasible(run, no_option(instance, len(found)))
-    problems = ring_problems(instance, options)
-    run.tell("build", f"{len(options):,} options, {len(problems):,} rings have some for every site")
-    result = search_rings(instance, problems, run.backend, deadline=run.deadline)
-    run.log.searches.append(result)
+    listed = _fed(run)
+    least, found = least_with(instance, list(listed.values())), dict[int, Offers]()
+    options, value, result = list[Option](), math.inf, None
+    while shares := promising(least, found, value * (1 - instance.solver.gap)):
+        options += _offered(run, [listed[n] for n in shares], found)
+        problems = ring_problems(instance, options)
+        run.tell("build", f"{len(options):,} options, {len(problems):,} rings have some for every site")
+        result = search_rings(instance, problems, run.backend, deadline=run.deadline)
+        run.log.searches.append(result)
+        value = result.value
+        if result.outcome not in ("optimal", "infeasible"):
+            break
+    if result is None or not options:
+        return infeasible(run, no_option(instance, len(listed)))
     if result.outcome == "infeasible":
-        return infeasible(run, no_ring(run, options, lambda: _unfed(run, len(found))))
+        return infeasible(run, no_ring(run, options, lambda: _unfed(run, len(listed))))
+    result = replace(result, bound=min([result.bound, *(least[n] for n in listed.keys() - found.keys())]))
     if result.found is None:
         return unknown(run, result.outcome, result.bound)
     return _plan(run, result, result.found)
 
 
-def offered(run: Run) -> list[Offers]:
+def offered(run: Run) -> list[Option]:
     """The options of every number of shares that some site can feed."""
+    return _offered(run, list(_fed(run).values()), {})
+
+
+def _fed(run: Run) -> dict[int, Networks]:
+    """The networks for each number of shares that some site can feed."""
     whole = run.instance.cluster.shares
     assert whole is not None
-    found, measures = [], measures_of(run.instance)
+    found, measures = dict[int, Networks](), measures_of(run.instance)
     for shares in range(1, whole + 1):
         if not _can_be_fed(run.instance, shares):
             break
-        found.append(offers(local_question(run.instance, shares), shares, measures, run.check_clock))
-        options = len(found[-1].options)
-        run.tell("columns", f"{shares} of {whole} shares: {options:,} option{'' if options == 1 else 's'}")
-    run.log.families = sum(one.families for one in found)
-    run.log.table = Counted(gated=sum((one.gated for one in found), Counter()), kept=sum(one.mappings for one in found))
-    run.log.columns_s = run.elapsed_s()
+        run.check_clock()
+        found[shares] = networks(run.instance, shares, measures)
+    run.log.families = sum(len(one.families) for one in found.values())
+    run.log.model_s = run.elapsed_s()
     return found
+
+
+def _offered(run: Run, listed: Sequence[Networks], found: dict[int, Offers]) -> list[Option]:
+    """The options of these networks, which are noted among those found."""
+    before = run.elapsed_s()
+    for networks_of_n in listed:
+        offer = found[networks_of_n.shares] = offers(networks_of_n, run.check_clock)
+        count = len(offer.options)
+        whole = f"{networks_of_n.shares} of {run.instance.cluster.shares} shares"
+        run.tell("columns", f"{whole}: {count:,} option{'' if count == 1 else 's'}")
+    gated = sum((one.gated for one in found.values()), Counter[str]())
+    run.log.table = Counted(gated=gated, kept=sum(one.mappings for one in found.values()))
+    run.log.columns_s += run.elapsed_s() - before
+    return [option for one in listed for option in found[one.shares].options]
 
 
 def _unfed(run: Run, fed: int) -> list[Option]:
@@ -78,7 +104,7 @@ def _unfed(run: Run, fed: int) -> list[Option]:
     whole = run.instance.cluster.shares
     assert whole is not None
     measures, more = measures_of(run.instance), range(fed + 1, whole + 1)
-    every = (offers(local_question(run.instance, n), n, measures, run.check_clock) for n in more)
+    every = (offers(networks(run.instance, n, measures), run.check_clock) for n in more)
     return [option for one in every for option in one.options]
 
 

@@ -87,7 +87,6 @@ class Offers:
     """
 
     options: tuple[Option, ...]
-    families: int
     mappings: int
     gated: Counter[str]
 
@@ -102,17 +101,39 @@ class _Place:
     roof_s: tuple[float, ...]
 
 
-def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], check: Callable[[], None]) -> Offers:
-    """The options of a local question.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Networks:
+    """Every network for some of the shares, by rising price (USD) and power (W), and the question that they are for."""
+
+    shares: int
+    local: Instance
+    families: tuple[Family, ...]
+    rows: tuple[tuple[float, float, tuple[Family, Context, int], int], ...]
+
+
+def networks(instance: Instance, shares: int, measures: tuple[ObjectiveKind, ...]) -> Networks:
+    """Every network for so many shares, in time or not.
 
     Parameters
     ----------
     measures
         What optics are compared by in the question of all sites.
+    """
+    local = local_question(instance, shares)
+    every = tuple(families(local, measures))
+    rows = tuple(sorted(_priced(local, every), key=lambda row: row[:2]))
+    return Networks(shares=shares, local=local, families=every, rows=rows)
+
+
+def offers(listed: Networks, check: Callable[[], None]) -> Offers:
+    """The options that some networks are, which may be in time.
+
+    Parameters
+    ----------
     check
         Called now and then; may raise.
     """
-    every = list(families(local, measures))
+    local, every = listed.local, listed.families
     found, seen = [], _Seen(len(local.workload))
     asked = uplinks_asked(every)
     alike = of_sites(asked)
@@ -130,7 +151,7 @@ def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], ch
         waits = np.stack([each.longest_s(context, uplinks) for each in places[context.site].patience], axis=1)
         return dict(zip(uplinks.tolist(), map(tuple, waits.tolist()), strict=True))
 
-    for number, (usd, watts, offer, uplinks) in enumerate(sorted(_priced(local, every), key=lambda row: row[:2])):
+    for number, (usd, watts, offer, uplinks) in enumerate(listed.rows):
         if number % LOOK == 0:
             check()
         family, context, filled = offer
@@ -142,7 +163,7 @@ def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], ch
             seen.add(watts, filled, longest_s)
             found.append(
                 Option(
-                    shares=shares,
+                    shares=listed.shares,
                     family=family,
                     uplinks=uplinks,
                     usd=usd,
@@ -155,7 +176,7 @@ def offers(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], ch
             )
     mappings = sum(len(pool) for place in places.values() for pool in place.pools)
     gated = sum((place.gated for place in places.values()), Counter[str]())
-    return Offers(options=tuple(found), families=len(every), mappings=mappings, gated=gated)
+    return Offers(options=tuple(found), mappings=mappings, gated=gated)
 
 
 def _places(
@@ -197,7 +218,9 @@ class _Seen:
         return bool((self._rows[: self._count] <= row).all(axis=1).any())
 
 
-def _priced(local: Instance, every: list[Family]) -> Iterator[tuple[float, float, tuple[Family, Context, int], int]]:
+def _priced(
+    local: Instance, every: Sequence[Family]
+) -> Iterator[tuple[float, float, tuple[Family, Context, int], int]]:
     """Price (USD) and power (W) of every network: family with its context and racks, and uplinks."""
     for family in every:
         counts, offer = open_bill(local, family), (family, context_of(family), racks(family) or 0)

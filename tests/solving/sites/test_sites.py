@@ -12,9 +12,15 @@ from hypothesis import given, settings
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.network.optics import measures_of
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.tables import rendered
+from coopt.solving.backend import backend_of
+from coopt.solving.sites.answer import search_rings
+from coopt.solving.sites.arrays import ring_problems
+from coopt.solving.sites.divisions import least_with, promising
+from coopt.solving.sites.options import networks, offers
 from tests.changes import with_couplings
 from tests.conftest import accepted, example_count, question, switch
 from tests.solving.sites.oracle import enumerated, instances
@@ -31,6 +37,39 @@ def test_the_optimum_is_that_of_enumeration(instance: Instance) -> None:
         assert plan.objective.gap == pytest.approx(0.0, abs=1e-9)
     else:
         assert plan.explanation
+
+
+@settings(max_examples=example_count(40))
+@given(instance=instances())
+def test_no_ring_with_so_many_shares_is_worth_less_than_their_bound(instance: Instance) -> None:
+    measures = measures_of(instance)
+    assert instance.cluster.shares is not None
+    listed = [networks(instance, shares, measures) for shares in range(1, instance.cluster.shares + 1)]
+    options = {one.shares: offers(one, lambda: None).options for one in listed}
+    least, backend = least_with(instance, listed), backend_of(instance.solver)
+    for problem in ring_problems(instance, [option for some in options.values() for option in some]):
+        found = search_rings(instance, [problem], backend, deadline=math.inf)
+        taken = [option.shares for option in found.found.options] if found.found else []
+        assert all(least[n] <= found.value * (1 + 1e-9) for n in taken)
+
+
+def test_numbers_of_shares_that_no_cheaper_ring_has_are_not_listed() -> None:
+    said: list[str] = []
+    coopt.solve(Instance.model_validate(apart()), on_progress=lambda now: said.append(now.message))
+    assert [text.split(":")[0] for text in said if "option" in text] == [
+        "1 of 4 shares",
+        "3 of 4 shares",
+        "4 options, 3 rings have some for every site",
+    ]
+
+
+def test_numbers_of_shares_are_listed_by_their_bounds_until_none_is_below_the_best() -> None:
+    least = {1: 5.0, 2: 3.0, 3: 3.0, 4: math.inf}
+    assert promising(least, {}, math.inf) == [2, 3]
+    assert promising(least, {2: None, 3: None}, math.inf) == [1, 4]
+    assert promising(least, {2: None, 3: None}, 4.0) == []
+    assert promising(least, {2: None, 3: None}, 5.5) == [1]
+    assert promising(least, least, math.inf) == []
 
 
 def apart(**changes: Any) -> dict[str, Any]:
