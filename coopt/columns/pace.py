@@ -62,8 +62,19 @@ def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callabl
 
 def fastest_rows(source: Fitting, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]) -> tuple[Pool, Counter[str]]:
     """The rows of which one is the fastest for every number of uplinks in contexts of a site, and how many were dropped
-    by cause.
+    by cause; kept for the next question with this bound, such as that of why a point of a front is what it is.
     """
+    asked = "fastest", source.workload.bound_s, gpu, hb, tuple((c, u.tobytes()) for c, u in choices.items())
+    if (found := source.pools.get(asked)) is None:
+        found = _fastest_rows(source, gpu, hb, choices)
+        source.keep(asked, found)
+    same = found[0].workload == source.workload  # the pool itself knows what was worked out on it
+    return found[0] if same else replace(found[0], workload=source.workload), found[1].copy()
+
+
+def _fastest_rows(
+    source: Fitting, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]
+) -> tuple[Pool, Counter[str]]:
     contexts = list(choices)
     best = full_bandwidth(contexts)
     whole, gated = in_time(source, gpu, hb, contexts[0].site, best)
@@ -134,7 +145,7 @@ def least_times_s(
 
     No row is faster than with the full rate of its NICs. So rows that take longer with that than some others do with
     the fewest uplinks are the fastest nowhere, and nothing is counted for them. Contexts that need about as many rows
-    are counted together.
+    are counted together. The pool keeps what was found.
 
     Parameters
     ----------
@@ -142,11 +153,9 @@ def least_times_s(
         Called between contexts; raises where time is up.
     """
     found: dict[Context, Floats] = {}
-    for rate in dict.fromkeys((context.byte_s, context.discipline) for context in choices):
-        alike = {
-            context: uplinks for context, uplinks in choices.items() if (context.byte_s, context.discipline) == rate
-        }
-        floors_s = pool.undisturbed_s(rate[0])
+    new = {context: uplinks for context, uplinks in choices.items() if (context, uplinks.tobytes()) not in pool.least_s}
+    for byte_s, alike in _of_rates(new):
+        floors_s = pool.undisturbed_s(byte_s)
         order = np.argsort(floors_s, kind="stable")
         first = _fastest_s(pool.take(order[:FEW]), alike, check)
         slowest_s = np.array([times.max(initial=0.0) for times in first.values()])
@@ -155,7 +164,8 @@ def least_times_s(
         for size in np.unique(sizes).tolist():
             some = {context: alike[context] for context, own in zip(alike, sizes.tolist(), strict=True) if own == size}
             found |= _fastest_s(pool.take(order[: counts[sizes == size].max()]), some, check)
-    return found
+    pool.least_s.update({(context, new[context].tobytes()): times for context, times in found.items()})
+    return {context: pool.least_s[context, uplinks.tobytes()] for context, uplinks in choices.items()}
 
 
 def _of_rates(choices: Mapping[Context, Ints]) -> Iterator[tuple[float, dict[Context, Ints]]]:

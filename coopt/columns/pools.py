@@ -191,6 +191,11 @@ class Pool:
         return {}
 
     @cached_property
+    def least_s(self) -> dict[tuple[Context, bytes], Floats]:
+        """The time of the fastest row by networks and numbers of uplinks, as far as it was asked for."""
+        return {}
+
+    @cached_property
     def _undisturbed_s(self) -> dict[float, Floats]:
         return {}
 

@@ -13,13 +13,14 @@ from coopt.columns.context import DomainSet
 from coopt.columns.grid import degrees, split_counts
 from coopt.columns.least_times import compute_s, least_time_s
 from coopt.columns.pace import FEW, table_times_s, unbounded, uplinks_asked
-from coopt.columns.pools import fitting, in_orders, in_time, place, timely
+from coopt.columns.pools import _fitting, fitting, in_orders, in_time, place, timely
 from coopt.columns.table import full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import Workload
 from coopt.network.space import families
 from coopt.perf.mapping import RECOMPUTE, Mappings
+from coopt.solving.reasons.designs import _seconds
 from tests.columns.test_pools import EXPERTS, flat, questions
 from tests.conftest import ask, example_count, small_model, switch
 from tests.perf.training import gpu, training
@@ -144,3 +145,17 @@ def test_the_fastest_row_is_found_among_those_that_are_looked_at(dp_mode: str) -
         plain = in_orders(rows, context.discipline).time_s(context, uplinks.reshape(-1, 1)).min(axis=1)
         np.testing.assert_array_equal(found[context], plain)
     assert any(len(uplinks) > 1 for uplinks in asked.values())
+
+
+def test_times_that_are_kept_are_those_worked_out_anew() -> None:
+    """Of questions that differ in uplinks, wires and model, asked in turn and again."""
+    tapered = {"network__fabrics": ["clos"], "network__switches": [switch(8, 5000)]}
+    wires = {"network__nics": "cx8-800g", "network__switches": [switch(8, 5000, 800)], "network__optics": "800g-dr8"}
+    changes = [{"network__oversubscription": 6.0}, {"network__oversubscription": 2.0}, wires]
+    questions = [ask(**tapered | change) for change in changes]
+    questions.append(ask(**tapered, workload__0__model=small_model(layers=4)))
+    kept = [_seconds(one, tuple(families(one)))[0].tolist() for one in (*questions, *questions)]
+    assert kept[:4] == kept[4:]
+    for one, seconds in zip(questions, kept, strict=False):
+        _fitting.cache_clear()
+        assert _seconds(one, tuple(families(one)))[0].tolist() == seconds
