@@ -20,6 +20,7 @@ from coopt.instance.base import (
     Whole,
     one_or_many,
 )
+from coopt.instance.errors import alternatives
 
 Precision = Literal["bf16", "fp16", "fp8", "fp4"]
 
@@ -174,6 +175,14 @@ class HbDomain(Entry):
         usd, w = self.host_usd_per_gpu or 0.0, self.host_w_per_gpu or 0.0
         counted = {"usd_per_gpu": self.usd_per_gpu + usd, "w_per_gpu": self.w_per_gpu + w}
         return self.model_copy(update={**counted, "host_usd_per_gpu": 0.0, "host_w_per_gpu": 0.0})
+
+    def study_note(self, gpu: str) -> str:
+        """That nobody sells it as it is, or not with a GPU, so that a plan with it is no order; empty where it is."""
+        if self.gpus and gpu not in self.gpus:
+            return f"This is a study: {self.name} is sold with {alternatives(self.gpus)}, not with {gpu}."
+        if any("size" in source.fields and source.tag == "D" for source in self.sources):
+            return f"This is a study: nobody sells {self.name}, whose size and price are assumed."
+        return ""
 
 
 Protocol = Literal["ethernet", "infiniband"]

@@ -108,11 +108,15 @@ class Change(Record):
 
 
 class Relaxation(Record):
-    """Limits that, moved together, let a plan in: found by solving the changed instance, with what it then costs."""
+    """Limits that, moved together, let a plan in: found by solving the changed instance, with what it then costs.
+
+    `notes` say of the HB domains that it adds which are nobody's product.
+    """
 
     changes: tuple[Change, ...]
     value: float
     design: Design | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Explanation(Record):

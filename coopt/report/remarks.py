@@ -196,11 +196,7 @@ def notes(
 def study_notes(instance: Instance, designs: Iterable[Design | DirectLinks]) -> Iterator[str]:
     """Which HB domains nobody sells as they are planned, so that the answer is a study and no order."""
     gpu = instance.cluster.gpu.name
-    for domain in _domains(instance, designs):
-        if domain.gpus and gpu not in domain.gpus:
-            yield f"This is a study: {domain.name} is sold with {words.alternatives(domain.gpus)}, not with {gpu}."
-        elif any("size" in source.fields and source.tag == "D" for source in domain.sources):
-            yield f"This is a study: nobody sells {domain.name}, whose size and price are assumed."
+    yield from filter(None, (domain.study_note(gpu) for domain in _domains(instance, designs)))
 
 
 def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:

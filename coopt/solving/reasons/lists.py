@@ -20,7 +20,7 @@ from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.network.optics import first_unmated
 from coopt.plan.contents import built, entries_used
-from coopt.plan.explanation import Change
+from coopt.plan.explanation import Change, Relaxation
 from coopt.plan.schema import Design, Plan
 from coopt.solving.reasons.limits import with_part, with_workload
 
@@ -183,6 +183,18 @@ def lists_of(instance: Instance) -> tuple[Listed, ...]:
     return tuple(every)
 
 
+def relaxation(instance: Instance, wider: Instance, changes: Sequence[Change], plan: Plan) -> Relaxation | None:
+    """A way out of an instance with the plan of the wider one; None where that has none, or adds parts that do not
+    mate."""
+    if plan.cost is None or plan.objective.value is None or adds_unmated(instance, wider, plan):
+        return None
+    gpu, used = wider.cluster.gpu.name, {network.hb_domain.name for network in built(plan)}
+    used -= {domain.name for domain in instance.network.hb_domains}
+    notes = (domain.study_note(gpu) for domain in wider.network.hb_domains if domain.name in used)
+    value, design = plan.objective.value, plan.design
+    return Relaxation(changes=tuple(changes), value=value, design=design, notes=tuple(filter(None, notes)))
+
+
 def adds_unmated(instance: Instance, wider: Instance, plan: Plan) -> bool:
     """Whether a plan of wider lists has links that do not mate, and of which an instance does not list every part."""
     network = instance.network
@@ -261,7 +273,7 @@ def _from_catalog(instance: Instance, key: str) -> tuple[Entry, ...]:
     names = {entry.name for entry in now}
     others = [
         entry
-        for entry in map(partial(_with_free_ports, instance), entries(CATALOGS[key]).values())
+        for entry in map(partial(_as_in, instance), entries(CATALOGS[key]).values())
         if entry.name not in names
         and (not isinstance(entry, HbDomain) or _may_hold(instance, entry))
         and not list(disagreements(with_part(instance, "network", {key: (*now, entry)})))
@@ -281,11 +293,15 @@ def _may_hold(instance: Instance, domain: HbDomain) -> bool:
     return domain.gbyte_s <= max(one.gbyte_s for one in (*sold, *instance.network.hb_domains))
 
 
-def _with_free_ports(instance: Instance, entry: Entry) -> Entry:
-    """A switch with as many ports kept free as those of the instance have; anything else as it is."""
-    if instance.margin is None or not isinstance(entry, Switch):
-        return entry
-    return entry.with_port_margin(instance.margin.ports)
+def _as_in(instance: Instance, entry: Entry) -> Entry:
+    """An entry of the catalog as it would stand in the instance: a switch with its ports that stay free, an HB domain
+    with its servers where these count."""
+    if isinstance(entry, Switch) and instance.margin is not None:
+        return entry.with_port_margin(instance.margin.ports)
+    if isinstance(entry, HbDomain) and "host" in instance.objective.include:
+        unknown = None in (entry.host_usd_per_gpu, entry.host_w_per_gpu)
+        return entry if unknown else entry.with_hosts()
+    return entry
 
 
 def _parts_used(key: str, plan: Plan) -> tuple[str | int, ...]:

@@ -24,6 +24,7 @@ from coopt.solving.reasons.lists import (
     lists_of,
     mating_lists,
     more_gpus,
+    relaxation,
     text_of,
     widened,
 )
@@ -93,10 +94,7 @@ def _keys(one: Relaxation) -> set[str]:
 def _verified(instance: Instance, changed: Changed) -> Relaxation | None:
     """The relaxation with the plan it lets in; None where it lets none in, or parts in whose links do not mate."""
     changes, wider = changed
-    plan = solved(wider)
-    if plan.design is None or plan.objective.value is None or adds_unmated(instance, wider, plan):
-        return None
-    return Relaxation(changes=changes, value=plan.objective.value, design=plan.design)
+    return relaxation(instance, wider, changes, solved(wider))
 
 
 def _moved(instance: Instance, limit: Limit, amount: float) -> Changed:

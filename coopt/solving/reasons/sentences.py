@@ -191,4 +191,5 @@ def _of_one_conflict(conflict: tuple[str, ...]) -> str:
 
 def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:
     """`It is enough to set x = 3 (now 2, +50%): ...`."""
-    return f"It is enough to set {changes_of(one)}: {label(_one(one.design))} then {costs(kind, one.value)}."
+    then = f"{label(_one(one.design))} then {costs(kind, one.value)}."
+    return " ".join([f"It is enough to set {changes_of(one)}: {then}", *one.notes])

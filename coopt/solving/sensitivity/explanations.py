@@ -328,4 +328,5 @@ def _ends(one: PriceRange) -> Iterator[float]:
 
 def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:
     """`It is enough to set x = 3 (now 2, +50.00%): the cheapest plan then costs $12,345.`"""
-    return f"It is enough to set {changes_of(one)}: the {SAYINGS[kind].best} plan then {costs(kind, one.value)}."
+    then = f"the {SAYINGS[kind].best} plan then {costs(kind, one.value)}."
+    return " ".join([f"It is enough to set {changes_of(one)}: {then}", *one.notes])

@@ -16,9 +16,9 @@ from typing import Any, Protocol, TypeVar
 from coopt.instance.schema import Instance
 from coopt.plan import contents
 from coopt.plan.explanation import Change, Relaxation
-from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, more_gpus, text_of
+from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, more_gpus, relaxation, text_of
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
-from coopt.solving.sensitivity.resolves import Resolver, value_of
+from coopt.solving.sensitivity.resolves import Resolver
 
 TOLERANCE = 1e-3
 """How near to the least number the one found is, as a share of it."""
@@ -79,7 +79,7 @@ def _alone(
 def _more_gpus(resolver: Resolver, instance: Instance) -> Relaxation | None:
     """More GPUs on the one network."""
     changed, _ = more_gpus(instance, lambda asked: resolver.any_plan(asked) is not None)
-    return None if changed is None else _with_plan(resolver, changed[1], changed[0])
+    return None if changed is None else relaxation(instance, changed[1], changed[0], resolver.plan(changed[1]))
 
 
 def _all_sites(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:
@@ -220,7 +220,8 @@ def _with_numbers(instance: Instance, numbers: Sequence[tuple[NumericLimit, floa
 def _solved(resolver: Resolver, instance: Instance, numbers: Sequence[tuple[NumericLimit, float]]) -> Relaxation | None:
     """The relaxation with the plan that its numbers, as they are typed, let in; None where they let none in."""
     typed = [(limit, limit.enough(number)) for limit, number in numbers]
-    return _with_plan(resolver, _with_numbers(instance, typed), [_change(*pair) for pair in typed])
+    wider = _with_numbers(instance, typed)
+    return relaxation(instance, wider, [_change(*pair) for pair in typed], resolver.plan(wider))
 
 
 def _change(limit: NumericLimit, to: float) -> Change:
@@ -245,13 +246,4 @@ def _one_list(resolver: Resolver, instance: Instance, one: Listed) -> Relaxation
         return None
     wider, to = one.with_entries(instance, contents.entries_used(instance, plan, one.key))
     change = Change(limit=one.key, now=text_of(one.now), to=text_of(to), least=None, share=None)
-    found = resolver.plan(wider) if len(to) > len(one.now) else None
-    if found is None or adds_unmated(instance, wider, found):
-        return None
-    return _with_plan(resolver, wider, [change])
-
-
-def _with_plan(resolver: Resolver, instance: Instance, changes: Sequence[Change]) -> Relaxation | None:
-    plan = resolver.plan(instance)
-    value = value_of(plan)
-    return None if value is None else Relaxation(changes=tuple(changes), value=value, design=plan.design)
+    return relaxation(instance, wider, [change], resolver.plan(wider)) if len(to) > len(one.now) else None

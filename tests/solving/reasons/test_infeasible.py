@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coopt.instance.catalog import find
+from coopt.instance.files import load
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
@@ -18,7 +19,7 @@ from coopt.solving.reasons.again import conflict_of, conflicts_of, dropped, drop
 from coopt.solving.reasons.lists import lists_of, text_of
 from coopt.solving.reasons.why import explain
 from coopt.solving.sensitivity.explanations import explained
-from tests.conftest import ask, example_count, small_model
+from tests.conftest import ask, example_count, question, small_model
 from tests.solving.oracle import with_few_mappings
 from tests.solving.own_ends import twin_ported
 from tests.solving.reasons.changed import bounded, kept_free, limits, memory, moved, network
@@ -325,6 +326,22 @@ def test_a_larger_domain_of_the_catalog_is_named() -> None:
     found = explain(ask(network__hb_domains=["hgx-h100-8"], workload__0__max_iteration_time_s=0.0715))
     assert "network.hb_domains" in found.conflict
     assert single(found)["network.hb_domains"].changes[0].to.startswith('["hgx-h100-8", "')
+
+
+@pytest.mark.parametrize("find_ways", [explain, lambda asked: explained(asked, None)], ids=["designs", "solves"])
+def test_a_domain_is_a_way_out_with_its_servers_and_the_word_that_nobody_sells_it(
+    find_ways: Callable[[Instance], Explanation],
+) -> None:
+    """What is typed as it is told costs what it is told to cost, servers included."""
+    every = ["gpu", "host", "hb", "nic", "switch", "optics"]
+    table = question(network__hb_domains="hgx-h100-8", workload__0__max_iteration_time_s=0.0715)
+    table |= {"objective": {"include": every}}
+    (way,) = (one for one in find_ways(load(table)).relaxations if one.changes[0].limit == "network.hb_domains")
+    plan = solve(load(table, {one.limit: tomllib.loads(f"x = {one.to}")["x"] for one in way.changes}))
+    assert plan.design is not None
+    assert (way.value, way.design) == (plan.objective.value, plan.design)
+    name = plan.design.hb_domain.name
+    assert way.notes == (f"This is a study: nobody sells {name}, whose size and price are assumed.",)
 
 
 @pytest.mark.parametrize(("gpu", "sold"), [("h100-sxm", "hgx-h100-8"), ("b200", "hgx-b200-8")])
