@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from coopt.columns.table import Columns, fitted, full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
+from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.iterations import Iteration
@@ -194,8 +195,9 @@ def delayed(iteration: Iteration, wait_s: float) -> Iteration:
     return replace(iteration, dp=iteration.dp + AffineSeconds(wait_s)) if wait_s else iteration
 
 
-def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:
-    """Place the fitting mappings on one kind of HB domain and keep those that may be in time, however long they wait.
+def patient(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Patience, Counter[str]]:
+    """Place the fitting mappings on one kind of HB domain and keep those that may be in time, however long they wait;
+    kept for the next question with this bound.
 
     A row goes when another of its class is nowhere slower without a wait and with the longest anyone could bear; the
     pieces are affine in the wait, so it is nowhere slower in between. No wait is longer than the bound over the least
@@ -208,9 +210,18 @@ def patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best:
 
     Returns
     -------
-    pool, gated
-        The rows left, and how many were dropped by cause.
+    patience, gated
+        How long the rows left can wait, and how many were dropped by cause.
     """
+    asked = "patient", source.workload.bound_s, gpu, hb.gbyte_s, site, best.byte_s, best.discipline
+    if (found := source.pools.get(asked)) is None:
+        pool, gated = _patient_pool(source, gpu, hb, site, best)
+        found = Patience(now=pool, later=waiting(pool, 1.0)), gated
+        source.keep(asked, found)
+    return found[0].of(source.workload), found[1].copy()
+
+
+def _patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:
     quick, gated = in_time(source, gpu, hb, site, best)
     ends = [waiting(quick, wait_s).coefficients() for wait_s in (0.0, source.workload.bound_s / OVERLAP_COST)]
     left = quick.take(np.flatnonzero(undominated(np.hstack(ends), *quick.groups)))
@@ -224,12 +235,26 @@ class Patience:
 
     now: Pool
     later: Pool
+    known: dict[tuple[Context, bytes], Floats] = field(default_factory=dict, compare=False, repr=False)
+
+    def of(self, workload: Workload) -> Patience:
+        """The same of a workload of equal bound; what rows put on links is not kept, as it takes much memory."""
+        return replace(self, now=replace(self.now, workload=workload), later=replace(self.later, workload=workload))
 
     def longest_s(self, context: Context, uplinks: Ints) -> Floats:
         """The longest wait with which some row meets its bound on a network with u uplinks, for k of them; shape (k,).
 
         It is -inf where none does even without one.
         """
+        if not self.knows(context, uplinks):
+            self.known[context, uplinks.tobytes()] = self._longest_s(context, uplinks)
+        return self.known[context, uplinks.tobytes()]
+
+    def knows(self, context: Context, uplinks: Ints) -> bool:
+        """Whether that was worked out before, so that what rows put on links is not needed for it."""
+        return (context, uplinks.tobytes()) in self.known
+
+    def _longest_s(self, context: Context, uplinks: Ints) -> Floats:
         r, bound_s = self.now.charged(self.now.reciprocals(context, uplinks[:, None])), self.now.workload.bound_s
         longest = np.full((len(uplinks), len(self.now)), np.inf)
         for now, later in zip(self.now.pieces, self.later.pieces, strict=True):
@@ -238,8 +263,3 @@ class Patience:
                 bears = np.where(slope > 0, (bound_s - at_once) / slope, np.inf)
             longest = np.minimum(longest, np.where(at_once <= bound_s, bears, -np.inf))
         return np.asarray(longest.max(axis=1, initial=-np.inf))
-
-
-def patience(pool: Pool) -> Patience:
-    """How long the mappings of a pool can wait."""
-    return Patience(now=pool, later=waiting(pool, 1.0))

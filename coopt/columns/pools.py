@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class Fitting:
     needless: Mappings
     least_bytes: float
     _least_s: dict[tuple[float, float], Floats] = field(default_factory=dict, compare=False, repr=False)
-    pools: dict[Hashable, tuple[Pool, Counter[str]]] = field(default_factory=dict, compare=False, repr=False)
+    pools: dict[Hashable, tuple[Any, Counter[str]]] = field(default_factory=dict, compare=False, repr=False)
 
     def least_s(self, gpu: Gpu, hb_gbyte_s: float, byte_s: float) -> Floats:
         """What each mapping that fits takes at least on such wires, worked out once for all domains that have them."""
@@ -66,7 +67,7 @@ class Fitting:
             self._least_s[wires] = least_time_s(self.workload, gpu, self.fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s)
         return self._least_s[wires]
 
-    def keep(self, asked: Hashable, found: tuple[Pool, Counter[str]]) -> None:
+    def keep(self, asked: Hashable, found: tuple[Any, Counter[str]]) -> None:
         """Remember a pool for questions that differ in prices and limits alone, in place of the oldest of many."""
         if len(self.pools) >= KEPT:
             oldest, *_ = self.pools  # read at once, as another thread may keep a pool meanwhile

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.pace import Patience, of_sites, patience, patient_pool, uplinks_asked, waiting
+from coopt.columns.pace import Patience, of_sites, patient, uplinks_asked, waiting
 from coopt.columns.pools import Pool, fitting
 from coopt.columns.table import full_bandwidth
 from coopt.instance.couplings import part_of
@@ -146,9 +146,10 @@ def offers(listed: Networks, check: Callable[[], None]) -> Offers:
 
     @cache
     def longest(context: Context) -> dict[int, tuple[float, ...]]:
-        load(context.site)
-        uplinks = asked[context]
-        waits = np.stack([each.longest_s(context, uplinks) for each in places[context.site].patience], axis=1)
+        uplinks, patience = asked[context], places[context.site].patience
+        if not all(each.knows(context, uplinks) for each in patience):
+            load(context.site)
+        waits = np.stack([each.longest_s(context, uplinks) for each in patience], axis=1)
         return dict(zip(uplinks.tolist(), map(tuple, waits.tolist()), strict=True))
 
     for number, (usd, watts, offer, uplinks) in enumerate(listed.rows):
@@ -190,11 +191,10 @@ def _places(
     for site, of_site in contexts.items():
         check()
         best = full_bandwidth(list(of_site))
-        rows = [patient_pool(source, gpu, domains[site.hb], site, best) for source in sources[site.gpus]]
-        pools, gated = tuple(pool for pool, _ in rows), sum((dropped for _, dropped in rows), Counter[str]())
-        waits = tuple(patience(pool) for pool in pools)
+        rows = [patient(source, gpu, domains[site.hb], site, best) for source in sources[site.gpus]]
+        waits, gated = tuple(each for each, _ in rows), sum((dropped for _, dropped in rows), Counter[str]())
         roof_s = tuple(float(each.longest_s(best, np.array([1]))[0]) for each in waits)
-        places[site] = _Place(pools=pools, gated=gated, patience=waits, roof_s=roof_s)
+        places[site] = _Place(pools=tuple(each.now for each in waits), gated=gated, patience=waits, roof_s=roof_s)
     return places
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import coopt
+from coopt.columns.pools import _fitting
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.optics import measures_of
@@ -51,6 +52,23 @@ def test_no_ring_with_so_many_shares_is_worth_less_than_their_bound(instance: In
         found = search_rings(instance, [problem], backend, deadline=math.inf)
         taken = [option.shares for option in found.found.options] if found.found else []
         assert all(least[n] <= found.value * (1 + 1e-9) for n in taken)
+
+
+def test_what_is_kept_for_the_next_question_changes_no_answer() -> None:
+    """Of questions that differ in a price, a bound and a product, asked in turn."""
+    changes: list[dict[str, Any]] = [
+        {},
+        {"network__switches": [switch(16, 500)]},
+        {"workload__0__max_iteration_time_s": 9.0},
+    ]
+    changes += [{"network__nics": "cx7-400g"}, {}]
+    questions = [Instance.model_validate(apart(**change)) for change in changes]
+    kept = [coopt.solve(one) for one in questions]
+    for one, plan in zip(questions, kept, strict=True):
+        _fitting.cache_clear()
+        again = coopt.solve(one)
+        assert (again.objective, again.parts, again.couplings) == (plan.objective, plan.parts, plan.couplings)
+        assert again.solver.columns_kept == plan.solver.columns_kept
 
 
 def test_numbers_of_shares_that_no_cheaper_ring_has_are_not_listed() -> None:
