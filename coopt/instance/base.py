@@ -51,10 +51,11 @@ class Range(Table):
 
     @model_validator(mode="after")
     def _has_some(self) -> Range:
-        if not 0 <= self.most - self.least <= MOST_OF_RANGE * self.step:
-            raise ValueError(
-                f"least = {self.least}, most = {self.most}, step = {self.step}: needs 1 to {MOST_OF_RANGE:,} numbers"
-            )
+        given = f"least = {self.least}, most = {self.most}, step = {self.step}"
+        if self.most < self.least:
+            raise ValueError(f"{given}: needs a most that is at least as large as least")
+        if self.most - self.least > MOST_OF_RANGE * self.step:
+            raise ValueError(f"{given}: needs at most {MOST_OF_RANGE:,} numbers")
         return self
 
 

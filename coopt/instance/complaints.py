@@ -6,6 +6,7 @@ import datetime
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -37,13 +38,15 @@ NEEDS: dict[str, str] = {
 WORDS = re.compile("(one of )?'")
 GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 WITHOUT_COMMAS = " without commas, or a list with a space behind each comma"
+LISTED_AS = {"generations": "gpu", "batches": "global_batch"}
+"""Keys that keep a list, by those that it is written as; the first of the list is there twice."""
 LIKE = ', or extends = "NAME" beside it to begin with an entry of the catalog'
 CATALOGED = frozenset(model.__name__ for model in KINDS.values())
 
 
 def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
     """One sentence for each thing that is wrong, without repetition."""
-    items = _nearest_branches(error.errors(include_url=False))
+    items = _nearest_branches([item for item in error.errors(include_url=False) if not _is_told_twice(item["loc"])])
     needs: dict[str, list[str]] = {}
     rules: set[str] = set()  # what they need is needed at once, and not one of several types
     for item in items:
@@ -56,6 +59,11 @@ def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
         f"{head}: needs {both(dict.fromkeys(need)) if head in rules else _one_of(need)}" if any(need) else head
         for head, need in needs.items()
     ]
+
+
+def _is_told_twice(loc: tuple[int | str, ...]) -> bool:
+    """Whether a place is the first of a list that another key holds as well."""
+    return any(key in LISTED_AS and after == 0 for key, after in pairwise(loc))
 
 
 def _one_of(needs: Iterable[str]) -> str:
@@ -123,7 +131,8 @@ def key_path(loc: tuple[int | str, ...]) -> str:
         if isinstance(part, int):
             path += f"[{part}]"
         elif part.isidentifier():
-            path += f".{part}" if path else part
+            key = LISTED_AS.get(part, part)
+            path += f".{key}" if path else key
     return path
 
 
@@ -136,10 +145,20 @@ def _short(value: Any) -> str:
 
 
 def _known_keys(loc: tuple[int | str, ...], root: type[BaseModel]) -> str:
-    """The keys of the table that holds an unknown one; only the closest when some are close."""
+    """The keys of the table that holds an unknown one; only the closest when some are close, or tables that have it."""
     known = [field.alias or name for name, field in _table_with(loc, root).model_fields.items()]
-    close = get_close_matches(str(loc[-1]), known, n=3)
-    return f"a known one (closest: {', '.join(close)})" if close else "one of " + ", ".join(known)
+    if close := get_close_matches(str(loc[-1]), known, n=3):
+        return f"a known one (closest: {', '.join(close)})"
+    homes = [f"{place}.{loc[-1]}" for place, table in _tables_in(root) if loc[-1] in table.model_fields]
+    return f"{alternatives(homes)} in its place" if homes else "one of " + ", ".join(known)
+
+
+def _tables_in(root: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
+    """Tables that a file may hold, and those inside them, by their dotted keys."""
+    for name in root.model_fields:
+        if (table := _table_at(root, name)) is not None and table.__name__ not in CATALOGED:
+            yield name, table
+            yield from ((f"{name}.{inner}", found) for inner, found in _tables_in(table))
 
 
 def _table_with(loc: tuple[int | str, ...], root: type[BaseModel]) -> type[BaseModel]:

@@ -47,6 +47,7 @@ def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | 
     else:
         given, where, folder = read_toml(Path(source)), Path(source).name, Path(source).parent
     table = overridden(given, overrides or {}, where)
+    where = f"{where} with overrides" if overrides else where
     try:
         return validated(Instance, table, folder)
     except ValidationError as error:

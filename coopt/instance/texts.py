@@ -77,6 +77,8 @@ def toml_text(value: Any) -> str:
 
 def _syntax_complaint(name: str, text: str, error: str) -> str:
     """`ours.toml: not TOML, line 3, column 8: Invalid value, in 'gpus = ='`: where it is, and the line itself."""
+    if text.lstrip().startswith("{"):
+        return f"{name}: holds JSON, as plans do, needs TOML, as instances are written in"
     lines = text.splitlines() or [""]
     reason, _, place = error.rpartition(" (at ")
     numbers = re.findall(r"\d+", place)

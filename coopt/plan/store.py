@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -129,4 +130,12 @@ def _read(path: str | Path, form: type[Document], document: str, remedy: str) ->
         raise InstanceError(f"{file.name}: nested too deeply, needs {document}") from None
     except ValueError as error:
         check_digits(text, file.name)
-        raise InstanceError(f"{file.name}: not JSON: {error}") from None
+        wrong = f"holds TOML, as instances do, needs {document} in JSON" if _is_toml(text) else f"not JSON: {error}"
+        raise InstanceError(f"{file.name}: {wrong}") from None
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        return bool(tomllib.loads(text))
+    except (ValueError, RecursionError):
+        return False

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
-from coopt.instance.catalog import box_of
+from coopt.instance.catalog import box_of, entries
 from coopt.instance.errors import both
-from coopt.instance.hardware import Nic, Optic, Switch
+from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
 from coopt.network.family import LinkEnds
 from coopt.network.halls import NetworkHall, network_hall
@@ -107,11 +107,20 @@ def too_many_modules(
     )
     larger = f"modules of {way.cage_gbit_s:g} Gbit/s that serve {words.counted(whole, 'port')} each"
     if filled <= cages:
-        return f"{billed}: order {words.count(filled)} {larger}, whose price may differ."
+        known = _catalog_modules(way.cage_gbit_s, whole, [optic for _, optic in ports])
+        return f"{billed}: order {words.count(filled)} {larger}{known}, whose price may differ."
     return (
         f"{billed}, and {larger} would still be {words.count(filled)}: links of its two sides share no module. "
         "Keep some ports free (margin.ports) to build it."
     )
+
+
+def _catalog_modules(cage_gbit_s: float, whole: int, optics: Sequence[Optic]) -> str:
+    """` (of the catalog: 800g-sr8)`, the modules of a cage for so many links that meet some of these; empty if none."""
+    modules = (one for one in entries("optic").values() if isinstance(one, Optic) and one.gbit_s == cage_gbit_s)
+    fitting = [one for one in modules if one.links_of(cage_gbit_s / whole) == whole]
+    named = [one.name for one in fitting if any(one.meets(optic) and mate(one, optic) for optic in optics)]
+    return f" (of the catalog: {words.both(named)})" if named else ""
 
 
 def _splitting_notes(instance: Instance, design: Design) -> Iterator[str]:

@@ -198,6 +198,7 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
         before, after = difference.before.name, difference.after.name
         named = f", both named {before}" if before == after else f": {before} and {after}"
         yield f"The plans answer different questions{named}."
+    yield from _counted_once(difference)
     if any(
         change.key == "robust.aim" and "worst-case" in (change.before, change.after) for change in difference.changes
     ):
@@ -226,6 +227,15 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
         )
         numbers = ("before", "after", "change $", "change W")
         yield figures("Bill of materials", ("item", "kind"), numbers, lines, total=("total", "", "", "", *totals))
+
+
+def _counted_once(difference: Difference) -> Iterator[str]:
+    """That one bill lists GPUs and the other none, so that their totals are of different things."""
+    lines = [line for line in difference.bill if line.kind == "gpu"]
+    before, after = sum(line.before for line in lines), sum(line.after for line in lines)
+    if bool(before) != bool(after):
+        counting = "first" if before else "second"
+        yield f"Only the {counting} bill lists GPUs: totals count the same where both list them in objective.include."
 
 
 def difference_headline(difference: Difference) -> str:

@@ -22,6 +22,8 @@ from coopt.report.remarks import margins_table, notes
 from coopt.report.sentence import design_text
 from coopt.report.tables import figures
 
+EACH_ON_ITS_OWN = "Either way leaves are laid out for all the GPUs that will come, and no cable moves to another leaf."
+
 
 def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     """Growth at a glance, every phase with its bill, the last network in full, every workload, the myopic planner."""
@@ -108,12 +110,12 @@ def foresight(plan: Plan) -> Iterator[str]:
         yield f"Planning each phase on its own runs into a dead end: {claim.dead_end}.{start}"
     elif claim.saving is not None and claim.value is not None and plan.objective.value is not None:
         if claim.saving <= words.ROUNDING * abs(claim.value):
-            yield "Planning each phase on its own costs the same here."
+            yield f"Planning each phase on its own costs the same here. {EACH_ON_ITS_OWN}"
         else:
             share = words.percent(claim.saving / claim.value)
             yield (
                 f"Planning each phase on its own takes {words.money(claim.value)} of {kind}: foresight saves "
-                f"{words.money(claim.saving)} ({share}).{start}"
+                f"{words.money(claim.saving)} ({share}).{start} {EACH_ON_ITS_OWN}"
             )
 
 

@@ -105,21 +105,23 @@ def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
         if not workload.mappings:
             yield f"Workload {workload.name}: none of {words.counted(workload.listed, 'mapping')} fits into memory."
             continue
+        bounded, best_s = workload.bound_s < LONGEST_S, workload.mappings[0].iteration_time_s
         rows = [
             (
                 f"{degrees(run.mapping)}{', SP' if run.mapping.sequence_parallel else ''}",
                 run.mapping.recompute,
                 *map(words.count, (run.mapping.micro_batch, run.mapping.interleave, run.mapping.zero)),
                 words.seconds(run.iteration_time_s),
-                words.free(run.slack, run.bound_s),
+                f"{run.iteration_time_s / best_s - 1:.2%}",
+                *([words.free(run.slack, run.bound_s)] if bounded else []),
                 f"{run.memory_gib:.1f}",
                 words.percent(run.mfu),
             )
             for run in workload.mappings
         ]
-        within = f", at most {words.seconds(workload.bound_s)}" if workload.bound_s < LONGEST_S else ""
+        within = f", at most {words.seconds(workload.bound_s)}" if bounded else ""
         title = f"Workload {workload.name}{within}: the fastest mappings"
-        numbers = ("batch", "chunks", "ZeRO", "iteration", "slack", "GiB", "MFU")
+        numbers = ("batch", "chunks", "ZeRO", "iteration", "slower", *(["slack"] if bounded else []), "GiB", "MFU")
         yield figures(title, ("split", "recompute"), numbers, rows)
         fitting = f"{words.count(workload.fitting)} of {words.counted(workload.listed, 'mapping')}"
         words_used = "SP: sequence parallelism; batch: sequences in a micro-batch"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import NormalDist
 
+from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.reserves import KnownError, Margin, is_catalogued, known_error
 from coopt.instance.schema import Instance, Limits
@@ -194,9 +195,21 @@ def notes(
 
 
 def study_notes(instance: Instance, designs: Iterable[Design | DirectLinks]) -> Iterator[str]:
-    """Which HB domains nobody sells as they are planned, so that the answer is a study and no order."""
+    """Which HB domains nobody sells as they are planned, so that the answer is a study and no order, and which have a
+    price that was never published."""
     gpu = instance.cluster.gpu.name
-    yield from filter(None, (domain.study_note(gpu) for domain in _domains(instance, designs)))
+    for domain in _domains(instance, designs):
+        if note := domain.study_note(gpu):
+            yield note
+        elif "hb" in instance.objective.include and (usd := _scaled_usd(domain)):
+            yield f"No price of {domain.name} was found: ${words.exact(usd)} a GPU is scaled from another system's."
+
+
+def _scaled_usd(domain: HbDomain) -> float:
+    """The price for each GPU that the catalog works out of others' (USD), without servers; 0 where it has another."""
+    listed = entries("hb_domain").get(domain.name)
+    derived = any("usd_per_gpu" in source.fields and source.tag == "D" for source in domain.sources)
+    return listed.usd_per_gpu if isinstance(listed, HbDomain) and derived else 0.0
 
 
 def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
@@ -311,6 +324,26 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
         )
     if not rooms:
         yield from _origin(gpu)
+
+
+COARSE = 1.25
+"""How much more GPUs the next number of a list has, or the number the one before it, where a plan says so."""
+
+
+def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
+    """That numbers of GPUs between those listed were not asked for, where one of them may do better."""
+    listed, design = sorted(instance.cluster.gpus), plan.design
+    if design is None or design.gpus not in listed:
+        return
+    built = design.gpus
+    more = instance.objective.minimize == "time"  # more GPUs are faster; for any other aim fewer may do
+    beside = [count for count in listed if (count > built if more else count < built)]
+    if beside and max(built, near := min(beside) if more else max(beside)) >= COARSE * min(built, near):
+        low, high = sorted((built, near))
+        yield (
+            f"Numbers between {words.count(low)} and {words.count(high)} GPUs were not asked for: cluster.gpus = "
+            f"{{ least = {low}, most = {high}, step = {design.hb_domain.active} }} asks for them too."
+        )
 
 
 def tp_across(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from coopt.report.building import order_notes_of_parts, rail_notes
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
 from coopt.report.explanation import claim_text
 from coopt.report.parts import degrees, schedule, side_by_side, split, tco_sentence, tiers_of, trained_text, uptime_text
-from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note, tp_across
+from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note, numbers_between, tp_across
 from coopt.report.sentence import headline, of_regret
 from coopt.report.tables import FactTable, FigureTable, facts, figures
 
@@ -45,6 +45,7 @@ def plan_screen(
             yield tco_sentence(instance, plan.cost)
         yield ""
         yield _margins(instance, plan)
+        yield from numbers_between(instance, plan)
         yield from accuracy(instance, plan.runs)
         yield from tp_across(plan.runs)
         yield from margin_note(instance, plan, without_margin)

@@ -278,7 +278,7 @@ def _whole_bill(
     standing = sum(network.switch_racks_added or 0 for network in networks)
     omitted = [noun for kind, noun in COUNTED_AS.items() if kind not in kinds]
     if instance is None:
-        omitted.append("servers, unless objective.include of the instance lists host")
+        omitted.append("servers, where objective.include of its instance leaves out host")
     elif "host" not in instance.objective.include:
         omitted.append("servers")
     if racks:

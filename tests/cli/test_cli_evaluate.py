@@ -139,7 +139,7 @@ def test_a_setting_of_a_row_that_is_not_there_says_how_rows_are_named():
     ("setting", "says"),
     [
         ("network.fabrics.kind=clos", "tiny.toml: override network.fabrics.kind: "),
-        ("network.fabricz=clos", "network.fabricz: unknown key"),
+        ("network.fabricz=clos", "tiny.toml with overrides: network.fabricz: unknown key"),
         ("workload.3.mapping.tp=8", "tiny.toml: override workload.3.mapping.tp: index 3 is not there"),
         ("workload.mapping.tp=eight", "workload[0].mapping.tp[0] = 'eight': needs a whole number"),
         ("cluster.gpu.usd=5", "tiny.toml: override cluster.gpu.usd: 'usd' lies below a plain value"),

@@ -20,6 +20,27 @@ CHANGES = {
         "gpus = { least = 8, most = 64, steps = 8 }",
         "cluster.gpus.steps: unknown key, needs a known one (closest: step)",
     ),
+    "key-of-another-table": (
+        "[network]",
+        "[network]\nmapping = 1",
+        "network.mapping: unknown key, needs workload.mapping",
+    ),
+    "entry-of-a-list": (
+        'gpu = "h100-sxm"',
+        'gpu = ["h100-sxm", { extends = "h100-sxm", name = "own", hbm_gib = 3 }]',
+        "cluster.gpu[1].hbm_gib: unknown key, needs a known one (closest: hbm_gb, hbm_gbyte_s)",
+    ),
+    "turned-range": (
+        "gpus = 64",
+        "gpus = { least = 64, most = 8, step = 8 }",
+        "step = 8: needs a most that is at least",
+    ),
+    "long-range": (
+        "gpus = 64",
+        "gpus = { least = 1, most = 99999, step = 1 }",
+        "step = 1: needs at most 10,000 numbers",
+    ),
+    "plan": ("schema = 1", '{ "schema": "coopt-plan/2" }', "tiny.toml: holds JSON, as plans do, needs TOML"),
     "unknown-table": ("[network]", "[netwrk]", "netwrk: unknown key, needs a known one (closest: network)"),
     "missing-key": ("gpus = 64", "", "cluster.gpus: is missing"),
     "missing-table": ("[cluster]", "[network.x]", "cluster: is missing"),
@@ -127,7 +148,7 @@ CHANGES = {
         'hb_domains = { name = "mine", size = 8, gbyte_s = 1, usd_per_gpu = 0, w_per_gpu = 0 }',
         "limits.racks: HB domain 'mine' does not say how many racks it fills",
     ),
-    "long-number": ("gpus = 64", f"gpus = {'9' * 5000}", "not TOML"),
+    "long-number": ("gpus = 64", f"gpus = {'9' * 5000}", "line 6: a number of 5,000 digits"),
     "deep": ("gpus = 64", f"gpus = {'[' * 100_000}", "nested too deeply"),
 }
 
@@ -208,11 +229,12 @@ def test_a_folder_is_no_instance(coopt, tmp_path):
     ("text", "says"),
     [
         ("{", "plan.json: not JSON"),
+        ("schema = 1", "plan.json: holds TOML, as instances do, needs a plan in JSON"),
         ("", "plan.json: not JSON"),
         ("[]", "plan.json: the whole file = []: needs a table"),
         ("{}", "plan.json: instance: is missing"),
         ("[" * 100_000, "plan.json: nested too deeply"),
-        (f'{{"schema": {"9" * 5000}}}', "plan.json: not JSON"),
+        (f'{{"schema": {"9" * 5000}}}', "plan.json: line 1: a number of 5,000 digits"),
         (b"\xff\xfe\x00", "plan.json: not UTF-8 text"),
     ],
 )

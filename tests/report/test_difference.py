@@ -12,6 +12,7 @@ from coopt.plan.schema import Plan
 from coopt.report.comparison import difference_report
 from coopt.report.tables import rendered
 from tests.changes import NOTHING_BUILT
+from tests.conftest import ask
 from tests.kinds import QUESTIONS, solved
 
 PARTS = {
@@ -30,6 +31,14 @@ PARTS = {
 
 def text_of(before: Plan, after: Plan) -> str:
     return rendered(difference_report(difference_of(before, after)))
+
+
+def test_a_bill_that_alone_lists_gpus_is_said_to() -> None:
+    with_gpus = coopt.solve(ask(objective={"include": ["hb", "nic", "switch", "optics", "gpu"]}))
+    without = coopt.solve(ask())
+    assert "Only the first bill lists GPUs" in " ".join(text_of(with_gpus, without).split())
+    assert "Only the second bill lists GPUs" in " ".join(text_of(without, with_gpus).split())
+    assert "bill lists GPUs" not in text_of(without, coopt.solve(ask(network__max_tiers=1)))
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)

@@ -47,7 +47,7 @@ def test_a_box_of_twin_ports_is_named() -> None:
     changes = {"cluster__gpus": 512, "network__hb_domains": "hgx-h100-8", "workload__0__max_iteration_time_s": 10.0}
     found = text(**changes, network__switches="qm9700", network__fabrics="rail-only")
     assert "modules for each qm9700 of tier 1, which has room for 32: order" in found
-    assert "modules of 800 Gbit/s that serve 2 ports each" in found
+    assert "modules of 800 Gbit/s that serve 2 ports each, whose price" in found
     with pytest.raises(ValueError, match="cages = 3: needs a divisor of radix = 8"):
         ask(network__switches=[switch(8, 1) | {"cages": 3}])
 
@@ -64,6 +64,14 @@ def test_modules_of_both_sides_of_a_leaf_are_counted_in_whole_cages() -> None:
     assert "would still be 3: links of its two sides share no module" in too_many_modules(box, 1, 4, 2, 2, sides)
     alike = [(3, known["near"]), (1, known["near"])]
     assert "order 2 modules of 800 Gbit/s that serve 2 ports each" in too_many_modules(box, 1, 4, 2, 2, alike)
+
+
+def test_modules_that_fill_a_cage_are_named_where_the_catalog_has_them() -> None:
+    known, box = find("optic", "400g-sr4"), find("switch", "qm9700")
+    assert isinstance(known, Optic)
+    assert isinstance(box, Switch)
+    found = too_many_modules(box, 1, 64, 32, 2, [(64, known)])
+    assert "order 32 modules of 800 Gbit/s that serve 2 ports each (of the catalog: 800g-sr8), whose price" in found
 
 
 def test_modules_that_break_out_are_counted_too() -> None:

@@ -31,7 +31,14 @@ def changed(plan, **updates):
 def test_an_infeasible_instance_is_explained(instance, plan):
     objective = changed(plan.objective, value=None, bound=None, gap=None)
     empty = changed(
-        plan, status="infeasible", design=None, cost=None, workloads=(), objective=objective, explanation=("Too slow.",)
+        plan,
+        status="infeasible",
+        design=None,
+        parts=(),
+        cost=None,
+        workloads=(),
+        objective=objective,
+        explanation=("Too slow.",),
     )
     text = text_of(*plan_report(instance, empty))
     assert text.startswith("No design meets the bounds; proven infeasible.\nToo slow.\n")

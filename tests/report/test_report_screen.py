@@ -19,6 +19,7 @@ from coopt.network.wiring import rails_of
 from coopt.plan.schema import Design, Plan
 from coopt.report import words
 from coopt.report.building import order_notes_of_parts, rail_notes
+from coopt.report.remarks import numbers_between
 from coopt.report.screen import MOST_LINES, plan_screen
 from coopt.report.sentence import headline
 from coopt.report.tables import rendered
@@ -81,6 +82,22 @@ def test_parts_of_phases_stand_in_the_order_of_their_phases() -> None:
     assert [words[1] for words in shown] == sorted(years)
     slack = {f"{part.phase:g}": part.workloads[0].slack for part in plan.parts if part.phase is not None}
     assert sorted(slack, key=lambda year: slack[year]) != sorted(years)
+
+
+def test_numbers_of_gpus_that_a_coarse_list_leaves_out_are_named(instance: Instance, plan: Plan) -> None:
+    assert plan.design is not None
+    built, step = plan.design.gpus, plan.design.hb_domain.active
+
+    def said(*listed: int, minimize: str = "capex") -> str:
+        cluster = instance.cluster.model_copy(update={"gpus": listed})
+        objective = instance.objective.model_copy(update={"minimize": minimize})
+        asked = instance.model_copy(update={"cluster": cluster, "objective": objective})
+        return " ".join(numbers_between(asked, plan))
+
+    between = f"least = {built // 2}, most = {built}, step = {step}"
+    assert between in said(built // 2, built, 2 * built)
+    assert f"least = {built}, most = {2 * built}" in said(built // 2, built, 2 * built, minimize="time")
+    assert said(built - step, built) == said(built) == said(2 * built) == ""
 
 
 def test_a_limit_that_is_missed_is_said_in_capitals(instance: Instance, plan: Plan) -> None:

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 Contents = dict[str, Any]
 ADDRESS = re.compile(r"https?://[^\s<>\"']+")
 PUNCTUATION = ".,:;!?"
+MOST_REASONS = 3  # why checks fail, beside the verdict in a terminal
 NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:[BMk]|[MkG]?W|m?s|x|[GMTP]B|GiB|Gbit/s|GB/s|GPUs?|NICs?)\b)")
 
 
@@ -343,6 +344,7 @@ def page_report(case: PageCase) -> Iterator[RenderableType]:
     verdict, decision = opening(case)
     yield Text(decision, style="bold")
     yield Text(verdict, style="green" if case.verdict.accepted else "bold red")
+    yield from (check.why for check in case.verdict.failures[:MOST_REASONS])
 
 
 def environment() -> Environment:

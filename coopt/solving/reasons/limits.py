@@ -23,7 +23,7 @@ UNITS = {
     "racks": "racks",
 }
 
-DIGITS = 5
+DIGITS, WHOLE = 5, 1e5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,12 @@ def _caps(instance: Instance) -> Iterator[Limit]:
 
 
 def typed(value: float, *, up: bool = True) -> float:
-    """The nearest number of five digits that is not below `value`; not above it where `up` is false."""
+    """The nearest number of five digits that is not below `value`; not above it where `up` is false.
+
+    Whole numbers, such as most sums of prices, stay as they are.
+    """
+    if value >= WHOLE and value.is_integer():
+        return value
     rounding = ROUND_CEILING if up else ROUND_FLOOR
     return float(Context(prec=DIGITS, rounding=rounding).create_decimal_from_float(value))
 
