@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from coopt.columns.dominance import undominated
 from coopt.columns.grid import mappings
+from coopt.columns.islands import needs, options
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.options import Coupling, ListedIslands, Taken, islands_of, list_options
 from coopt.columns.islands.shapes import quick_degrees, sites_of
@@ -90,6 +91,24 @@ def test_islands_that_an_earlier_search_listed_are_those_that_would_be_listed() 
     before = len(looked_into)
     list_options(dearer, lambda _: None, lambda: looked_into.append(0.0), listed)
     assert len(looked_into) > before
+
+
+def test_mappings_in_time_are_kept_for_other_prices_and_listed_anew_for_other_parts(monkeypatch) -> None:
+    instance, listed, calls, looked_into = ask(sharing={"mode": "partition"}), ListedIslands(), [], []
+    gpu, network = instance.cluster.gpu, instance.network
+    dearer = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"usd": 1.0})})
+    smaller = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"hbm_gb": gpu.hbm_gb / 2})})
+    one_domain = network.model_copy(update={"hb_domains": network.hb_domains[1:]})
+    changes = [{}, {"cluster": dearer}, {"cluster": smaller}, {"network": one_domain}, {"cluster": dearer}]
+    monkeypatch.setattr(options, "rows_of", lambda *given: calls.append(given) or needs.rows_of(*given))
+    for change in changes:
+        asked, before = instance.model_copy(update=change), len(calls)
+        again = list_options(asked, lambda _: None, lambda: None, listed)
+        looked_into.append(len(calls) > before)
+        alone = list_options(asked, lambda _: None, lambda: None)
+        assert np.array_equal(again.islands.units, alone.islands.units)
+        assert again.gated == alone.gated
+    assert looked_into == [True, False, True, True, False]
 
 
 @settings(max_examples=example_count(40))

@@ -78,6 +78,11 @@ class Rows:
         )
 
 
+def fastest_byte_s(network: Network) -> float:
+    """What a GPU gets of its NICs at most (bytes/s)."""
+    return max(nic.gbit_s for nic in network.nics) * max(network.nics_per_gpu) * 1e9 / 8
+
+
 def quick_mappings(workload: Workload, gpu: Gpu, network: Network, degrees: Ints, byte_s: float) -> Mappings:
     """The mappings of some (t, c, p, d) that fit into memory and may meet the bound where a GPU has `byte_s`."""
     fastest = max(hb.gbyte_s for hb in network.hb_domains)

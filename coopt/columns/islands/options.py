@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 
 from coopt.columns.dominance import Slopes, beaten_options, needed_options
 from coopt.columns.islands.listing import Islands, Market
-from coopt.columns.islands.needs import Rows, quick_mappings, rows_of, uplinks_needed
+from coopt.columns.islands.needs import Rows, fastest_byte_s, quick_mappings, rows_of, uplinks_needed
 from coopt.columns.islands.shapes import Shapes, Sites, quick_degrees, shapes_of, sites_of
+from coopt.instance.hardware import Gpu
+from coopt.instance.network import Network
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.goods import goods_of
 from coopt.perf.mapping import Bools, Floats, Ints
 
+Kept = TypeVar("Kept")
 Taken = tuple[Floats, Floats, Bools]
 """What options use that must not grow (n, uses), units of products (n, P), and limited products in use (n, limited)."""
 
@@ -171,14 +175,16 @@ class Coupling:
 class ListedIslands:
     """Islands of workloads as they were listed, for searches of questions that differ in other workloads alone.
 
-    The islands of one workload depend on all of a question but its other workloads, its names and its solver. Those
-    asked for last are kept. It serves one search at a time.
+    The islands of one workload depend on all of a question but its other workloads, its names and its solver, and which
+    mappings are in time on a site neither on what things cost nor on how many there are. Those asked for last are kept.
+    It serves one search at a time.
     """
 
     MOST = 64
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], tuple[Islands, Counter[str]]] = {}
+        self._found: dict[Hashable, tuple[Islands, Counter[str]]] = {}
+        self._rows: dict[Hashable, Rows | None] = {}
 
     def of(
         self, instance: Instance, workload: Workload, listing: Callable[[], tuple[Islands, Counter[str]]]
@@ -186,10 +192,20 @@ class ListedIslands:
         """The islands of a workload, listed where they are not known."""
         rest = instance.model_dump_json(exclude={"workload", "name", "description", "solver"})
         key = (rest, workload.model_copy(update={"name": ""}).model_dump_json())
-        found = self._found.pop(key, None) or listing()
-        self._found[key] = found
-        while len(self._found) > self.MOST:
-            del self._found[next(iter(self._found))]
+        return self._kept(self._found, key, listing)
+
+    def rows(self, workload: Workload, market: Market, sites: Sites, listing: Callable[[], Rows | None]) -> Rows | None:
+        """The mappings of a workload in time on sites, listed where they are not known."""
+        gpu, network = market.instance.cluster.gpu, market.instance.network
+        wires = tuple(hb.gbyte_s for hb in network.hb_domains), fastest_byte_s(network)
+        where = sites.gpus.tobytes(), sites.hb.tobytes(), sites.active.tobytes()
+        asked = workload.model_copy(update={"name": ""}).model_dump_json(), gpu.model_dump_json(exclude={"usd", "w"})
+        return self._kept(self._rows, (asked, wires, where), listing)
+
+    def _kept(self, known: dict[Hashable, Kept], key: Hashable, listing: Callable[[], Kept]) -> Kept:
+        known[key] = found = known.pop(key) if key in known else listing()
+        while len(known) > self.MOST:
+            del known[next(iter(known))]
         return found
 
 
@@ -214,7 +230,7 @@ def list_options(
     gated: Counter[str] = Counter()
     for workload in instance.workload:
         on_workload(workload)
-        islands, dropped = known.of(instance, workload, partial(islands_of, coupling, workload, on_step))
+        islands, dropped = known.of(instance, workload, partial(islands_of, coupling, workload, on_step, known))
         gated.update(dropped)
         found.append(islands)
     whole = _joined(found)
@@ -233,11 +249,12 @@ def _joined(parts: list[Islands]) -> Islands:
     return first
 
 
-def islands_of(coupling: Coupling, workload: Workload, on_step: Callable[[], None]) -> tuple[Islands, Counter[str]]:
+def islands_of(
+    coupling: Coupling, workload: Workload, on_step: Callable[[], None], listed: ListedIslands | None = None
+) -> tuple[Islands, Counter[str]]:
     """The islands of one workload, from the smallest on; sizes that cannot win any more are not looked into."""
-    market = coupling.market
+    market, listed = coupling.market, listed or ListedIslands()
     network, gpu = market.instance.network, market.instance.cluster.gpu
-    fast = max(nic.gbit_s for nic in network.nics) * max(network.nics_per_gpu) * 1e9 / 8
     gated: Counter[str] = Counter()
     degrees = quick_degrees(workload, gpu, market.instance.cluster.gpus[0])
     sizes = degrees.prod(axis=1)
@@ -254,13 +271,20 @@ def islands_of(coupling: Coupling, workload: Workload, on_step: Callable[[], Non
         if len(sites):
             on_step()
             looked_into += len(sites)
-            mine = quick_mappings(workload, gpu, network, degrees[np.isin(sizes, sites.gpus)], fast)
-            if len(mine):
-                rows = rows_of(workload, gpu, network, sites, mine, fast)
+            of_size = degrees[np.isin(sizes, sites.gpus)]
+            rows = listed.rows(workload, market, sites, partial(_rows, workload, gpu, network, sites, of_size))
+            if rows is not None:
                 kept = _networks(coupling, sites, rows, kept, gated)
     if len(every):
         gated["dominated"] += len(every) - looked_into
     return kept, gated
+
+
+def _rows(workload: Workload, gpu: Gpu, network: Network, sites: Sites, degrees: Ints) -> Rows | None:
+    """The mappings in time on some site with all that its NICs can give; None where no list of degrees has any."""
+    fast = fastest_byte_s(network)
+    mine = quick_mappings(workload, gpu, network, degrees, fast)
+    return rows_of(workload, gpu, network, sites, mine, fast) if len(mine) else None
 
 
 def windows(sizes: Ints) -> Iterator[Ints]:

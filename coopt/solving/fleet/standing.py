@@ -21,7 +21,7 @@ from coopt.columns.context import DomainSet
 from coopt.columns.dominance import beaten_options
 from coopt.columns.grid import degrees
 from coopt.columns.islands.listing import Market
-from coopt.columns.islands.needs import quick_mappings, rows_of
+from coopt.columns.islands.needs import fastest_byte_s, quick_mappings, rows_of
 from coopt.columns.islands.options import Coupling, Taken, windows
 from coopt.columns.islands.shapes import Sites, quick_degrees
 from coopt.columns.pools import place, timely
@@ -185,23 +185,23 @@ class _Search:
         (workload,), network, gpu = self.question.workload, self.question.network, self.question.cluster.gpu
         mine = quick_degrees(workload, gpu, self.question.cluster.gpus[0])
         mine = mine[np.isin(mine.prod(axis=1), sites.gpus)]
-        whole = quick_mappings(workload, gpu, network, mine, self._fast_byte_s)
+        byte_s = fastest_byte_s(network)
+        whole = quick_mappings(workload, gpu, network, mine, byte_s)
         quick, even = np.zeros(len(sites), dtype=np.bool_), np.flatnonzero(sites.gpus % sites.active == 0)
         if len(whole):
-            quick[even[rows_of(workload, gpu, network, sites.take(even), whole, self._fast_byte_s).site]] = True
+            quick[even[rows_of(workload, gpu, network, sites.take(even), whole, byte_s).site]] = True
             quick |= (sites.gpus % sites.active > 0) & np.isin(sites.gpus, whole.tp * whole.cp * whole.pp * whole.dp)
         return sites.take(quick)
-
-    @cached_property
-    def _fast_byte_s(self) -> float:
-        network = self.question.network
-        return max(nic.gbit_s for nic in network.nics) * max(network.nics_per_gpu) * 1e9 / 8
 
     def _late(self, gpus: int, hb: HbDomain, active: int) -> bool:
         """Whether no mapping of a workload of its own is in time on domains that are not filled alike."""
         if gpus % active == 0 or self.question.sharing.mode == "time":
             return False
-        (workload,), gpu, byte_s = self.question.workload, self.question.cluster.gpu, self._fast_byte_s
+        (workload,), gpu, byte_s = (
+            self.question.workload,
+            self.question.cluster.gpu,
+            fastest_byte_s(self.question.network),
+        )
         mine = timely(workload, gpu, degrees(workload, gpus), hb_gbyte_s=hb.gbyte_s, byte_s=byte_s)
         there = DomainSet(gpus=gpus, hb=hb.name, active=active, size=hb.size)
         placed = place(workload, gpu, hb, there, mine)
