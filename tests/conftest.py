@@ -105,6 +105,7 @@ def question(**changes: Any) -> dict[str, Any]:
                 "name": "w",
                 "model": small_model(),
                 "global_batch": 64,
+                "allow_tp_across": True,
                 "max_iteration_time_s": 1.0,
                 "mapping": FEW_MAPPINGS,
             }

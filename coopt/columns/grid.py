@@ -49,7 +49,7 @@ def uneven_splits(t: int, c: int, p: int, d: int, domains: int, size: int) -> tu
 def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[Ints, Placements]:
     """As `placed`, on domains that may not be filled alike: expert groups then lie inside, whole in every domain."""
     if site.alike:
-        rows, placements = placed(mappings, site.active, tp_across=workload.allow_tp_across)
+        rows, placements = placed(mappings, site.active, tp_across=not workload.tp_inside)
     else:
         whole_degrees = (mappings.tp, mappings.cp, mappings.pp, mappings.dp)
         rows, table = _spread(whole_degrees, 5, lambda *degrees: uneven_splits(*degrees, site.domains, site.size))
@@ -67,7 +67,7 @@ def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[
 def counts_on(workload: Workload, mappings: Mappings, site: DomainSet) -> Ints:
     """How many placements each mapping has on domains that may not be filled alike; shape (n,)."""
     if site.alike:
-        return split_counts(mappings, site.active, tp_across=workload.allow_tp_across)
+        return split_counts(mappings, site.active, tp_across=not workload.tp_inside)
     rows, _ = placed_on(workload, mappings, site)
     return np.bincount(rows, minlength=len(mappings))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeVar
 
 from coopt.instance.couplings import BOUND_KEYS, Discount, Phase
@@ -10,6 +10,7 @@ from coopt.instance.question import CostKind, Question
 from coopt.instance.workload import LONGEST_S, Workload
 
 Q = TypeVar("Q", bound=Question)
+Found = TypeVar("Found")
 
 
 def of_phase(instance: Q, number: int) -> Q:
@@ -113,6 +114,36 @@ def within(workload: Workload, bound_s: float) -> Workload:
     """The workload with another bound, of which nothing is kept free."""
     others = dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
     return workload.model_copy(update={"max_iteration_time_s": bound_s} | others).with_margin(0.0)
+
+
+def leaves_tp_open(instance: Question) -> bool:
+    """Whether TP groups of some workload extend over several HB domains only where nothing inside them will do."""
+    return any(workload.allow_tp_across is None for workload in instance.workload)
+
+
+def with_tp(instance: Q, *, across: bool) -> Q:
+    """The instance that says whether TP groups may extend over several HB domains, where workloads left it open."""
+    if not leaves_tp_open(instance):
+        return instance
+    settled = (
+        one.model_copy(update={"allow_tp_across": across}) if one.allow_tp_across is None else one
+        for one in instance.workload
+    )
+    return instance.model_copy(update={"workload": tuple(settled)})
+
+
+def inside_first(instance: Q, answer: Callable[[Q], Found], enough: Callable[[Found], bool]) -> tuple[Found, bool]:
+    """An answer with TP groups inside HB domains where that is left open, with groups across if it is not enough.
+
+    Returns
+    -------
+    found, across
+        The answer, and whether groups may extend over several domains in it since inside nothing was enough.
+    """
+    found = answer(with_tp(instance, across=False))
+    if not leaves_tp_open(instance) or enough(found):
+        return found, False
+    return answer(with_tp(instance, across=True)), True
 
 
 def without_margin(instance: Q) -> Q:

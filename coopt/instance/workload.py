@@ -236,8 +236,12 @@ class Workload(Table):
     gpus: Annotated[Degrees | None, Field(description="partition: sizes its island may have; any if left out")] = None
     mapping: Annotated[MappingLimits, Field(description="which splits are allowed")] = MappingLimits()
     allow_tp_across: Annotated[
-        bool, Field(description="a TP group may extend over several HB domains; false keeps each inside one")
-    ] = True
+        bool | None,
+        Field(
+            description="a TP group may extend over several HB domains; false keeps each inside one; left out, "
+            "groups extend where nothing inside meets all bounds and limits"
+        ),
+    ] = None
     options: Annotated[
         Options, Field(default_factory=lambda: Options.model_validate({}), description="how the software works")
     ]
@@ -322,6 +326,11 @@ class Workload(Table):
     def bounded(self) -> bool:
         """Whether it has a bound: a question of least time needs none."""
         return any(getattr(self, key) is not None for key in BOUNDS)
+
+    @property
+    def tp_inside(self) -> bool:
+        """Whether each TP group lies inside one HB domain."""
+        return self.allow_tp_across is False
 
     @property
     def calendar(self) -> bool:

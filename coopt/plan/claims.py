@@ -151,6 +151,7 @@ class Answer(Record):
     objective: ObjectiveClaim
     overrides: Overrides = Overrides()
     chosen: Chosen = Chosen()
+    tp_across: bool = False
     design: Design | None = None
     cost: Cost | None = None
     workloads: tuple[WorkloadPlan, ...] = ()

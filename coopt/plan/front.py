@@ -89,6 +89,8 @@ class Front(Record):
     `size` counts the points of the whole front, shown or not; `complete` says that all that were asked for are proven.
     `explanation` says, in sentences, why there is no point at all. `over` names the workloads whose bounds move with
     the pace, where these are not all, or how the front is read: at dates ("days") or at budgets ("budget").
+    `tp_across` says that TP groups may extend over several HB domains where workloads leave `allow_tp_across` open,
+    since nothing that keeps them inside meets the bounds of the instance.
     """
 
     schema_: Annotated[Literal["coopt-front/1"], Field(alias="schema")] = "coopt-front/1"
@@ -100,6 +102,7 @@ class Front(Record):
     stop_reason: FrontStop
     explanation: tuple[str, ...] = ()
     over: tuple[str, ...] = ()
+    tp_across: bool = False
     solves: int
     total_s: float
 

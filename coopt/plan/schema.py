@@ -57,6 +57,8 @@ class Plan(Answer):
     are empty where there is no plan; `explanation` then says why, in sentences. `design` and `workloads` repeat those
     of the part where there is one part, and are empty where there are several.
     `overrides` are the objective and the gap of the run where these are not those of the instance.
+    `tp_across` says that TP groups may extend over several HB domains where workloads leave `allow_tp_across` open,
+    since no plan that keeps them inside meets all bounds and limits.
     `rivals` compares direct links with switches where an instance allows both.
     `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
 

@@ -15,6 +15,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
 from coopt.instance.texts import check_digits, read_text
+from coopt.instance.variants import with_tp
 from coopt.plan.claims import Proof
 from coopt.plan.schema import InstanceId, Plan
 
@@ -86,9 +87,17 @@ def claims_of(instance: Instance, plan: Plan) -> Iterator[tuple[Instance, Plan]]
         yield question, _answering(question, plan)
 
 
-def _answering(question: Instance, plan: Plan) -> Plan:
+def placed_as(instance: Instance, plan: Plan) -> tuple[Instance, Plan]:
+    """The question that says of TP groups across HB domains what a plan does, with the plan as its answer."""
+    question = with_tp(instance, across=plan.tp_across)
+    if question is instance or plan.instance.sha256 != instance.sha256:
+        return question, plan
+    return question, _answering(question, plan, plan.chosen)
+
+
+def _answering(question: Instance, plan: Plan, chosen: Chosen | None = None) -> Plan:
     own = InstanceId(name=question.name, sha256=question.sha256)
-    return plan.model_copy(update={"instance": own, "chosen": Chosen()})
+    return plan.model_copy(update={"instance": own, "chosen": chosen or Chosen()})
 
 
 def with_replaced(plan: Plan, values: Mapping[str, Any]) -> Plan:

@@ -45,7 +45,9 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     yield ""
     yield margins_table(phase_checks(instance, plan.phases))
     yield ""
-    yield from notes(of_phase(instance, len(plan.phases) - 1), [last.design], last.workloads)
+    yield from notes(
+        of_phase(instance, len(plan.phases) - 1), [last.design], last.workloads, none_inside=plan.tp_across
+    )
 
 
 def spending_sentence(cost: Cost) -> str:
@@ -119,7 +121,7 @@ def foresight(plan: Plan) -> Iterator[str]:
             )
 
 
-def sites_report(instance: Instance, cost: Cost, together: Together) -> Iterator[RenderableType]:
+def sites_report(instance: Instance, cost: Cost, together: Together, *, none_inside: bool) -> Iterator[RenderableType]:
     """Sites side by side, links, exchanges, the whole bill, the network of each site, bounds, how to read them."""
     runs = zip(*(site.workloads for site in together.sites), strict=True)
     slowest = [max(run, key=lambda run_at_site: run_at_site.iteration_time_s) for run in runs]
@@ -139,7 +141,7 @@ def sites_report(instance: Instance, cost: Cost, together: Together) -> Iterator
     yield ""
     yield margins_table(site_checks(instance, together, cost))
     yield ""
-    yield from notes(instance, [site.design for site in together.sites], slowest)
+    yield from notes(instance, [site.design for site in together.sites], slowest, none_inside=none_inside)
 
 
 def _sites(together: Together) -> RenderableType:

@@ -48,8 +48,8 @@ LIMITS = frozenset(
     {"deadline", "memory-fits", "limit-capex", "limit-power", "limit-racks", "limit-gpus", "most-products"}
 )
 """Checks of what the plan takes against a limit of the instance."""
-SOURCE = "bound-source"
-"""The check that says in words what a bound rests on."""
+SOURCES = ("bound-source", "tp-inside-source")
+"""The checks that say in words what a bound rests on, or that nothing is feasible."""
 
 
 def explanation_report(explanation: Explanation) -> Iterator[RenderableType]:
@@ -278,7 +278,7 @@ def check_row(check: Check) -> tuple[Cell, ...]:
     A limit of the instance stands as `at most`, and what it allows as `one of`: neither is a claim that is derived
     again.
     """
-    full = not check.ok or check.name == SOURCE
+    full = not check.ok or check.name in SOURCES
     claimed, recomputed = value_text(check.claimed, full=not check.ok), value_text(check.recomputed, full=full)
     if check.name in LIMITS:
         claimed = f"at most {claimed}"

@@ -42,7 +42,7 @@ def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Rende
     exception = "; only the core is shared" if plan.couplings.cores else ""
     yield f"Workloads run at the same time, each on HB domains, NICs and switches of its own{exception}."
     yield from accuracy(instance, plan.runs)
-    yield from tp_across(plan.runs)
+    yield from tp_across(plan.runs, none_inside=plan.tp_across)
     yield from robust_tables(instance, plan)
 
 

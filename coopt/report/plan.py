@@ -50,7 +50,7 @@ def plan_sections(
         yield rivals_sentence(plan.rivals)
     yield ""
     if plan.together is not None:
-        yield from sites_report(instance, cost, plan.together)
+        yield from sites_report(instance, cost, plan.together, none_inside=plan.tp_across)
     elif instance.sharing.mode == "partition":
         yield from islands_report(instance, plan, cost)
     elif plan.phases:
@@ -75,7 +75,7 @@ def _one_network(
     if isinstance(network, Design):
         yield from saving_tables(network, cost, baseline)
         yield ""
-    yield from notes(instance, [network], plan.workloads)
+    yield from notes(instance, [network], plan.workloads, none_inside=plan.tp_across)
     yield from robust_tables(instance, plan)
     if plan.alternatives_stop is not None:
         yield ""

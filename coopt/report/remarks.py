@@ -176,7 +176,11 @@ def _limits(limits: Limits) -> Iterator[str]:
 
 
 def notes(
-    instance: Instance, designs: Sequence[Design | DirectLinks], workloads: Sequence[WorkloadPlan]
+    instance: Instance,
+    designs: Sequence[Design | DirectLinks],
+    workloads: Sequence[WorkloadPlan],
+    *,
+    none_inside: bool = False,
 ) -> Iterator[str]:
     """What is counted and what is not, how bounds are meant, and how far figures carry."""
     yield counting_sentence(instance)
@@ -186,7 +190,7 @@ def notes(
     if len(instance.workload) > 1:
         yield TURNS
     yield from accuracy(instance, workloads)
-    yield from tp_across(workloads)
+    yield from tp_across(workloads, none_inside=none_inside)
     for network in designs:
         if isinstance(network, DirectLinks):
             yield from relay_remarks(network)
@@ -346,12 +350,16 @@ def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
         )
 
 
-def tp_across(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
-    """Which TP groups leave their HB domain, and the key that keeps them inside."""
+def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterator[str]:
+    """Which TP groups leave their HB domain, and the key that keeps them inside, or that nothing inside will do."""
     named = dict.fromkeys(run.name for run in workloads if run.placement["tp"][1] > 1)
     if named:
         of = f" of {', '.join(named)}" if len({run.name for run in workloads}) > 1 else ""
-        yield f"TP groups{of} extend over several HB domains; workload.allow_tp_across = false keeps them inside one."
+        why = "; workload.allow_tp_across = false keeps them inside one."
+        if none_inside:
+            bounds = "the bound" if len(workloads) == 1 else "the bounds"
+            why = f" because no mapping that keeps them inside one meets {bounds}."
+        yield f"TP groups{of} extend over several HB domains{why}"
 
 
 def margin_note(instance: Instance, plan: Plan, without: float | None = None) -> Iterator[str]:

@@ -47,7 +47,7 @@ def plan_screen(
         yield _margins(instance, plan)
         yield from numbers_between(instance, plan)
         yield from accuracy(instance, plan.runs)
-        yield from tp_across(plan.runs)
+        yield from tp_across(plan.runs, none_inside=plan.tp_across)
         yield from margin_note(instance, plan, without_margin)
         networks = {part.name: network_of(part) for part in plan.parts}
         designs = {name: network for name, network in networks.items() if isinstance(network, Design)}

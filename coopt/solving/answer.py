@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from coopt.instance.errors import InstanceError, alternatives
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Chosen, Instance, ObjectiveKind, Solver, at_choice, choices_of, seconds_weight
-from coopt.instance.variants import without_margin
+from coopt.instance.variants import inside_first, leaves_tp_open, with_tp, without_margin
 from coopt.plan.claims import OnProgress, Witness
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
@@ -149,12 +149,28 @@ def value_without_margin(instance: Instance, plan: Plan) -> float | None:
 def _ended(run: Run) -> Plan:
     """The answer, or that the run was stopped before there was one."""
     try:
-        return _answer(run)
+        return _within_domains_first(run)
     except KeyboardInterrupt:
         run.on_progress = None  # the callback may be what was interrupted
         return unknown(run, "interrupted")
     except StoppedError as stopped:
         return unknown(run, str(stopped))
+
+
+def _within_domains_first(run: Run) -> Plan:
+    """The answer with TP groups inside HB domains where workloads leave that open, across where there is none."""
+    if not leaves_tp_open(run.instance):
+        return _answer(run)
+
+    def answer(question: Instance) -> Plan:
+        inside = question == within
+        if not inside:
+            run.tell("tp", "nothing inside HB domains will do: TP groups may extend over several")
+        return _answer(replace(run, instance=question, reasons=run.reasons and not inside))
+
+    within = with_tp(run.instance, across=False)
+    plan, across = inside_first(run.instance, answer, lambda found: found.status != "infeasible")
+    return plan.model_copy(update={"instance": identity(run.instance), "tp_across": across})
 
 
 def _answer(run: Run) -> Plan:

@@ -20,6 +20,7 @@ from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_one_network
 from coopt.instance.schema import Instance
 from coopt.instance.software import MappingLimits
+from coopt.instance.variants import inside_first, with_tp
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.part_networks import families_of_design, part_network
@@ -75,18 +76,28 @@ def mappings(
     if plan is not None:
         instance, plan = decided(instance, plan)
         found = part_network(instance, plan, "a ranking of mappings", part)
-        question, family, uplinks = found.question, found.family, found.uplinks
+        question, family, uplinks = with_tp(found.question, across=plan.tp_across), found.family, found.uplinks
     else:
         require_one_network(instance, "a ranking of mappings without a plan")
         if complaints := list(open_design(instance)):
             raise InstanceError(f"{instance.name}: {text}" for text in complaints)
         question, (family, uplinks, _) = instance, cheapest_design(instance, None)
     context = context_of(family)
+
+    def ranked(asked: Instance) -> tuple[RankedMappings, ...]:
+        return tuple(_ranked(asked, workload, family, context, uplinks, most) for workload in asked.workload)
+
+    rankings, _ = inside_first(question, ranked, lambda every: all(map(_in_time, every)))
     return MappingRanking(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         design=design_of(family, uplinks),
-        workloads=tuple(_ranked(question, workload, family, context, uplinks, most) for workload in question.workload),
+        workloads=rankings,
     )
+
+
+def _in_time(ranked: RankedMappings) -> bool:
+    """Whether the fastest mapping meets its bound."""
+    return any(run.iteration_time_s <= ranked.bound_s for run in ranked.mappings[:1])
 
 
 def _ranked(
@@ -166,22 +177,34 @@ def evaluate_instance(
     if complaints:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, design)
-    context, built = context_of(family), design_of(family, uplinks)
-    plans = []
-    for workload in workloads:
-        whole, _ = every_mapping(workload, family.gpus)
-        pool = in_orders(place(workload, instance.cluster.gpu, family.hb, context.site, whole), context.discipline)
-        if not len(pool):
-            raise InstanceError(f"{instance.name}: {_no_placement(workload, family)}")
-        row, _ = fastest_row(pool, context, uplinks)
-        plans.append(run_on(instance, family, uplinks, workload, pool, row))
+    built, pinned_question = design_of(family, uplinks), instance.model_copy(update={"workload": workloads})
+    plans, _ = inside_first(
+        pinned_question,
+        lambda asked: [_fastest_run(asked, workload, family, uplinks) for workload in asked.workload],
+        lambda runs: all(run is not None and run.iteration_time_s <= run.bound_s for run in runs),
+    )
+    runs = [run for run in plans if run is not None]
+    if len(runs) < len(plans):
+        workload = next(one for one, run in zip(workloads, plans, strict=True) if run is None)
+        raise InstanceError(f"{instance.name}: {_no_placement(workload, family)}")
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         design=built,
         cost=cost,
-        workloads=tuple(plans),
-        limits=tuple(limit_checks(instance, built, cost, plans)),
+        workloads=tuple(runs),
+        limits=tuple(limit_checks(instance, built, cost, runs)),
     )
+
+
+def _fastest_run(instance: Instance, workload: Workload, family: Family, uplinks: int) -> WorkloadPlan | None:
+    """How a workload runs with its fastest placement; None where nothing of its mapping fills the domains."""
+    context = context_of(family)
+    whole, _ = every_mapping(workload, family.gpus)
+    pool = in_orders(place(workload, instance.cluster.gpu, family.hb, context.site, whole), context.discipline)
+    if not len(pool):
+        return None
+    row, _ = fastest_row(pool, context, uplinks)
+    return run_on(instance, family, uplinks, workload, pool, row)
 
 
 def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tuple[Workload, ...]:

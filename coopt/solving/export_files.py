@@ -24,7 +24,7 @@ from coopt.network.family import Family, core_group
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.network.space import families
 from coopt.plan.schema import Plan
-from coopt.plan.store import check_same_question
+from coopt.plan.store import check_same_question, placed_as
 from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.backend import backend_of
 from coopt.solving.driver import drive
@@ -80,7 +80,7 @@ def _written(instance: Instance, plan: Plan, ending: str, mark: str, program: in
         require_no_failures(instance, "a file of the mixed-integer program")
     require_billed(instance, "a file of the mixed-integer program")
     check_same_question(instance, plan)
-    asked = _as_solved(instance, plan)
+    asked = _as_solved(*placed_as(instance, plan))
     if plan.solver.formulation not in formulations_of(asked):
         raise InstanceError(
             f"{instance.name}: the plan's formulation {plan.solver.formulation!r} has no such file, "

@@ -15,7 +15,7 @@ from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
 
 from coopt.columns.islands.options import list_options
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_efficiency
+from coopt.instance.variants import at_efficiency, with_tp
 from coopt.network.growth import lines
 from coopt.network.island_bills import with_core_optics
 from coopt.plan.schema import Plan
@@ -64,9 +64,12 @@ def formulations_of(instance: Instance) -> tuple[str, ...]:
 
 
 def programs_of(instance: Instance) -> Programs:
-    """What an instance is made into, however long that takes; all formulations have the same list of what may be."""
+    """What an instance is made into, however long that takes; all formulations have the same list of what may be.
+
+    TP groups lie inside HB domains where the instance leaves that open: so it is asked first.
+    """
     unhurried = instance.solver.model_copy(update={"time_limit_s": UNHURRIED_S})
-    instance = instance.model_copy(update={"solver": unhurried})
+    instance = with_tp(instance, across=False).model_copy(update={"solver": unhurried})
     run = Run(instance=instance, backend=backend_of(instance.solver), on_progress=None)
     return KINDS[instance.problem](run)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Chosen, Instance, Problem, at_choice, choices_of, seconds_weight
+from coopt.instance.variants import leaves_tp_open, with_tp
 from coopt.plan.contents import running
 from coopt.plan.evaluation import LimitCheck, PlanEvaluation, PlanFigure
 from coopt.plan.schema import InstanceId, Plan
@@ -21,7 +22,15 @@ from coopt.verifier.bounds.exhaustion import check_partition_bound, check_phased
 from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.links import check_link_bounds
 from coopt.verifier.bounds.timed import billed, check_timed
-from coopt.verifier.checks.claims import check_asked, check_form, check_gap, check_numbers, check_question, check_status
+from coopt.verifier.checks.claims import (
+    check_asked,
+    check_form,
+    check_gap,
+    check_numbers,
+    check_question,
+    check_status,
+    none_feasible,
+)
 from coopt.verifier.checks.verdict import Check, Ledger, Value, Verdict
 from coopt.verifier.clusters import (
     check_on_links,
@@ -285,9 +294,11 @@ def verify(
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
     ledger = Ledger()
     if check_numbers(ledger, plan) and check_question(ledger, instance, plan):
-        questions = list(check_chosen(ledger, instance, plan))
+        check_tp_is_open(ledger, instance, plan)
+        questions = list(check_chosen(ledger, with_tp(instance, across=plan.tp_across), plan))
         if questions:
             _check(ledger, questions, plan)
+            check_none_inside(ledger, instance, plan)
         if questions and routes is not None and all(check.ok for check in ledger.checks):
             check_routes(ledger, questions[0], plan, routes, part)
     return ledger.verdict(plan.objective)
@@ -306,6 +317,33 @@ def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:
         for one in questions:
             KINDS[one.problem].bound(ledger, one, _as_claim_on(one, question, plan))
         ledger.say_once(before)
+
+
+def check_tp_is_open(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check that TP groups may extend where the instance leaves that open alone, and do where nothing is feasible."""
+    is_open, across = leaves_tp_open(instance), plan.tp_across
+    fits = is_open or not across
+    why = "The plan lets TP groups extend over HB domains where no workload leaves that open."
+    if is_open and plan.status == "infeasible" and not across:
+        fits, why = False, "The plan says that nothing is feasible, and not that TP groups may extend over HB domains."
+    ledger.holds("tp-open", fits, across, is_open, why)
+
+
+def check_none_inside(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check that nothing is feasible with TP groups inside HB domains, where a plan says so, as far as bounds are.
+
+    It takes long, and is left out where something else is wrong.
+    """
+    if not plan.tp_across or plan.cost is None or not all(check.ok for check in ledger.checks):
+        return
+    inside, none = with_tp(instance, across=False), none_feasible(plan)
+    looked = Ledger()
+    for chosen in choices_of(inside) if inside.problem == "choice" else [Chosen()]:
+        question = at_choice(inside, chosen) if inside.problem == "choice" else inside
+        KINDS[question.problem].bound(looked, question, none)
+    for check in looked.checks:
+        name = "tp-inside-source" if check.name == "bound-source" else "tp-inside"
+        ledger.holds(name, check.ok, check.claimed, check.recomputed, f"With TP groups inside HB domains: {check.why}")
 
 
 def _as_claim_on(other: Instance, question: Instance, plan: Plan) -> Plan:

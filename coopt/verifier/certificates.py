@@ -21,14 +21,15 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_billed
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.variants import with_tp
 from coopt.plan.claims import Proof
 from coopt.plan.schema import Plan, Record
-from coopt.plan.store import check_same_question, claims_of, decided, read_plan, read_proof
+from coopt.plan.store import check_same_question, claims_of, decided, placed_as, read_plan, read_proof
 from coopt.verifier.bounds.exhaustion import least_growth_below
 from coopt.verifier.bounds.links import LinksBound
 from coopt.verifier.bounds.sites import SitesBound
 from coopt.verifier.bounds.timed import interrupted_designs
-from coopt.verifier.checks.claims import asked_kind
+from coopt.verifier.checks.claims import asked_kind, none_feasible
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.growth import Growths
 from coopt.verifier.couplings.losses import loss_condition
@@ -92,12 +93,28 @@ def certify(
     if instance.problem == "choice":
         return _of_choices(instance, plan, proof)
     check_same_question(instance, plan)
-    bound, kind = plan.objective.bound, asked_kind(instance, plan)
+    kind = asked_kind(instance, plan)
     require_billed(instance, "certify", kind)
     if isinstance(proof, str | Path):
         proof = read_proof(proof)
     if proof is not None and (proof.instance.sha256 != instance.sha256 or proof.objective != kind):
         raise InstanceError(f"{instance.name}: the proof is of another instance or objective, needs one of this plan")
+    found = _certified(*placed_as(instance, plan), proof, kind)
+    if not plan.tp_across or plan.cost is None:
+        return found
+    inside = with_tp(instance, across=False)
+    return _with_none_inside(found, _certified(inside, none_feasible(plan), None, kind))
+
+
+def _with_none_inside(found: Certificate, inside: Certificate) -> Certificate:
+    """What is proven of a plan whose TP groups may extend over HB domains since nothing inside them is feasible."""
+    told = f"{found.by}; with TP groups inside HB domains {'nothing is feasible' if inside.ok else 'not proven'}"
+    return found.model_copy(update={"by": f"{told}: {inside.by}", "ok": found.ok and inside.ok})
+
+
+def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: ObjectiveKind) -> Certificate:
+    """What is proven of a plan whose question says where TP groups may lie."""
+    bound = plan.objective.bound
     if plan.objective.kind != kind:
         return _unproven(plan, f"nothing: the plan is of least {plan.objective.kind}, {kind} is asked for")
     if bound is None and plan.status != "infeasible":

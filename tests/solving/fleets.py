@@ -183,6 +183,7 @@ def _workload(draw: st.DrawFn, w: int, gpus: int, *, few: bool) -> dict[str, Any
         "name": f"w{w}",
         "model": SHAPE,
         "global_batch": batch,
+        "allow_tp_across": True,
         "max_iteration_time_s": batch / 8 * draw(st.floats(0.02, 0.3)),
         "gpus": draw(st.sampled_from(sizes if few or gpus > 16 else [None, *sizes])),
         "mapping": {"micro_batch": [1, 2], "recompute": "none", "zero": 0, "sequence_parallel": [True, False]},

@@ -81,6 +81,7 @@ def _workload(draw: st.DrawFn, w: int) -> dict[str, Any]:
         "name": f"w{w}",
         "model": small_model(gated=draw(st.booleans()), kv_heads=8),
         "global_batch": 288,
+        "allow_tp_across": True,
         "max_iteration_time_s": 2.0,
         "mapping": {"micro_batch": [1, 3], "sequence_parallel": True, "zero": 1},
         "options": {"attention": "flash"},

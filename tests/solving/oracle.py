@@ -115,6 +115,7 @@ def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
         "name": f"w{w}",
         "model": shape,
         "global_batch": batches * gpus,
+        "allow_tp_across": True,
         "max_iteration_time_s": batches * draw(st.sampled_from([0.06, 0.09, 0.15, 0.3])) * draw(st.floats(1.0, 1.5)),
         "mapping": {
             "micro_batch": [1, 4],

@@ -78,6 +78,7 @@ def _workload(draw: st.DrawFn, w: int) -> dict[str, Any]:
         "name": f"w{w}",
         "model": shape,
         "global_batch": batch,
+        "allow_tp_across": True,
         "max_iteration_time_s": batch / 8 * draw(st.floats(0.02, 0.2)),
         "gpus": draw(st.sampled_from([None, None, [4, 8, 12]])),
         "options": {"collectives": draw(st.sampled_from(["levels", "fastest", "in-network"]))},

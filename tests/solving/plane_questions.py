@@ -87,6 +87,7 @@ def one_workload(draw: st.DrawFn, gpus: int) -> dict[str, Any]:
         "name": "w",
         "model": small_model(),
         "global_batch": gpus,
+        "allow_tp_across": True,
         "max_iteration_time_s": draw(st.sampled_from([0.06, 0.09, 0.15, 0.3])) * draw(st.floats(1.0, 1.5)),
         "mapping": {"micro_batch": [1, 4], "sequence_parallel": True},
     }

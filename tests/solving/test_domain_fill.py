@@ -71,6 +71,7 @@ def racked(draw: st.DrawFn) -> Instance:
         one.model_copy(
             update={
                 "global_batch": gpus * 2,
+                "allow_tp_across": True,
                 "max_iteration_time_s": (one.max_iteration_time_s or 1.0) * slower,
                 "options": one.options.model_copy(update={"collectives": "levels"}),
             }

@@ -119,6 +119,7 @@ def workload(**changes: Any) -> Workload:
         "name": "w",
         "model": MODEL | changes.pop("model", {}),
         "global_batch": 64,
+        "allow_tp_across": True,
         "max_iteration_time_s": 1.0,
         "options": {"software": SOFTWARE | changes.pop("software", {})} | changes.pop("options", {}),
     }

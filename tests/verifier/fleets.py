@@ -15,6 +15,7 @@ ISLANDS: dict[str, Any] = {
             "name": name,
             "model": MODEL,
             "global_batch": 32,
+            "allow_tp_across": True,
             "max_iteration_time_s": bound_s,
             "gpus": sizes,
             "mapping": {"micro_batch": 1, "recompute": "none", "zero": 1, "sequence_parallel": True, "interleave": 1},

@@ -91,7 +91,7 @@ def quick_mappings(workload: Workload, gpu: Gpu, network: Network, degrees: Ints
 
 def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole: Mappings, byte_s: float) -> Rows:
     """The placements of mappings that meet the bound on each site where every GPU has `byte_s` to itself."""
-    mappings, placements, site = _placed(whole, sites, tp_across=workload.allow_tp_across)
+    mappings, placements, site = _placed(whole, sites, tp_across=not workload.tp_inside)
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
     if len(site) > BLOCK:
         near = _nearly_in_time(workload, gpu, hb_gbyte_s[sites.hb[site]], mappings, placements, byte_s)

@@ -200,6 +200,8 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
         return
     if front.complete:
         yield _answer(front, instance)
+    if front.tp_across:
+        yield "TP groups may extend over several HB domains: no plan that keeps them inside one meets the bounds."
     if front.over == ("budget",):
         yield "Points are the fastest designs within budgets that are evenly spaced."
     elif front.over == ("days",):

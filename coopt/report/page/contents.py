@@ -262,7 +262,7 @@ def _worth_sections(instance: Instance, plan: Plan) -> Contents:
         "tco": tco_sentence(instance, cost),
         "saving": saving_sentences(design, cost, evidence.baseline),
         "savings": saving_table(design, cost, evidence.baseline) if evidence.baseline and design.fabric.tiers else None,
-        "notes": list(notes(instance, [design], plan.workloads)),
+        "notes": list(notes(instance, [design], plan.workloads, none_inside=plan.tp_across)),
         "runs": [_workload_section(run, facts("", workload_rows(run, workload))) for run, workload in runs],
         "pictures": evidence.pictures,
         "maps": evidence.maps,

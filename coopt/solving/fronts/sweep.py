@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -15,8 +15,8 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import has_front, require_billed
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.variants import at_pace
-from coopt.instance.workload import ROUND_UP
+from coopt.instance.variants import at_pace, inside_first
+from coopt.instance.workload import LONGEST_S, ROUND_UP
 from coopt.network.space import families
 from coopt.perf.mapping import Ints
 from coopt.plan.claims import OnProgress
@@ -139,10 +139,29 @@ def pareto(
     require_billed(asked, "pareto")
     if asked.problem == "choice":
         asked = _in_seconds(asked)
-    run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
-    if not listed:
-        return _traced(run, points, slowest, moving or ())
-    sweep = _Sweep(run=run, wanted=points, slowest=slowest, moving=moving, reading=reading)
+    first = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
+
+    def front_of(question: Instance) -> Front:
+        run = replace(first, instance=question)
+        if not listed:
+            return _traced(run, points, slowest, moving or ())
+        return _swept(_Sweep(run=run, wanted=points, slowest=slowest, moving=moving, reading=reading))
+
+    bounded = all(one.bounded for one in instance.workload)
+    front, across = inside_first(asked, front_of, lambda found: _serves(found, bounded=bounded))
+    own = InstanceId(name=asked.name, sha256=asked.sha256)
+    return front.model_copy(update={"instance": own, "tp_across": across})
+
+
+def _serves(front: Front, *, bounded: bool) -> bool:
+    """Whether a front has a point, within the bounds where there are any; one that was stopped is left as it is."""
+    fastest = min((point.pace for point in front.points), default=math.inf)
+    return not front.complete or fastest <= (ROUND_UP if bounded else LONGEST_S)
+
+
+def _swept(sweep: _Sweep) -> Front:
+    """The front of a question whose designs can be listed."""
+    run = sweep.run
     try:
         return _answer(sweep)
     except KeyboardInterrupt:

@@ -15,7 +15,7 @@ from coopt.instance.schema import Instance
 from coopt.network.island_bills import with_core_optics
 from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
 from coopt.plan.schema import Plan
-from coopt.plan.store import check_same_question, decided, read_plan
+from coopt.plan.store import check_same_question, decided, placed_as, read_plan
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.lengths import link_lengths
@@ -65,8 +65,9 @@ def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 3
     """
     instance = instance_of(instance)
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
-    instance, plan = decided(instance, plan)
-    check_same_question(instance, plan)
+    asked_of, plan = decided(instance, plan)
+    check_same_question(asked_of, plan)
+    instance, plan = placed_as(asked_of, plan)
     bound = plan.objective.bound
     if instance.problem not in ("partition", "fleet", "direct") or (bound is None and plan.status != "infeasible"):
         raise InstanceError(
@@ -78,13 +79,13 @@ def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 3
     deadline, target = time.perf_counter() + time_limit_s, math.inf if bound is None else bound
     if instance.problem == "direct":
         links = link_lengths(listed_rows(run), target * (1 - gap), deadline)
-        return Proof(schema_="coopt-proof/1", instance=identity(instance), objective=kind, links=links)
+        return Proof(schema_="coopt-proof/1", instance=identity(asked_of), objective=kind, links=links)
     offers, outlooks = _offers(run, plan)
     found = [_cases(*offer, target * (1 - gap), deadline) for offer in offers]
     proven = min(bound for _, bound in found)
     return Proof(
         schema_="coopt-proof/1",
-        instance=identity(instance),
+        instance=identity(asked_of),
         objective=kind,
         bound=amount(proven * ROUNDED) if 0 < proven < target else None,
         cases=tuple(cases for cases, _ in found),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from coopt.instance.errors import alternatives, counted
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.explanation import Bound, Explanation, PriceRange, Relaxation, Rival, RunnerUp
-from coopt.plan.schema import Design
+from coopt.plan.schema import Design, Plan
 from coopt.solving.reasons.labels import (
     SAYINGS,
     changes_of,
@@ -33,6 +33,13 @@ def of_margins(instance: Instance) -> Iterator[str]:
         yield f"Iteration times count with their margin on top: {', '.join(named)}."
     if instance.cluster.gpu.memory_margin:
         yield f"Memory counts with the {instance.cluster.gpu.memory_margin:.1%} of a GPU's that stays free."
+
+
+def with_tp_said(found: Explanation, plan: Plan) -> Explanation:
+    """The explanation, which says after its first sentence that TP groups may extend over several HB domains."""
+    first, *others = found.sentences
+    told = "No plan that keeps TP groups inside HB domains meets all bounds, so that here they may extend over several."
+    return found.model_copy(update={"sentences": (first, told, *others)}) if plan.tp_across else found
 
 
 def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> Iterator[str]:

@@ -14,7 +14,7 @@ from coopt.network.part_networks import family_of_plan
 from coopt.plan.claims import OnProgress
 from coopt.plan.explanation import Explanation, Relaxation, Rival
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
-from coopt.plan.store import check_same_question, check_same_sha, decided
+from coopt.plan.store import check_same_question, check_same_sha, decided, placed_as
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
 from coopt.solving.reasons.again import UnprovenError, conflicts_of, solved
@@ -87,7 +87,8 @@ def explain(
     names = rows_by_name(instance)
     first, *others = (with_names(one, names) for one in found.sentences)
     told = (first, *say.of_margins(instance), *others)
-    return found.model_copy(update={"sentences": told, "workloads": names["workload"], "rows": names})
+    own = {"instance": InstanceId(name=instance.name, sha256=instance.sha256), "sentences": told}
+    return found.model_copy(update=own | {"workloads": names["workload"], "rows": names})
 
 
 def _of_choices(
@@ -101,6 +102,7 @@ def _of_choices(
         best = resolver.plan(asked) if plan is None or plan.cost is None else plan
     except UnprovenError as stop:
         return _unknown(asked, stop)
+    asked, best = placed_as(asked, best)
     if best.cost is None:
         return _no_choice(asked, best, on_progress, WAYS_OUT_S if ways_out_s is None else ways_out_s)
     found = _explained(*decided(asked, best), on_progress)
@@ -121,7 +123,7 @@ def _of_choices(
         *([say.of_untried(untried)] if untried else []),
     )
     more = {"rivals": (*rivals, *found.rivals), "untried": (*found.untried, *untried), "sentences": said}
-    return found.model_copy(update=_heading(asked) | more)
+    return say.with_tp_said(found.model_copy(update=_heading(asked) | more), best)
 
 
 def _no_choice(asked: Instance, best: Plan, on_progress: OnProgress | None, ways_out_s: float) -> Explanation:
@@ -172,10 +174,11 @@ def _explained(
     if plan is not None and plan.design is None:
         check_same_question(instance, plan)
     try:
-        answer = solved(instance) if plan is None or plan.design is None else plan
+        given = plan is not None and plan.design is not None
+        question, answer = placed_as(instance, solved(instance) if plan is None or not given else plan)
         if answer.design is None:
-            return _infeasible(instance, answer)
-        return _feasible(instance, answer, proven=answer is not plan)
+            return _infeasible(question, answer)
+        return say.with_tp_said(_feasible(question, answer, proven=not given), answer)
     except UnprovenError as stop:
         return _unknown(instance, stop)
 

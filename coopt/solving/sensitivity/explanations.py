@@ -12,6 +12,7 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.claims import OnProgress, Progress
 from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange, Relaxation, Rival
 from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.store import placed_as
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.labels import (
     SAYINGS,
@@ -27,7 +28,7 @@ from coopt.solving.reasons.labels import (
     uses,
     with_unit,
 )
-from coopt.solving.reasons.sentences import of_untried
+from coopt.solving.reasons.sentences import of_untried, with_tp_said
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.relaxations import relaxations_of
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
@@ -103,12 +104,13 @@ def explained(
         best = study.resolver.plan(instance)
     except UnprovenError as stop:
         return study.explanation("unknown", (f"Stopped early ({stop}); nothing is proven.",))
+    study.instance, best = placed_as(instance, best)
     if best.cost is None:
         if ways_out_s is not None:
             study.resolver.end_within(ways_out_s)
             study.ways_out_s = ways_out_s
         return _infeasible(study, best)
-    return _feasible(study, best, best if plan is None or plan.cost is None else plan)
+    return with_tp_said(_feasible(study, best, best if plan is None or plan.cost is None else plan), best)
 
 
 def _infeasible(study: _Study, answer: Plan) -> Explanation:

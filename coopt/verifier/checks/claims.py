@@ -13,7 +13,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.files import overridden
 from coopt.instance.schema import Instance, ObjectiveKind, Problem
 from coopt.plan.couplings import NETWORK, Part, phase_name
-from coopt.plan.schema import Couplings, Plan
+from coopt.plan.schema import Couplings, ObjectiveClaim, Plan
 from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger, agree
 
 LARGEST_NUMBER = 1e18
@@ -44,7 +44,7 @@ MAY_HOLD: dict[Problem, tuple[str, ...]] = {
 
 ABOUT = (
     *("schema_", "instance", "status", "stop_reason", "explanation"),
-    *("objective", "overrides", "chosen", "solver", "timing_s"),
+    *("objective", "overrides", "chosen", "tp_across", "solver", "timing_s"),
 )
 """What every answer has, one without a plan as well."""
 
@@ -200,6 +200,19 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
     holds = gap is not None and abs(gap - recomputed) <= TOLERANCE and recomputed >= -TOLERANCE
     why = f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {recomputed:.6g}, the plan says {gap}."
     ledger.holds("gap", holds, gap, recomputed, why, TOLERANCE)
+
+
+def none_feasible(plan: Plan) -> Plan:
+    """The claim that nothing is feasible, by who made the plan and for its objective."""
+    return Plan(
+        instance=plan.instance,
+        status="infeasible",
+        stop_reason="infeasible",
+        objective=ObjectiveClaim(kind=plan.objective.kind, value=None, bound=None, gap=None),
+        overrides=plan.overrides,
+        solver=plan.solver,
+        timing_s=plan.timing_s,
+    )
 
 
 def note_source(ledger: Ledger, plan: Plan, source: str, rival: float | None = None) -> None:

@@ -85,10 +85,12 @@ class Verdict(Record):
     @property
     def on_trust(self) -> str:
         """What was accepted on the solver's word: a bound, or that nothing is feasible; empty where nothing was."""
-        for check in self.checks:
-            if check.name == "bound-source" and SOLVERS_WORD in str(check.recomputed):
+        named = [check for check in self.checks if SOLVERS_WORD in str(check.recomputed)]
+        for check in named:
+            if check.name == "bound-source":
                 return "that nothing is feasible" if isinstance(check.claimed, str) else "the bound"
-        return ""
+        inside = any(check.name == "tp-inside-source" for check in named)
+        return "that nothing is feasible with TP groups inside HB domains" if inside else ""
 
 
 TOLERANCE = 1e-9
@@ -199,6 +201,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "the values that the plan says were set in the instance change nothing when they are set in it once more",
     ),
     ("chosen", "GPU and batches are a choice that the instance leaves open; bounds hold for every other choice too"),
+    (
+        "tp-open",
+        "TP groups may extend over HB domains where the instance leaves that open alone, and where nothing is feasible",
+    ),
     ("status", "the status agrees with what the plan holds and with its gap"),
     ("objective-kind", "the objective is that of the instance, or the plan says that another one was asked for"),
     ("gap-target", "the gap aimed at is that of the instance, or the plan says that another one was asked for"),
@@ -305,6 +311,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("tokens", "tokens trained each second"),
     ("bound", "no feasible design costs less than the bound: all of them were gone through"),
     ("infeasible", "no design is feasible: all of them were gone through"),
+    ("tp-inside", "where a plan says so, nothing is feasible with TP groups inside HB domains"),
     ("robust-terms", "aim and efficiency are those of the instance"),
     (
         "losses",
@@ -334,6 +341,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("core-optic", "links into the core have the optic named, else one that a level as far may have"),
     ("core-power", "the power of the core is that of its switches"),
     ("bound-source", "what bounds of partitions, sites, direct links rest on: a search, lengths, or the solver's word"),
+    ("tp-inside-source", "what it rests on that nothing is feasible with TP groups inside HB domains"),
     ("panel", "links are patched through the cheapest listed panel"),
     ("crossing", "only sends to the next stage and exchanges of replicas leave a domain"),
     ("grid", "the grid of domains is that of the mapping"),

@@ -91,7 +91,7 @@ def placements(
     """
     degrees = _degrees(workload, split)
     found = _placements(degrees, active) if rooms is None else tuple(_uneven(degrees, rooms))
-    if not workload.allow_tp_across:
+    if workload.tp_inside:
         found = tuple(place for place in found if place.tp_across == 1)
     allowed, alike = workload.mapping.outermost, rooms is None
     may = (place for place in found if turned and alike and "dp" in allowed and may_turn(workload, place))
@@ -120,7 +120,7 @@ def placement_of(workload: Workload, plan: WorkloadPlan, active: int, rooms: Roo
         return next((place for place in _uneven(degrees, rooms) if place[: len(claimed)] == claimed), None)
     if any(inside * across != getattr(mapping, key) for key, (inside, across) in pairs.items()):
         return None
-    if pairs["tp"][1] > 1 and not workload.allow_tp_across:
+    if pairs["tp"][1] > 1 and workload.tp_inside:
         return None
     inside = [pairs[key][0] for key in ("tp", "pp", "dp", "cp")]
     if math.prod(inside) != active:

@@ -87,6 +87,7 @@ def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
         "name": f"w{w}",
         "model": small_model(),
         "global_batch": 2 * gpus,
+        "allow_tp_across": True,
         "max_iteration_time_s": draw(st.sampled_from([0.2, 0.3, 0.5, 0.8])) * draw(st.floats(1.0, 1.5)),
         "mapping": {"micro_batch": [1, 4], "sequence_parallel": True, "zero": draw(st.sampled_from([[0, 1], [1, 3]]))},
         "options": {"dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"]))},

@@ -1,0 +1,178 @@
+"""TP groups lie inside HB domains; where workloads leave that open, they extend over several where they have to."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.schema import Instance, Limits
+from coopt.instance.variants import with_tp
+from coopt.plan.schema import Plan
+from coopt.report.plan import plan_report
+from coopt.report.screen import plan_screen
+from coopt.report.tables import rendered
+from tests.conftest import ask, example_count
+from tests.solving import oracle, partition_oracle
+
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+SAID = "because no mapping that keeps them inside one meets the bound"
+HARD = {
+    "workload__0__mapping": {"tp": 16, "pp": 1, "micro_batch": [1], "zero": [0], "recompute": ["none"]},
+    "network__hb_domains": "hgx-h100-8",
+}
+"""TP over 16 ranks, in domains of 8."""
+
+
+@st.composite
+def wide(draw: st.DrawFn, questions: st.SearchStrategy[Instance]) -> Instance:
+    """Questions in which TP may lie anywhere, or inside, or that leave it open; half of them ask for TP over 8 ranks
+    within loose bounds, those of one network on domains of up to 4."""
+    asked, said = draw(questions), st.sampled_from([None, None, False, True])
+    if draw(st.booleans()):
+        return left_open(asked, draw(st.lists(said, min_size=2, max_size=2)))
+    changes = {"max_iteration_time_s": draw(st.sampled_from([1.0, 8.0])) * asked.workload[0].bound_s}
+    workloads = (
+        one.model_copy(update={**changes, "mapping": one.mapping.model_copy(update={"tp": (8,)})})
+        for one in asked.workload
+    )
+    domains = asked.network.hb_domains
+    if asked.problem == "shared":
+        domains = tuple(one for one in domains if one.size <= 4) or (domains[0].model_copy(update={"size": 4}),)
+    network = asked.network.model_copy(update={"hb_domains": domains})
+    changed = {"workload": tuple(workloads), "network": network, "limits": Limits()}
+    return left_open(asked.model_copy(update=changed), [None, draw(said)])
+
+
+def left_open(instance: Instance, said: list[bool | None]) -> Instance:
+    """The instance whose workloads say in turn whether TP groups may extend over HB domains."""
+    workloads = zip(instance.workload, said, strict=False)
+    changed = (one.model_copy(update={"allow_tp_across": across}) for one, across in workloads)
+    return instance.model_copy(update={"workload": (*changed, *instance.workload[len(said) :])})
+
+
+def by_enumeration(instance: Instance, kind: str) -> tuple[float, bool]:
+    """The least objective inside domains where that is left open, else anywhere; and which of the two it is."""
+    enumerated = oracle.enumerated if kind == "shared" else partition_oracle.enumerated
+    inside = enumerated(with_tp(instance, across=False))
+    if math.isfinite(inside) or all(one.allow_tp_across is not None for one in instance.workload):
+        return inside, False
+    return enumerated(with_tp(instance, across=True)), True
+
+
+def answered(instance: Instance, kind: str) -> str:
+    """Where the TP groups of the answer lie, which is that of enumeration, says so, and is accepted."""
+    expected, across = by_enumeration(instance, kind)
+    plan = coopt.solve(instance)
+    value = math.inf if plan.objective.value is None else plan.objective.value
+    assert value == (expected if math.isinf(expected) else pytest.approx(expected, rel=1e-9))
+    assert plan.tp_across == across
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+    crosses = any(run.placement["tp"][1] > 1 for run in plan.runs)
+    assert crosses or not across or plan.cost is None
+    return "across" if crosses and across else "none" if plan.cost is None else "inside"
+
+
+def test_one_network_is_that_of_enumeration() -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(slow, max_examples=example_count(60))
+    @given(wide(oracle.instances()))
+    def each(instance: Instance) -> None:
+        seen[answered(instance, "shared")] += 1
+
+    each()
+    assert min(seen[kind] for kind in ("across", "inside", "none")) > 0, seen
+
+
+def test_islands_are_those_of_enumeration() -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(slow, max_examples=example_count(30))
+    @given(wide(partition_oracle.partitions()))
+    def each(instance: Instance) -> None:
+        seen[answered(instance, "partition")] += 1
+
+    each()
+    assert seen["inside"] > 0, seen
+
+
+def hard() -> tuple[Instance, Plan]:
+    """A question that only TP over several domains answers, with its plan."""
+    instance = left_open(ask(**HARD), [None])
+    return instance, coopt.solve(instance)
+
+
+def test_a_plan_says_that_nothing_inside_will_do() -> None:
+    instance, plan = hard()
+    assert (plan.tp_across, plan.status) == (True, "optimal")
+    assert all(SAID in " ".join(rendered(show(instance, plan)).split()) for show in (plan_screen, plan_report))
+    allowed = left_open(instance, [True])
+    same = coopt.solve(allowed)
+    assert (same.tp_across, same.objective.value) == (False, plan.objective.value)
+    assert SAID not in " ".join(rendered(plan_screen(allowed, same)).split())
+    assert coopt.solve(left_open(instance, [False])).status == "infeasible"
+
+
+def test_what_is_said_of_tp_is_checked() -> None:
+    instance, plan = hard()
+    named = [check.name for check in coopt.verify(instance, plan).checks]
+    assert {"tp-open", "tp-inside"} <= {*named}
+    inside = plan.model_copy(update={"tp_across": False})
+    assert "placement" in failed(instance, inside)
+    easy = left_open(ask(), [None])
+    found = coopt.solve(easy)
+    assert not found.tp_across
+    wide = coopt.solve(left_open(easy, [True]))
+    forged = wide.model_copy(update={"instance": found.instance, "tp_across": True})
+    assert failed(easy, forged) == {"tp-inside"}
+    decided = left_open(instance, [True])
+    assert failed(decided, coopt.solve(decided).model_copy(update={"tp_across": True})) == {"tp-open"}
+    nothing = coopt.solve(left_open(ask(workload__0__max_iteration_time_s=1e-4), [None]))
+    assert (nothing.status, nothing.tp_across) == ("infeasible", True)
+
+
+def failed(instance: Instance, plan: Plan) -> set[str]:
+    """The names of the checks that a plan does not pass."""
+    return {check.name for check in coopt.verify(instance, plan).failures}
+
+
+def test_that_nothing_is_feasible_is_claimed_of_tp_anywhere() -> None:
+    instance, plan = hard()
+    none = coopt.solve(left_open(instance, [False]))
+    forged = none.model_copy(update={"instance": plan.instance})
+    assert failed(instance, forged) == {"tp-open"}
+
+
+def test_a_certificate_proves_both_claims() -> None:
+    instance, plan = hard()
+    found = coopt.certify(instance, plan)
+    assert found.ok
+    assert "with TP groups inside HB domains nothing is feasible" in found.by
+    easy = left_open(ask(), [None])
+    assert "inside" not in coopt.certify(easy, coopt.solve(easy)).by
+    forged = coopt.solve(left_open(easy, [True])).model_copy(
+        update={"instance": coopt.solve(easy).instance, "tp_across": True}
+    )
+    assert not coopt.certify(easy, forged).ok
+
+
+def test_fronts_reasons_and_given_mappings_follow_the_plan() -> None:
+    instance, plan = hard()
+    front = coopt.pareto(instance, points=3)
+    assert front.tp_across
+    assert plan.objective.value in [point.claim.value for point in front.points]
+    assert any("TP groups inside HB domains" in said for said in coopt.explain(instance).sentences)
+    assert any("TP groups inside HB domains" in said for said in coopt.explain(instance, plan).sentences)
+    again = coopt.evaluate(instance, plan.design, [run.mapping for run in plan.workloads])
+    assert again.workloads == plan.workloads
+    (ranked,) = coopt.mappings(instance, plan, most=1).workloads
+    assert ranked.mappings[0].placement["tp"][1] > 1
+    easy = left_open(ask(), [None])
+    assert not coopt.pareto(easy, points=3).tp_across
+    assert all(run.placement["tp"][1] == 1 for run in coopt.mappings(easy, coopt.solve(easy)).workloads[0].mappings)
