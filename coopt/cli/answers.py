@@ -180,9 +180,10 @@ def explain(
     For a plan (that of PLAN.json, or the cheapest): the slack of each bound and what a tighter or looser one costs, the
     best plan with every other HB domain, fabric, NIC and switch and why it loses, the range of each price within which
     the plan stays optimal, and the runner-up. Where nothing meets the bounds: the limits that conflict, and the least
-    that lets a plan in, one limit at a time and jointly, each confirmed by solving again. Questions of more than one
-    network are solved again for each of these, within the time limit for all together (300 s where neither --time-limit
-    nor the instance gives one, 60 s for what has to give); what is left is named.
+    that lets a plan in, one limit at a time and jointly, each confirmed by solving again; of GPUs that is the least in
+    the steps that are told. Questions of more than one network are solved again for each of these, within the time
+    limit for all together (300 s where neither --time-limit nor the instance gives one, 60 s for what has to give);
+    what is left is named.
 
     Exit codes: 0 explained, 4 stopped before proof.
     """
@@ -190,7 +191,7 @@ def explain(
     from coopt.plan.store import read_plan
     from coopt.report.explanation import explanation_report
     from coopt.report.tables import progress_shown, rendered
-    from coopt.solving.reasons.lists import settings_to_compare
+    from coopt.solving.reasons.other_gpus import settings_to_compare
     from coopt.solving.reasons.why import explain
 
     question, given = load(instance, dict(settings)), None if plan is None else read_plan(plan)

@@ -97,6 +97,7 @@ class Change(Record):
     """One limit and what it has to become; `to` is text as one types it, `least` the exact threshold of a number.
 
     Where a threshold was searched by halving, no number nearer to `now` than `within`, as a share of `to`, would do.
+    Where numbers were tried in steps, `to` is the least multiple of `step` that is enough; without `least`, the most.
     """
 
     limit: str
@@ -105,6 +106,7 @@ class Change(Record):
     least: float | None
     share: Annotated[float | None, Field(description="how far a number moves, as a share of what it is now")]
     within: float | None = None
+    step: int | None = None
 
 
 class Relaxation(Record):

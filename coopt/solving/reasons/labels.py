@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from coopt.instance.errors import both
 from coopt.instance.schema import Objective, ObjectiveKind
 from coopt.network.parts import weigh
-from coopt.plan.explanation import Relaxation
+from coopt.plan.explanation import Change, Relaxation
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost, Design
 
@@ -123,13 +123,14 @@ def changes_and_cost(one: Relaxation) -> tuple[int, float]:
 
 
 def changes_of(one: Relaxation) -> str:
-    """`x = 3 (now 2, +50.00%) and y = 5 (now 4)`."""
-    shares = ("" if change.share is None else f", {change.share:+.2%}" for change in one.changes)
-    said = (
-        f"{change.limit} = {change.to} (now {change.now}{share})"
-        for change, share in zip(one.changes, shares, strict=True)
-    )
-    return both(said)
+    """`x = 3 (now 2, +50.00%) and y = 5 (now 4, the least in steps of 1)`."""
+    return both(f"{change.limit} = {change.to} (now {change.now}{_how_far(change)})" for change in one.changes)
+
+
+def _how_far(change: Change) -> str:
+    share = "" if change.share is None else f", {change.share:+.2%}"
+    end = "most" if change.least is None else "least"
+    return share if change.step is None else f"{share}, the {end} in steps of {change.step:,}"
 
 
 def label(design: Design) -> str:

@@ -20,14 +20,13 @@ from coopt.solving.reasons.lists import (
     Changed,
     Listed,
     adds_unmated,
-    another_gpu,
     lists_of,
     mating_lists,
-    more_gpus,
     relaxation,
     text_of,
     widened,
 )
+from coopt.solving.reasons.other_gpus import Tried, another_gpu, fewer, more_or_fewer
 from coopt.solving.reasons.rivals import least_memory_bytes
 
 PARTS = ("network.nics", "network.switches", "network.optics")
@@ -69,11 +68,20 @@ def relaxations_of(instance: Instance, conflicts: tuple[tuple[str, ...], ...]) -
 def with_other_gpus(
     instance: Instance, conflicts: tuple[tuple[str, ...], ...]
 ) -> tuple[tuple[Relaxation, ...], tuple[str, ...]]:
-    """What more GPUs or faster ones let in, where time or memory is short; and what of these was tried in vain."""
-    if not conflicts or not any(_on_speed(key) for key in set[str].intersection(*map(set, conflicts))):
+    """What other numbers of GPUs or faster ones let in; and what of these was tried in vain.
+
+    Where time or memory is short the fewest GPUs are sought; where limits alone are, the most that keep them.
+    """
+    shared = set[str].intersection(*map(set, conflicts)) if conflicts else set[str]()
+    tries: tuple[Tried, ...]
+    if any(map(_on_speed, shared)):
+        tries = more_or_fewer(instance, feasible), another_gpu(instance, feasible)
+    elif any(key.startswith("limits.") for key in shared):
+        tries = (fewer(instance, feasible),)
+    else:
         return (), ()
     found, in_vain = list[Relaxation](), list[str]()
-    for changed, tried in (more_gpus(instance, feasible), another_gpu(instance, feasible)):
+    for changed, tried in tries:
         one = None if changed is None else _verified(instance, changed)
         if one is not None:
             found.append(one)

@@ -13,10 +13,11 @@ from functools import partial
 from itertools import combinations
 from typing import Any, Protocol, TypeVar
 
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, Limits
 from coopt.plan import contents
 from coopt.plan.explanation import Change, Relaxation
-from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, more_gpus, relaxation, text_of
+from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, relaxation, text_of
+from coopt.solving.reasons.other_gpus import FEW_PARTS, fewer, more_or_fewer
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver
 
@@ -70,15 +71,21 @@ def _alone(
     """Every limit by its key, and the question whether it alone is enough."""
     for limit in numbers:
         yield limit.key, partial(_one_number, resolver, instance, limit)
-    if instance.problem in ("shared", "robust"):
-        yield "cluster.gpus", partial(_more_gpus, resolver, instance)
     for one in lists_of(instance):
         yield one.key, partial(_one_list, resolver, instance, one)
+    if instance.problem in ("shared", "robust"):
+        yield "cluster.gpus", partial(_other_gpus, resolver, instance)
 
 
-def _more_gpus(resolver: Resolver, instance: Instance) -> Relaxation | None:
-    """More GPUs on the one network."""
-    changed, _ = more_gpus(instance, lambda asked: resolver.any_plan(asked) is not None)
+def _other_gpus(resolver: Resolver, instance: Instance) -> Relaxation | None:
+    """Another number of GPUs on the one network: the most that keep the limits, or else the fewest."""
+
+    def is_enough(asked: Instance) -> bool:
+        return resolver.any_plan(asked) is not None
+
+    changed, _ = fewer(instance, is_enough, parts=FEW_PARTS) if instance.limits != Limits() else (None, "")
+    if changed is None:
+        changed, _ = more_or_fewer(instance, is_enough, parts=FEW_PARTS)
     return None if changed is None else relaxation(instance, changed[1], changed[0], resolver.plan(changed[1]))
 
 

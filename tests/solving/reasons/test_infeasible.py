@@ -17,6 +17,7 @@ from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.reasons.again import conflict_of, conflicts_of, dropped, drops, feasible
 from coopt.solving.reasons.lists import lists_of, text_of
+from coopt.solving.reasons.other_gpus import PARTS, _steps
 from coopt.solving.reasons.why import explain
 from coopt.solving.sensitivity.explanations import explained
 from tests.conftest import ask, example_count, question, small_model
@@ -25,6 +26,7 @@ from tests.solving.own_ends import twin_ported
 from tests.solving.reasons.changed import bounded, kept_free, limits, memory, moved, network
 
 HAIR = 1e-9
+ALL = ["gpu", "host", "hb", "nic", "switch", "optics"]
 
 
 @st.composite
@@ -253,7 +255,7 @@ def test_no_switch_is_a_way_out_with_which_nothing_listed_mates(why: Callable[[I
     cap = (unmated.objective.value or 0.0) * 1.01
     assert solve(of_200g(cap, switches=["40x200g", "51t"])).status == "optimal"
     found = why(of_200g(cap))
-    assert {change.limit for one in found.relaxations for change in one.changes} == {"limits.capex_usd"}
+    assert {change.limit for one in found.relaxations for change in one.changes} == {"limits.capex_usd", "cluster.gpus"}
     listed = why(of_200g(cap / 1.1, switches=["51t"]))  # links that the user's own lists join so
     assert unmated.design in [one.design for one in listed.relaxations if one.changes[0].limit == "limits.capex_usd"]
 
@@ -282,14 +284,48 @@ def test_more_gpus_are_a_way_out_and_what_is_tried_in_vain_is_said() -> None:
     instance = ask(network__hb_domains="hgx-h100-8", cluster__gpus=16, workload__0__max_iteration_time_s=0.12)
     found = single(explain(instance))["cluster.gpus"]
     (change,) = found.changes
-    assert (change.now, change.least) == ("16", None)
+    assert (change.now, change.least, change.step) == ("16", int(change.to), 8)
     plan = solve(typed(instance, change))
     assert (plan.status, plan.objective.value, plan.design) == ("optimal", found.value, found.design)
-    few = [count for count in (20, 24, 28, 32, 40, 48, 56, 64) if count < int(change.to)]
-    assert all(solve(ask_with(instance, count)).status == "infeasible" for count in few)
+    assert all(solve(ask_with(instance, count)).status == "infeasible" for count in range(8, int(change.to), 8))
     hopeless = explain(ask_with(instance, 64).model_copy(update={"workload": bounded(instance, 0, 1e-3).workload}))
     assert "cluster.gpus" not in single(hopeless)
-    assert any("128, 256, 512 or 1,024 GPUs" in sentence for sentence in hopeless.sentences)
+    assert any("number of GPUs from 8 to 1,024, in steps of 8 to 128" in said for said in hopeless.sentences)
+
+
+def test_gpus_between_the_numbers_listed_are_a_way_out() -> None:
+    """Fewer draw too little to be in time, and more draw more than the limit allows."""
+    listed = ask(network__hb_domains="hgx-h100-8", cluster__gpus=[16, 64], objective={"include": ALL})
+    time_s, power_mw = (solve(ask_with(listed, 32), objective=kind).objective.value for kind in ("time", "power"))
+    assert time_s is not None
+    assert power_mw is not None
+    found = explain(limits(bounded(listed, 0, 1.05 * time_s), power_mw=1.05e-6 * power_mw))
+    (change,) = single(found)["cluster.gpus"].changes
+    assert (change.now, change.to, change.step, change.share) == ("[16, 64]", "32", 8, None)
+    assert any("32 (now [16, 64], the least in steps of 8)" in said for said in found.sentences)
+
+
+def test_fewer_gpus_are_a_way_out_where_limits_alone_are_too_tight() -> None:
+    """The most that keep them: without a bound on time, the fewest would be told in vain."""
+    plain = ask(network__hb_domains="hgx-h100-8", objective={"include": ALL})
+    at_48 = solve(ask_with(plain, 48), objective="power").objective.value
+    assert at_48 is not None
+    found = explain(limits(plain, power_mw=1.01e-6 * at_48))
+    (change,) = single(found)["cluster.gpus"].changes
+    assert (change.to, change.least, change.step) == ("48", None, 8)
+    assert any("48 (now 64, -25.00%, the most in steps of 8)" in said for said in found.sentences)
+
+
+@pytest.mark.parametrize(("asked", "size"), [((64,), 8), ((1000,), 8), ((72, 300), 72), ((12,), 8), ((1024,), 72)])
+def test_every_multiple_of_a_step_comes_before_the_numbers_that_are_more(asked: tuple[int, ...], size: int) -> None:
+    plain = ask(network__hb_domains={"extends": "gb200-nvl72", "size": size, "name": "some", "gpus": []})
+    one = plain.model_copy(update={"cluster": plain.cluster.model_copy(update={"gpus": asked})})
+    seen = list(asked)
+    for gpus, step in _steps(one, PARTS):
+        assert gpus % step == 0
+        assert set(range(step, gpus, step)) <= {*seen}
+        seen.append(gpus)
+    assert len(seen) == len(set(seen)) <= 64
 
 
 def ask_with(instance: Instance, gpus: int) -> Instance:
@@ -333,9 +369,8 @@ def test_a_domain_is_a_way_out_with_its_servers_and_the_word_that_nobody_sells_i
     find_ways: Callable[[Instance], Explanation],
 ) -> None:
     """What is typed as it is told costs what it is told to cost, servers included."""
-    every = ["gpu", "host", "hb", "nic", "switch", "optics"]
     table = question(network__hb_domains="hgx-h100-8", workload__0__max_iteration_time_s=0.0715)
-    table |= {"objective": {"include": every}}
+    table |= {"objective": {"include": ALL}}
     (way,) = (one for one in find_ways(load(table)).relaxations if one.changes[0].limit == "network.hb_domains")
     plan = solve(load(table, {one.limit: tomllib.loads(f"x = {one.to}")["x"] for one in way.changes}))
     assert plan.design is not None
