@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import add
 from typing import NamedTuple, Protocol
@@ -52,11 +52,32 @@ class OpenNetwork(NamedTuple):
     usd: float
 
 
+class OpenNetworks:
+    """Networks of the same products that are not timed yet, and what each of them takes at least: there are thousands
+    of a size, and most cases want none of them."""
+
+    def __init__(self) -> None:
+        self.networks, self.least = list[OpenNetwork](), Taken({}, frozenset())
+
+    def add(self, network: OpenNetwork) -> None:
+        """Add a network."""
+        least, amounts = network.least, network.least.amounts
+        if self.networks:
+            fewer = {
+                measure: min(n, amounts[measure]) for measure, n in self.least.amounts.items() if measure in amounts
+            }
+            least = Taken(fewer, least.uses)
+        self.least = least
+        self.networks.append(network)
+
+
 class SizeMenu:
     """The islands with one number of GPUs in the end, as far as they are listed."""
 
     def __init__(self, domains: list[OpenDomains]) -> None:
-        self.domains, self.networks, self.islands = domains, list[OpenNetwork](), list[MenuIsland]()
+        self.domains, self.islands = domains, list[MenuIsland]()
+        self.networks: dict[frozenset[str], OpenNetworks] = {}
+        """By the products that they use."""
         self.rivals = 0
         """Islands of all sizes that its networks were compared with."""
 
@@ -64,6 +85,16 @@ class SizeMenu:
     def empty(self) -> bool:
         """Whether there is no island, and none can come."""
         return not (any(one.families for one in self.domains) or self.networks or self.islands)
+
+    def add(self, network: OpenNetwork) -> None:
+        """Add a network that is not timed yet."""
+        self.networks.setdefault(network.least.uses, OpenNetworks()).add(network)
+
+    def drop(self, dropped: Callable[[OpenNetwork], bool], alike: Iterable[OpenNetworks] | None = None) -> None:
+        """Drop networks: all of those that use the same products as some, or of every kind."""
+        for one in list(self.networks.values()) if alike is None else alike:
+            one.networks = [network for network in one.networks if not dropped(network)]
+        self.networks = {uses: one for uses, one in self.networks.items() if one.networks}
 
 
 class Wanted(Protocol):
@@ -100,17 +131,18 @@ class IslandMenu:
         yield from (island for island in menu.islands if wanted(island.taken))
         self._open_families(menu, wanted)
         if not self._grows and self._rivals.count > 2 * menu.rivals:
-            menu.networks = [one for one in menu.networks if not self._rivals.beat(one.least)]
+            menu.drop(lambda one: self._rivals.beat(one.least))
             menu.rivals = self._rivals.count
-        later = list[OpenNetwork]()
-        for network in menu.networks:  # cheap ones first, so that most others need no timing
+        alike, looked_at = [one for one in menu.networks.values() if wanted(one.least)], set[int]()
+        networks = (network for one in alike for network in one.networks)
+        for network in sorted(networks, key=lambda one: one.usd):  # cheap ones first: most others need no timing
             if wanted(network.least):
+                looked_at.add(id(network))
                 for island in self._timed(network):
                     menu.islands.append(island)
                     yield island
-            else:
-                later.append(network)
-        menu.networks = later
+        if looked_at:
+            menu.drop(lambda one: id(one) in looked_at, alike)
         if menu.empty:
             self.sizes = [size for size in self.sizes if size != gpus]
 
@@ -167,7 +199,6 @@ class IslandMenu:
 
     def _open_families(self, menu: SizeMenu, wanted: Wanted) -> None:
         """List the networks of the families that are wanted, if they are in time where no switch slows them down."""
-        before = len(menu.networks)
         for domains in menu.domains:
             if domains.families:
                 for gear in wanted.gears(domains):
@@ -175,9 +206,8 @@ class IslandMenu:
                     if family is None or self._close(family):
                         continue
                     if self._paths.may_train(self.name, family):
-                        menu.networks += map(self._network, self._paths.candidates(self.name, family))
-        if len(menu.networks) > before:
-            menu.networks.sort(key=lambda one: one.usd)
+                        for stages in self._paths.candidates(self.name, family):
+                            menu.add(self._network(stages))
 
     def _network(self, stages: dict[int, list[GrowthStage]]) -> OpenNetwork:
         (stage,) = stages[self._last]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
@@ -78,7 +78,7 @@ class Work(NamedTuple):
         busy_s = full_s + max(m * excess_s, *(one.added_s(excess_s, layer_s) for one in self.end_visits()))
         return self.factor * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s) * (1 - 1e-12)
 
-    def end_visits(self) -> list[EndVisits]:
+    def end_visits(self) -> tuple[EndVisits, ...]:
         """How the longest chain of passes may visit the last stage where a middle one sets the pace: no such chain is
         longer than the pipeline takes, and one is as long.
 
@@ -87,18 +87,13 @@ class Work(NamedTuple):
         Two stages that interleave go in step, so that all but two of every second micro-batch's steps are as long as
         the heavier of both takes.
         """
-        split, m, fewer = self.split, self.micro_batches, self.missing_first
-        met_logits = self.traffic.waits.met_logits
-        known = [EndVisits(met_logits)]
-        if not self.missing and not fewer:
-            return known
-        chunk, in_turn = self.layers // split.interleave, split.interleave > 1 and m > split.pp
-        twice = 1 if split.interleave > 1 and m == split.pp else min(m, 2)
-        seldom = m / 2 - 1 if split.pp == 2 and in_turn else 0.0
-        few = [EndVisits(twice), EndVisits(1, 0.0, chunk * self.forward_s), EndVisits(0, chunk)]
-        lighter = [one._replace(layers=one.layers + seldom * fewer) for one in few]
-        others = [one._replace(visits=one.visits + seldom) for one in few if seldom]
-        return (known if met_logits else []) + lighter + others
+        split, met_logits = self.split, self.traffic.waits.met_logits
+        if not self.missing and not self.missing_first:
+            return (EndVisits(met_logits),)
+        chunk = self.layers // split.interleave
+        shape = (split.pp, split.interleave, self.micro_batches, self.missing_first, chunk)
+        ends = _lighter_visits(*shape, chunk * self.forward_s)
+        return (EndVisits(met_logits), *ends) if met_logits else ends
 
 
 class EndVisits(NamedTuple):
@@ -113,6 +108,19 @@ class EndVisits(NamedTuple):
         """What the chain takes longer than through middle stages alone where the last one takes `excess_s` longer for
         a micro-batch."""
         return self.visits * excess_s - self.layers * layer_s - self.forward_s
+
+
+@lru_cache(maxsize=1 << 14)
+def _lighter_visits(
+    pp: int, interleave: int, m: int, fewer: int, chunk: int, forward_s: float
+) -> tuple[EndVisits, ...]:
+    """How chains may visit a last stage that is lighter than a middle one, kept for the other placements of a
+    mapping."""
+    twice = 1 if interleave > 1 and m == pp else min(m, 2)
+    seldom = m / 2 - 1 if pp == 2 and interleave > 1 and m > pp else 0.0
+    few = [EndVisits(twice), EndVisits(1, 0.0, forward_s), EndVisits(0, chunk)]
+    lighter = [one._replace(layers=one.layers + seldom * fewer) for one in few]
+    return (*lighter, *(one._replace(visits=one.visits + seldom) for one in few if seldom))
 
 
 class Clock:
