@@ -26,7 +26,8 @@ from coopt.verifier.parts.bills import BillTotal
 from tests.verifier.kinds import KINDS
 from tests.verifier.twists import twisted
 
-ASKED = ("shared", "partition", "phased", "robust", "regret", "fleet")
+ASKED = ("shared", "partition", "phased", "robust", "regret", "fleet", "sites", "direct", "switches")
+ABOUT_BOUNDS = {"bound", "infeasible", "rival-bound", "rival-none", "rivals-bound"}
 SAME = 1e-12  # of a value: nearer ones are one value, and claiming it is no lie
 TIME_LIMIT_S = 20.0
 LISTS: dict[str, tuple[str, ...]] = {
@@ -304,7 +305,7 @@ def judged(lie: Lie) -> str:
     verdict = verify(lie.instance, lie.plan)
     names = {check.name for check in verdict.failures}
     word = "refused" if not verdict.accepted else "undecided" if _doubted(lie, verdict) else "taken for proven"
-    return f"{word} for its bound alone" if names and names <= {"bound", "infeasible"} else word
+    return f"{word} for its bound alone" if names and names <= ABOUT_BOUNDS else word
 
 
 def _doubted(lie: Lie, verdict: Verdict) -> bool:
