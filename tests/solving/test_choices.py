@@ -13,14 +13,18 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
 from coopt.instance.variants import at_pace
+from coopt.network.part_networks import families_of_design
+from coopt.network.parts import cost_of
 from coopt.plan.store import decided
 from coopt.report import words
 from coopt.report.fronts.text import built_from, front_headline
 from coopt.report.screen import plan_screen
 from coopt.report.tables import rendered
 from coopt.solving.fronts.tracing import TOLERANCE
+from coopt.solving.sensitivity.explanations import explained
 from coopt.solving.sensitivity.resolves import only_plan
 from tests.conftest import accepted, ask, value
+from tests.solving.reasons.changed import at_price
 from tests.solving.sites.test_sites import apart
 from tests.solving.test_fleets import two
 
@@ -315,6 +319,47 @@ def test_other_gpus_and_batches_are_told_with_what_they_cost() -> None:
             assert one.value == best.objective.value
             assert one.why
     assert found.sentences[0].startswith(f"With {plan.chosen.text}: the plan, ")
+
+
+@pytest.mark.parametrize(("train_days", "chosen"), [(2.0, "own"), (4.0, "h100-sxm")])
+def test_prices_keep_the_plan_over_all_choices(train_days: float, chosen: str) -> None:
+    """A range ends where another kind of GPU takes over as well, whose parts have ranges of their own."""
+    own = {"extends": "h100-sxm", "name": "own", "bf16_tflop_s": 1484, "hbm_gbyte_s": 5000, "usd": 41000}
+    server = {"extends": "hgx-h100-8", "name": "own-server", "gpus": "own"}
+    open_lists = left_open(
+        cluster__gpu=["h100-sxm", own],
+        cluster__gpus=[16, 24, 32, 48],
+        network__hb_domains=["hgx-h100-8", server],
+        network__fabrics="rail-only",
+        workload__0__global_batch=[96, 192],
+        workload__0__train_days=train_days,
+    )
+    found, plan = coopt.explain(open_lists), coopt.solve(open_lists)
+    assert plan.chosen.gpu == chosen
+    ends = {one.item: (one.low, one.high) for one in found.prices}
+    assert {"h100-sxm", "hgx-h100-8", "own", "own-server"} <= set(ends)
+    assert ends[chosen][1] is not None
+    assert ends["own" if chosen == "h100-sxm" else "h100-sxm"][0] > 0
+
+    def stays(item: str, price: float) -> bool:
+        changed = at_price(open_lists, item, "USD", price)
+        question, best = at_choice(changed, plan.chosen), value(changed)
+        costs = [cost_of(question, *one).capex_usd for one in families_of_design(question, plan.design)]
+        return any(math.isclose(cost, best, rel_tol=1e-10) for cost in costs)
+
+    for item, (low, high) in ends.items():
+        assert stays(item, low * (1 + 1e-7))
+        assert low == 0 or not stays(item, low * 0.999)
+        assert stays(item, 1e6 if high is None else high * (1 - 1e-7))
+        assert high is None or not stays(item, high * 1.001)
+    question, answer = decided(open_lists, plan)
+    again = {one.item: one for one in explained(question, answer, asked=open_lists).prices}
+    for item, one in ((item, again[item]) for item in ends):
+        assert one.tried is not None
+        low, high = ends[item]
+        assert one.low == pytest.approx(max(low, one.tried[0]), rel=1e-4)
+        far = high is None or high > one.tried[1]
+        assert one.high == (None if far else pytest.approx(high, rel=1e-4))
 
 
 def test_what_has_to_give_is_told_of_every_choice_and_lets_the_open_question_through() -> None:

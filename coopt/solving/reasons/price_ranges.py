@@ -8,7 +8,7 @@ where the plan itself breaks a limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from coopt.instance.schema import Instance
 from coopt.network.parts import HOURS_PER_YEAR
 from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.explanation import PriceRange
-from coopt.plan.schema import Design
+from coopt.plan.schema import Design, Item
 from coopt.solving.reasons.designs import ROUNDING, Designs, Line, joined, priced
 from coopt.solving.reasons.other_optics import Floors, with_other_optics, would_do
 
@@ -45,9 +45,54 @@ class Price:
     highest: float = HIGHEST
 
 
-def ranges_of(designs: Designs, chosen: int) -> Iterator[PriceRange]:
-    """One for each price in the bill of some design, and for electricity where it counts."""
-    return ranges_among(with_near_optics(designs, chosen), chosen)
+def ranges_of(designs: Designs, chosen: int, others: Iterable[Designs] = ()) -> tuple[PriceRange, ...]:
+    """One for each price in the bill of some design, and for electricity where it counts.
+
+    Parameters
+    ----------
+    others
+        The designs of the other choices of a question that leaves GPUs, batches or knobs open.
+    """
+    ranges = list(ranges_among(with_near_optics(designs, chosen), chosen))
+    for other in others:
+        if in_time(other).any():
+            row = len(other)
+            beside = joined(other, _as_of(other, designs, chosen))
+            ranges += ranges_among(with_near_optics(beside, row, is_guest=True), row)
+    found = dict[tuple[str, str], PriceRange]()
+    for one in ranges:
+        key = one.item, one.unit
+        found[key] = _narrower(found[key], one) if key in found else one
+    return tuple(found.values())
+
+
+def _as_of(other: Designs, designs: Designs, chosen: int) -> Designs:
+    """The chosen design among those of another choice, with as much room within its limits as it has of its own."""
+    bought = dict[Line, tuple[Item, int]]()
+    for (line, item), count in zip(designs.lines.items(), designs.counts[chosen].tolist(), strict=True):
+        sold = _sold_as(designs.instance, line)
+        bought[sold] = designs.lines.get(sold, item), count + (bought[sold][1] if sold in bought else 0)
+    family, row = int(designs.family[chosen]), slice(chosen, chosen + 1)
+    return Designs(
+        instance=other.instance,
+        families=(designs.families[family],),
+        family=np.zeros(1, dtype=np.int64),
+        uplinks=designs.uplinks[row],
+        lines={line: item for line, (item, count) in bought.items() if count},
+        counts=np.array([[count for _, count in bought.values() if count]], dtype=np.int64),
+        w=designs.w[row],
+        billed=designs.billed[row],
+        value=designs.value[row],
+        uses={key: use[row] / designs.caps[key] * other.caps[key] for key, use in designs.uses.items()},
+        caps=other.caps,
+    )
+
+
+def _narrower(one: PriceRange, other: PriceRange) -> PriceRange:
+    """The prices that two ranges share; a design that takes over at an end goes before a limit that is missed there."""
+    low = max((one, other), key=lambda found: (found.low, found.below is not None))
+    high = min((one, other), key=lambda found: (np.inf if found.high is None else found.high, found.above is None))
+    return one.model_copy(update={"low": low.low, "below": low.below, "high": high.high, "above": high.above})
 
 
 def ranges_among(designs: Designs, chosen: int) -> Iterator[PriceRange]:
@@ -57,16 +102,19 @@ def ranges_among(designs: Designs, chosen: int) -> Iterator[PriceRange]:
             yield _range(designs, chosen, price)
 
 
-def with_near_optics(designs: Designs, chosen: int) -> Designs:
+def with_near_optics(designs: Designs, chosen: int, *, is_guest: bool = False) -> Designs:
     """All designs, then those in time that other prices of optics or electricity would bring about.
 
     Of these the ones are left out that cost more than the plan at either end of every range, whatever optics they have.
     What a design costs at least is the least of sums that are each straight in a price, and so concave in it, while the
-    plan's cost is straight: what costs more at both ends costs more in between, and ends no range.
+    plan's cost is straight: what costs more at both ends costs more in between, and ends no range. A plan that is a
+    guest among the designs of another choice has its other optics where those of its own choice are.
     """
+    family = int(designs.family[chosen])
     serving = np.unique(designs.family[in_time(designs)]).tolist()
+    serving = [number for number in serving if not (is_guest and number == family)]
     bare = {number: replace(designs.families[number], optics=()) for number in serving}
-    own = bare[int(designs.family[chosen])]
+    own = bare.get(family)
     wide = with_optics_of(designs, [number for number in serving if bare[number] == own])
     near = {bare[number] for number in _near(wide, chosen, np.array(serving))}
     wide = with_optics_of(designs, [number for number in serving if bare[number] == own or bare[number] in near])

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from coopt.instance.errors import InstanceError, both, with_names
 from coopt.instance.files import instance_of
-from coopt.instance.schema import Instance, at_choice, choices_of
-from coopt.instance.variants import rows_by_name
+from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
+from coopt.instance.variants import rows_by_name, with_tp
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.claims import OnProgress
-from coopt.plan.explanation import Explanation, Relaxation, Rival
+from coopt.plan.explanation import Explanation, PriceRange, Relaxation, Rival
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question, check_same_sha, decided, placed_as
 from coopt.solving.evaluate import evaluate_instance
@@ -95,7 +96,7 @@ def _of_choices(
     asked: Instance, plan: Plan | None, on_progress: OnProgress | None, ways_out_s: float | None
 ) -> Explanation:
     """The chosen question explained, and what every other value of one list would cost."""
-    resolver, kind, untried = Resolver(asked), asked.objective.minimize, list[str]()
+    resolver, kind = Resolver(asked), asked.objective.minimize
     if plan is not None:
         check_same_sha(asked, plan)
     try:
@@ -105,8 +106,10 @@ def _of_choices(
     asked, best = placed_as(asked, best)
     if best.cost is None:
         return _no_choice(asked, best, on_progress, WAYS_OUT_S if ways_out_s is None else ways_out_s)
-    found = _explained(*decided(asked, best), on_progress)
-    rivals: list[Rival] = []
+    placed = with_tp(asked, across=best.tp_across)
+    others = _others(resolver, placed, best.chosen)
+    found = _explained(*decided(asked, best), on_progress, asked=placed, others=others)
+    rivals, untried = list[Rival](), [*found.untried]
     for other in others_of(asked, best.chosen):
         try:
             rivals.append(rival_choice(resolver, asked, best, other))
@@ -122,7 +125,7 @@ def _of_choices(
         *rest,
         *([say.of_untried(untried)] if untried else []),
     )
-    more = {"rivals": (*rivals, *found.rivals), "untried": (*found.untried, *untried), "sentences": said}
+    more = {"rivals": (*rivals, *found.rivals), "untried": tuple(untried), "sentences": said}
     return say.with_tp_said(found.model_copy(update=_heading(asked) | more), best)
 
 
@@ -164,13 +167,28 @@ def _unknown(instance: Instance, stop: UnprovenError) -> Explanation:
     return Explanation(**_heading(instance), status="unknown", sentences=(said,))
 
 
+def _others(resolver: Resolver, asked: Instance, chosen: Chosen) -> Iterator[Designs]:
+    """The designs of every choice of an open question but one; UnprovenError where the time has passed."""
+    for other in choices_of(asked):
+        if other != chosen:
+            resolver.check_clock()
+            yield designs_of(at_choice(asked, other))
+
+
 def _explained(
-    instance: Instance, plan: Plan | None, on_progress: OnProgress | None, *, ways_out_s: float | None = None
+    instance: Instance,
+    plan: Plan | None,
+    on_progress: OnProgress | None,
+    *,
+    ways_out_s: float | None = None,
+    asked: Instance | None = None,
+    others: Iterable[Designs] = (),
 ) -> Explanation:
+    """One choice explained: prices have ranges over all that were `asked` for, of one network with `others` designs."""
     if instance.problem != "shared" or instance.availability is not None:
         if plan is not None:
             check_same_question(instance, plan)
-        return explained(instance, plan, on_progress, ways_out_s=ways_out_s)
+        return explained(instance, plan, on_progress, ways_out_s=ways_out_s, asked=asked)
     if plan is not None and plan.design is None:
         check_same_question(instance, plan)
     try:
@@ -178,7 +196,7 @@ def _explained(
         question, answer = placed_as(instance, solved(instance) if plan is None or not given else plan)
         if answer.design is None:
             return _infeasible(question, answer)
-        return say.with_tp_said(_feasible(question, answer, proven=not given), answer)
+        return say.with_tp_said(_feasible(question, answer, others, proven=not given), answer)
     except UnprovenError as stop:
         return _unknown(instance, stop)
 
@@ -211,7 +229,7 @@ def _infeasible(instance: Instance, plan: Plan) -> Explanation:
     )
 
 
-def _feasible(instance: Instance, plan: Plan, *, proven: bool) -> Explanation:
+def _feasible(instance: Instance, plan: Plan, choices: Iterable[Designs], *, proven: bool) -> Explanation:
     designs, row = with_design(designs_of(instance), *family_of_plan(instance, plan))
     runs = plan.workloads if proven else _runs(instance, designs, row, plan)
     kind, value, design = instance.objective.minimize, float(designs.value[row]), designs.design(row)
@@ -220,7 +238,7 @@ def _feasible(instance: Instance, plan: Plan, *, proven: bool) -> Explanation:
     optimal = not (designs.met() & designs.cheaper(row)).any()
     every = tuple(bounds_of(designs, row, runs))
     others = tuple(rivals_of(designs, row))
-    prices = tuple(ranges_of(designs, row)) if optimal and not designs.is_timed else ()
+    prices, untried = _ranges(designs, row, choices) if optimal and not designs.is_timed else ((), ())
     second = runner_up(designs, row) if optimal else None
     certain = f", and no design {SAYINGS[kind].does} less" if optimal else ""
     said = [f"The plan, {label(design)}, {costs(kind, value)}{certain}."]
@@ -230,7 +248,8 @@ def _feasible(instance: Instance, plan: Plan, *, proven: bool) -> Explanation:
     said += [sentence for one in every for sentence in say.of_bound(kind, value, design, one)]
     said += [say.of_rival(kind, value, one) for one in others]
     if optimal:
-        said.append(say.of_no_prices(kind) if designs.is_timed else say.of_prices(design, prices))
+        if not untried:
+            said.append(say.of_no_prices(kind) if designs.is_timed else say.of_prices(design, prices))
         said.append(say.of_runner_up(kind, value, design, second))
     return Explanation(
         **_heading(instance),
@@ -242,7 +261,16 @@ def _feasible(instance: Instance, plan: Plan, *, proven: bool) -> Explanation:
         rivals=others,
         prices=prices,
         runner_up=second,
+        untried=untried,
     )
+
+
+def _ranges(designs: Designs, row: int, others: Iterable[Designs]) -> tuple[tuple[PriceRange, ...], tuple[str, ...]]:
+    """The ranges of prices over every choice of the question; or what time did not suffice for."""
+    try:
+        return ranges_of(designs, row, others), ()
+    except UnprovenError:
+        return (), ("the ranges of prices",)
 
 
 def _runs(instance: Instance, designs: Designs, row: int, plan: Plan) -> tuple[WorkloadPlan, ...]:

@@ -85,7 +85,12 @@ class _Study:
 
 
 def explained(
-    instance: Instance, plan: Plan | None, on_progress: OnProgress | None = None, *, ways_out_s: float | None = None
+    instance: Instance,
+    plan: Plan | None,
+    on_progress: OnProgress | None = None,
+    *,
+    ways_out_s: float | None = None,
+    asked: Instance | None = None,
 ) -> Explanation:
     """What binds a plan and what its rivals cost, or what lets a plan in; within the time limit of the instance.
 
@@ -97,6 +102,8 @@ def explained(
         Called with what is solved next.
     ways_out_s
         Where there is no plan, what has to give is sought no longer than this.
+    asked
+        The question that left GPUs, batches or knobs open of which the instance is one choice: prices choose again.
     """
     study = _Study(instance=instance, resolver=Resolver(instance), on_progress=on_progress)
     study.tell("the plan itself")
@@ -110,7 +117,8 @@ def explained(
             study.resolver.end_within(ways_out_s)
             study.ways_out_s = ways_out_s
         return _infeasible(study, best)
-    return with_tp_said(_feasible(study, best, best if plan is None or plan.cost is None else plan), best)
+    chosen = best if plan is None or plan.cost is None else plan
+    return with_tp_said(_feasible(study, best, chosen, asked or instance), best)
 
 
 def _infeasible(study: _Study, answer: Plan) -> Explanation:
@@ -122,7 +130,7 @@ def _infeasible(study: _Study, answer: Plan) -> Explanation:
     return study.explanation("infeasible", said, relaxations=tuple(found))
 
 
-def _feasible(study: _Study, best: Plan, plan: Plan) -> Explanation:
+def _feasible(study: _Study, best: Plan, plan: Plan, priced: Instance) -> Explanation:
     instance, kind = study.instance, study.instance.objective.minimize
     value, least = value_of(plan), value_of(best)
     assert value is not None
@@ -143,7 +151,7 @@ def _feasible(study: _Study, best: Plan, plan: Plan) -> Explanation:
         next(iter(study.tried(f"a step of {one.limit}", partial(stepped, limits[one.limit], one))), one)
         for one in found
     ]
-    prices = _prices(study, plan, value) if optimal else ()
+    prices = _prices(study, priced, plan, value) if optimal else ()
     said = [f"{_subject(instance)} {amount(kind, value)}{_proof(best) if optimal else ''}."]
     if not optimal:
         said.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, least - value, value)}.")
@@ -161,9 +169,8 @@ def _feasible(study: _Study, best: Plan, plan: Plan) -> Explanation:
     )
 
 
-def _prices(study: _Study, plan: Plan, value: float) -> tuple[PriceRange, ...]:
+def _prices(study: _Study, instance: Instance, plan: Plan, value: float) -> tuple[PriceRange, ...]:
     """The ranges of prices; a regret, what time weighs, and a cost that is proven within a gap only have none."""
-    instance = study.instance
     timed = instance.objective.minimize != instance.objective.billed
     if timed or of_regret(instance) or plan.objective.gap is None or plan.objective.gap > EXACT:
         return ()

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from coopt.instance.base import Entry
+from coopt.instance.hardware import Gpu
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.plan.contents import SOLD_AS, bought
@@ -177,9 +178,11 @@ def prices_of(instance: Instance) -> Iterator[ProductPrice]:
                     now=getattr(entry, key),
                     changed=partial(_with_price, table, place, key),
                 )
-    gpu, key = instance.cluster.gpu, "w" if watts else "usd"
-    if getattr(gpu, key) > 0 and ("gpu", gpu.name) not in fixed:
-        yield ProductPrice(product=("gpu", gpu.name), unit=unit, now=getattr(gpu, key), changed=partial(_with_gpu, key))
+    key = "w" if watts else "usd"
+    for gpu in instance.cluster.generations or (instance.cluster.gpu,):
+        now, changed = getattr(gpu, key), partial(_with_gpu, gpu.name, key)
+        if now > 0 and ("gpu", gpu.name) not in fixed:
+            yield ProductPrice(product=("gpu", gpu.name), unit=unit, now=now, changed=changed)
 
 
 def _with_price(table: str, place: int, key: str, instance: Instance, price: float) -> Instance:
@@ -187,8 +190,12 @@ def _with_price(table: str, place: int, key: str, instance: Instance, price: flo
     return with_part(instance, "network", {table: with_entry(entries, place, {key: price})})
 
 
-def _with_gpu(key: str, instance: Instance, price: float) -> Instance:
-    return with_part(instance, "cluster", {"gpu": instance.cluster.gpu.model_copy(update={key: price})})
+def _with_gpu(name: str, key: str, instance: Instance, price: float) -> Instance:
+    def priced(gpu: Gpu) -> Gpu:
+        return gpu.model_copy(update={key: price}) if gpu.name == name else gpu
+
+    generations = tuple(map(priced, instance.cluster.generations))
+    return with_part(instance, "cluster", {"gpu": priced(instance.cluster.gpu), "generations": generations})
 
 
 def price_range(resolver: Resolver, instance: Instance, plan: Plan, value: float, price: ProductPrice) -> PriceRange:

@@ -68,8 +68,9 @@ def at_price(instance: Instance, item: str, unit: str, price: float) -> Instance
         for name, field in (("hb_domains", domain_key), ("nics", key), ("switches", key), ("optics", key))
     }
     changed = network(instance, **lists)
-    gpu = instance.cluster.gpu
-    if gpu.name == item:
-        cluster = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={key: price})})
-        changed = changed.model_copy(update={"cluster": cluster})
-    return changed
+    gpus = [
+        one.model_copy(update={key: price}) if one.name == item else one
+        for one in (instance.cluster.gpu, *instance.cluster.generations)
+    ]
+    cluster = instance.cluster.model_copy(update={"gpu": gpus[0], "generations": tuple(gpus[1:])})
+    return changed.model_copy(update={"cluster": cluster})
