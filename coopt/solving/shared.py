@@ -12,25 +12,25 @@ family of its own. That is exact, needs no cut in the formulation, and leaves bo
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pyomo.core as pyo
 
-from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.table import Columns, columns
+from coopt.columns.context import context_of
+from coopt.columns.table import Columns
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, next_even
 from coopt.network.optics import measures_of
-from coopt.network.parts import Affine, cost_of, price, within_limits
-from coopt.network.space import families, unbeaten
+from coopt.network.parts import within_limits
+from coopt.network.space import families
 from coopt.plan.couplings import one_network
 from coopt.plan.schema import Alternative, AlternativesStop, Plan
 from coopt.solving import explain
 from coopt.solving.arrays import SharedProblem, assemble, in_units_of, viable
 from coopt.solving.backend import Backend
+from coopt.solving.cheapest import Cheapest, columns_of, up_to_cheapest
 from coopt.solving.days import in_days
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.outcome import (
@@ -46,8 +46,6 @@ from coopt.solving.outcome import (
 from coopt.solving.runs import Run
 from coopt.solving.watching import OnStanding
 from formulations.shared import UPLINKS, add_limit_cut, add_uplink_cut, build, cheapest_design, set_design
-
-ROUNDING = 1e-9  # of what a network is worth
 
 
 def shared_plan(run: Run) -> Plan:
@@ -152,36 +150,6 @@ class Field:
     table: Columns
 
 
-class Cheapest:
-    """What the cheapest network found so far is worth, in the unit of the objective: a ceiling of columns."""
-
-    def __init__(self, instance: Instance, every: tuple[Family, ...]):
-        self._instance, self._worth = instance, math.inf
-        self._of: dict[Context, list[tuple[Family, Affine]]] = {}
-        for family in every:
-            self._of.setdefault(context_of(family), []).append((family, self._price(family)))
-
-    def _price(self, family: Family) -> Affine:
-        return price(self._instance, family, self._instance.objective.minimize)
-
-    def floor(self, context: Context) -> float:
-        """What the cheapest network of a context is worth with as few uplinks as it may have."""
-        return min(float(worth.at(family, family.uplink_choices[0])) for family, worth in self._of[context])
-
-    def is_below(self, floor: float) -> bool:
-        """Whether a network is known that is worth less, by more than sums in another order may differ."""
-        return floor > self._worth + ROUNDING * abs(self._worth)
-
-    def lower(self, context: Context, uplinks: int) -> None:
-        """Hear that so many uplinks serve all workloads in a context; networks beyond a limit do not count."""
-        for family, worth in self._of[context]:
-            enough = next((u for u in family.uplink_choices if u >= uplinks), None)
-            if enough is not None and worth.at(family, enough) < self._worth:
-                cost = cost_of(self._instance, family, enough)
-                if within_limits(self._instance, family, cost):
-                    self._worth = min(self._worth, cost.of(self._instance.objective.minimize))
-
-
 def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tuple[str, ...]:
     """The field of an instance, or why nothing is on it; optics are compared by what the run's question depends on.
 
@@ -190,19 +158,23 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tup
     whole
         Whether every network that serves is on it, or those alone that may be the cheapest.
     """
-    before = run.elapsed_s()
     measures = measures_of(run.instance)
-    every = tuple(run.in_time(families(instance, measures)))
-    if not whole and instance.network.tier_switches == "any":
-        every = tuple(unbeaten(instance, every, measures))
-    run.log.families, run.log.model_s = len(every), run.log.model_s + run.elapsed_s() - before
-    if not every:
-        return explain.no_family(instance, may_own_ends=not run.instance.same_ends)
-    run.tell("columns", f"{len(every):,} network families")
     # with interruptions the cheapest network that columns find to serve may still be too slow
-    all_count = whole or instance.availability is not None
-    table = _columns(run, instance, every, None if all_count else Cheapest(instance, every))
-    serving = viable(instance, every, table)
+    all_count, network = whole or instance.availability is not None, instance.network
+    serving: tuple[Family, ...] = ()
+    if not all_count and (network.domain_fill == "any" or network.tier_switches == "any"):
+        every, table = up_to_cheapest(run, instance, measures)
+        serving = viable(instance, every, table)
+    if not serving:
+        before = run.elapsed_s()
+        every = tuple(run.in_time(families(instance, measures)))
+        run.log.model_s += run.elapsed_s() - before
+        if not every:
+            return explain.no_family(instance, may_own_ends=not run.instance.same_ends)
+        run.tell("columns", f"{len(every):,} network families")
+        table = columns_of(run, instance, every, None if all_count else Cheapest(instance, every))
+        serving = viable(instance, every, table)
+    run.log.families, run.log.table = len(every), table
     run.tell(
         "build",
         f"{table.enumerated:,} mappings enumerated, {table.kept:,} kept, "
@@ -214,17 +186,6 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tup
     if not standing:
         return explain.interrupted(instance, serving, table)
     return Field(instance=instance, families=standing, table=table)
-
-
-def _columns(run: Run, instance: Instance, every: tuple[Family, ...], ceiling: Cheapest | None) -> Columns:
-    before = run.elapsed_s()
-
-    def on_site(site: DomainSet) -> None:
-        run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
-
-    table = columns(instance, every, on_site, run.check_clock, ceiling)
-    run.log.table, run.log.columns_s = table, run.log.columns_s + run.elapsed_s() - before
-    return table
 
 
 def searched(run: Run, field: Field) -> Drive[Candidate]:

@@ -13,12 +13,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
+from coopt.columns.table import columns
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
-from coopt.network.space import active_choices, families
+from coopt.network.parts import price
+from coopt.network.space import Space, active_choices, families
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 from coopt.report.csv_files import ranks_csv
+from coopt.solving.arrays import viable
+from coopt.solving.cheapest import _floor, _is_quick
 from coopt.traffic.flows import demand
 from coopt.traffic.ranks import RankGrid, groups, rank_table, split_of
 from tests.conftest import DISCIPLINES, accepted, ask, example_count, question, switch, value_of
@@ -57,6 +61,8 @@ def test_a_last_rack_that_is_not_full_saves_racks(gpus: int, even: int, uneven: 
     assert values["any"] is not None
     assert values["even"] is not None
     assert values["any"] == values["fewest"] < values["even"]
+    asked = filled(instance, "any")
+    assert coopt.solve(asked).solver.families < len(list(families(asked))) / 5  # more idle GPUs are not looked at
 
 
 @st.composite
@@ -85,6 +91,28 @@ def racked(draw: st.DrawFn) -> Instance:
     network = drawn.network.model_copy(update={"hb_domains": tuple(domains), "domain_fill": "any", **charged})
     changes = {"network": network, "workload": tuple(workloads), "limits": Limits()}
     return drawn.model_copy(update={**changes, "cluster": drawn.cluster.model_copy(update={"gpus": (gpus,)})})
+
+
+@settings(max_examples=example_count(40))
+@given(st.one_of(racked(), instances()), st.sampled_from(["capex", "power", "tco"]))
+def test_no_network_is_worth_less_than_the_floor_of_its_site(instance: Instance, kind: Any) -> None:
+    asked = instance.model_copy(update={"objective": instance.objective.model_copy(update={"minimize": kind})})
+    gears = Space(instance=asked).gears
+    for family in families(filled(asked, "any")):
+        worth = price(asked, family, kind).at(family, family.uplink_choices[0])
+        assert _floor(asked, gears, family.gpus, family.hb, family.active) <= worth * (1 + 1e-12)
+
+
+@settings(max_examples=example_count(40))
+@given(racked(), st.floats(0.3, 3.0))
+def test_a_site_that_is_left_out_as_late_has_no_mapping_in_time(drawn: Instance, slower: float) -> None:
+    bounds = [{"max_iteration_time_s": one.bound_s * slower / 20} for one in drawn.workload]
+    late = tuple(one.model_copy(update=bound) for one, bound in zip(drawn.workload, bounds, strict=True))
+    instance = drawn.model_copy(update={"workload": late})
+    gears, every = Space(instance=instance).gears, tuple(families(instance))
+    table = columns(instance, every, lambda _: None, lambda: None)
+    for family in viable(instance, every, table):
+        assert _is_quick(instance, gears, family.gpus, family.hb, family.active)
 
 
 @settings(max_examples=example_count(25))

@@ -1,0 +1,150 @@
+"""The networks that may be the cheapest one, listed site by site until no other can be.
+
+A network costs at least what its GPUs, HB domains and NICs do. Sites are gone through by that floor. Once a network is
+known that serves all workloads within the limits, sites whose floor is above what it is worth hold no cheaper one: with
+`network.domain_fill = "any"` these are nearly all, as GPUs that stay idle are paid for. Nor does a site on which some
+workload has no mapping in time at the full rate of the NICs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from coopt.columns.context import Context, DomainSet, context_of, domains_filled
+from coopt.columns.layouts import NicLayout
+from coopt.columns.table import Columns, columns, fitted, pools_of
+from coopt.instance.hardware import HbDomain
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.network.family import Family
+from coopt.network.parts import (
+    Affine,
+    cost_of,
+    domain_lines,
+    included_lines,
+    price,
+    total,
+    within_limits,
+)
+from coopt.network.space import Gear, Space, unbeaten
+from coopt.plan.parts import line
+from coopt.solving.runs import Run
+
+ROUNDING = 1e-9  # of what a network is worth
+
+
+class Cheapest:
+    """What the cheapest network found so far is worth, in the unit of the objective: a ceiling of columns."""
+
+    def __init__(self, instance: Instance, every: Iterable[Family] = ()) -> None:
+        self._instance, self._worth = instance, math.inf
+        self._of: dict[Context, list[tuple[Family, Affine]]] = {}
+        self.add(every)
+
+    def add(self, some: Iterable[Family]) -> None:
+        """Hear of more networks that there may be."""
+        for family in some:
+            self._of.setdefault(context_of(family), []).append((family, self._price(family)))
+
+    def _price(self, family: Family) -> Affine:
+        return price(self._instance, family, self._instance.objective.minimize)
+
+    def floor(self, context: Context) -> float:
+        """What the cheapest network of a context is worth with as few uplinks as it may have."""
+        return min(float(worth.at(family, family.uplink_choices[0])) for family, worth in self._of[context])
+
+    def is_below(self, floor: float) -> bool:
+        """Whether a network is known that is worth less, by more than sums in another order may differ."""
+        return floor > self._worth + ROUNDING * abs(self._worth)
+
+    def lower(self, context: Context, uplinks: int) -> None:
+        """Hear that so many uplinks serve all workloads in a context; networks beyond a limit do not count."""
+        for family, worth in self._of[context]:
+            enough = next((u for u in family.uplink_choices if u >= uplinks), None)
+            if enough is not None and worth.at(family, enough) < self._worth:
+                cost = cost_of(self._instance, family, enough)
+                if within_limits(self._instance, family, cost):
+                    self._worth = min(self._worth, cost.of(self._instance.objective.minimize))
+
+
+def up_to_cheapest(
+    run: Run, instance: Instance, measures: tuple[ObjectiveKind, ...]
+) -> tuple[tuple[Family, ...], Columns]:
+    """The networks of sites that may hold the cheapest one, in the order of the instance's lists, and the mappings on
+    them; where none serves all workloads within the limits, all that are in time and that no other beats.
+    """
+    space, ceiling = Space(instance=instance, measures=measures), Cheapest(instance)
+    sites = [(gpus, *site) for gpus in instance.cluster.gpus for site in space.sites(gpus)]
+    floors = [_floor(instance, space.gears, *site) for site in sites]
+    found: dict[int, tuple[Family, ...]] = {}
+    tables: list[Columns] = []
+    for n in sorted(range(len(sites)), key=floors.__getitem__):
+        if ceiling.is_below(floors[n]):
+            break
+        if not _is_quick(instance, space.gears, *sites[n]):
+            continue
+        before = run.elapsed_s()
+        found[n] = tuple(run.in_time(space.families(*sites[n], space.gears)))
+        if instance.network.tier_switches == "any":
+            found[n] = tuple(unbeaten(instance, found[n], measures))
+        ceiling.add(found[n])
+        run.log.model_s += run.elapsed_s() - before
+        tables.append(columns_of(run, instance, found[n], ceiling))
+    return tuple(family for n in sorted(found) for family in found[n]), _joined(tables)
+
+
+def _floor(instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, active: int) -> float:
+    """What GPUs, HB domains and the cheapest NICs of a site are worth; several domains have all their NICs."""
+    domains, kind = -(-gpus // active), instance.objective.minimize
+    bare = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
+    fitting = [gear for gear in gears if gear.fits(hb.size, active)] if domains > 1 else []
+    nics = ((one.nic, domains * (hb.size * one.nics_per_gpu // one.gpus_per_nic)) for one in fitting)
+    with_nics = [[*bare, line("nic", nic.name, count, nic.usd, nic.w)] for nic, count in nics] or [bare]
+    return min(total(instance.objective, included_lines(instance, lines)).of(kind) for lines in with_nics)
+
+
+def _is_quick(instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, active: int) -> bool:
+    """Whether every workload has a mapping that is in time where each GPU has all that NICs can give it."""
+    fitting = [gear for gear in gears if gear.fits(hb.size, active)]
+    for shared in sorted({gear.gpus_per_nic for gear in fitting} if gpus > active else {1}):
+        site = domains_filled(gpus, hb, active, shared)
+        byte_s = max((gear.byte_s for gear in fitting if gpus <= active or gear.gpus_per_nic == shared), default=0.0)
+        flat = NicLayout(domains=site.domains, span=site.domains)
+        best = Context(site=site, byte_s=byte_s, layout=flat, discipline=instance.network.discipline)
+        if byte_s and all(len(pool) for pool, _ in pools_of(instance, [best], fitted(instance, (best,)))):
+            return True
+    return False
+
+
+def columns_of(run: Run, instance: Instance, some: tuple[Family, ...], ceiling: Cheapest | None) -> Columns:
+    """The mappings on some networks, none on more of them than can hold the cheapest."""
+    before = run.elapsed_s()
+
+    def on_site(site: DomainSet) -> None:
+        run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
+
+    table = columns(instance, some, on_site, run.check_clock, ceiling)
+    run.log.columns_s += run.elapsed_s() - before
+    return table
+
+
+def _joined(tables: Sequence[Columns]) -> Columns:
+    """The mappings on the networks of several sites."""
+    first = [0]
+    for table in tables:
+        first.append(first[-1] + len(table.contexts))
+    return Columns(
+        contexts=tuple(context for table in tables for context in table.contexts),
+        columns=tuple(
+            replace(column, context=column.context + start)
+            for start, table in zip(first, tables, strict=False)
+            for column in table.columns
+        ),
+        pools={site: pool for table in tables for site, pool in table.pools.items()},
+        fittings={gpus: fitting for table in tables for gpus, fitting in table.fittings.items()},
+        enumerated=sum(table.enumerated for table in tables),
+        kept=sum(table.kept for table in tables),
+        gated=dict(sum((Counter(table.gated) for table in tables), Counter[str]())),
+    )
