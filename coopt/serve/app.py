@@ -22,7 +22,7 @@ from coopt.instance.catalog import KINDS, entries
 from coopt.plan.json_schema import instance_schema
 from coopt.serve.guard import Door, Guard
 from coopt.serve.questions import OwnCatalog
-from coopt.serve.workers import BusyError, Event, WorkerDiedError, Workers
+from coopt.serve.workers import STARTED, BusyError, Event, WorkerDiedError, Workers
 
 LARGEST_BYTES = 2_000_000
 LONGEST_TEXT = 300_000
@@ -128,7 +128,7 @@ class Endpoints:
 
         async def search(request: Request) -> Response:
             asked = await self._asked(request)
-            return Events(_told(self._searches.events(task, asked, self._limit_s + SLACK_S)))
+            return Events(_told(self._searches, task, asked, self._limit_s + SLACK_S))
 
         return search
 
@@ -197,6 +197,8 @@ async def _only(workers: Workers, task: str, given: dict[str, Any], limit_s: flo
     """The only event of a task, as it is."""
     try:
         async for name, text in workers.events(task, given, limit_s):
+            if name == STARTED[0]:
+                continue
             return Response(text, 200 if name == task else 422, media_type="application/json")
     except TimeoutError:
         raise RefusedError(422, f"This took more than {limit_s:g} s and was stopped.") from None
@@ -205,11 +207,11 @@ async def _only(workers: Workers, task: str, given: dict[str, Any], limit_s: flo
     raise RefusedError(500, "The process that worked on this died; another has taken its place.")
 
 
-async def _told(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
+async def _told(workers: Workers, task: str, asked: dict[str, Any], limit_s: float) -> AsyncIterator[Event]:
     """The events of a task, the first of them at once; what ends it early is an event like others."""
-    yield "begun", "{}"
+    yield "begun", json.dumps({"waits": workers.idle == 0})
     try:
-        async for event in events:
+        async for event in workers.events(task, asked, limit_s):
             yield event
     except TimeoutError:
         yield "failed", _sentence("The search took longer than this server grants; the last answer stays.")

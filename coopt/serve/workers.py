@@ -29,6 +29,9 @@ FREED_S = 0.2
 """How long a task waits at most for a worker that is being interrupted, rather than take one that knows less."""
 
 DIED = ("died", "")
+STARTED = ("started", "{}")
+"""What is heard of a task once a worker has it."""
+
 Event = tuple[str, str]
 """A name, and a document in JSON."""
 
@@ -134,6 +137,7 @@ class Workers:
         try:
             deadline = loop.time() + limit_s
             worker.pipe.send((task, dict(given)))
+            yield STARTED
             while True:
                 async with asyncio.timeout_at(deadline):
                     name, text = await worker.heard.get()

@@ -25,7 +25,7 @@ UNNAMED_DRAWINGS = """
 return [...document.querySelectorAll('svg')].filter(
   (one) => one.getAttribute('role') !== 'img' && !one.closest('[aria-hidden=true], [role=img]')).length;
 """
-CONTRASTS = """
+RATIO = """
 const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
 const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
   .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
@@ -41,6 +41,10 @@ const ground = (node) => {
   }
   return [255, 255, 255];
 };
+"""
+CONTRASTS = (
+    RATIO
+    + """
 const painted = (text) => {
   const box = text.getBoundingClientRect();
   for (const rect of [...text.ownerSVGElement.querySelectorAll('rect, circle')].reverse()) {
@@ -64,6 +68,7 @@ while (walk.nextNode()) {
 }
 return found;
 """
+)
 FIRST_POINT = """
 const plot = document.querySelector('.front-plot');
 plot.scrollIntoView({block: 'center', behavior: 'instant'});

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from coopt.instance.schema import Instance
-from tests.pages.planner import put, question, settled, text_of, until
+from tests.pages.planner import NUMBER, put, question, settled, text_of, until
 from tests.serve.conftest import TINY
 
 
@@ -123,6 +123,50 @@ def test_a_comma_that_may_group_digits_is_refused_at_the_field(planner):
     until(browser, f"return document.querySelector('{field}-says').innerText.includes('without commas')")
     put(browser, field, "96")
     until(browser, f"return document.querySelector('{field}-says').innerText === ''")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("0,7", "'0,7': needs a number"), ("15 M", "'15 M': needs a number"), ("-1", "-1: needs a number above 0")],
+)
+def test_a_bound_is_refused_at_its_slider_as_in_the_form(planner, typed, said):
+    browser = planner()
+    put(browser, NUMBER, typed)
+    says = NUMBER.replace("number", "says")
+    until(browser, f"return document.querySelector('{says}').innerText !== ''")
+    assert said in text_of(browser, says)
+    assert text_of(browser, says) == text_of(browser, "#at-workload-0-max_iteration_time_s-says")
+    assert browser.execute_script(f"return document.querySelector('{NUMBER}').value") == typed
+    put(browser, NUMBER, "0.9")
+    settled(browser)
+    assert text_of(browser, says) == ""
+
+
+def test_an_emptied_bound_goes_away_as_in_the_form_and_can_come_back(planner):
+    browser = planner()
+    put(browser, NUMBER, "")
+    until(browser, "return document.querySelector('#wrong li') !== null")
+    assert "max_iteration_time_s" not in question(browser)
+    put(browser, NUMBER, "0.9")
+    settled(browser)
+    assert "max_iteration_time_s = 0.9" in question(browser)
+
+
+def test_bounds_are_called_after_the_workload_as_it_is_named_now(planner):
+    browser = planner()
+    put(browser, "#at-workload-0-name", "fine tuning")
+    until(browser, "return document.querySelector('.bound label').innerText === 'fine tuning iteration at most'")
+
+
+def test_a_mistake_is_told_by_the_answer_with_a_way_to_its_field(planner):
+    browser = planner(390)
+    browser.execute_script("document.getElementById('tab-text').click()")
+    put(browser, "#at-cluster-gpus", "many")
+    until(browser, "return document.querySelector('#wrong li') !== null")
+    assert "= 'many': needs a whole number" in text_of(browser, "#wrong")
+    browser.find_element("css selector", "#wrong button").click()
+    assert browser.execute_script("return document.activeElement.id") == "at-cluster-gpus"
+    assert browser.execute_script("return document.activeElement.checkVisibility()")
 
 
 def test_the_form_has_a_section_for_every_table(planner):

@@ -130,8 +130,8 @@ def test_a_mistake_of_ours_is_told_and_the_worker_goes_on():
     async def action(workers: Workers) -> None:
         (before,) = workers.processes
         events = [event async for event in workers.events("plan", {"text": TINY}, 60.0)]
-        assert [name for name, _ in events] == ["failed"]
-        assert "KeyError" in json.loads(events[0][1])["sentence"]
+        assert [name for name, _ in events] == ["started", "failed"]
+        assert "KeyError" in json.loads(events[-1][1])["sentence"]
         assert (await names_of(workers, QUICK))[-1] == "verdict"
         assert workers.processes == [before]
 

@@ -58,12 +58,12 @@ function times(runs) {
   const colours = new Map(runs.flatMap((run) => run.segments.map((one) => [one.name, one.colour])));
   return [
     h("p", { class: "remark" }, `Each bar is one iteration, from the left${runs.some((run) => run.bound) ? "; the line at its right is the bound" : ""}.`),
-    h("ul", { class: "legend" }, [...colours].map(([name, colour]) => h("li", {}, s("svg", { width: 11, height: 11, "aria-hidden": "true" }, s("rect", { width: 11, height: 11, rx: 2, fill: colour })), name))),
+    h("ul", { class: "legend" }, [...colours].map(([name, colour]) => h("li", {}, s("svg", { width: 11, height: 11, "aria-hidden": "true" }, s("rect", { class: "segment", width: 11, height: 11, rx: 2, fill: colour })), name))),
     h("div", { class: "runs" }, runs.map((run) => h("div", { class: "run" },
       h("p", { class: "run-name" }, h("strong", {}, run.name), ` ${tied(run.time)}${run.bound ? ` of ${tied(run.bound)}` : ""}`),
       s("svg", { class: "bar", role: "img", "aria-label": `${run.name}: ${run.says}`, width: "100%", height: BAR_PX },
         s("rect", { class: "track", width: "100%", height: BAR_PX, rx: 3 }),
-        run.segments.map((one) => s("rect", { x: `${100 * one.start / most}%`, width: `${100 * one.share / most}%`, height: BAR_PX, fill: one.colour }, s("title", {}, one.name))),
+        run.segments.map((one) => s("rect", { class: "segment", x: `${100 * one.start / most}%`, width: `${100 * one.share / most}%`, height: BAR_PX, fill: one.colour }, s("title", {}, one.name))),
         run.bound && s("rect", { class: "bound-mark", x: `${10_000 / most - 0.4}%`, width: "0.4%", height: BAR_PX }))))),
   ];
 }
@@ -99,4 +99,10 @@ export function showReasons(root, found, apply) {
     ways.length ? h("ul", { class: "ways" }, ways) : "",
     h("ul", { class: "reasons" }, found.sentences.map((one) => h("li", {}, tied(one)))),
     found.tables.map(table)));
+}
+
+/** What is wrong with the question, beside its answer: `lead(path)` brings its field into view. */
+export function showComplaints(root, complaints, lead) {
+  show(root, complaints.map(({ sentence, path }) =>
+    h("li", {}, sentence, " ", h("button", { type: "button", class: "try", click: () => lead(path) }, path ? "Show the field" : "Show the text"))));
 }

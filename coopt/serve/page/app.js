@@ -1,21 +1,23 @@
 // The planner's page: one question, which the form, the text and the sliders edit alike, and its answer, which follows.
 
-import { h, byId, show, settled, tied } from "./dom.js";
-import { Bounds, boundsOf } from "./bounds.js";
+import { h, byId, show, settled } from "./dom.js";
+import { apartFromBounds, Bounds, boundsOf, paced, paceOf } from "./bounds.js";
 import { showComparison } from "./compare.js";
 import { Editor } from "./editor.js";
-import { QuestionForm } from "./form.js";
+import { QuestionForm, showField } from "./form.js";
 import { Chart } from "./front.js";
-import { Form } from "./schema.js";
-import { save, showLink, textOfAddress, themeSwitch } from "./share.js";
-import { showDecision, showEvidence, showReasons } from "./answer.js";
-import { answerTo, Lost, Refused, search } from "./stream.js";
+import { Form, pathOf, valueOf } from "./schema.js";
+import { save, showLink, textOfAddress } from "./share.js";
+import { showComplaints, showDecision, showEvidence, showReasons } from "./answer.js";
+import { answerTo, Lost, Refused, search, tell, waits } from "./stream.js";
+import { showViews } from "./views.js";
 
 const KEPT = "coopt-question", YOUNG_MS = 250, QUIET_MS = 500, QUICK_S = 2;
 
 const question = { text: "", table: null, complaints: [] };
-const answer = { text: null, table: null, plan: null, verdict: null, front: null, reasons: null };
-let kept = null, starter = "", bounds, editor, form, chart;
+const NOTHING = { text: null, table: null, plan: null, verdict: null, front: null, reasons: null };
+const answer = { ...NOTHING };
+let kept = null, starter = "", saved = "", bounds, editor, form, chart;
 
 // The question: edits go to the server one after the other; those that come meanwhile go together with the next.
 
@@ -24,6 +26,12 @@ const edits = { changes: new Map(), text: null, busy: false };
 function change(changes) {
   for (const [path, value] of changes) edits.changes.set(JSON.stringify(path), [path, value]);
   return sendEdits();
+}
+
+/** Put another question in place of this one, whose text is on file. */
+function open(text) {
+  saved = text;
+  return put(text);
 }
 
 function put(text) {
@@ -40,9 +48,11 @@ async function sendEdits() {
   try {
     while (edits.text !== null || edits.changes.size) {
       given = { text: edits.text ?? question.text, changes: [...edits.changes.values()] };
+      const whole = edits.text !== null;
       edits.text = null;
       edits.changes.clear();
-      Object.assign(question, JSON.parse(await answerTo("/question", given)));
+      hold(JSON.parse(await answerTo("/question", given)));
+      if (whole && question.table && question.table.name !== answer.table?.name) forget();
       sessionStorage.setItem(KEPT, question.text);
       connected();
       showQuestion();
@@ -62,6 +72,24 @@ function keepEdits(given) {
   edits.changes = new Map([...given.changes.map((one) => [JSON.stringify(one[0]), one]), ...edits.changes]);
 }
 
+function hold({ text, table, complaints }) {
+  Object.assign(question, { text, table });
+  refuse(complaints);
+}
+
+function refuse(complaints) {
+  question.complaints = complaints.map((one) => ({ ...one, sentence: one.sentence.replace(/^question: /, "") }));
+}
+
+/** Another question is open: nothing of the former one may stand under its name. */
+function forget() {
+  stop();
+  Object.assign(answer, NOTHING);
+  bounds.forget();
+  chart.update(null);
+  for (const id of ["comparison", "decision", "reasons", "why", "evidence"]) show(byId(id));
+}
+
 function showQuestion() {
   const { text, table, complaints } = question;
   if (table) {
@@ -71,41 +99,70 @@ function showQuestion() {
     form.update(table, complaints);
   }
   editor.update(text, complaints);
-  show(byId("complaints"), complaints.map((one) => h("li", {}, one.sentence.replace(/^question: /, ""))));
-  chart.place(paceOf());
+  show(byId("complaints"), complaints.map((one) => h("li", {}, one.sentence)));
+  showComplaints(byId("wrong"), complaints, showField);
+  chart.place(paceOf(answer.front, table));
   if (complaints.length) {
     stop();
-    stale("The question cannot be used as it is; below is the answer to the last one that could.");
+    tell("question", `The question cannot be used as it is${answer.plan ? "; below is the answer to the last one that could" : ""}.`);
   } else if (running.search?.text !== text && (text !== answer.text || !answer.verdict)) {
     seek();
   } else if (!running.search) {
     showAnswer();
-    busy("");
     followUp();
   }
+  mark();
 }
 
 // The answer: a search that is replaced is aborted, unless it is so young that it may end by itself.
 
-const running = { search: null };
+const running = { search: null, stopped: false };
 
-/** Say whether the answer is still being sought. */
+/** Show whether the answer is still being sought, and grey what does not belong to the question that is asked now. */
 function mark() {
-  const sought = edits.busy || running.search || retry.pending || followUp.pending || extras.controls.size > 0;
+  const sought = edits.busy || running.search || retry.pending || followUp.pending || extras.size > 0;
   byId("answer").setAttribute("aria-busy", String(Boolean(sought)));
+  const fresh = answer.text === question.text && !question.complaints.length;
+  byId("answer").classList.toggle("stale", answer.plan !== null && !fresh);
+  byId("decision").inert = !fresh;
+  byId("front").classList.toggle("stale", isStale("front"));
+  byId("front").inert = !isLive();
+  for (const id of ["reasons", "why"]) byId(id).inert = byId(id).classList.toggle("stale", isStale("explanation"));
+  showOffers(!sought);
 }
+
+const found = (name) => (name === "front" ? answer.front : answer.reasons);
+const isStale = (name) => found(name) !== null && found(name).of !== question.text;
+
+/** Whether the front is that of the question, wherever its bounds are. */
+const isLive = () => answer.front !== null && apartFromBounds(answer.front.table) === apartFromBounds(question.table);
 
 function stop() {
   retry.stop();
   running.search?.control.abort();
   running.search = null;
   followUp.stop();
-  extras.abort();
+  for (const [name, control] of extras) {
+    control.abort();
+    tell(name);
+  }
+  extras.clear();
+  tell("search");
+  tell("question");
+}
+
+/** The planner wants no more of what is being sought. */
+function cancel() {
+  if (byId("answer").ariaBusy !== "true") return;
+  running.stopped = Boolean(running.search || retry.pending);
+  stop();
+  if (running.stopped) tell("question", `The search was stopped${answer.plan ? "; below is the last answer" : ""}.`);
+  showSought();
+  mark();
 }
 
 function seek() {
   const young = running.search && !running.search.found ? YOUNG_MS - (performance.now() - running.search.since) : 0;
-  stale();
   if (young > 0) retry();
   else if (question.complaints.length === 0) find();
 }
@@ -115,36 +172,35 @@ const retry = settled(YOUNG_MS, seek);
 async function find() {
   stop();
   const mine = { control: new AbortController(), since: performance.now(), text: question.text, table: question.table };
-  running.search = mine;
+  Object.assign(running, { search: mine, stopped: false });
+  tell("search", "Searching.");
   mark();
-  stale();
-  busy("Searching.");
   const hear = {
-    progress: (step) => busy(`Searching: ${step.line}`),
+    ...waits("search", "Searching"),
     plan: (plan) => {
-      Object.assign(answer, { plan, verdict: null, text: mine.text, table: mine.table, took_ms: performance.now() - mine.since });
+      Object.assign(answer, { plan, verdict: null, text: mine.text, table: mine.table });
       mine.found = true;
       showAnswer();
-      busy("The verifier is looking at the plan.");
+      tell("search", "The verifier is looking at the plan.");
     },
     verdict: (verdict) => {
       if (answer.text !== mine.text) return;
       answer.verdict = verdict;
       showAnswer();
     },
-    refused: ({ complaints }) => { question.complaints = complaints; showQuestion(); },
+    refused: ({ complaints }) => { refuse(complaints); showQuestion(); },
     failed: ({ sentence }) => trouble(sentence),
   };
   try {
     await search("/plan", { text: mine.text }, hear, mine.control.signal);
-    if (question.text === mine.text && answer.text === mine.text && !question.complaints.length) {
-      busy("");
-      followUp();
-    }
+    if (question.text === mine.text && answer.text === mine.text && !question.complaints.length) followUp();
   } catch (error) {
     troubled(error);
   } finally {
-    if (running.search === mine) running.search = null;
+    if (running.search === mine) {
+      running.search = null;
+      tell("search");
+    }
     mark();
   }
 }
@@ -154,64 +210,65 @@ const followUp = settled(QUIET_MS, () => {
   const quick = answer.plan.total_s < QUICK_S, infeasible = answer.plan.status === "infeasible";
   if ((quick || infeasible) && answer.reasons?.of !== answer.text) extra("explanation");
   if (quick && answer.front?.of !== answer.text) extra("front");
-  showOffers(!quick);
+  showSought();
   mark();
 });
 
-const extras = {
-  controls: new Map(),
-  abort() {
-    for (const one of this.controls.values()) one.abort();
-    this.controls.clear();
-  },
+/** What is sought beside the plan: its controls by name, and how it is called. */
+const extras = new Map();
+const EXTRAS = {
+  front: ["Cost against time", "Tracing cost against time", "The least cost at every time is still being sought."],
+  explanation: ["Why this plan, and what would change it", "Looking for what would change the plan",
+    "Which bounds and prices decide, and what would change the plan, is still being sought."],
 };
 
 async function extra(name) {
-  const text = answer.text, control = new AbortController();
-  extras.controls.set(name, control);
+  const { text, table } = answer, control = new AbortController(), [, told] = EXTRAS[name];
+  extras.set(name, control);
+  tell(name, `${told}.`);
+  showSought();
   mark();
-  const take = (found) => {
-    answer[name === "front" ? "front" : "reasons"] = { bounds: boundsOf(answer.table), ...found, of: text };
+  const take = (given) => {
+    if (answer.text !== text) return;
+    answer[name === "front" ? "front" : "reasons"] = { bounds: boundsOf(table), ...given, table, of: text };
     if (name === "front") showFront();
     else showWhy();
+    mark();
   };
-  const refuse = (text) => take({ refused: text, bounds: [] });
-  const told = name === "front" ? "Tracing cost against time" : "Looking for what would change the plan";
+  const say = (text) => take({ refused: text, bounds: [] });
   const hear = {
+    ...waits(name, told),
     [name]: take,
-    progress: (step) => busy(`${told}: ${step.line}`),
-    refused: ({ complaints }) => refuse(complaints.map((one) => one.sentence).join(" ")),
-    failed: ({ sentence }) => { refuse(sentence); trouble(sentence); },
+    refused: ({ complaints }) => say(complaints.map((one) => one.sentence).join(" ")),
+    failed: ({ sentence }) => { say(sentence); trouble(sentence); },
   };
   try {
-    if (control.signal.aborted) return;
-    busy(`${told}.`);
     await search(`/${name}`, { text, plan: answer.plan.plan }, hear, control.signal);
-    if (question.text === text) busy("");
   } catch (error) {
     troubled(error);
   } finally {
-    if (extras.controls.get(name) === control) extras.controls.delete(name);
+    if (extras.get(name) === control) {
+      extras.delete(name);
+      tell(name);
+    }
+    showSought();
     mark();
   }
 }
 
 function showAnswer() {
-  const fresh = answer.text === question.text && !question.complaints.length;
-  byId("answer").classList.toggle("stale", !fresh);
   connected();
   showDecision(byId("decision"), answer.plan, answer.verdict, change);
   showEvidence(byId("evidence"), answer.plan, answer.verdict);
   showComparison(byId("comparison"), kept, answer, { swap, end: () => keep(null) });
-  markExtras();
+  mark();
 }
 
 function showFront() {
   const { refused } = answer.front;
   chart.update(refused ? null : answer.front);
   if (refused) show(byId("front"), h("p", { class: "help" }, `Cost against time: ${refused}`));
-  chart.place(paceOf());
-  markExtras();
+  chart.place(paceOf(answer.front, question.table));
 }
 
 function showWhy() {
@@ -219,74 +276,45 @@ function showWhy() {
   showReasons(byId("reasons"), infeasible ? answer.reasons : null, apply);
   showReasons(byId("why"), infeasible || refused ? null : answer.reasons, apply);
   if (refused) show(byId("why"), h("p", { class: "help" }, `Why this plan: ${refused}`));
-  markExtras();
 }
 
-/** What belongs to another question than the one asked now is grey. */
-function markExtras() {
-  byId("front").classList.toggle("stale", answer.front?.of !== question.text);
-  for (const id of ["reasons", "why"]) byId(id).classList.toggle("stale", answer.reasons?.of !== question.text);
+/** Beside a plan stands what is known of it; what is not sought goes away with its plan, what is sought for the first time says so. */
+function showSought() {
+  if (answer.text === question.text && answer.reasons?.of !== answer.text && !extras.has("explanation")) answer.reasons = null;
+  if (answer.text === question.text && !isLive() && !extras.has("front")) answer.front = null;
+  const pending = (name) => extras.has(name) && h("section", { class: "part pending" }, h("h2", {}, EXTRAS[name][0]), h("p", { class: "remark" }, EXTRAS[name][2]));
+  if (!answer.front) {
+    chart.update(null);
+    show(byId("front"), pending("front"));
+  }
+  if (answer.reasons) return;
+  const infeasible = answer.plan?.status === "infeasible";
+  show(byId("reasons"), infeasible && pending("explanation"));
+  show(byId("why"), !infeasible && pending("explanation"));
 }
 
+/** Buttons for what was not sought by itself. */
 function showOffers(offered) {
-  byId("offers")?.remove();
-  if (!offered) return;
-  const ask = (name) => (event) => { event.target.disabled = true; extra(name); };
-  byId("reasons").before(h("p", { id: "offers", class: "row offers" }, h("span", { class: "help" }, "These take longer than the answer:"),
-    h("button", { type: "button", id: "ask-front", click: ask("front") }, "Cost against time"),
-    h("button", { type: "button", id: "ask-explanation", click: ask("explanation") }, "Why this plan, and what would change it")));
+  const fresh = answer.text === question.text && answer.verdict !== null;
+  const names = offered && fresh ? ["front", "explanation"].filter((one) => found(one)?.of !== answer.text) : [];
+  const again = offered && running.stopped && !question.complaints.length;
+  const button = (id, text, action) => h("button", { type: "button", id, click: action }, text);
+  show(byId("offers"), again ? button("ask-plan", "Search again", find)
+    : names.length ? [h("span", { class: "help" }, "These take longer than the answer:"), names.map((name) => button(`ask-${name}`, EXTRAS[name][0], () => extra(name)))] : "");
 }
 
 // Bounds: a slider moves one; the front moves all, from where they were when it was traced.
 
-function paceOf() {
-  const now = boundsOf(question.table).filter((one) => one.paced), front = answer.front;
-  if (!front || !now.length) return 1;
-  const before = front.bounds.find((one) => one.path.join() === now[0].path.join());
-  if (!before) return 1;
-  return now[0].path.at(-1) === "min_tokens_per_s" ? before.value / now[0].value : now[0].value / before.value;
-}
-
 function moveBounds(pace) {
-  change(answer.front.bounds.filter((one) => one.paced).map((one) =>
-    [one.path, reached(one.path.at(-1) === "min_tokens_per_s" ? one.value / pace : one.value * pace, one.path.at(-1))]));
+  if (isLive()) change(paced(answer.front, pace));
 }
 
-/** A bound with six digits that is no tighter than it has to be. */
-function reached(value, key) {
-  const digits = Number(value.toPrecision(6)), step = 10 ** (Math.floor(Math.log10(value)) - 5);
-  const tight = key === "min_tokens_per_s" ? digits > value : digits < value;
-  return tight ? Number((digits + (key === "min_tokens_per_s" ? -step : step)).toPrecision(6)) : digits;
-}
-
-const pathOf = (limit) => [...limit.matchAll(/(\w+)|\[(\d+)\]/g)].map(([, key, place]) => (place === undefined ? key : Number(place)));
-
-function valueOf(text) {
-  const number = Number(text.replaceAll(",", ""));
-  if (text.trim() !== "" && Number.isFinite(number)) return number;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-// What is said: progress, answers that are no longer those of the question, and a server that does not answer.
-
-const busy = (text) => { byId("progress").textContent = tied(text); byId("progress").classList.toggle("busy", text !== ""); };
-
-function stale(text) {
-  if (answer.plan) byId("answer").classList.add("stale");
-  markExtras();
-  if (text) busy(answer.plan ? text : "The question cannot be used as it is.");
-  byId("progress").classList.toggle("busy", !text);
-}
+// A server that does not answer.
 
 function trouble(text) {
   byId("lost").hidden = false;
   byId("lost").firstElementChild.textContent = text;
-  busy("");
-  if (answer.plan && answer.text !== question.text) byId("answer").classList.add("stale");
+  mark();
 }
 
 const connected = () => { byId("lost").hidden = true; };
@@ -312,67 +340,44 @@ function swap() {
   put(other.text);
 }
 
-const fileName = (ending) => `${(question.table?.name ?? "question").replace(/[^\w.-]+/g, "-")}.${ending}`;
+const fileName = (of, ending) => `${(of.table?.name ?? "question").replace(/[^\w.-]+/g, "-")}.${ending}`;
 
 async function saveReport(event) {
   if (!answer.plan) return;
   event.target.disabled = true;
-  busy("Writing the report.");
+  tell("report", "Writing the report.");
+  const name = fileName(answer, "html");
   try {
-    const page = JSON.parse(await answerTo("/report", { text: answer.text, plan: answer.plan.plan }));
-    save(fileName("html"), page, "text/html");
-    busy("");
+    save(name, JSON.parse(await answerTo("/report", { text: answer.text, plan: answer.plan.plan })), "text/html");
   } catch (error) {
     troubled(error);
   } finally {
     event.target.disabled = false;
+    tell("report");
   }
-}
-
-function chooseTab(name) {
-  for (const one of ["form", "text"]) {
-    const tab = byId(`tab-${one}`), on = one === name;
-    tab.setAttribute("aria-selected", String(on));
-    tab.tabIndex = on ? 0 : -1;
-    byId(one).hidden = !on;
-  }
-  editor.number();
-}
-
-/** On a narrow screen the question and the answer take turns; bounds stay. */
-function seePart(name) {
-  document.body.classList.toggle("asks", name === "question");
-  for (const one of ["question", "answer"]) byId(`see-${one}`).setAttribute("aria-pressed", String(one === name));
-  scrollTo(0, 0);
 }
 
 function listen() {
   const on = (id, action) => byId(id).addEventListener("click", (event) => { byId("files").open = false; action(event); });
   on("compare", () => keep(kept || !answer.plan ? null : { ...answer }));
   on("share", () => showLink(question.text));
-  on("open", () => byId("file").click());
-  on("new", () => put(starter));
-  on("save-question", () => save(fileName("toml"), question.text, "application/toml"));
-  on("save-plan", () => answer.plan && save(fileName("plan.json"), JSON.stringify(answer.plan.plan, null, 2), "application/json"));
-  on("save-bill", () => answer.plan?.bill_csv && save(fileName("csv"), answer.plan.bill_csv, "text/csv"));
+  const leaves = () => question.text === saved || confirm("Leave this question? Its changes are not saved.");
+  on("open", () => leaves() && byId("file").click());
+  on("new", () => leaves() && open(starter));
+  on("save-question", () => { saved = question.text; save(fileName(question, "toml"), saved, "application/toml"); });
+  on("save-plan", () => answer.plan && save(fileName(answer, "plan.json"), JSON.stringify(answer.plan.plan, null, 2), "application/json"));
+  on("save-bill", () => answer.plan?.bill_csv && save(fileName(answer, "csv"), answer.plan.bill_csv, "text/csv"));
   on("save-report", saveReport);
   on("again", () => { connected(); edits.text ??= question.text; sendEdits(); });
-  for (const name of ["question", "answer"]) on(`see-${name}`, () => seePart(name));
-  for (const name of ["form", "text"]) {
-    on(`tab-${name}`, () => chooseTab(name));
-    byId(`tab-${name}`).addEventListener("keydown", (event) => {
-      if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-      const other = name === "form" ? "text" : "form";
-      chooseTab(other);
-      byId(`tab-${other}`).focus();
-    });
-  }
   byId("file").addEventListener("change", async (event) => {
     const [file] = event.target.files;
-    if (file) put(await file.text());
+    if (file) open(await file.text());
     event.target.value = "";
   });
-  themeSwitch(byId("theme"));
+  on("stop", cancel);
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !event.defaultPrevented && !byId("link").open) cancel(); });
+  byId("tab-text").addEventListener("click", () => editor.number());
+  showViews();
 }
 
 async function begin() {
@@ -380,7 +385,8 @@ async function begin() {
   const start = await (await fetch("/start")).json();
   const names = new Form(start.schema, start.catalog);
   starter = start.starter;
-  bounds = new Bounds(byId("bounds"), (path, value) => change([[path, value]]));
+  saved = start.text;
+  bounds = new Bounds(byId("bounds"), names, (path, value) => change([[path, value]]));
   form = new QuestionForm(byId("form"), names, change);
   editor = new Editor(byId("text"), names, settled(250, put));
   chart = new Chart(byId("front"), (pace) => moveBounds(pace));

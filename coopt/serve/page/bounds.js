@@ -1,7 +1,7 @@
 // Bounds as sliders: those of workloads and the limits that are set, on a scale of ratios.
 
 import { h, byId, show } from "./dom.js";
-import { listed } from "./schema.js";
+import { idOf, listed, read } from "./schema.js";
 
 const BOUNDS = {
   max_iteration_time_s: ["iteration at most", "s"], min_tokens_per_s: ["at least", "tokens/s"], train_days: ["trained within", "days"],
@@ -9,74 +9,105 @@ const BOUNDS = {
 const LIMITS = { power_mw: ["power", "MW"], capex_usd: ["purchase", "USD"], racks: ["racks", "racks"] };
 const STEPS = 1000, REACH = 3;  // from a third of where a bound began to three times that
 
-/** Every bound of a question: its place, words, unit and value. */
-export function boundsOf(table) {
-  const found = [];
-  const take = (one, path, owner) => {
-    for (const [key, [words, unit]] of Object.entries(BOUNDS)) {
-      if (one?.[key] > 0) found.push({ path: [...path, key], owner, words, unit, value: one[key], paced: true });
-    }
-  };
-  listed(table?.workload).forEach((one, place) => take(one, ["workload", place], one?.name ?? `workload ${place + 1}`));
-  listed(table?.phase).forEach((phase, year) => listed(phase?.workloads).forEach((one, place) =>
-    take(one, ["phase", year, "workloads", place], `${one?.name}, ${phase.year}`)));
-  for (const [key, [owner, unit]] of Object.entries(LIMITS)) {
-    const value = table?.limits?.[key];
-    if (value > 0) found.push({ path: ["limits", key], owner, words: "at most", unit, value });
-  }
-  return found;
+const isBound = (value) => typeof value === "number" && value > 0;
+
+/** Every bound that a question may state: its place, words, unit and value, which may be none or wrong. */
+function places(table) {
+  const take = (one, path, owner) =>
+    Object.entries(BOUNDS).map(([key, [words, unit]]) => ({ path: [...path, key], owner, words, unit, value: one?.[key], paced: true }));
+  return [
+    ...listed(table?.workload).flatMap((one, place) => take(one, ["workload", place], one?.name ?? `workload ${place + 1}`)),
+    ...listed(table?.phase).flatMap((phase, year) => listed(phase?.workloads).flatMap((one, place) =>
+      take(one, ["phase", year, "workloads", place], `${one?.name}, ${phase.year}`))),
+    ...Object.entries(LIMITS).map(([key, [owner, unit]]) => ({ path: ["limits", key], owner, words: "at most", unit, value: table?.limits?.[key] })),
+  ];
+}
+
+/** Every bound of a question. */
+export const boundsOf = (table) => places(table).filter((one) => isBound(one.value));
+
+/** All of a question but the values of its workloads' bounds: where it is the same, so is the front. */
+export const apartFromBounds = (table) => JSON.stringify(table, (key, value) => (key in BOUNDS ? "bound" : value));
+
+/** The pace of a question's bounds, as a multiple of those that a front was traced with. */
+export function paceOf(front, table) {
+  const now = boundsOf(table).filter((one) => one.paced);
+  const before = now.length && front?.bounds.find((one) => one.path.join() === now[0].path.join());
+  if (!before) return 1;
+  return now[0].path.at(-1) === "min_tokens_per_s" ? before.value / now[0].value : now[0].value / before.value;
+}
+
+/** Changes that bring the bounds of a front to a pace. */
+export const paced = (front, pace) => front.bounds.filter((one) => one.paced).map((one) =>
+  [one.path, reached(one.path.at(-1) === "min_tokens_per_s" ? one.value / pace : one.value * pace, one.path.at(-1))]);
+
+/** A bound with six digits that is no tighter than it has to be. */
+function reached(value, key) {
+  const digits = Number(value.toPrecision(6)), step = 10 ** (Math.floor(Math.log10(value)) - 5);
+  const tight = key === "min_tokens_per_s" ? digits > value : digits < value;
+  return tight ? Number((digits + (key === "min_tokens_per_s" ? -step : step)).toPrecision(6)) : digits;
 }
 
 /** A number with four digits, as one would type it. */
-export const rounded = (value) => Number(value.toPrecision(4));
+const rounded = (value) => Number(value.toPrecision(4));
 
-export const shown = (value) =>
+const shown = (value) =>
   value >= 1e6 ? `${rounded(value / 1e6).toLocaleString("en")} M` : rounded(value).toLocaleString("en");
 
 /** The sliders, which stay while their question changes; `change(path, value, dragging)` hears of every move. */
 export class Bounds {
-  constructor(root, change) {
-    this.root = root;
-    this.change = change;
-    this.middle = new Map();
-    this.dragged = null;
+  constructor(root, form, change) {
+    Object.assign(this, { root, form, change, middle: new Map(), emptied: new Set(), dragged: null });
+  }
+
+  /** Another question has taken the place of this one. */
+  forget() {
+    this.names = null;
+    this.emptied.clear();
   }
 
   update(table, complaints) {
-    const found = boundsOf(table), names = found.map((one) => one.path.join("."));
-    if (names.join() !== this.names) {
-      this.names = names.join();
-      this.middle = new Map(found.map((one) => [one.path.join("."), one.value]));
+    const found = places(table).filter((one) => (one.value ?? null) !== null || this.emptied.has(idOf(one.path)));
+    const names = JSON.stringify(found.map((one) => [one.path, one.owner]));
+    if (names !== this.names) {
+      this.names = names;
+      this.middle = new Map(found.map((one) => [idOf(one.path), isBound(one.value) ? one.value : this.middle.get(idOf(one.path))]));
       show(this.root, found.length ? h("h2", {}, "Bounds") : "", found.map((one) => this.row(one)));
     }
     for (const one of found) this.place(one, complaints);
   }
 
   row(one) {
-    const name = one.path.join("."), id = `bound-${name.replaceAll(".", "-")}`;
+    const name = idOf(one.path), id = name.replace("at-", "bound-");
     const moved = (event) => {
       this.dragged = event.type === "input" ? name : null;
       this.change(one.path, rounded(this.middle.get(name) * REACH ** (2 * event.target.value / STEPS - 1)), event.type === "input");
     };
     const typed = (event) => {
-      const value = Number(event.target.value);
-      if (event.target.value !== "" && Number.isFinite(value)) this.change(one.path, value, false);
+      const value = read(this.form.at(one.path), event.target.value);
+      if (value === null) this.emptied.add(name);
+      this.change(one.path, value, false);
     };
     return h("div", { class: "bound", id },
       h("label", { for: `${id}-slider` }, h("strong", {}, one.owner), ` ${one.words}`),
       h("span", { class: "bound-value" },
-        h("input", { id: `${id}-number`, type: "number", step: "any", "aria-label": `${one.owner} ${one.words}, ${one.unit}`, change: typed }), ` ${one.unit}`),
-      h("input", { id: `${id}-slider`, type: "range", min: 0, max: STEPS, step: 1, input: moved, change: moved }));
+        h("input", { id: `${id}-number`, type: "text", inputmode: "decimal", autocomplete: "off", placeholder: "no bound",
+          "aria-label": `${one.owner} ${one.words}, ${one.unit}`, "aria-describedby": `${id}-says`, change: typed }), ` ${one.unit}`),
+      h("input", { id: `${id}-slider`, type: "range", min: 0, max: STEPS, step: 1, input: moved, change: moved }),
+      h("div", { id: `${id}-says` }));
   }
 
   place(one, complaints) {
-    const name = one.path.join("."), id = `bound-${name.replaceAll(".", "-")}`, middle = this.middle.get(name);
-    const slider = byId(`${id}-slider`), number = byId(`${id}-number`);
-    if (one.value < middle / REACH || one.value > middle * REACH) this.middle.set(name, one.value);
-    slider.setAttribute("aria-valuetext", `${shown(one.value)} ${one.unit}`);
-    if (this.dragged !== name) slider.value = Math.round(STEPS * (Math.log(one.value / this.middle.get(name)) / Math.log(REACH) + 1) / 2);
-    if (document.activeElement !== number) number.value = one.value;
-    const wrong = complaints.some((each) => each.path?.join(".") === name);
-    number.toggleAttribute("aria-invalid", wrong);
+    const name = idOf(one.path), id = name.replace("at-", "bound-"), middle = this.middle.get(name);
+    const slider = byId(`${id}-slider`), number = byId(`${id}-number`), wrong = complaints.filter((each) => each.path && idOf(each.path) === name);
+    if (isBound(one.value)) {
+      if (!middle || one.value < middle / REACH || one.value > middle * REACH) this.middle.set(name, one.value);
+      slider.setAttribute("aria-valuetext", `${shown(one.value)} ${one.unit}`);
+      if (this.dragged !== name) slider.value = Math.round(STEPS * (Math.log(one.value / this.middle.get(name)) / Math.log(REACH) + 1) / 2);
+    }
+    slider.disabled = !this.middle.get(name);
+    if (document.activeElement !== number) number.value = one.value ?? "";
+    number.setAttribute("aria-invalid", String(wrong.length > 0));
+    show(byId(`${id}-says`), wrong.map((each) => h("p", { class: "wrong" }, each.sentence)));
   }
 }

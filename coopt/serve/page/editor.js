@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-const MOST = 60, LINE_PX = 20, CHAR = "0";
+const MOST = 60, LINE_PX = 20, CHAR = "0", CHARS = 10;
 
 export class Editor {
   /** `typed(text)` hears of every edit. */
@@ -16,7 +16,7 @@ export class Editor {
       keydown: (event) => this.key(event), scroll: () => this.scroll(), blur: () => this.close(), click: () => this.close(),
     });
     this.list = h("ul", { id: "completions", class: "completions", role: "listbox", "aria-label": "Completions", hidden: true });
-    this.measure = h("span", { class: "measure", "aria-hidden": "true" }, CHAR.repeat(100));
+    this.measure = h("span", { class: "measure", "aria-hidden": "true" }, CHAR.repeat(CHARS));
     root.append(h("p", { class: "help" }, "Names of the catalog and keys complete as you type; Ctrl+Space asks for all."),
       h("div", { class: "editor" }, this.lines, this.area, this.list, this.measure));
   }
@@ -70,7 +70,7 @@ export class Editor {
       role: "option", id: `completion-${place}`, mousedown: (event) => { event.preventDefault(); this.take(one); },
     }, h("strong", {}, one.name), h("span", { class: "help" }, one.help))));
     const row = before.split("\n").length - 1, column = before.length - before.lastIndexOf("\n") - 1 - found.word.length;
-    const width = this.measure.getBoundingClientRect().width / 100;
+    const width = this.measure.getBoundingClientRect().width / CHARS;
     this.list.hidden = false;
     this.list.style.top = `${(row + 1) * LINE_PX + 10 - this.area.scrollTop}px`;
     const most = this.area.parentElement.clientWidth - this.list.offsetWidth;

@@ -1,7 +1,7 @@
 // A question as a form: a section for each table, a field for each key, what is wrong beside it.
 
-import { h, show } from "./dom.js";
-import { idOf, listed, rangeOf, rangeWords, valueAt } from "./schema.js";
+import { byId, h, show } from "./dom.js";
+import { idOf, listed, rangeWords, read, valueAt } from "./schema.js";
 
 const ORDER = [
   "cluster", "workload", "network", "objective", "limits", "availability", "margin", "sharing", "phase", "site", "wan", "robust", "solver",
@@ -97,7 +97,7 @@ export class QuestionForm {
     const name = h("span", { class: "key" }, path.at(-1));
     const head = several ? h("legend", {}, name, " ", h("span", { class: "help" }, field.help))
       : h("label", { for: id }, name, " ", h("span", { class: "help" }, field.help));
-    const sentence = wrong.map((one) => h("p", { class: "wrong" }, one.sentence.replace(/^question: /, "")));
+    const sentence = wrong.map((one) => h("p", { class: "wrong" }, one.sentence));
     const row = several ? "fieldset" : "div";
     return h(row, { class: `field${wrong.length ? " is-wrong" : ""}` }, head, control, h("div", { id: `${id}-says` }, sentence));
   }
@@ -149,17 +149,16 @@ export class QuestionForm {
   }
 }
 
-const GROUPED = /^\d{1,3}(,\d{3})+(\.\d+)?$/; // 16,384 is one number to some and two to others
-
-/** What was typed: null for nothing, numbers as such, a list where there are commas; other text stays for the server to refuse. */
-function read(field, text) {
-  const trimmed = text.trim();
-  if (trimmed === "") return null;
-  if (field.kind === "text") return text;
-  if (field.range && rangeOf(text)) return rangeOf(text);
-  if (GROUPED.test(trimmed)) return trimmed;
-  const one = (part) => (part.trim() !== "" && Number.isFinite(Number(part)) ? Number(part) : part.trim());
-  return field.many && trimmed.includes(",") ? trimmed.split(",").filter((part) => part.trim()).map(one) : one(trimmed);
-}
-
 const copied = (row) => ({ ...row, ...(row?.name ? { name: `${row.name} 2` } : {}) });
+
+/** Bring a field of the form into view, or the text where the mistake has no field. */
+export function showField(path) {
+  byId("see-question").click();
+  byId(path ? "tab-form" : "tab-text").click();
+  const id = path ? idOf(path) : "toml", kinds = ":is(input, select, textarea)";
+  const field = document.querySelector(`${kinds}[id="${id}"]`) ?? document.querySelector(`${kinds}[id^="${id}-"]`);
+  for (let here = field?.closest("details"); here; here = here.parentElement.closest("details")) here.open = true;
+  if (!field && path.length) return showField(path.slice(0, -1));
+  field?.focus();
+  return field?.scrollIntoView({ block: "center" });
+}

@@ -89,6 +89,33 @@ export function rangeOf(text) {
   return least === undefined ? null : { least: Number(least), most: Number(most), step: Number(step) };
 }
 
+const GROUPED = /^\d{1,3}(,\d{3})+(\.\d+)?$/; // 16,384 is one number to some and two to others
+
+/** What was typed: null for nothing, numbers as such, a list where there are commas; other text stays for the server to refuse. */
+export function read(field, text) {
+  const trimmed = text.trim();
+  if (trimmed === "") return null;
+  if (field.kind === "text") return text;
+  if (field.range && rangeOf(text)) return rangeOf(text);
+  if (GROUPED.test(trimmed)) return trimmed;
+  const one = (part) => (part.trim() !== "" && Number.isFinite(Number(part)) ? Number(part) : part.trim());
+  return field.many && trimmed.includes(",") ? trimmed.split(",").filter((part) => part.trim()).map(one) : one(trimmed);
+}
+
 export const listed = (value) => (value === undefined || value === null ? [] : Array.isArray(value) ? value : [value]);
 
 export const idOf = (path) => `at-${path.join("-")}`;
+
+/** The keys and places of a limit as it is told, `workload[0].train_days`. */
+export const pathOf = (limit) => [...limit.matchAll(/(\w+)|\[(\d+)\]/g)].map(([, key, place]) => (place === undefined ? key : Number(place)));
+
+/** A value as it is told, `1,024` or a text. */
+export function valueOf(text) {
+  const number = Number(text.replaceAll(",", ""));
+  if (text.trim() !== "" && Number.isFinite(number)) return number;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -51,24 +51,3 @@ export function save(name, text, type) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
-
-const THEMES = { auto: ["Auto", "as the system"], light: ["Light", "light"], dark: ["Dark", "dark"] };
-
-/** The switch between the colours of the system, light and dark. */
-export function themeSwitch(button) {
-  const put = (name) => {
-    if (name === "auto") {
-      delete document.documentElement.dataset.theme;
-      localStorage.removeItem("coopt-theme");
-    } else {
-      document.documentElement.dataset.theme = name;
-      localStorage.setItem("coopt-theme", name);
-    }
-    button.textContent = THEMES[name][0];
-    button.setAttribute("aria-label", `Colours: ${THEMES[name][1]}`);
-  };
-  const now = () => document.documentElement.dataset.theme ?? "auto";
-  const names = Object.keys(THEMES);
-  button.addEventListener("click", () => put(names[(names.indexOf(now()) + 1) % names.length]));
-  put(now());
-}

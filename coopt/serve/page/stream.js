@@ -1,4 +1,6 @@
-// Requests to the server: one document for another, and searches whose events stream back until they are aborted.
+// Requests to the server: one document for another, and searches whose events stream back until they are aborted; what is said meanwhile.
+
+import { byId, h, show, tied } from "./dom.js";
 
 export class Refused extends Error {}
 
@@ -57,3 +59,19 @@ export async function search(path, given, hear, signal) {
   }
   if (!ended) throw new Lost("The connection to coopt broke off; what you see is the last answer.");
 }
+
+const told = new Map();
+
+/** Say what is being done, each thing on a line; without a text it is done. */
+export function tell(name, text) {
+  if (text) told.set(name, text);
+  else told.delete(name);
+  show(byId("progress"), [...told].map(([of, line]) => h("span", { class: of === "question" ? "" : "busy" }, tied(line))));
+}
+
+/** What is heard of a search until it finds something. */
+export const waits = (name, doing) => ({
+  begun: ({ waits }) => waits && tell(name, `${doing}, as soon as another search on this server ends.`),
+  started: () => tell(name, `${doing}.`),
+  progress: (step) => tell(name, `${doing}: ${step.line}`),
+});

@@ -1,0 +1,228 @@
+"""The planner's page while an answer is sought, and once another question is open, in a headless Chromium."""
+
+from __future__ import annotations
+
+import pytest
+
+import coopt
+from coopt.report.csv_files import bill_csv
+from tests.pages.planner import NUMBER, WAIT_S, put, question, settled, text_of, until
+from tests.serve.conftest import INSTANCES, TINY, served
+
+OTHER = TINY.replace('name = "tiny-64"', 'name = "other-32"').replace("gpus = 64", "gpus = 32")
+SHOWN = ".decision, .ways, .reasons, #front *, #evidence *"
+HANGING = """
+const [place] = arguments, ask = window.fetch;
+window.ask = ask;
+window.fetch = (path, given) => path !== place ? ask(path, given) : new Promise((_, end) =>
+  given.signal.addEventListener('abort', () => end(new DOMException('', 'AbortError'))));
+"""
+SLOW = """
+const ask = window.fetch;
+window.fetch = async (path, given) => path !== '/plan' ? ask(path, given)
+  : new Response((await (await ask(path, given)).text()).replace(/"total_s":[^,]+/, '"total_s":9'));
+"""
+WAITED = """
+window.said = [];
+const progress = document.getElementById('progress');
+new MutationObserver(() => window.said.push(...[...progress.children].map((one) => one.innerText)))
+  .observe(progress, { childList: true });
+"""
+BUSY = "return document.getElementById('answer').ariaBusy === '{}'"
+
+
+@pytest.fixture
+def opened(planner, tmp_path):
+    """`opened(browser, text)`: open a question as a file."""
+
+    def choose(browser, text):
+        file = tmp_path / "other.toml"
+        file.write_text(text, "utf-8")
+        browser.execute_script("document.getElementById('file').hidden = false")
+        browser.find_element("id", "file").send_keys(str(file))
+
+    return choose
+
+
+def count(browser, place):
+    return browser.execute_script("return document.querySelectorAll(arguments[0]).length", place)
+
+
+def test_nothing_of_the_former_question_stands_under_the_name_of_another(planner, opened):
+    browser = planner()
+    assert count(browser, SHOWN) > 50
+    browser.execute_script(HANGING, "/plan")
+    opened(browser, OTHER)
+    until(browser, "return document.querySelector('h1').innerText === 'other-32'")
+    until(browser, BUSY.format("true"))
+    assert count(browser, SHOWN) == 0
+
+
+def test_the_front_of_another_question_moves_no_bound(planner):
+    browser = planner()
+    browser.execute_script(HANGING, "/plan")
+    put(browser, "#at-cluster-gpus", "128")
+    until(browser, "return document.querySelector('#front.stale') !== null")
+    before = question(browser)
+    assert "gpus = 128" in before
+    assert (
+        browser.execute_script("return ['front', 'why', 'decision'].map((id) => document.getElementById(id).inert)")
+        == [True] * 3
+    )
+    browser.execute_script("document.querySelector('.dot').dispatchEvent(new Event('click'))")
+    until(browser, BUSY.format("true"))
+    assert question(browser) == before
+
+
+def test_a_bound_that_moved_leaves_its_front_in_use(planner):
+    browser = planner()
+    browser.execute_script(HANGING, "/plan")
+    put(browser, NUMBER, "0.9")
+    until(browser, "return document.querySelector('#front.stale') !== null")
+    assert browser.execute_script("return ['front', 'why'].map((id) => document.getElementById(id).inert)") == [
+        False,
+        True,
+    ]
+
+
+def test_where_a_search_takes_long_nothing_grey_stays_and_what_is_sought_says_so(planner):
+    browser = planner()
+    browser.execute_script(SLOW)
+    put(browser, "#at-workload-0-global_batch", "32")
+    until(browser, "return document.getElementById('ask-front') !== null")
+    assert (count(browser, "#front *"), count(browser, "#why *")) == (0, 0)
+    browser.execute_script(HANGING, "/explanation")
+    browser.find_element("id", "ask-explanation").click()
+    until(browser, "return document.getElementById('why').innerText.includes('still being sought')")
+    assert count(browser, "#ask-explanation") == 0
+
+
+def test_why_is_told_to_be_sought_until_it_is_found(planner):
+    browser = planner()
+    browser.execute_script(HANGING, "/explanation")
+    put(browser, NUMBER, "0.9")
+    until(browser, "return document.querySelector('#front:not(.stale) #chart') !== null")
+    until(browser, BUSY.format("true"))
+    assert text_of(browser, "#progress") == "Looking for what would change the plan."
+    assert browser.execute_script("return document.querySelector('#progress .busy') !== null")
+
+
+@pytest.mark.parametrize("way", ["button", "Escape"])
+def test_a_search_is_stopped_and_begun_again(planner, way):
+    from selenium.webdriver.common.keys import Keys
+
+    browser = planner()
+    browser.execute_script(HANGING, "/plan")
+    put(browser, NUMBER, "0.67")
+    until(browser, BUSY.format("true") + " && sessionStorage.getItem('coopt-question').includes('0.67')")
+    until(browser, "return getComputedStyle(document.getElementById('stop')).visibility === 'visible'")
+    if way == "button":
+        browser.find_element("id", "stop").click()
+    else:
+        browser.find_element("tag name", "body").send_keys(Keys.ESCAPE)
+    until(browser, BUSY.format("false"))
+    assert text_of(browser, "#progress") == "The search was stopped; below is the last answer."
+    browser.execute_script("window.fetch = window.ask")
+    browser.find_element("id", "ask-plan").click()
+    until(browser, "return document.querySelector('.decision').innerText.includes('h100-hb16')")
+    settled(browser)
+    assert text_of(browser, "#progress") == ""
+
+
+def test_a_tab_that_waits_for_another_says_so(browser):
+    """With one worker, the front waits for what explains the plan."""
+    with served(workers=1) as client:
+        browser.get(f"http://127.0.0.1:{client.port}/")
+        settled(browser)
+        browser.execute_script(WAITED)
+        put(browser, NUMBER, "0.9")
+        until(
+            browser,
+            "return window.said.some((one) => one.endsWith(', as soon as another search on this server ends.'))",
+        )
+        settled(browser)
+        assert text_of(browser, "#progress") == ""
+
+
+SAVED = """
+window.saved = [];
+URL.createObjectURL = (blob) => { blob.text().then((text) => window.saved.push(text)); return 'blob:none'; };
+HTMLAnchorElement.prototype.click = function () { window.savedAs = [...(window.savedAs ?? []), this.download]; };
+"""
+
+
+def test_question_plan_bill_and_report_are_saved(planner):
+    browser = planner()
+    browser.execute_script(SAVED)
+    for name in ("question", "plan", "bill", "report"):
+        browser.execute_script(f"document.getElementById('save-{name}').click()")
+    until(browser, "return window.saved.length === 4")
+    names = browser.execute_script("return window.savedAs")
+    assert names == ["tiny-64.toml", "tiny-64.plan.json", "tiny-64.csv", "tiny-64.html"]
+    text, plan, bill, report = browser.execute_script("return window.saved")
+    assert text == TINY
+    found = coopt.Plan.model_validate_json(plan)
+    assert coopt.verify(INSTANCES / "tiny-64.toml", found).accepted
+    assert bill == bill_csv(coopt.load(INSTANCES / "tiny-64.toml"), found)
+    assert "<h1>tiny-64</h1>" in report
+
+
+def test_a_file_and_a_new_question_take_the_place_of_the_old(planner):
+    browser = planner()
+    other = INSTANCES / "infeasible-deadline.toml"
+    browser.execute_script("document.getElementById('file').hidden = false")
+    browser.find_element("id", "file").send_keys(str(other))
+    until(browser, "return document.querySelector('.ways') !== null")
+    assert question(browser) == other.read_text("utf-8")
+    browser.execute_script("document.getElementById('new').click()")
+    until(browser, "return document.querySelector('h1').innerText === 'my-cluster'")
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_question_with_changes_is_left_only_on_purpose(planner, left):
+    browser = planner()
+    put(browser, NUMBER, "0.9")
+    settled(browser)
+    browser.execute_script("setTimeout(() => document.getElementById('new').click())")
+    from selenium.webdriver.support import expected_conditions
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    asked = WebDriverWait(browser, WAIT_S).until(expected_conditions.alert_is_present())
+    asked.accept() if left else asked.dismiss()
+    until(browser, f"return document.querySelector('h1').innerText === '{'my-cluster' if left else 'tiny-64'}'")
+
+
+def test_keys_and_a_click_elsewhere_walk_through_the_menu_and_close_it(planner):
+    from selenium.webdriver.common.keys import Keys
+
+    browser = planner()
+    menu = browser.find_element("css selector", "#files summary")
+    is_open, focus = "return document.getElementById('files').open", "return document.activeElement.id"
+    menu.send_keys(Keys.ARROW_DOWN)
+    assert browser.execute_script(focus) == "open"
+    browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    assert browser.execute_script(focus) == "new"
+    browser.switch_to.active_element.send_keys(Keys.ARROW_UP, Keys.ARROW_UP)
+    assert browser.execute_script(focus) == "save-report"
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert browser.execute_script(is_open) is False
+    assert browser.execute_script("return document.activeElement.tagName") == "SUMMARY"
+    menu.click()
+    assert browser.execute_script(is_open) is True
+    browser.find_element("css selector", ".decision").click()
+    assert browser.execute_script(is_open) is False
+
+
+def test_what_is_saved_is_named_after_the_question_that_it_answers(planner):
+    browser = planner()
+    browser.execute_script(SAVED)
+    put(browser, "#at-workload-0-global_batch", "many")
+    until(browser, "return document.querySelector('#complaints li') !== null")
+    put(browser, "#at-name", "renamed")
+    until(browser, "return document.querySelector('h1').innerText === 'renamed'")
+    for name in ("question", "plan", "bill", "report"):
+        browser.execute_script(f"document.getElementById('save-{name}').click()")
+    until(browser, "return window.savedAs?.length === 4")
+    assert browser.execute_script("return window.savedAs") == [
+        "renamed.toml", "tiny-64.plan.json", "tiny-64.csv", "tiny-64.html",
+    ]  # fmt: skip
