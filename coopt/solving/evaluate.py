@@ -27,7 +27,7 @@ from coopt.network.part_networks import families_of_design, part_network
 from coopt.network.parts import cost_of, within_limits
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.perf.mapping import RECOMPUTE, Mappings
+from coopt.perf.mapping import NAMED, Mappings
 from coopt.perf.memory import memory_bytes
 from coopt.plan.evaluation import Evaluation, MappingRanking, RankedMappings, limit_checks
 from coopt.plan.schema import Cost, Design, InstanceId, MappingChoice, Plan, WorkloadPlan
@@ -273,7 +273,8 @@ def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
     for field in fields(Mappings):
         values = np.unique(getattr(whole, field.name)).tolist()
         if len(values) > 1 and field.name != "dp":
-            shown = [RECOMPUTE[v] for v in values] if field.name == "recompute" else values
+            names = NAMED.get(field.name)
+            shown = [names[v] for v in values] if names else values
             yield _open(f"{key}.{field.name}", tuple(shown))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.texts import write_bytes
+from coopt.plan.parts import MappingChoice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 ColumnType = Literal["text", "whole", "real"]
 Row = dict[str, Any]
 
+OF_A_MAPPING: dict[str, ColumnType] = {
+    key: "whole" if field.annotation is int else "text"
+    for key, field in MappingChoice.model_fields.items()
+    if field.annotation is not bool
+}
 COLUMNS: dict[str, ColumnType] = {
     "suite": "text",
     "grid": "text",
@@ -62,16 +68,7 @@ COLUMNS: dict[str, ColumnType] = {
     "workload": "text",
     "iteration_time_s": "real",
     "bound_s": "real",
-    "tp": "whole",
-    "pp": "whole",
-    "dp": "whole",
-    "cp": "whole",
-    "ep": "whole",
-    "micro_batch": "whole",
-    "interleave": "whole",
-    "recompute": "text",
-    "zero": "whole",
-    "outermost": "text",
+    **OF_A_MAPPING,
     "memory_gib": "real",
     "mfu": "real",
     "hfu": "real",

@@ -12,25 +12,14 @@ from coopt.instance.catalog import entries
 from coopt.instance.hardware import HbDomain, Switch, mate
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
+from coopt.instance.software import MappingLimits
 from coopt.network.optics import first_unmated
 from coopt.plan.contents import built, entries_used
 from coopt.plan.explanation import Change, Relaxation
 from coopt.plan.schema import Design, Plan
 from coopt.solving.reasons.limits import with_part, with_workload
 
-FREE: dict[str, tuple[Any, ...] | None] = {
-    "tp": None,
-    "pp": None,
-    "dp": None,
-    "cp": (1, 2, 4, 8, 16),
-    "ep": None,
-    "micro_batch": (1, 2, 4, 8, 16),
-    "interleave": None,
-    "recompute": None,
-    "sequence_parallel": (True, False),
-    "zero": (0, 1, 2, 3),
-    "outermost": ("pp", "dp"),
-}
+FREE: dict[str, tuple[Any, ...] | None] = MappingLimits().model_dump()
 """Every list of a mapping at its widest; None leaves it free."""
 CATALOGS = {"hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic"}
 FABRICS = ("rail-only", "rail-optimized", "clos")

@@ -274,10 +274,10 @@ def _style_fault(workload: Workload, mapping: MappingChoice) -> str:
 def _limit_fault(workload: Workload, mapping: MappingChoice) -> str:
     """What the instance does not allow."""
     limits = workload.mapping
-    for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch", "interleave", "sequence_parallel", "zero", "outermost"):
+    for key in type(limits).model_fields:
         limit, value = getattr(limits, key), getattr(mapping, key)
         if limit is not None and value not in limit:
-            return f"The instance does not allow {key} = {value}."
+            return f"The instance does not allow {key} = {value!r}."
     if mapping.recompute not in recomputes(workload):
         return f"The instance does not allow recompute = {mapping.recompute!r} for this attention."
     return ""
