@@ -275,7 +275,7 @@ class LinkRoute(Record):
 
 
 class LinkPhase(Record):
-    """Sends of the pipeline ("pp") or exchanges of replicas ("dp"), which have all links to themselves while they last.
+    """Sends of the pipeline ("pp") or exchanges of replicas or contexts ("dp"), which have all links to themselves.
 
     `pace_links` is how fast: bytes of all GPUs of a domain pass as if they had this many links.
     """
@@ -288,7 +288,8 @@ class LinkPhase(Record):
 class DirectLinks(Record):
     """What is built: domains in a grid of pipeline stages and replicas, numbered stage by stage, and their links.
 
-    `links` is the sum of the bundles; fewer than `links_bound` cannot do for this mapping. A domain has `ports`.
+    Where the contexts of a replica lie in several domains they stand in place of `replicas`. `links` is the sum of the
+    bundles; fewer than `links_bound` cannot do for this mapping. A domain has `ports`.
     """
 
     gpus: int

@@ -11,7 +11,7 @@ from coopt.plan.parts import DirectLinks
 from coopt.report import words
 from coopt.report.tables import facts, figures
 
-PHASES = {"pp": "sends to the next stage", "dp": "exchanges of replicas"}
+PHASES = {"pp": "sends to the next stage", "dp": "exchanges of replicas or contexts"}
 
 
 def link_tables(direct: DirectLinks, title: str) -> Iterator[RenderableType]:
@@ -35,7 +35,7 @@ def _link_rows(direct: DirectLinks) -> Iterator[tuple[str, str]]:
     yield "HB domain", f"{words.times(domain.count, domain.name)}, {active} of each train"
     yield (
         "Grid",
-        f"{words.counted(direct.stages, 'stage')} by {words.counted(direct.replicas, 'replica')}, one a domain",
+        f"{words.counted(direct.stages, 'block')} of stages by a ring of {words.counted(direct.replicas, 'domain')}",
     )
     yield "Links", f"{words.count(direct.links)}; this mapping needs at least {words.count(direct.links_bound)}"
     ports: Counter[int] = Counter()
@@ -54,7 +54,7 @@ def _bundles(direct: DirectLinks) -> RenderableType:
     rows = [
         (words.count(s), words.count(d), words.count(n), words.count(k)) for ((s, d), n), k in sorted(counts.items())
     ]
-    return figures("Bundles of links", (), ("stages apart", "replicas apart", "links", "bundles"), rows)
+    return figures("Bundles of links", (), ("blocks apart", "apart in the ring", "links", "bundles"), rows)
 
 
 def _offset(direct: DirectLinks, domain: int, peer: int) -> tuple[int, int]:

@@ -28,8 +28,9 @@ NO_LINKS = (
     "nics_per_gpu, or faster NICs"
 )
 CROSSING = (
-    "{} mappings were left out on direct links, which carry sends of stages and exchanges of replicas only: their TP, "
-    "CP or EP crosses HB domains, or their tied embeddings are more than two domains apart"
+    "{} mappings were left out on direct links, which carry sends of stages and exchanges of replicas or contexts "
+    "only: their TP or EP crosses HB domains, CP does so beside DP, or their tied embeddings are more than two domains "
+    "apart"
 )
 
 

@@ -42,7 +42,8 @@ class DomainGrid:
         return self.stages * self.replicas
 
     def sends(self) -> Floats:
-        """What domain i sends to j at a pace of one link, in sends of the pipeline and in exchanges of replicas.
+        """What domain i sends to j at a pace of one link, in sends of the pipeline and in exchanges of replicas, or of
+        contexts, which send alike.
 
         Shape (2, D, D). The pace is in links that the bytes of all GPUs of a domain would need. A send is from the
         GPUs of one stage, to both neighbours at once. An exchange goes round the ring of replicas, half of the data in

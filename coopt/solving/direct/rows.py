@@ -177,12 +177,12 @@ def _rows(where: DirectPlace, pool: Pool, weights: Floats, keep: Bools) -> Itera
 
 
 def _crossing(where: DirectPlace, source: Fitting) -> tuple[Pool, Counter[str]]:
-    """Placements of which only stages and replicas cross domains, and how many were dropped by cause."""
+    """Placements of which only stages, and replicas or contexts, cross domains, and how many were dropped by cause."""
     site = DomainSet(gpus=where.gpus, hb=where.hb.name, active=where.active)
     whole, gated = promising(source, where.instance.cluster.gpu, where.hb, site)
     m, inside = whole.mappings, whole.placements
     _, experts, *_ = expert_ranks(m, inside, expert_tp=source.workload.options.expert_tp)
-    fine = (m.tp == inside.tp) & (m.cp == inside.cp) & (experts == 1)
+    fine = (m.tp == inside.tp) & ((m.cp == inside.cp) | (m.dp == inside.dp)) & (experts == 1)
     if source.workload.model.tied_embeddings:
         fine &= m.pp <= 2 * inside.pp  # first and last domain of a pipeline are neighbours
     kept = _taken(where, whole, np.asarray(fine, dtype=np.bool_))
@@ -196,7 +196,9 @@ def _taken(where: DirectPlace, pool: Pool, kept: Bools) -> Pool:
 
 
 def _across(pool: Pool) -> Ints:
-    return pool.mappings.dp // pool.placements.dp
+    """Domains of a ring of replicas or of contexts: both send alike, and gradients go round both."""
+    m, inside = pool.mappings, pool.placements
+    return (m.dp // inside.dp) * (m.cp // inside.cp)
 
 
 def _shape(pool: Pool) -> tuple[Ints, Bools]:

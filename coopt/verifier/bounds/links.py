@@ -36,8 +36,10 @@ from coopt.verifier.parts.link_demands import (
     PricedLinks,
     StageGrid,
     joining_links,
+    joins_stages_and_rings,
     least_links,
     priced_links,
+    ring_domains,
     sends_on,
     shares_sent,
     whole_links,
@@ -46,7 +48,7 @@ from coopt.verifier.parts.optics import allowed_optics
 from coopt.verifier.parts.space import DesignFamily, active_counts
 from coopt.verifier.parts.timings import timings_of
 from coopt.verifier.training.mappings import splits
-from coopt.verifier.training.placing import Placement, placements
+from coopt.verifier.training.placing import placements
 
 NARROW = 1e-9
 """Ranges of paces are halved until they are this narrow, by share."""
@@ -125,7 +127,7 @@ class LinksBound:
         byte_s, bound_s = place.nic.gbit_s * 1e9 / 8, self._instance.workload[0].bound_s
         needed = self._needed(place)
         for _, (work, where) in self._timings.near(place.family, 0, LENIENT):
-            if not joins_stages_and_replicas(self._instance.workload[0], where):
+            if not joins_stages_and_rings(where, tied=self._instance.workload[0].model.tied_embeddings):
                 continue
             if not self.whole:
                 return
@@ -155,12 +157,6 @@ class LinksBound:
 
     def _worth(self, place: LinkPlace, links: int) -> Fraction:
         return exact_worth(self._instance, self._lines(place, links), self._kind)
-
-
-def joins_stages_and_replicas(workload: Workload, place: Placement) -> bool:
-    """Whether links carry nothing but what stages and replicas send, the embedding of both ends not among it."""
-    tied = workload.model.tied_embeddings and place.pp_across > 2
-    return (place.tp_across, place.cp_across, place.ep_across) == (1, 1, 1) and not tied
 
 
 def _priced_by_grid(
@@ -200,9 +196,9 @@ def _exists(grid: StageGrid, workload: Workload, families: Iterable[DesignFamily
         for split in splits(cut, family.gpus) if family.domains == grid.domains else ():
             run = placements(workload, split, family.active, family.rooms, turned=family.charges_loads)
             if (split.interleave > 1) == grid.closed and any(
-                (place.pp_across, place.dp_across) == grid[:2]
+                (place.pp_across, ring_domains(place)) == grid[:2]
                 and family.holds(place.pp_in)
-                and joins_stages_and_replicas(workload, place)
+                and joins_stages_and_rings(place, tied=workload.model.tied_embeddings)
                 for place in run
             ):
                 return True

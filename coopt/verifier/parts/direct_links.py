@@ -15,7 +15,15 @@ from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import BillTotal, CountedItem, bill_total, cheapest_panel, check_bill, domain_lines
 from coopt.verifier.parts.design_checks import check_domains
-from coopt.verifier.parts.link_demands import LATENESS, LinkedRun, Sends, least_links, sends_on
+from coopt.verifier.parts.link_demands import (
+    LATENESS,
+    LinkedRun,
+    Sends,
+    joins_stages_and_rings,
+    least_links,
+    ring_domains,
+    sends_on,
+)
 from coopt.verifier.parts.optics import allowed_optics
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run_at_speed, match_workloads
@@ -78,23 +86,21 @@ def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> LinkNics | 
 
 
 def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -> ClaimedRun | None:
-    """The one workload, of which only stages and replicas may cross domains."""
+    """The one workload, of which only stages, and replicas or contexts, may cross domains."""
     runs = check_mappings(ledger, match_workloads(ledger, instance.workload, plan.workloads), family)
     if not runs:
         return None
     (run,) = runs
     place = run.place
-    dimensions = (place.tp_across, place.cp_across, place.ep_across)
-    tied = run.workload.model.tied_embeddings and place.pp_across > 2
+    dimensions = (place.tp_across, place.ep_across, place.cp_across, place.dp_across)
+    tied = run.workload.model.tied_embeddings
     why = (
-        f"TP, CP and EP span {dimensions} domains and tied embeddings are {'apart' if tied else 'near'}: direct links "
+        f"TP, EP, CP and DP span {dimensions} domains, PP {place.pp_across} with embeddings "
+        f"{'tied' if tied else 'apart'}: direct links carry sends to the next stage and exchanges of replicas or of "
+        "contexts only."
     )
-    why += "carry sends to the next stage and exchanges of replicas only."
-    return (
-        run
-        if ledger.holds("crossing", set(dimensions) == {1} and not tied, str(dimensions), "(1, 1, 1)", why)
-        else None
-    )
+    fine = joins_stages_and_rings(place, tied=tied)
+    return run if ledger.holds("crossing", fine, str(dimensions), "(1, 1, 1, n) or (1, 1, n, 1)", why) else None
 
 
 def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkNics) -> nx.Graph | None:
@@ -123,8 +129,8 @@ def _phases(
 ) -> dict[str, float] | None:
     """The pace of every phase; None where what is sent is not routed."""
     place = run.place
-    grid = (place.pp_across, place.dp_across)
-    why = f"The mapping makes {grid[0]} x {grid[1]} domains of stages and replicas."
+    grid = (place.pp_across, ring_domains(place))
+    why = f"The mapping makes {grid[0]} x {grid[1]} domains of stages and of replicas or contexts."
     holds = ledger.same("grid", f"{claim.stages} x {claim.replicas}", f"{grid[0]} x {grid[1]}", why)
     names = tuple(sends_by_phase)
     claimed = tuple(phase.name for phase in claim.phases)

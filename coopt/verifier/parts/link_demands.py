@@ -203,8 +203,20 @@ def _rings(stages: int, replicas: int) -> Sends:
     return dict(sends)
 
 
+def ring_domains(place: Placement) -> int:
+    """Domains of a ring of replicas or of contexts, of which one alone crosses domains; gradients go round the same."""
+    return place.dp_across * place.cp_across
+
+
+def joins_stages_and_rings(place: Placement, *, tied: bool) -> bool:
+    """Whether links carry nothing but what stages send, and replicas or contexts; an embedding that both ends share
+    only between neighbours."""
+    others = {place.tp_across, place.ep_across, min(place.cp_across, place.dp_across)}
+    return others == {1} and not (tied and place.pp_across > 2)
+
+
 class LinkedRun(NamedTuple):
-    """A mapping whose stages and replicas alone cross domains, on links of so many bytes a second each way."""
+    """A mapping of which only stages, and replicas or contexts, cross domains, on links of so many byte/s each way."""
 
     work: Work
     place: Placement
@@ -216,7 +228,7 @@ class LinkedRun(NamedTuple):
     def grid(self) -> StageGrid:
         """The domains as stages and replicas."""
         place = self.place
-        return StageGrid(place.pp_across, place.dp_across, place.pp_in, self.work.split.interleave > 1)
+        return StageGrid(place.pp_across, ring_domains(place), place.pp_in, self.work.split.interleave > 1)
 
     def least_pace(self, phase: str, others: float = math.inf) -> float:
         """The pace below which an iteration is late, where the other phase has that pace; infinite where all are."""

@@ -15,6 +15,7 @@ from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.design_checks import check_gear
 from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.link_demands import ring_domains
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.wiring import WiredGraph, count_levels, wire
 from coopt.verifier.simulation.events import FairRates, Flow, Resource
@@ -97,7 +98,7 @@ class DirectNetwork(NamedTuple):
         return f"all {self.links.hb_domain.count} HB domains, on the routes of the plan"
 
     def _flows(self, place: Placement, *, goes_round: bool, is_tied: bool) -> Iterator[Flow]:
-        """Sends of stages to both neighbours, and exchanges of replicas, half of them each way round."""
+        """Sends of stages to both neighbours, and exchanges of replicas or contexts, half of them each way round."""
         capacity = {(a, b): one.links for one in self.links.bundles for a, b in (one.between, one.between[::-1])}
         ways: defaultdict[tuple[str, int, int], dict[Resource, float]] = defaultdict(dict)
         for phase in self.links.phases:
@@ -108,12 +109,13 @@ class DirectNetwork(NamedTuple):
         for name, phase_name, source, target, volume in self._sends(place, goes_round=goes_round):
             yield Flow(phase_name, volume, ways[name, source, target])
         if is_tied and place.pp_across == 2:  # of more stages the first and the last are not neighbours
-            for d in range(place.dp_across):
-                for source, target in ((d, d + place.dp_across), (d + place.dp_across, d)):
+            count = ring_domains(place)
+            for d in range(count):
+                for source, target in ((d, d + count), (d + count, d)):
                     yield Flow(TIED, 1 / place.pp_in, ways["pp", source, target])
 
     def _sends(self, place: Placement, *, goes_round: bool) -> Iterator[tuple[str, str, int, int, float]]:
-        outer, inner, count = place.pp_across, place.pp_in, place.dp_across
+        outer, inner, count = place.pp_across, place.pp_in, ring_domains(place)
         for block in range(outer if goes_round and outer > 1 else outer - 1):
             following = (block + 1) % outer
             for d in range(count):
@@ -130,6 +132,8 @@ class DirectNetwork(NamedTuple):
                 volumes[target, source] += 0.5 / inner
             for (source, target), volume in volumes.items():
                 yield "dp", replicas(stage), source, target, volume
+                if place.cp_across > 1:
+                    yield "dp", "cp", source, target, volume
 
 
 def link_sharing(network: Network) -> LinkSharing:

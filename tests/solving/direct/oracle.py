@@ -46,12 +46,13 @@ def _pool(instance: Instance, active: int) -> Pool:
 
 
 def _rows(pool: Pool) -> Iterator[int]:
-    """Rows whose groups, but those of stages and replicas, stay inside domains."""
+    """Rows whose groups, but those of stages and of replicas or contexts, stay inside domains."""
     m, inside = pool.mappings, pool.placements
     _, experts, *_ = expert_ranks(m, inside, expert_tp=False)
     for row in range(len(pool)):
         far = pool.workload.model.tied_embeddings and m.pp[row] > 2 * inside.pp[row]
-        if m.tp[row] == inside.tp[row] and m.cp[row] == inside.cp[row] and experts[row] == 1 and not far:
+        one_ring = m.cp[row] == inside.cp[row] or m.dp[row] == inside.dp[row]
+        if m.tp[row] == inside.tp[row] and one_ring and experts[row] == 1 and not far:
             yield row
 
 
@@ -64,7 +65,10 @@ def _in_time(
     links: dict[tuple[int, int], int],
 ) -> bool:
     m, inside = pool.mappings, pool.placements
-    stages, replicas = int(m.pp[row] // inside.pp[row]), int(m.dp[row] // inside.dp[row])
+    stages, replicas = (
+        int(m.pp[row] // inside.pp[row]),
+        int(m.dp[row] // inside.dp[row] * (m.cp[row] // inside.cp[row])),
+    )
     hops, rings = np.zeros((2, stages * replicas, stages * replicas))
     for s in range(stages):
         for d in range(replicas):
