@@ -64,7 +64,23 @@ def test_a_dearer_plan_is_told_what_is_cheaper(coopt, written, tmp_path: Path):
     assert coopt("solve", written(only, name="dear.toml"), "-o", plan).exit_code == 0
     done = coopt("explain", written(domains), plan)
     assert done.exit_code == 0
+    assert done.stdout.startswith("The plan answers another question, ")
     assert "It is not the cheapest: 8 x hgx-h100-8" in done.stdout
+
+
+def test_a_plan_of_other_values_is_told_with_them_and_as_what_it_is_here(coopt, written, tmp_path: Path):
+    """Bounds bind where something cheaper waits beyond them, not where the plan is dearer than another within."""
+    instance = written(('optics = "400g-199"', 'optics = ["400g-199", "400g-fr4"]'))
+    plan = tmp_path / "dear.json"
+    dear = ("--set", "network.optics=400g-fr4")
+    assert coopt("solve", instance, *dear, "-o", plan).exit_code == 0
+    said = " ".join(coopt("explain", instance, plan).stdout.split())
+    assert said.startswith("The plan answers another question, ")
+    assert 'solved with values replaced by --set: network.optics = "400g-fr4"; what follows holds' in said
+    assert "It is not the cheapest: the same network with other optics meets every bound" in said
+    assert " binds: " not in said
+    assert "than the cheapest within all bounds" in said
+    assert not coopt("explain", instance, *dear, plan).stdout.startswith("The plan answers another")
 
 
 def test_a_plan_that_misses_a_bound_is_refused(coopt, planned, written):

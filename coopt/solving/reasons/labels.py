@@ -145,25 +145,38 @@ def label(design: Design) -> str:
 
 
 def why_dearer(objective: Objective, ours: tuple[Design, Cost], theirs: tuple[Design, Cost]) -> str:
-    """What makes a design cost more than ours: tiers first, then what is bought, dearest first."""
+    """What makes a design cost more than ours: tiers first, then what is bought, dearest first.
+
+    Of one that costs less it is told what makes ours, the plan, cost more.
+    """
     if objective.minimize != objective.billed:
         return why_worse(objective, ours[1], theirs[1])
-    tiers = range(ours[0].fabric.tiers + 1, theirs[0].fabric.tiers + 1)
-    needs = [f"a {ORDINALS[tier]} tier" if tier > 1 or ours[0].fabric.tiers else "a network" for tier in tiers]
+    cheap, dear = (theirs, ours) if costs_less(objective, ours[1], theirs[1]) else (ours, theirs)
+    tiers = range(cheap[0].fabric.tiers + 1, dear[0].fabric.tiers + 1)
+    needs = [f"a {ORDINALS[tier]} tier" if tier > 1 or cheap[0].fabric.tiers else "a network" for tier in tiers]
+    it = "the plan" if dear is ours else "it"
     bought = why_billed_more(objective, ours[1], theirs[1])
-    return "; ".join(filter(None, (f"it needs {both(needs)}" if needs else "", bought)))
+    return "; ".join(filter(None, (f"{it} needs {both(needs)}" if needs else "", bought)))
+
+
+def costs_less(objective: Objective, ours: Cost, theirs: Cost) -> bool:
+    """Whether another bill is less than ours, in what the objective counts."""
+    return sum(_by_kind(objective, theirs).values()) < sum(_by_kind(objective, ours).values())
 
 
 def why_billed_more(objective: Objective, ours: Cost, theirs: Cost) -> str:
-    """What another bill has more of than ours, dearest first."""
+    """What another bill has more of than ours, dearest first; what ours has more of, the plan's, where that is less."""
+    it, its = "it", "its"
+    if costs_less(objective, ours, theirs):
+        ours, theirs, it, its = theirs, ours, "the plan", "the plan's"
     weight, count = _by_kind(objective, theirs), _count_by_kind(theirs)
     weight.subtract(_by_kind(objective, ours))
     count.subtract(_count_by_kind(ours))
     bought = sorted((kind for kind in weight if weight[kind] > 0), key=lambda kind: -weight[kind])
     sums = {kind: amount(objective.minimize, weight[kind]) for kind in bought}
     more = [f"{_counted(count[kind], kind)} ({sums[kind]})" for kind in bought if count[kind] > 0]
-    dearer = [f"its {DEARER[kind]} cost {sums[kind]} more" for kind in bought if count[kind] <= 0]
-    return ", and ".join([*([f"it takes {both(more)}"] if more else []), *dearer])
+    dearer = [f"{its} {DEARER[kind]} cost {sums[kind]} more" for kind in bought if count[kind] <= 0]
+    return ", and ".join([*([f"{it} takes {both(more)}"] if more else []), *dearer])
 
 
 def why_worse(objective: Objective, ours: Cost, theirs: Cost) -> str:

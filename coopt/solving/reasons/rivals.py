@@ -212,14 +212,20 @@ def _times(plan: Plan, other: Plan) -> str:
 
 
 def bounds_of(designs: Designs, chosen: int, runs: tuple[WorkloadPlan, ...]) -> Iterator[Bound]:
-    """Time of every workload, the caps that are set, and memory."""
+    """Time of every workload, the caps that are set, and memory.
+
+    A bound binds where a design beyond it is cheaper than all within: the chosen one need not be the cheapest of these.
+    """
+    best = designs.cheapest(designs.met())
+    assert best is not None, "the chosen one is within all bounds"
+    better = designs.cheaper(best)
     for limit in limits_of(designs.instance):
         if limit.cap < LONGEST_S:
-            yield _bound(designs, chosen, limit)
-    yield _memory(designs, chosen, max(run.memory_gib for run in runs) * GIB)
+            yield _bound(designs, chosen, limit, better)
+    yield _memory(designs, chosen, max(run.memory_gib for run in runs) * GIB, better)
 
 
-def _bound(designs: Designs, chosen: int, limit: Limit) -> Bound:
+def _bound(designs: Designs, chosen: int, limit: Limit, better: Bools) -> Bound:
     use = designs.uses[limit.key]
     used = float(use[chosen])
 
@@ -229,7 +235,7 @@ def _bound(designs: Designs, chosen: int, limit: Limit) -> Bound:
         bound, design = limit.own(float(use[row])), designs.design(row)
         return NextPlan(bound=bound, value=float(designs.value[row]), extra=designs.extra(row, chosen), design=design)
 
-    waiting = designs.met(limit.key) & designs.cheaper(chosen) & np.isfinite(use)
+    waiting = designs.met(limit.key) & better & np.isfinite(use)
     first = waiting & (use == use[waiting].min(initial=np.inf))
     looser = moved(designs.cheapest(first))
     return Bound(
@@ -244,7 +250,7 @@ def _bound(designs: Designs, chosen: int, limit: Limit) -> Bound:
     )
 
 
-def _memory(designs: Designs, chosen: int, used_bytes: float) -> Bound:
+def _memory(designs: Designs, chosen: int, used_bytes: float, better: Bools) -> Bound:
     instance, value = designs.instance, float(designs.value[chosen])
     gpu = instance.cluster.gpu
     cap, used_gb = gpu.hbm_gb, gpu.whole_gb(used_bytes)
@@ -258,7 +264,7 @@ def _memory(designs: Designs, chosen: int, used_bytes: float) -> Bound:
         return NextPlan(bound=held_gb, value=found, extra=found - value, design=plan.design)
 
     times = tuple(key for key in designs.uses if key.startswith("workload"))
-    more = least_memory_bytes(designs, designs.met(*times) & designs.cheaper(chosen))
+    more = least_memory_bytes(designs, designs.met(*times) & better)
     return Bound(
         limit="cluster.gpu.hbm_gb",
         unit="GB",

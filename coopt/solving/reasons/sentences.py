@@ -42,7 +42,18 @@ def with_tp_said(found: Explanation, plan: Plan) -> Explanation:
     return found.model_copy(update={"sentences": (first, told, *others)}) if plan.tp_across else found
 
 
-def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> Iterator[str]:
+def of_another_question(instance: Instance, plan: Plan) -> Iterator[str]:
+    """That a plan was made for another question than the one that it is explained for."""
+    if plan.instance.sha256 != instance.sha256:
+        replaced = plan.overrides.replaced
+        solved = f", solved with values replaced by --set: {replaced}" if replaced else ""
+        yield (
+            f"The plan answers another question, {plan.instance.name!r}{solved}; what follows holds for the question "
+            "as it stands here."
+        )
+
+
+def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound, *, optimal: bool = True) -> Iterator[str]:
     """Whether it binds, and what comes on either side."""
     assert one.used is not None, "a design takes of every limit"
     used, bound = with_unit(one.used, one.unit), with_unit(one.bound, one.unit)
@@ -56,16 +67,17 @@ def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> I
     name, saying = sentence(limit_name(one.limit)), SAYINGS[kind]
     if one.looser is None:
         known = kind == "time" and one.limit.startswith("workload")  # what is slower is not faster
-        yield f"{name} does not bind: {taken}{'' if known else f', and no design that {beyond} {saying.better}'}."
+        than = "" if optimal else f" than the {saying.best} within all bounds"
+        yield f"{name} does not bind: {taken}{'' if known else f', and no design that {beyond} {saying.better}{than}'}."
     else:
         price = costs_more(kind, one.looser.extra, value)
-        other = _seen_from(design, one.looser.design)
+        other = seen_from(design, one.looser.design)
         reached = with_unit(one.looser.bound, one.unit)
         yield f"{name} binds: {taken}. With {reached} the {saying.best} design is {other}: it {price}."
     if one.tighter is None:
         yield f"No design that keeps the other limits {within} than {used}."
         return
-    other, reached = _seen_from(design, one.tighter.design), with_unit(one.tighter.bound, one.unit)
+    other, reached = seen_from(design, one.tighter.design), with_unit(one.tighter.bound, one.unit)
     extra = one.tighter.extra
     price = saying.same if extra == 0 else costs_more(kind, extra, value)
     if other.startswith(SAME):
@@ -74,7 +86,7 @@ def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound) -> I
         yield f"The {saying.best} design that {within} is {other}: it {does} {reached} and {price}."
 
 
-def _seen_from(ours: Design, other: Design | None) -> str:
+def seen_from(ours: Design, other: Design | None) -> str:
     """The other design, or what alone sets it apart."""
     other = _one(other)
     if other == ours:
@@ -109,7 +121,7 @@ def of_runner_up(kind: ObjectiveKind, value: float, design: Design, one: RunnerU
     """What the next best design costs more."""
     if one is None:
         return "There is no other design that meets every bound."
-    other = _seen_from(design, one.design)
+    other = seen_from(design, one.design)
     if one.regret == 0:
         return f"The runner-up, {other}, {one.why}."
     return f"The runner-up, {other}, {costs_more(kind, one.regret, value)}: {one.why}."
@@ -166,7 +178,7 @@ def of_prices(design: Design, ranges: tuple[PriceRange, ...]) -> str:
         return "No price changes the decision when it alone moves."
     one, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
     taker = one.above if end >= one.now and end == one.high else one.below
-    instead = "the plan no longer meets its limit" if taker is None else f"the best plan is {_seen_from(design, taker)}"
+    instead = "the plan no longer meets its limit" if taker is None else f"the best plan is {seen_from(design, taker)}"
     if end == one.now:
         way = "rises" if end == one.high else "falls"
         return f"Another plan costs the same: as soon as the price of {one.item} {way}, {instead}."

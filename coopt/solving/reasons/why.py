@@ -87,7 +87,8 @@ def explain(
         found = _explained(instance, plan, on_progress, ways_out_s=None if limited else WAYS_OUT_S)
     names = rows_by_name(instance)
     first, *others = (with_names(one, names) for one in found.sentences)
-    told = (first, *say.of_margins(instance), *others)
+    elsewhere = () if plan is None else say.of_another_question(instance, plan)
+    told = (*elsewhere, first, *say.of_margins(instance), *others)
     own = {"instance": InstanceId(name=instance.name, sha256=instance.sha256), "sentences": told}
     return found.model_copy(update=own | {"workloads": names["workload"], "rows": names})
 
@@ -243,9 +244,9 @@ def _feasible(instance: Instance, plan: Plan, choices: Iterable[Designs], *, pro
     certain = f", and no design {SAYINGS[kind].does} less" if optimal else ""
     said = [f"The plan, {label(design)}, {costs(kind, value)}{certain}."]
     if not optimal:
-        more, better = costs_more(kind, designs.extra(best, row), value), label(designs.design(best))
+        more, better = costs_more(kind, designs.extra(best, row), value), say.seen_from(design, designs.design(best))
         said.append(f"It is not the {SAYINGS[kind].best}: {better} meets every bound and {more}.")
-    said += [sentence for one in every for sentence in say.of_bound(kind, value, design, one)]
+    said += [sentence for one in every for sentence in say.of_bound(kind, value, design, one, optimal=optimal)]
     said += [say.of_rival(kind, value, one) for one in others]
     if optimal:
         if not untried:

@@ -136,7 +136,7 @@ def _feasible(study: _Study, best: Plan, plan: Plan, priced: Instance) -> Explan
     assert value is not None
     assert least is not None
     optimal = not cheaper(least, value)
-    asked = partial(bound_on, study.resolver, instance, plan, value)
+    asked = partial(bound_on, study.resolver, instance, plan, value, least)
     limits = {limit.key: limit for limit in limits_on_use(instance)}
     found = [one for key, limit in limits.items() for one in study.tried(key, partial(asked, limit))]
     compared = partial(rivals_in, study.resolver, instance, plan, value)
@@ -155,7 +155,7 @@ def _feasible(study: _Study, best: Plan, plan: Plan, priced: Instance) -> Explan
     said = [f"{_subject(instance)} {amount(kind, value)}{_proof(best) if optimal else ''}."]
     if not optimal:
         said.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, least - value, value)}.")
-    said += [sentence for one in found for sentence in of_bound(kind, value, one)]
+    said += [sentence for one in found for sentence in of_bound(kind, value, one, optimal=optimal)]
     said += [of_rival(kind, value, one) for one in rivals]
     said += [of_prices(prices)] if prices else []
     return study.explanation(
@@ -205,11 +205,16 @@ def limits_on_use(instance: Instance) -> list[NumericLimit]:
     return [limit for limit in numeric_limits(instance) if not limit.structural]
 
 
-def bound_on(resolver: Resolver, instance: Instance, plan: Plan, value: float, limit: NumericLimit) -> Bound:
-    """One limit of an instance against a plan of it that costs `value`: what is used, and whether it binds."""
+def bound_on(
+    resolver: Resolver, instance: Instance, plan: Plan, value: float, least: float, limit: NumericLimit
+) -> Bound:
+    """One limit of an instance against a plan of it that costs `value`: what is used, and whether it binds.
+
+    It does where some plan beyond it is cheaper than the best one within it, which costs the `least`.
+    """
     used = limit.used(plan)
     without = _at(resolver, instance, value, limit, limit.loosest)
-    binds = without is not None and cheaper(without.value, value)
+    binds = without is not None and cheaper(without.value, least)
     return Bound(
         limit=limit.key,
         unit=limit.unit,
@@ -243,12 +248,13 @@ def _slack(limit: NumericLimit, used: float) -> float:
     return used / limit.now - 1.0 if limit.falling else 1.0 - used / limit.now
 
 
-def of_bound(kind: ObjectiveKind, value: float, one: Bound) -> Iterator[str]:
+def of_bound(kind: ObjectiveKind, value: float, one: Bound, *, optimal: bool = True) -> Iterator[str]:
     """Whether it binds, and what more or less of it costs."""
     saying, best = SAYINGS[kind], f"the {SAYINGS[kind].best} plan {SAYINGS[kind].does}"
     name, taken = sentence(limit_name(one.limit)), "" if one.used is None else f": the plan {_takes(one)}"
     if one.without is None:
-        yield f"{name} does not bind{taken}, and no plan {saying.better}{_even(one)} {_gone(one)}."
+        than = "" if optimal else f" than the {saying.best} within all bounds"
+        yield f"{name} does not bind{taken}, and no plan {saying.better}{than}{_even(one)} {_gone(one)}."
     else:
         gone = dearer_by(kind, one.without.extra, value)
         step = ""

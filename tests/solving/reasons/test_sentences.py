@@ -46,6 +46,7 @@ def bill(switches: int, nics: int, optics_usd: float) -> Cost:
 def test_one_more_is_one_switch_and_two_more_are_switches() -> None:
     capex = Objective()
     assert why_billed_more(capex, bill(1, 8, 1.0), bill(2, 8, 1.0)) == "it takes 1 more switch ($100)"
+    assert why_billed_more(capex, bill(2, 8, 1.0), bill(1, 8, 1.0)) == "the plan takes 1 more switch ($100)"
     assert why_billed_more(capex, bill(1, 8, 1.0), bill(3, 9, 2.0)) == (
         "it takes 2 more switches ($200) and 1 more NIC ($10), and its transceivers cost $5 more"
     )
