@@ -173,7 +173,7 @@ class Spares(Record):
     survives_gpu: Annotated[bool, Field(description="an idle GPU of each domain can take the place of any one GPU")]
     same_rank_gpus: Annotated[int, Field(description="spares, one of each rank, that cover any one GPU by re-patching")]
     domains_standing_by: Annotated[int, Field(description="HB domains that take the place of any that is lost")] = 0
-    spare_domain_usd: Annotated[float, Field(description="one more domain with its GPUs, NICs and their optics")]
+    spare_domain_usd: Annotated[float, Field(description="one more domain with its GPUs, servers and NICs")]
 
 
 class Unaligned(Record):

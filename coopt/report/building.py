@@ -64,12 +64,12 @@ def _order_notes(instance: Instance, design: Design, halls: Sequence[PlacedOptic
 
 def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
     """Which switches have fewer cages than modules in the bill, and whether modules that fill a cage would fit."""
-    fabric, rate, told = design.fabric, _link_gbit_s(instance, design), set[str]()
+    fabric, rate = design.fabric, _link_gbit_s(instance, design)
     known = {optic.name: optic for optic in instance.network.optics}
     for tier, above in zip_longest(fabric.tier, fabric.tier[1:]):
         way = _switch_of(instance, fabric, tier, rate)
         optics = [known.get(name) for name in (tier.optic, *(above.ends[:1] if above else ()))]
-        if way is None or way.name in told or any(optic is None or not optic.links_of(rate) for optic in optics):
+        if way is None or any(optic is None or not optic.links_of(rate) for optic in optics):
             continue
         used = [_ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch, tier.uplinks_per_switch]
         ports = [(number, optic) for number, optic in zip(used, optics, strict=False) if optic]
@@ -77,7 +77,6 @@ def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
         cages, whole = way.cages or int(way.radix * rate / box.cage_gbit_s), int(box.cage_gbit_s / rate)
         modules = sum(-(-number // optic.links_of(rate)) for number, optic in ports)
         if modules > cages:
-            told.add(way.name)
             yield too_many_modules(box, tier.level, modules, cages, whole, ports)
 
 
@@ -127,10 +126,12 @@ def _splitting_notes(instance: Instance, design: Design) -> Iterator[str]:
     """That modules which break out take cables or panels which split their fibres, unless each link has a connector."""
     rate, used = _link_gbit_s(instance, design), {name for tier in design.fabric.tier for name in tier.optics}
     carried = {optic.name: optic.links_of(rate) for optic in instance.network.optics if rate and optic.name in used}
-    ends = [f"{name} is the end of {count} links" for name, count in carried.items() if count > 1]
+    ends = [f"{name} ({words.counted(count, 'link')} each)" for name, count in carried.items() if count > 1]
     if ends:
-        listed = words.both(ends)
-        yield f"{listed}: where they have fewer connectors, cables or panels that split fibres are not in the bill."
+        yield (
+            f"The bill counts no cables or panels that split fibres, which {words.both(ends)} may need, unless each "
+            "link has a connector of its own."
+        )
 
 
 def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
@@ -245,22 +246,26 @@ def _adapter_notes(instance: Instance, design: Design) -> Iterator[str]:
         yield f"{domain.name} comes with {words.alternatives(domain.nics)}, not with {nic}: ask for such servers first."
 
 
-def rail_notes(designs: Sequence[Design]) -> Iterator[str]:
-    """What the loss of a rail means where no network joins rails, in one line of 80 columns."""
-    fabrics = [design.fabric for design in designs if design.fabric.tiers]
-    if fabrics and all(fabric.kind == "rail-only" for fabric in fabrics):
-        notes = list(dict.fromkeys(map(_rail_note, fabrics)))
-        several = "No switch joins rails: coopt faults says what each network does without one."
-        yield notes[0] if len(notes) == 1 else several
+def leaf_notes(designs: Sequence[Design]) -> Iterator[str]:
+    """What the loss of a leaf means for training, in one line of 80 columns."""
+    notes = list(dict.fromkeys(_leaf_note(design) for design in designs if design.fabric.tiers))
+    if notes:
+        yield notes[0] if len(notes) == 1 else "coopt faults says what each network does without a leaf."
 
 
-def _rail_note(fabric: Fabric) -> str:
+def _leaf_note(design: Design) -> str:
     """What becomes of training without a leaf; a switch of a single tier may serve several rails."""
-    ports = fabric.nic.planes
-    rails, leaves = fabric.planes // ports, fabric.tier[0].switches // ports
-    taken = -(-rails // leaves) if fabric.tiers == 1 else 1
+    fabric = design.fabric
+    ports, rails = fabric.nic.planes, fabric.planes // fabric.nic.planes
+    taken = -(-rails // (fabric.tier[0].switches // ports)) if fabric.tiers == 1 else 1
     if ports > 1:
         return "If a leaf is lost, NICs keep their other ports: no restart (coopt faults)."
+    if fabric.kind != "rail-only":
+        nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by
+        leaves = fabric.tier[0].switches
+        if nics == 1 or leaves == 1 or (fabric.kind == "clos" and fabric.tier[0].down_ports >= nics):
+            return "If a leaf is lost, training stops: it joins whole HB domains (coopt faults)."
+        return "If a leaf is lost, training restarts over the other NICs (coopt faults)."
     if rails == 1:
         return "There is a single rail: if a leaf is lost, training stops (coopt faults)."
     if taken == rails:

@@ -15,7 +15,10 @@ from coopt.report.parts import nics_in_words, tiers_of
 from coopt.report.tables import Cell, FigureTable, figures
 
 ALONE = "One HB domain holds every GPU, so there is no network to compare."
-NO_BASELINE = "The catalog holds no full-bandwidth any-to-any network for this many end points, so no saving is stated."
+NO_BASELINE = (
+    "No any-to-any network of full bandwidth joins so many end points with the domains, NICs and switches of this "
+    "plan, so no saving is stated."
+)
 NONE = "There is no runner-up."
 STOPS = {
     "all found": "",

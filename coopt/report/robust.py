@@ -157,8 +157,8 @@ def _time(workload: FaultedWorkload) -> str:
 def _spares(faults: Faults) -> str:
     spares = faults.spares
     domain = (
-        f"One spare domain, with GPUs and NICs, costs {words.money(spares.spare_domain_usd)}; it has no switch ports "
-        "of its own and takes the links of the one that it stands in for, by a patch panel or by hand."
+        f"One spare domain, with GPUs, servers and NICs, costs {words.money(spares.spare_domain_usd)}; it has no "
+        "switch ports of its own and takes the links of the one that it stands in for, by a patch panel or by hand."
     )
     kept = [f"{words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain"] if spares.survives_gpu else []
     if spares.domains_standing_by:

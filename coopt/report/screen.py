@@ -16,7 +16,7 @@ from coopt.plan.evaluation import LimitCheck, plan_checks
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
-from coopt.report.building import order_notes_of_parts, rail_notes
+from coopt.report.building import leaf_notes, order_notes_of_parts
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
 from coopt.report.explanation import claim_text
 from coopt.report.parts import degrees, schedule, side_by_side, split, tco_sentence, tiers_of, trained_text, uptime_text
@@ -51,7 +51,7 @@ def plan_screen(
         yield from margin_note(instance, plan, without_margin)
         networks = {part.name: network_of(part) for part in plan.parts}
         designs = {name: network for name, network in networks.items() if isinstance(network, Design)}
-        yield from rail_notes([*designs.values()])
+        yield from leaf_notes([*designs.values()])
         yield from order_notes_of_parts(instance, designs)
     yield ""
     yield facts("Proof", _proof_rows(instance, plan))

@@ -158,7 +158,7 @@ def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
 
 def _remedy(family: Family, loss: Loss, effect: str) -> str:
     if effect == "stops":
-        return "needs a spare domain, or a leaf that holds part of a domain only"
+        return "needs spare domains for all that hang on it, or leaves that hold part of a domain only"
     if effect == "none":
         return "none needed"
     if loss.forwarded:
@@ -203,6 +203,7 @@ def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> F
 
 
 def _domain_usd(instance: Instance, family: Family) -> float:
-    """One domain more, as bills have them: GPUs, their HB interconnect and NICs; it takes the links of another one."""
+    """One domain more: GPUs, their HB interconnect, servers and NICs; it takes the links of another one."""
+    host_usd = family.hb.host_usd_per_gpu or 0.0  # nothing where bills have it in the price of the interconnect
     nics = family.nics_per_gpu / family.gpus_per_nic if family.tiers else 0
-    return family.hb.size * (instance.cluster.gpu.usd + family.hb.usd_per_gpu + nics * family.nic.usd)
+    return family.hb.size * (instance.cluster.gpu.usd + family.hb.usd_per_gpu + host_usd + nics * family.nic.usd)

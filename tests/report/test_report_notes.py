@@ -271,7 +271,7 @@ def test_modules_that_break_out_say_that_their_fibres_are_split() -> None:
     changes |= {"network__nics": "cx8-800g", "network__nic_planes": 4, "network__switches": "102t"}
     changes |= {"network__optics": "800g-dr4", "network__fabrics": "clos", "network__oversubscription": 1.0}
     found = text(**changes, workload__0__global_batch=576, workload__0__max_iteration_time_s=10.0)
-    assert "800g-dr4 is the end of 4 links: where they have fewer connectors, cables or panels that split" in found
+    assert "no cables or panels that split fibres, which 800g-dr4 (4 links each) may need, unless" in found
     assert "is the end of" not in text(network__hb_domains="hgx-h100-8")
 
 
