@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from coopt.fabric.bills import design_bill
 from coopt.fabric.chain import worst_pair_share
 from coopt.fabric.designs import chain_of, counted
-from coopt.fabric.graphs import design_graph
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
+from tests.fabric.design_graphs import design_graph
 from tests.fabric.oracle import Table, counts, tables
 
 

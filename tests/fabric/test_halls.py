@@ -11,10 +11,10 @@ from hypothesis import assume, given
 
 from coopt.fabric.bills import design_bill
 from coopt.fabric.designs import counted
-from coopt.fabric.graphs import design_graph
 from coopt.fabric.halls import Lengths, design_hall, middle, sold_m
 from coopt.instance.designs import Hall, PublishedDesign
 from coopt.instance.errors import InstanceError
+from tests.fabric.design_graphs import design_graph
 from tests.fabric.oracle import tables
 
 PLAIN: dict[str, Any] = {
