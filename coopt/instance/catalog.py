@@ -215,7 +215,7 @@ def named(kind: str, *, listed: bool = False, optional: bool = False) -> BeforeV
 
 
 def changed(kind: str, table: Mapping[str, Any], own: Book | None = None) -> dict[str, Any]:
-    """The table of the entry that `extends` names, with the other keys changed; their sources are dropped.
+    """The table of the entry that `extends` names, with the other keys changed; their own sources come first.
 
     Raises
     ------
@@ -231,7 +231,9 @@ def changed(kind: str, table: Mapping[str, Any], own: Book | None = None) -> dic
         raise ValueError(f"extends = {name!r}: {error}") from None
     changes = {key: value for key, value in table.items() if key != "extends"}
     kept = [source for each in base.sources if (source := _without(each, base, changes))]
-    return _merged(base.model_dump(by_alias=True), changes) | {"sources": changes.get("sources", tuple(kept))}
+    own_sources = changes.get("sources", ())
+    told = own_sources if isinstance(own_sources, list | tuple) else [own_sources]
+    return _merged(base.model_dump(by_alias=True), changes) | {"sources": (*told, *kept)}
 
 
 def _merged(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

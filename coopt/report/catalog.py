@@ -29,8 +29,9 @@ SAID: dict[Tag, str] = {
     "D": "derived",
     "M": "recalled, seen in no source",
 }
-FIELDS = {"hb": ("usd_per_gpu", "w_per_gpu")}  # of a price and of a power; other kinds have `usd` and `w`
+FIELDS = {"hb": ("usd_per_gpu", "w_per_gpu"), "panel": ("usd_per_port", "w_per_port")}  # others have `usd` and `w`
 OWN = "stated in the instance without a source"
+NONE = "draws no power"
 
 
 def list_report(entries_by_kind: Mapping[str, Mapping[str, Entry]]) -> Iterator[RenderableType]:
@@ -136,17 +137,30 @@ def price_origins(instance: Instance, items: Iterable[Item]) -> tuple[PriceOrigi
 
 
 def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
-    (kind, name), network = item.product, instance.network
-    listed: dict[ItemKind, tuple[Entry, ...]] = {
-        "hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics,
-        "gpu": (instance.cluster.gpu,),
-    }  # fmt: skip
-    entry = next((candidate for candidate in listed.get(kind, ()) if candidate.name == name), None)
+    phase = next((one for one in instance.phase if item.item.endswith(f", {one.year:.10g}")), None)
+    bought = item.item if phase is None else item.item.removesuffix(f", {phase.year:.10g}")
+    kind, name = item.model_copy(update={"item": bought}).product
+    if kind in ("labour", "rack", "wan"):
+        return PriceOrigin(item=item.item, usd=OWN, w=OWN if item.unit_w else NONE)
+    listed, entry = _entry(instance, kind, name)
     if entry is None:
         return PriceOrigin(item=item.item, usd="not in the instance", w="not in the instance")
     hosted = kind == "hb" and "host" in instance.objective.include
-    usd, w = (_with_host(entry, field) if hosted else _origin(entry, field) for field in FIELDS.get(kind, ("usd", "w")))
-    return PriceOrigin(item=item.item, usd=usd, w=w)
+    fields = FIELDS.get(listed, ("usd", "w"))
+    usd, w = (_with_host(entry, field) if hosted else _origin(entry, field) for field in fields)
+    factor = 1.0 if phase is None else getattr(phase.price, kind if instance.problem == "fleet" else item.kind)
+    return PriceOrigin(item=item.item, usd=usd if factor == 1.0 else f"{factor:g} of the price {usd}", w=w)
+
+
+def _entry(instance: Instance, kind: ItemKind, name: str) -> tuple[str, Entry | None]:
+    """The product that a line of the bill has bought, and the kind that lists it: panels are billed as switches."""
+    network = instance.network
+    listed: dict[ItemKind, list[tuple[str, tuple[Entry, ...]]]] = {
+        "hb": [("hb", network.hb_domains)], "nic": [("nic", network.nics)], "optics": [("optics", network.optics)],
+        "switch": [("switch", network.switches), ("panel", network.panels)], "gpu": [("gpu", (instance.cluster.gpu,))],
+    }  # fmt: skip
+    every = ((where, one) for where, entries_of in listed.get(kind, ()) for one in entries_of if one.name == name)
+    return next(every, (kind, None))
 
 
 def _with_host(entry: Entry, field: str) -> str:

@@ -89,7 +89,7 @@ def test_files_come_before_the_catalog(tmp_path: Path) -> None:
     assert [switch.usd for switch in instance.network.switches] == [36_000, 30_000, 29_000.5]
     assert instance.network.nics[0].usd == 1_000
     assert instance.network.optics[0].usd == 150
-    assert instance.network.switches[2].sources[-1].source == "June"
+    assert instance.network.switches[2].sources[0].source == "June"
     again = coopt.load(json.loads(instance.model_dump_json(by_alias=True)))
     assert (again, again.sha256) == (instance, instance.sha256)
 

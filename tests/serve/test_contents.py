@@ -27,6 +27,7 @@ def test_a_plan_of_every_kind_is_shown_whole(name):
     assert shown["figures"][0]["number"] == plan.cost.capex_usd
     assert len(shown["bill"]["rows"]) == len(plan.cost.items)
     assert {row[0] for row in shown["origins"]["rows"]} == {item.item for item in plan.cost.items}
+    assert "not in the instance" not in json.dumps(shown["origins"])
     assert len(shown["runs"]) == sum(len(part.workloads) for part in plan.parts)
     for run, of in zip(shown["runs"], [run for part in plan.parts for run in part.workloads], strict=True):
         assert sum(one["share"] for one in run["segments"]) == pytest.approx(100 * of.iteration_time_s / of.bound_s)
@@ -43,8 +44,16 @@ def test_where_each_price_comes_from_is_told_with_the_quote(tmp_path):
     instance = coopt.load(given)
     origins = {row[0]: row[1:] for row in plan_contents(instance, solve(instance))["origins"]["rows"]}
     assert "our quote of 12 May" in origins["cx7-400g"][0]
-    assert "our quote" not in origins["cx7-400g"][1]
+    assert origins["cx7-400g"][1] == "recalled, seen in no source: midpoint of 20 to 25 W"
     assert "Rail-only" in origins["400g-199"][0]
+
+
+def test_a_price_of_a_phase_is_that_of_the_catalog_by_the_factor_of_the_phase():
+    origins = {row[0]: row[1:] for row in plan_contents(*solved("phased"))["origins"]["rows"]}
+    first, later = origins["cx7-400g, 2026"], origins["cx7-400g, 2029.5"]
+    assert first[0].startswith("recalled, seen in no source: midpoint")
+    assert later == [f"0.5 of the price {first[0]}", first[1]]
+    assert origins["retrofit links, 2029.5"] == ["stated in the instance without a source", "draws no power"]
 
 
 def test_a_study_is_called_one_at_once():
