@@ -211,20 +211,26 @@ def _combined(workload: Workload, every: Iterable[tuple[int, int, int, int]], *,
 
 
 def _even(workload: Workload, rows: Mappings) -> Bools:
-    """Whether micro-batches fit the batch and the interleaved schedule."""
+    """Whether micro-batches fit the batch and the schedule.
+
+    Interleaved they go round the stages; in two directions each stage has a twin, and they fill the pipeline from both
+    ends (DualPipe's repository, dualpipe/dualpipe.py).
+    """
     per_replica = workload.global_batch // np.maximum(rows.dp, 1)
-    fits = per_replica % rows.micro_batch == 0
-    return np.asarray(fits & ((rows.interleave == 1) | ((per_replica // rows.micro_batch) % rows.pp == 0)))
+    fits, m = per_replica % rows.micro_batch == 0, per_replica // rows.micro_batch
+    if workload.options.schedule == "dualpipe":
+        fits &= (rows.pp == 1) | ((rows.pp % 2 == 0) & (m % 2 == 0) & (m >= 2 * rows.pp))
+    return np.asarray(fits & ((rows.interleave == 1) | (m % rows.pp == 0)))
 
 
 def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool) -> tuple[tuple[int, ...], ...]:
     """What else is chosen with a (t, c, p, d): the values of the other columns of `Mappings`, in their order."""
     limits = workload.mapping
-    one_sequence = t == 1 or workload.options.tp_sync_fraction < 1.0
+    one_sequence, in_turn = t == 1 or workload.options.tp_sync_fraction < 1.0, workload.options.schedule == "1f1b"
     return (
         tuple(_allowed(_expert_degrees(workload, t, c, d), limits.ep)),
         tuple(limits.micro_batch),
-        tuple(_allowed(interleaves(workload.model.layers, p), limits.interleave)),
+        tuple(_allowed(interleaves(workload.model.layers, p), limits.interleave if in_turn else (1,))),
         tuple(RECOMPUTE.index(name) for name in allowed_recompute(workload)),
         tuple(_allowed((0,) if one_sequence else (0, 1), [int(flag) for flag in limits.sequence_parallel])),
         tuple(_allowed(_zero_stages(workload, d * c), limits.zero)) if zero else (0,),
@@ -244,10 +250,14 @@ def interleaves(layers: int, p: int) -> tuple[int, ...]:
 
 
 def _zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
-    """Stages with `ranks` to share with; gradients that are one step late are whole, and parameters cannot be late."""
+    """Stages with `ranks` to share with; gradients that are one step late are whole, and parameters cannot be late.
+
+    DualPipe's gradients are whole until both copies of a stage have theirs.
+    """
     if ranks == 1:
         return (0,)
-    return (0, 1) if workload.options.dp_mode == "stale-1" else (0, 1, 2, 3)
+    options = workload.options
+    return (0, 1) if options.dp_mode == "stale-1" or options.schedule == "dualpipe" else (0, 1, 2, 3)
 
 
 def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ...]:

@@ -62,16 +62,24 @@ def compute_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
     so :math:`\tau`, which is at most w, may stand in its place: fewer than p v layers are missing, so 2 a < p v, and
     where v > 1, m is at least p, and m = 2 (1 + K) for two stages. Hence (1 + K) a is at most (p - 1) l where v = 1
     and m l/2 elsewhere, and l/v at most the rest of m l. Layers are timed once for many mappings.
+
+    Of a schedule that splits the backward pass a chain of passes through middle stages alone is (m l - a) w at least,
+    and m (l - (a + o)/2) w where there are two stages, both of them on each GPU.
     """
     model, m = workload.model, micro_batches(mappings, workload.global_batch)
     layers, last_missing = stage_layers(model, mappings)
     chunk = layers // mappings.interleave
     first_missing = mappings.pp * layers - model.layers - last_missing
+    factor = workload.options.slowdown * workload.options.software.overhead
+    layer_time_s = layer_s(workload, device_of(workload, gpu), mappings) * factor * SHORT
+    if workload.options.schedule != "1f1b":
+        both = (mappings.pp == 2) & (workload.options.schedule == "dualpipe")
+        missing = np.where(both, m / 2 * (first_missing + last_missing), first_missing)
+        return np.asarray((m * layers - missing) * layer_time_s)
     waits = pipeline_waits(mappings.pp, mappings.interleave, m)
     missing = (1 + waits.in_step) * first_missing + np.minimum(waits.few_passes * last_missing, chunk)
     counted = m * layers + (mappings.pp - 1) * chunk - missing
-    factor = workload.options.slowdown * workload.options.software.overhead
-    return np.asarray(counted * layer_s(workload, device_of(workload, gpu), mappings) * factor * SHORT)
+    return np.asarray(counted * layer_time_s)
 
 
 def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s: float, byte_s: float) -> Floats:

@@ -31,6 +31,7 @@ Tokens = Annotated[float, Field(gt=0, le=1e20)]
 
 DpMode = Literal["sync", "overlap", "stale-1"]
 Transport = Literal["rdma", "ipoib", "tcp"]
+Schedule = Literal["1f1b", "zb-h1", "dualpipe"]
 
 
 class AllowedKnobs(Table):
@@ -48,6 +49,11 @@ class AllowedKnobs(Table):
 
 
 NOTHING_ALLOWED = AllowedKnobs()
+SCHEDULES = {
+    "zb-h1": "gradients of weights put off to fill the pipeline's bubble",
+    "dualpipe": "two pipelines in opposite directions, and two copies of every stage",
+}
+"""What schedules of a pipeline do that are not 1F1B."""
 EVIDENCE = {
     "tp_sync_fraction": "language models of 130 M, 1.1 B and 7 B parameters lost no significant accuracy at a share of "
     "0.5 (arXiv 2506.19645); nothing is known of larger ones or lower shares",
@@ -120,6 +126,13 @@ class Options(Table):
             "added up in the network's switches"
         ),
     ] = "levels"
+    schedule: Annotated[
+        Schedule,
+        Field(
+            description="order of passes in a pipeline: one forward one backward, interleaved or not; zero bubble "
+            "(ZB-H1), which puts off gradients of weights; or two pipelines in opposite directions (DualPipe)"
+        ),
+    ] = "1f1b"
     expert_tp: Annotated[bool, Field(description="TP splits the experts too; otherwise it holds whole experts")] = False
     ep_overlap: Annotated[
         bool,
@@ -157,6 +170,7 @@ class Options(Table):
             "dp_mode = stale-1: gradients one step late, changes the training": self.dp_mode == "stale-1",
             "dp_mode = overlap: gradients reduced behind the backward pass": self.dp_mode == "overlap",
             f"transport = {self.transport}": self.transport != "rdma",
+            f"schedule = {self.schedule}: {SCHEDULES.get(self.schedule)}": self.schedule != "1f1b",
             "ep_overlap: all-to-alls behind the compute of another micro-batch": self.ep_overlap,
             "dispatch_bytes = 1: 8-bit numbers sent to experts, changes the training": self.dispatch_bytes == 1,
             f"slowdown = {self.slowdown:g}: stragglers": self.slowdown > 1.0,
@@ -306,6 +320,16 @@ class Workload(Table):
             raise ValueError(
                 f"options.tp_sync_fraction = {self.options.tp_sync_fraction:g} leaves no sequence parallelism, "
                 "needs false in mapping.sequence_parallel"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_chunk(self) -> Workload:
+        chunks, schedule = self.mapping.interleave, self.options.schedule
+        if schedule != "1f1b" and chunks is not None and chunks != (1,):
+            raise ValueError(
+                f"mapping.interleave = {list(chunks)}: a GPU has one chunk for a micro-batch under options.schedule = "
+                f"{schedule!r}, needs [1], or the schedule '1f1b'"
             )
         return self
 

@@ -14,24 +14,23 @@ import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds, Reciprocals, Way, Ways
-from coopt.perf.collectives import forwards_at_once, links_of, switched_share, visits_of
-from coopt.perf.kernels import Device, device_of
+from coopt.perf.affine import AffineSeconds, Reciprocals, Ways
+from coopt.perf.collectives import links_of
+from coopt.perf.kernels import Device, Passes, device_of
 from coopt.perf.layer import core_passes_s, kernels_s, logits_s, started_s
 from coopt.perf.mapping import (
     Floats,
     Ints,
     Mappings,
     Placements,
-    expert_ranks,
     micro_batches,
     representatives,
     stage_layers,
 )
 from coopt.perf.parameters import layer_expert_parameters, layer_parameters
-from coopt.perf.pipelines import EndWait, met_hops, pipeline_waits
-from coopt.perf.traffic import OVERLAP_COST, Replicas, StageTraffic, replicas_of
-from coopt.perf.ways import exchange_ways, ring_ways, sized_ways, starts_per_byte
+from coopt.perf.pipelines import EndWait, PassChain, StageLayers, met_hops, pipeline_waits, schedule_chains
+from coopt.perf.traffic import OVERLAP_COST, StageTraffic, replicas_of
+from coopt.perf.ways import ways_of
 
 ACCUMULATE_BYTES = 6  # moved for each parameter and micro-batch where gradients are added up by kernels of their own
 
@@ -43,7 +42,9 @@ class Iteration:
     `layer`, `tp`, `cp`, `ep` are for one layer and micro-batch, `accumulation`, `hop`, and the parts ending in `logits`
     for one micro-batch; `forward` is what of `layer` runs forward; `dp`, `embedding`, `optimizer` are for the
     iteration. `cp` is what a hidden ring costs, `cp_left` what the attention core is too short to hide; the larger
-    counts. So do `ep` and `ep_left`, for all-to-alls behind the compute of another micro-batch. Counts have shape (n,):
+    counts. So do `ep` and `ep_left`, for all-to-alls behind the compute of another micro-batch. `chains` are those of a
+    schedule other than 1F1B, of which the longest is the pipeline's time, with `forward_shares` of TP, CP and EP in a
+    pass forward. Counts have shape (n,):
     `layers` of the fullest stage, `chunk_layers` of each of its chunks, `first_missing` on the first stage,
     `missing_layers` on the last, those of `PipelineWaits` as there;
     `further_predictions` counts predictions beyond the next token. `dp_share` and `window` say how far data-parallel
@@ -85,6 +86,8 @@ class Iteration:
     factor: float
     stale: bool
     ways: Ways
+    chains: tuple[PassChain, ...] = ()
+    forward_shares: tuple[Floats, ...] = ()
 
     def take(self, rows: Ints) -> Iteration:
         """The chosen rows."""
@@ -150,9 +153,22 @@ class Iteration:
         return tuple((piece + self.epilogue) * self.factor for piece in whole)
 
     def pipelines(self) -> tuple[AffineSeconds, ...]:
-        """The pipeline with a middle stage that binds, by how it waits for the last one, and with the last."""
+        """The pipeline with a middle stage that binds, by how it waits for the last one, and with the last; or by the
+        chains of its schedule.
+        """
+        if self.chains:
+            return tuple(map(self._chained, self.chains))
         middle = self.middle * self.micro_batches + self.bubble
         return *(middle + one for one in map(self._added_by, self._end_waits)), middle + self._added_by_last
+
+    def _chained(self, chain: PassChain) -> AffineSeconds:
+        """How long a chain of passes takes."""
+        ahead = [part * share for part, share in zip((self.tp, self.cp, self.ep), self.forward_shares, strict=True)]
+        forward = sum(ahead, self.forward) * self.layers
+        missing = self.whole_layer * (self.first_missing * chain.firsts)
+        passes = self.stage * (self.micro_batches + chain.stages) + forward * chain.forwards
+        whole: AffineSeconds = passes + self.excess * chain.visits - missing + self.hop * chain.hops + chain.fixed_s
+        return whole
 
     @cached_property
     def _end_waits(self) -> tuple[EndWait, ...]:
@@ -190,6 +206,7 @@ class Iteration:
             for name, part in known.items()
             if isinstance(part, AffineSeconds) and name not in ("dp", "window")
         }
+        seconds["chains"] = tuple(one._replace(fixed_s=one.fixed_s.fixed) for one in self.chains)
         there: Any = replace(settled, **seconds)
         pipeline_s = reduce(np.maximum, there.pipelines())
         whole_s = pipeline_s + settled._left_of_dp(r, pipeline_s) + there.epilogue
@@ -206,6 +223,15 @@ class Iteration:
         return replace(self, cp=cp, cp_left=AffineSeconds(), ep=ep, ep_left=AffineSeconds())
 
     def _breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
+        m, parts = self.micro_batches, self._chain_parts_s(r) if self.chains else self._parts_s(r)
+        parts["dp"] = self._left_of_dp(r, sum(parts.values(), np.zeros(len(m))))
+        parts["embedding"] = self.embedding.at(r)
+        parts["optimizer"] = self.optimizer.at(r)
+        parts["straggler"] = sum(parts.values(), np.zeros(len(m))) * (self.factor - 1.0)
+        return {name: seconds + np.zeros(len(m)) for name, seconds in parts.items()}
+
+    def _parts_s(self, r: Reciprocals) -> dict[str, Floats]:
+        """The pipeline by cause."""
         m, waits = self.micro_batches, self._end_waits
         waited_s, added_s = _stack(self._added_by(wait).at(r) for wait in waits), self._added_by_last.at(r)
         binds, longest = added_s > waited_s.max(axis=0), waited_s.argmax(axis=0)
@@ -217,22 +243,37 @@ class Iteration:
                 (0.0, [wait.forward_layers for wait in waits]),
             )
         )
-        counted = self.layers * m - self.missing_layers * last - fewer
         hops = (self.hops - np.where(binds, self.spared_hops, 0)) * m
-        parts = {
+        return self._passes_s(r, last, fewer, forward) | {
+            "pp": (self.hop * hops).at(r),
+            "bubble": (self.bubble + self.hop * (self.late_hops * binds)).at(r),
+        }
+
+    def _chain_parts_s(self, r: Reciprocals) -> dict[str, Floats]:
+        """The pipeline by cause where a chain is the longest: its passes beyond those of all micro-batches, which the
+        last stage is waited for in its visits, are the bubble.
+        """
+        lengths_s = _stack(self._chained(one).at(r) for one in self.chains)
+        longest, zero = lengths_s.argmax(axis=0), 0.0 * self.micro_batches
+        visits, firsts, hops = (
+            np.choose(longest, _stack(getattr(one, name) + zero for one in self.chains))
+            for name in ("visits", "firsts", "hops")
+        )
+        parts = self._passes_s(r, visits, self.first_missing * firsts, zero) | {"pp": (self.hop * hops).at(r)}
+        bubble_s = lengths_s.max(axis=0) - sum(parts.values(), zero)
+        hidden_s = np.minimum(bubble_s, 0.0)  # hops that gradients of weights would fill
+        return parts | {"pp": parts["pp"] + hidden_s, "bubble": bubble_s - hidden_s}
+
+    def _passes_s(self, r: Reciprocals, last: Any, fewer: Any, forward: Any) -> dict[str, Floats]:
+        """What passes take by cause where the last stage is waited for so often, and so many layers are spared."""
+        m, counted = self.micro_batches, self.layers * self.micro_batches - self.missing_layers * last - fewer
+        return {
             "compute": (self.layer * counted + self.accumulation * m - self.forward * forward).at(r),
             "logits": (self.logits * last).at(r),
             "tp": (self.tp * counted + self.tp_logits * last).at(r),
             "cp": (self.cp * (counted + self.further_predictions * last)).at(r),
             "ep": (self.ep * (counted + self.further_predictions * last)).at(r),
-            "pp": (self.hop * hops).at(r),
-            "bubble": (self.bubble + self.hop * (self.late_hops * binds)).at(r),
         }
-        parts["dp"] = self._left_of_dp(r, sum(parts.values(), np.zeros(len(m))))
-        parts["embedding"] = self.embedding.at(r)
-        parts["optimizer"] = self.optimizer.at(r)
-        parts["straggler"] = sum(parts.values(), np.zeros(len(m))) * (self.factor - 1.0)
-        return {name: seconds + np.zeros(len(m)) for name, seconds in parts.items()}
 
     def _left_of_dp(self, r: Reciprocals, pipeline_s: Any) -> Any:
         dp = self.dp.at(r)
@@ -253,6 +294,10 @@ def _rows(part: Any, rows: Ints) -> Any:
         return AffineSeconds(*(_rows(one, rows) for one in part.parts))
     if isinstance(part, Ways):
         return part.take(rows)
+    if isinstance(part, tuple):  # of chains, of arrays
+        return tuple(
+            type(one)(*(_rows(each, rows) for each in one)) if isinstance(one, PassChain) else one[rows] for one in part
+        )
     return part[rows] if np.ndim(part) else part
 
 
@@ -275,17 +320,22 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     few = mappings.take(alike)
     waits = pipeline_waits(few.pp, few.interleave, m[alike])
     layers, fewer = (count[position] for count in stage_layers(model, few))
+    lighter = mappings.pp * layers - model.layers - fewer
     kernels, further = kernels_s(workload, device, mappings), model.extra_predictions
     busy = kernels.whole
-    layer = np.maximum(busy, started_s(workload, mappings))
+    started = started_s(workload, mappings)
+    layer = np.maximum(busy, started)
+    accumulation, in_turn = _accumulation(workload, device, mappings), options.schedule == "1f1b"
+    counts = StageLayers(layers, lighter, fewer, further)
+    split = kernels if in_turn else _without_starts(kernels, started)
     ring = traffic.ring
     core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
     tp = traffic.tp
-    ep, ep_left = _exchanges(traffic, layer - core, m)
+    ep, ep_left = traffic.hidden_exchanges(layer - core, m)
     return Iteration(
         layer=AffineSeconds(layer),
         forward=AffineSeconds(kernels.forward * (layer / busy)),
-        accumulation=_accumulation(workload, device, mappings) * layers,
+        accumulation=accumulation * layers,
         tp=tp,
         cp=ring * OVERLAP_COST,
         cp_left=AffineSeconds() if ring.is_zero else ring - AffineSeconds(core + (layer - busy)),
@@ -303,58 +353,29 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         optimizer=replicas.optimizer(device),
         layers=layers,
         chunk_layers=layers // mappings.interleave,
-        first_missing=mappings.pp * layers - model.layers - fewer,
+        first_missing=lighter,
         missing_layers=fewer,
         **{name: count[position] for name, count in waits._asdict().items()},
         micro_batches=m,
         bubbles=((few.pp - 1) / few.interleave)[position],
         factor=options.slowdown * options.software.overhead,
         stale=options.dp_mode == "stale-1",
-        ways=_ways(workload, traffic, replicas),
+        ways=ways_of(workload, traffic, replicas),
+        chains=() if in_turn else schedule_chains(options.schedule, mappings.pp, m, split, accumulation.fixed, counts),
+        forward_shares=() if in_turn else traffic.forward_shares,
     )
 
 
-def _ways(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Ways:
-    """The ways that the collectives of each kind of traffic may take."""
-    options, m, inside, links = workload.options, traffic.mappings, traffic.placements, traffic.links
-    if options.collectives == "levels":
-        return Ways()
-    within, across, *copies = expert_ranks(m, inside, expert_tp=options.expert_tp)
-    ranks, domains = inside.dp * inside.cp, inside.dp_across(m) * (m.cp // inside.cp)
-    mixed, summed, held = bool(workload.model.experts), m.zero == 0, inside.fewest_dp(m) / inside.dp
-
-    def gradients(x: Ints, y: Ints, sent: tuple[AffineSeconds, AffineSeconds], kind: str) -> tuple[Way, ...]:
-        share = switched_share(y, summed) if links.rail_reduces else 1.0
-        starts = starts_per_byte(replicas.exchanges, sent[0] + sent[1], kind)
-        return sized_ways(links, x, y, starts, share, summed, held)
-
-    over_tp = inside.tp, m.tp // inside.tp
-    gathered = starts_per_byte(1.0, traffic.tp_gather, "tp")
-    return Ways(
-        tp=sized_ways(links, *over_tp, gathered) if traffic.tp_is_sized else ring_ways(links, *over_tp),
-        cp=ring_ways(links, inside.cp, m.cp // inside.cp),
-        dp=gradients(ranks, domains, replicas.shared_exchange(), "dp"),
-        ep=exchange_ways(links, within, across, visits_of(workload)) if mixed and forwards_at_once(workload) else (),
-        edp=gradients(copies[0], copies[1], replicas.expert_exchange(), "edp") if mixed else (),
-    )
+def _without_starts(kernels: Passes, started: Floats) -> Passes:
+    """A layer as long as the host needs at least; gradients of weights that it has not started wait with all others."""
+    busy = kernels.whole
+    stretched: Passes = kernels * (np.maximum(busy, started) / busy)
+    return replace(stretched, weights=np.clip(busy - started, 0.0, kernels.weights))
 
 
 def _longer(hidden: AffineSeconds, left: AffineSeconds, r: Reciprocals) -> AffineSeconds:
     """The longer of two, known where the second is not zero."""
     return hidden if left.is_zero else AffineSeconds(np.maximum(hidden.at(r), left.at(r)))
-
-
-def _exchanges(traffic: StageTraffic, behind_s: Floats, m: Ints) -> tuple[AffineSeconds, AffineSeconds]:
-    """Expert traffic of a layer if its all-to-alls hide behind another micro-batch, and if that is too short.
-
-    The second is zero where nothing hides. Where a pipeline has one micro-batch there is no other.
-    """
-    moved, gathered = traffic.exchange, traffic.expert_gather
-    if moved.is_zero or not traffic.workload.options.ep_overlap:
-        return moved + gathered, AffineSeconds()
-    others = m > 1
-    left = moved - AffineSeconds(behind_s * others)
-    return moved * np.where(others, OVERLAP_COST, 1.0) + gathered, left + gathered
 
 
 def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> AffineSeconds:

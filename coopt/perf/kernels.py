@@ -43,6 +43,7 @@ class Device:
     kernel_s: float | None = None
     grouped_experts: bool = False
     graphs: bool = False
+    splits_backward: bool = False
 
     @cached_property
     def workload_rate(self) -> Rate:
@@ -118,15 +119,20 @@ def device_of(workload: Workload, gpu: Gpu) -> Device:
         kernel_s=software.kernel_s,
         grouped_experts=software.grouped_experts,
         graphs=software.graphs,
+        splits_backward=workload.options.schedule != "1f1b",
     )
 
 
 @dataclass(frozen=True)
 class Passes:
-    """Forward and backward seconds; arrays that broadcast."""
+    """Forward and backward seconds; arrays that broadcast.
+
+    `weights` is what of the backward pass gives gradients of parameters, where a schedule of the pipeline splits it.
+    """
 
     forward: Any = 0.0
     backward: Any = 0.0
+    weights: Any = 0.0
 
     @property
     def whole(self) -> Any:
@@ -134,17 +140,17 @@ class Passes:
         return self.forward + self.backward
 
     def __add__(self, other: Passes) -> Passes:
-        return Passes(self.forward + other.forward, self.backward + other.backward)
+        return Passes(self.forward + other.forward, self.backward + other.backward, self.weights + other.weights)
 
     def __mul__(self, factor: Any) -> Passes:
-        return Passes(self.forward * factor, self.backward * factor)
+        return Passes(self.forward * factor, self.backward * factor, self.weights * factor)
 
 
 def product(device: Device, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Passes:
     """A matrix product with its data gradient (m, k, n) and its weight gradient (k, n, m), all three side by side."""
     m, n, k, batch = np.broadcast_arrays(m, n, k, batch)
     seconds = device.product_s(np.stack((m, m, k)), np.stack((n, k, n)), np.stack((k, n, m)), batch, rate)
-    return Passes(seconds[0], seconds[1] + seconds[2])
+    return Passes(seconds[0], seconds[1] + seconds[2], seconds[2] if device.splits_backward else 0.0)
 
 
 def pointwise(device: Device, forward_bytes: Any, backward_bytes: Any) -> Passes:

@@ -91,7 +91,8 @@ def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash:
     context = product(device, s / c, model.value_size, s, heads, rate)
     apart = heads % FUSED_HEADS != 0
     forward, backward = SCORES_FORWARD + APART_FORWARD * apart, SCORES_BACKWARD + APART_BACKWARD * apart
-    return scores + context + Passes(device.stream_s(forward * pairs), device.stream_s(backward * pairs))
+    moved = Passes(device.stream_s(forward * pairs), device.stream_s(backward * pairs))
+    return replace(scores + context + moved, weights=0.0)  # neither has parameters
 
 
 def nonlinearity_s(model: Transformer, device: Device, elements: Any) -> Passes:
@@ -156,7 +157,7 @@ def started_s(workload: Workload, mappings: Mappings) -> Floats:
 
 
 def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
-    """Seconds of the kernels of the mean layer: forward, and backward with recomputation; shape (n,).
+    """Seconds of the kernels of the mean layer: forward, and backward with recomputation; shape (n,), or weights 0.
 
     Evaluated once for every distinct (tp, cp, ep, micro_batch, recompute, sequence_parallel) and spread over the rows.
     """
@@ -183,7 +184,8 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
     }
     repeated = np.select([recompute == kind for kind in again], np.broadcast_arrays(*again.values()))
     backward = whole.backward + repeated
-    return Passes(np.broadcast_to(whole.forward, backward.shape)[position], backward[position])
+    weights = np.broadcast_to(whole.weights, backward.shape)[position] if device.splits_backward else 0.0
+    return Passes(np.broadcast_to(whole.forward, backward.shape)[position], backward[position], weights)
 
 
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:

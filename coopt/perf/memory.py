@@ -51,10 +51,12 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     predictions = 1 + model.extra_predictions
     logits = (predictions * LOGIT_BYTES * _rows(workload, few) * vocab_share(model, few.tp))[position]
     of_layer, of_table, gathered = state_bytes(workload, m)
-    held = _every_stage(workload, m)
-    first, second, last = (
-        of_layer * layers + of_table * tables + kept_of_layer * kept for layers, tables, kept in held
-    )
+    held = tuple(_every_stage(workload, m))
+    needs = [of_layer * layers + of_table * tables + kept_of_layer * kept for layers, tables, kept, _ in held]
+    if workload.options.schedule != "1f1b":
+        put_off = brought_back_bytes(workload, few)[position]
+        needs = [need + put_off * late for need, (*_, late) in zip(needs, held, strict=True)]
+    first, second, last = needs
     fullest = np.maximum(np.maximum(first, second), last + logits)
     always = workload.options.software.reserve_gib * GIB + working_bytes(workload, few)[position]
     return np.asarray(fullest + gathered + always, dtype=np.float64)
@@ -71,16 +73,22 @@ def checkpoint_bytes(workload: Workload) -> float:
     return float((PARAMETER_BYTES + options.software.state_bytes) * parameters)
 
 
-def stages(workload: Workload, mappings: Mappings) -> tuple[tuple[Ints, Any, Ints], ...]:
+HeldByStage = tuple[Ints, Any, Ints, Any]
+
+
+def stages(workload: Workload, mappings: Mappings) -> tuple[HeldByStage, ...]:
     """What the first, the second and the last stage hold, any of which may be the fullest.
 
     The first keeps most micro-batches and has an embedding, the second may have a layer more, the last has the logits
-    and the further predictions. A pipeline of one stage is the last; one of two has no second.
+    and the further predictions. A pipeline of one stage is the last; one of two has no second. Under ZB-H1 the second
+    stands for all middle ones; under DualPipe the last is the GPU with both ends, and the others are the middle one, as
+    the pipeline drains and before.
 
     Returns
     -------
-    layers, tables, kept
-        Layers of the stage, tables of the vocabulary, and layers times micro-batches whose activations it keeps.
+    layers, tables, kept, late
+        Layers of the stage, tables of the vocabulary, layers times micro-batches whose activations it keeps, and those
+        of them that have gone backward but for gradients of weights.
     """
     m, model, j = mappings, workload.model, workload.model.extra_predictions
     p, v, chunk = m.pp, m.interleave, chunk_layers(model.layers, m)
@@ -91,19 +99,58 @@ def stages(workload: Workload, mappings: Mappings) -> tuple[tuple[Ints, Any, Int
     of_first_chunk = np.minimum(first, p) + np.maximum(first - p * v, 0)
     has_second = p > 2
     tables = np.where((p == 1) & (not model.tied_embeddings), 2, 1)
-    return (
-        (full - short_first, 1, chunk * first - short_first * of_first_chunk),
-        (full * has_second, 0, chunk * second * has_second),
-        (np.maximum(full - short_last, 0) + j, tables, chunk * last - np.minimum(short_last, chunk) + j),
+    on_last = np.maximum(full - short_last, 0) + j
+    found: tuple[HeldByStage, ...] = (
+        (full - short_first, 1, chunk * first - short_first * of_first_chunk, 0),
+        (full * has_second, 0, chunk * second * has_second, 0),
+        (on_last, tables, chunk * last - np.minimum(short_last, chunk) + j, 0),
+    )
+    if workload.options.schedule == "1f1b":
+        return found
+    return (_put_off if workload.options.schedule == "zb-h1" else _two_way)(workload, m, found)
+
+
+def _put_off(workload: Workload, mappings: Mappings, loads: tuple[HeldByStage, ...]) -> tuple[HeldByStage, ...]:
+    """Under ZB-H1 every stage keeps as many micro-batches as the first, one more of them for gradients of weights alone
+    with each stage; of middle stages the last keeps most.
+    """
+    p, kept = mappings.pp, np.minimum(mappings.pp, micro_batches(mappings, workload.global_batch))
+    late = (np.minimum(kept, count) * (p > 1) for count in (1, p - 1, p))
+    return tuple(
+        (layers, tables, layers * kept, layers * count) for (layers, tables, *_), count in zip(loads, late, strict=True)
     )
 
 
-def _every_stage(workload: Workload, mappings: Mappings) -> Iterator[tuple[Ints, Any, Ints]]:
+def _two_way(workload: Workload, mappings: Mappings, loads: tuple[HeldByStage, ...]) -> tuple[HeldByStage, ...]:
+    """Under DualPipe two stages and p + 1 micro-batches (arXiv 2412.19437, Table 2), of which at the ends of a pipeline
+    one has come all the way; as it drains, a middle GPU has half of its gradients of weights to take.
+    """
+    p, (first, _, last) = mappings.pp, (layers for layers, *_ in loads)
+    middle = loads[1][0]
+    both = 1 if workload.model.tied_embeddings else 2
+    paired: tuple[HeldByStage, ...] = (
+        (2 * middle, 0, (p // 2 + 1) * middle, p // 2 * middle),
+        (2 * middle, 0, (p + 1) * middle, middle),
+        (first + last, both, p * first + last, np.maximum(first, last)),
+    )
+    return tuple(
+        (*(np.where(p > 1, a, b) for a, b in zip(pair, alone, strict=True)),)
+        for pair, alone in zip(paired, loads, strict=True)
+    )
+
+
+def _every_stage(workload: Workload, mappings: Mappings) -> Iterator[HeldByStage]:
     """`stages` of all mappings, worked out once for those alike in pipeline, chunks and micro-batches."""
     m = mappings
     rows, position = representatives(m.pp, m.interleave, micro_batches(m, workload.global_batch))
-    for layers, tables, kept in stages(workload, m.take(rows)):
-        yield layers[position], tables[position] if np.ndim(tables) else tables, kept[position]
+    for load in stages(workload, m.take(rows)):
+        layers, tables, kept, late = (one[position] if np.ndim(one) else one for one in load)
+        yield layers, tables, kept, late
+
+
+def stage_copies(mappings: Mappings) -> Ints:
+    """GPUs of a pipeline that hold the same stage under DualPipe; shape (n,)."""
+    return 1 + (mappings.pp > 1)
 
 
 def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats, Floats]:
@@ -112,8 +159,10 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
     stage = m.zero
     gradients = 2 if options.dp_mode == "stale-1" else 1  # those on their way, and those of this step
     sizes = (PARAMETER_BYTES, gradients * options.software.gradient_bytes, options.software.state_bytes)
-    spread = sum(size * (stage >= least) for size, least in zip(sizes, (3, 2, 1), strict=True))
+    spread: Any = sum(size * (stage >= least) for size, least in zip(sizes, (3, 2, 1), strict=True))
     whole = sum(sizes) - spread
+    if options.schedule == "dualpipe":
+        spread = spread / stage_copies(m)
     shared = whole + spread / (m.dp * m.cp)
     (t,), at = distinct_rows(m.tp)
     layer, table = layer_parameters(model, t)[at], (vocab_share(model, t) * model.hidden)[at]
@@ -151,6 +200,12 @@ def layer_activation_bytes(workload: Workload, mappings: Mappings) -> Floats:
     less = whole - _repeated_bytes(workload, mappings)
     kinds = {NONE: whole + scores, FULL: inputs, NORM_ACT: less + scores, NORM_FFN: less + scores}
     return np.select([kind == one for one in kinds], list(kinds.values()), whole)
+
+
+def brought_back_bytes(workload: Workload, mappings: Mappings) -> Floats:
+    """Bytes more that a layer keeps of a micro-batch when recomputation has brought back what its products read, until
+    gradients of weights are taken; shape (n,)."""
+    return np.maximum(_kept_bytes(workload, mappings) - layer_activation_bytes(workload, mappings), 0.0)
 
 
 def working_bytes(workload: Workload, mappings: Mappings) -> Floats:

@@ -13,7 +13,7 @@ from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import LinkRates, RingKind, all_to_all, gather, gather_rates, send, visits_of
 from coopt.perf.kernels import BYTES, Device
 from coopt.perf.mapping import FULL, NORM_FFN, Floats, Ints, Mappings, Placements, expert_ranks
-from coopt.perf.memory import expert_copies, shard_rounds
+from coopt.perf.memory import expert_copies, shard_rounds, stage_copies
 from coopt.perf.parameters import expert_layers, held_expert_parameters, held_parameters, kv_width, vocab_share
 
 OVERLAP_COST = 0.33  # share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
@@ -80,13 +80,28 @@ class StageTraffic:
     @property
     def tp(self) -> AffineSeconds:
         """All TP collectives of a layer, forward and backward."""
-        options, m = self.workload.options, self.mappings
+        return self.tp_sum * self._tp_passes
+
+    @cached_property
+    def _tp_passes(self) -> Floats:
+        """How many TP collectives the seconds of those of a layer are."""
+        options, m, forward = self.workload.options, self.mappings, self._forward_cost
         backward = OVERLAP_COST if options.software.tp_overlap else 1.0
-        pipelined = m.sequence_parallel & options.software.tp_forward_overlap
-        forward = np.where(pipelined, OVERLAP_COST, 1.0)
         partial = options.tp_sync_backward if options.tp_sync_fraction < 1.0 else 1.0
         passes: Floats = (4 + self.repeated_gathers) * forward + 4 * partial * backward
-        return self.tp_sum * (options.tp_sync_fraction * passes + 2.0 * forward * m.sequence_parallel)
+        return options.tp_sync_fraction * passes + 2.0 * forward * m.sequence_parallel
+
+    @property
+    def _forward_cost(self) -> Floats:
+        """The share of a forward TP collective that costs time."""
+        pipelined = self.mappings.sequence_parallel & self.workload.options.software.tp_forward_overlap
+        return np.where(pipelined, OVERLAP_COST, 1.0)
+
+    @property
+    def forward_shares(self) -> tuple[Floats, Floats, Floats]:
+        """What of TP, CP and EP traffic of a layer belongs to its pass forward; (n,) each."""
+        ahead = 4 * self.workload.options.tp_sync_fraction * self._forward_cost / self._tp_passes
+        return ahead, 1.0 / (RING_PASSES + self.repeats_forward), 2.0 / (EXCHANGES + 2.0 * self.repeats_experts)
 
     @property
     def ring(self) -> AffineSeconds:
@@ -128,13 +143,26 @@ class StageTraffic:
     def _exchanges(self) -> Floats:
         return np.asarray((EXCHANGES + 2 * self.repeats_experts) * expert_layers(self.workload.model), dtype=np.float64)
 
+    def hidden_exchanges(self, behind_s: Floats, m: Ints) -> tuple[AffineSeconds, AffineSeconds]:
+        """Expert traffic of a layer if its all-to-alls hide behind another micro-batch, and if that is too short.
+
+        The second is zero where nothing hides. Where a pipeline has one micro-batch there is no other.
+        """
+        moved, gathered = self.exchange, self.expert_gather
+        if moved.is_zero or not self.workload.options.ep_overlap:
+            return moved + gathered, AffineSeconds()
+        others = m > 1
+        left = moved - AffineSeconds(behind_s * others)
+        return moved * np.where(others, OVERLAP_COST, 1.0) + gathered, left + gathered
+
     @property
     def hop(self) -> AffineSeconds:
         """A send to the next stage."""
         m, software = self.mappings, self.workload.options.software
         sent = send(self.links, self.activation / m.tp, m.pp > self.placements.pp)
         whole = sent + self.tp_gather * ((~m.sequence_parallel) & (m.tp > 1))
-        hidden = (m.interleave > 1) & software.pp_overlap
+        in_pairs = self.workload.options.schedule == "dualpipe"
+        hidden = ((m.interleave > 1) | in_pairs) & software.pp_overlap
         return whole * (np.where(hidden, OVERLAP_COST, 1.0) * (m.pp > 1))
 
 
@@ -153,7 +181,19 @@ class Replicas:
         """T_dp: gradients reduced and scattered, then gradients (ZeRO 0) or 16-bit parameters gathered."""
         scatter, back = self.shared_exchange()
         experts_scatter, experts_back = self.expert_exchange()
-        return scatter + back + experts_scatter + experts_back
+        return scatter + back + experts_scatter + experts_back + self._twins()
+
+    def _twins(self) -> AffineSeconds:
+        """What two GPUs that hold the same two stages of a pipeline send each other: before replicas reduce gradients
+        those of one stage, and what then comes of the other, gradients or parameters.
+        """
+        if self.workload.options.schedule != "dualpipe":
+            return AffineSeconds()
+        m, gradient = self.mappings, self.workload.options.software.gradient_bytes
+        held, crosses = self.shared + self.experts, m.pp > self.placements.pp
+        there = send(self.links, gradient * held, crosses)
+        back = send(self.links, np.where(m.zero >= 1, BYTES, gradient) * held, crosses)
+        return (there + back) * (m.pp > 1)
 
     def shared_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
         """Scatter and gather of all but the experts."""
@@ -189,7 +229,7 @@ class Replicas:
     def embedding(self) -> AffineSeconds:
         """First and last stage add their gradients of a tied embedding."""
         model = self.workload.model
-        if not model.tied_embeddings:
+        if not model.tied_embeddings or self.workload.options.schedule == "dualpipe":  # there one GPU has both ends
             return AffineSeconds()
         size = self.workload.options.software.gradient_bytes * vocab_share(model, self.mappings.tp) * model.hidden
         crosses = self.mappings.pp > self.placements.pp
@@ -204,6 +244,8 @@ class Replicas:
         if self.workload.model.experts:
             copies = expert_copies(m, expert_tp=self.workload.options.expert_tp)
             spread, whole = spread + self.experts / copies, whole + self.experts
+        if self.workload.options.schedule == "dualpipe":
+            whole = whole * stage_copies(m)
         updated = np.where(m.zero >= 1, spread, whole)
         return AffineSeconds(device.stream_s(OPTIMIZER_BYTES * updated))
 

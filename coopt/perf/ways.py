@@ -22,8 +22,20 @@ import numpy as np
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds, Reciprocals, Way, Ways, open_ways
-from coopt.perf.collectives import GRADIENTS, LinkRates, Visits, all_to_all, least_steps, steps, tree_levels
+from coopt.perf.collectives import (
+    GRADIENTS,
+    LinkRates,
+    Visits,
+    all_to_all,
+    forwards_at_once,
+    least_steps,
+    steps,
+    switched_share,
+    tree_levels,
+    visits_of,
+)
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, expert_ranks
+from coopt.perf.traffic import Replicas, StageTraffic
 
 Extent = tuple[int, int]
 
@@ -183,3 +195,28 @@ def starts_per_byte(collectives: Any, sent: AffineSeconds, kind: str) -> Floats:
     """Collectives for each byte that they send between domains (bytes of the rail's full rate)."""
     size_bytes = np.asarray(getattr(sent, kind), dtype=np.float64)
     return np.where(size_bytes > 0, collectives / np.where(size_bytes > 0, size_bytes, 1.0), 0.0)
+
+
+def ways_of(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Ways:
+    """The ways that the collectives of each kind of traffic may take."""
+    options, m, inside, links = workload.options, traffic.mappings, traffic.placements, traffic.links
+    if options.collectives == "levels":
+        return Ways()
+    within, across, *copies = expert_ranks(m, inside, expert_tp=options.expert_tp)
+    ranks, domains = inside.dp * inside.cp, inside.dp_across(m) * (m.cp // inside.cp)
+    mixed, summed, held = bool(workload.model.experts), m.zero == 0, inside.fewest_dp(m) / inside.dp
+
+    def gradients(x: Ints, y: Ints, sent: tuple[AffineSeconds, AffineSeconds], kind: str) -> tuple[Way, ...]:
+        share = switched_share(y, summed) if links.rail_reduces else 1.0
+        starts = starts_per_byte(replicas.exchanges, sent[0] + sent[1], kind)
+        return sized_ways(links, x, y, starts, share, summed, held)
+
+    over_tp = inside.tp, m.tp // inside.tp
+    gathered = starts_per_byte(1.0, traffic.tp_gather, "tp")
+    return Ways(
+        tp=sized_ways(links, *over_tp, gathered) if traffic.tp_is_sized else ring_ways(links, *over_tp),
+        cp=ring_ways(links, inside.cp, m.cp // inside.cp),
+        dp=gradients(ranks, domains, replicas.shared_exchange(), "dp"),
+        ep=exchange_ways(links, within, across, visits_of(workload)) if mixed and forwards_at_once(workload) else (),
+        edp=gradients(copies[0], copies[1], replicas.expert_exchange(), "edp") if mixed else (),
+    )

@@ -221,6 +221,8 @@ def _knobs(workload: Workload) -> Iterator[str]:
         yield "dp_mode = stale-1: Megatron-LM has no argument for gradients that are one step late"
     if options.tp_sync_fraction < 1.0:
         yield f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM keeps all activations equal on TP ranks"
+    if options.schedule != "1f1b":
+        yield f"schedule = {options.schedule}: Megatron-LM runs 1F1B, which waits longer than the plan says"
     if options.ep_overlap:
         yield "ep_overlap: the plan counts on all-to-alls behind the compute of another micro-batch"
     if options.dispatch_bytes == 1:

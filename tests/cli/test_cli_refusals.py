@@ -103,6 +103,17 @@ CHANGES = {
         "max_iteration_time_s = 1.0\noptions = { tp_sync_fraction = 0.5 }\nmapping.sequence_parallel = true",
         "workload[0]: options.tp_sync_fraction = 0.5 leaves no sequence parallelism",
     ),
+    "two-chunks-put-off": (
+        "max_iteration_time_s = 1.0",
+        'max_iteration_time_s = 1.0\noptions = { schedule = "zb-h1" }\nmapping.interleave = [1, 2]',
+        "workload[0]: mapping.interleave = [1, 2]: a GPU has one chunk for a micro-batch under options.schedule = "
+        "'zb-h1', needs [1], or the schedule '1f1b'",
+    ),
+    "no-such-schedule": (
+        "max_iteration_time_s = 1.0",
+        'max_iteration_time_s = 1.0\noptions = { schedule = "zb-v" }',
+        "workload[0].options.schedule = 'zb-v': needs one of '1f1b', 'zb-h1' or 'dualpipe'",
+    ),
     "no-such-peak": (
         "max_iteration_time_s = 1.0",
         'max_iteration_time_s = 1.0\nprecision = "fp4"',

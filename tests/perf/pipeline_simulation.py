@@ -1,9 +1,10 @@
-"""A discrete-event simulation of pipeline schedules, step by step as Megatron-LM runs them.
+"""A discrete-event simulation of pipeline schedules, step by step as Megatron-LM, and for those that split the backward
+pass as their authors, run them.
 
 Every stage works through its own list of steps: compute, or an exchange of messages. A message leaves when sender and
 receiver have both reached it and the ports of both are free; a stage goes on when all messages of its exchange have
-arrived. A
-port carries one message at a time in each direction.
+arrived. Where the backward pass is split nobody waits to send, and receivers are ready from the beginning. A port
+carries one message at a time in each direction.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, heapreplace
 
-Channel = tuple[int, int, str]  # sender, receiver, "f" or "b"
+Channel = tuple[int, int, str]  # sender, receiver, "f" or "b"; in two directions "f0", "f1", "b0", "b1"
+Pass = tuple[str, int]  # "F", "B" or "W", or both of the latter, "BW"; the direction in which the micro-batch goes
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class Exchange:
 class Pipeline:
     """p stages of v chunks, m micro-batches; seconds of a layer, of the logits (both ways), and of a hop.
 
-    A chunk has `layers` layers; the first of all lacks `first_lacks` of them, the last `last_lacks`.
+    A chunk has `layers` layers; the first of all lacks `first_lacks` of them, the last `last_lacks`. Where a schedule
+    splits the backward pass, `weights` of its seconds are those of gradients of weights, none of them of the logits.
     """
 
     p: int
@@ -44,13 +47,18 @@ class Pipeline:
     layers: int = 1
     first_lacks: int = 0
     last_lacks: int = 0
+    schedule: str = "1f1b"
+    weights: float = 0.0
 
     def run(self) -> float:
         """Seconds until the last stage is done."""
         steps = [list(self._steps(stage)) for stage in range(self.p)]
-        return _Clock(steps, self.hop).run()
+        return _Clock(steps, self.hop, eager=self.schedule != "1f1b").run()
 
     def _steps(self, stage: int) -> Iterator[Compute | Exchange]:
+        if self.schedule != "1f1b":
+            passes = zero_bubble if self.schedule == "zb-h1" else two_way
+            return self._split(stage, passes(stage, self.p, self.m))
         return self._interleaved(stage) if self.v > 1 else self._one_forward_one_backward(stage)
 
     def _compute(self, stage: int, chunk: int, kind: str) -> Compute:
@@ -59,6 +67,28 @@ class Pipeline:
         layers = self.layers - self.first_lacks * on_first - self.last_lacks * on_last
         logits = self.logits * seconds / (self.forward + self.backward) if on_last else 0.0
         return Compute(seconds * layers + logits)
+
+    def _split(self, rank: int, groups: Iterator[tuple[Pass, ...]]) -> Iterator[Compute | Exchange]:
+        """Groups of passes: each begins when all inputs are there, and sends all results when it ends."""
+        for group in groups:
+            sends, receives, seconds = [], [], 0.0
+            for kind, direction in group:
+                seconds += self._split_s(rank if direction == 0 else self.p - 1 - rank, kind)
+                if kind != "W":
+                    step = 1 if (kind == "F") == (direction == 0) else -1
+                    name = f"{kind[0].lower()}{direction}"
+                    sends += [(rank, rank + step, name)] if 0 <= rank + step < self.p else []
+                    receives += [(rank - step, rank, name)] if 0 <= rank - step < self.p else []
+            yield Exchange(receives=tuple(receives))
+            yield Compute(seconds)
+            yield Exchange(sends=tuple(sends))
+
+    def _split_s(self, stage: int, kind: str) -> float:
+        inputs = self.backward - self.weights
+        seconds = {"F": self.forward, "B": inputs, "W": self.weights, "BW": self.backward}[kind]
+        lacks = self.first_lacks * (stage == 0) + self.last_lacks * (stage == self.p - 1)
+        logits = {"F": 1 / 3, "W": 0.0}.get(kind, 2 / 3) * self.logits * (stage == self.p - 1)
+        return seconds * (self.layers - lacks) + logits
 
     def _one_forward_one_backward(self, s: int) -> Iterator[Compute | Exchange]:
         down, up = ((s, s + 1, "f"),) if s < self.p - 1 else (), ((s, s - 1, "b"),) if s else ()
@@ -121,12 +151,70 @@ class Pipeline:
             yield Exchange(sends(k, "b"), receives(k + 1, "b"))
 
 
+def zero_bubble(stage: int, p: int, m: int) -> Iterator[tuple[Pass, ...]]:
+    """ZB-H1 (arXiv 2401.10241, section 2): the order of 1F1B, where stage i puts off gradients of weights by i
+    micro-batches."""
+    ahead = min(p - stage - 1, m)
+    yield from [(("F", 0),)] * ahead
+    for i in range(m):
+        if i + ahead < m:
+            yield (("F", 0),)
+        yield (("B", 0),)
+        if i >= stage:
+            yield (("W", 0),)
+    yield from [(("W", 0),)] * min(stage, m)
+
+
+def two_way(rank: int, p: int, m: int) -> Iterator[tuple[Pass, ...]]:
+    """The eight steps of DualPipe (deepseek-ai/DualPipe, `dualpipe/dualpipe.py`), m/2 micro-batches in each direction.
+
+    The near direction of a rank is that whose pipeline begins at its own end.
+    """
+    far_half = rank >= p // 2
+    near, far = int(far_half), 1 - int(far_half)
+    place = min(rank, p - 1 - rank)
+    inner, late = p // 2 - place - 1, deque[int]()
+
+    def put_off(direction: int) -> tuple[Pass, ...]:
+        late.append(direction)
+        return (("B", direction),)
+
+    def weights() -> tuple[Pass, ...]:
+        return (("W", late.popleft()),)
+
+    yield from [(("F", near),)] * (2 * inner)
+    yield from [(("F", near),), (("F", far),)] * (place + 1)
+    for _ in range(inner):
+        yield put_off(far)
+        yield weights()
+        yield (("F", far),)
+    for i in range(m // 2 - p + place + 1):
+        apart = i == 0 and inner == 0
+        yield from [(("F", near),), (("BW", far),)] if apart else [(("F", near), ("BW", far))]
+        yield ("F", far), ("BW", near)
+    for _ in range(inner):
+        yield (("BW", far),)
+        yield ("F", far), ("BW", near)
+    for i in range(2 * (place + 1)):
+        direction = near if i % 2 else far
+        yield put_off(direction) if i > place else (("BW", direction),)
+    for _ in range(inner):
+        yield weights()
+        yield put_off(near)
+    yield from [weights() for _ in range(place + 1)]
+    assert not late
+
+
 @dataclass
 class _Clock:
-    """Works through all stages' steps; a transfer lets its two ends go on, and nobody else."""
+    """Works through all stages' steps; a transfer lets its two ends go on, and nobody else.
+
+    If `eager`, senders go on at once, and receivers wait for nothing but what they need.
+    """
 
     steps: list[list[Compute | Exchange]]
     hop: float
+    eager: bool = False
     posted: dict[tuple[Channel, str], deque[float]] = field(default_factory=lambda: defaultdict(deque))
     arrived: dict[Channel, list[float]] = field(default_factory=lambda: defaultdict(list))
     port_free: dict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
@@ -158,7 +246,8 @@ class _Clock:
             else:
                 if not self.posting[s]:
                     self.posting[s] = True
-                    waiting += [self._post(c, "s", self.now[s]) for c in step.sends]
+                    sent = [self._post(c, "s", self.now[s]) for c in step.sends]
+                    waiting += [] if self.eager else sent
                     waiting += [self._post(c, "r", self.now[s]) for c in step.receives]
                 while waiting:
                     channel, number = waiting[-1]
@@ -172,8 +261,9 @@ class _Clock:
     def _post(self, channel: Channel, side: str, now: float) -> tuple[Channel, int]:
         """Say that a side waits for the next message of a channel, and which one that is."""
         mine, others = self.posted[channel, side], self.posted[channel, "r" if side == "s" else "s"]
-        mine.append(now)
-        if others and len(mine) == 1:
+        if not self.eager or side == "s":
+            mine.append(now)
+        if (others or (self.eager and side == "s")) and len(mine) == 1:
             heappush(self.ready, (self._start(channel), channel))
         self.taken[channel, side] += 1
         return channel, self.taken[channel, side] - 1
@@ -186,14 +276,16 @@ class _Clock:
             asked, channel = self.ready[0]
         sender, receiver = self.posted[channel, "s"], self.posted[channel, "r"]
         sender.popleft()
-        receiver.popleft()
+        if not self.eager:
+            receiver.popleft()
         heappop(self.ready)
         self.arrived[channel].append(start + self.hop)
         self.port_free[channel[0], "out"] = self.port_free[channel[1], "in"] = start + self.hop
-        if sender and receiver:
+        if sender and (receiver or self.eager):
             heappush(self.ready, (self._start(channel), channel))
         return channel
 
     def _start(self, c: Channel) -> float:
         posted, free = self.posted, self.port_free
-        return max(posted[c, "s"][0], posted[c, "r"][0], free[c[0], "out"], free[c[1], "in"])
+        met = 0.0 if self.eager else posted[c, "r"][0]
+        return max(posted[c, "s"][0], met, free[c[0], "out"], free[c[1], "in"])

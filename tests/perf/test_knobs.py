@@ -24,6 +24,8 @@ def test_knobs_are_off_and_unnamed_by_default() -> None:
         ({"dp_mode": "overlap"}, "overlap"),
         ({"transport": "tcp"}, "transport = tcp"),
         ({"slowdown": 1.1}, "slowdown = 1.1"),
+        ({"schedule": "zb-h1"}, "schedule = zb-h1: gradients of weights put off"),
+        ({"schedule": "dualpipe"}, "schedule = dualpipe: two pipelines in opposite directions"),
     ],
 )
 def test_a_knob_that_is_on_is_named(options: dict[str, object], named: str) -> None:

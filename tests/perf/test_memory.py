@@ -98,15 +98,41 @@ def test_the_second_stage_binds_where_the_first_lacks_a_layer() -> None:
     """Fourteen layers on four stages of two chunks of two: the first chunk of the first stage has one layer."""
     workload = training(small_model(layers=14, vocab=128))
     rows = one(pp=4, interleave=2)
-    (first, tables, kept), (second, none, more), (last, _, least) = (
+    (first, tables, kept, _), (second, none, more, _), (last, _, least, late) = (
         tuple(int(np.ravel(n)[0]) for n in stage) for stage in stages(workload, rows)
     )
     assert (first, second, last) == (3, 4, 3)
-    assert (tables, none) == (1, 0)
+    assert (tables, none, late) == (1, 0, 0)
     # Chunks in flight: 11 on the first stage, 7 of them its first chunk; 9 on the second, 5 on the last.
     assert (kept, more, least) == (11 * 2 - 7, 9 * 2, 5 * 2 - 1)
     layer = float(layer_activation_bytes(workload, rows)[0])
     assert used(workload, rows) == 18 * 4 * LAYER + 18 * layer
+
+
+def test_zero_bubble_keeps_as_much_on_every_stage_as_1f1b_on_the_first() -> None:
+    """arXiv 2401.10241, section 2.1; four stages of four layers, of which the last has logits besides."""
+    workload, rows = training(small_model(layers=16, vocab=128), schedule="zb-h1"), one(pp=4)
+    loads = [tuple(int(np.ravel(n)[0]) for n in stage) for stage in stages(workload, rows)]
+    assert loads == [(4, 1, 16, 4), (4, 0, 16, 12), (4, 1, 16, 16)]
+    logits = 4 * 2048 * 128
+    plain = used(training(small_model(layers=16, vocab=128)), rows)
+    assert used(workload, rows) == plain + logits  # without recomputation what waits is what was kept
+    full = one(pp=4, recompute=FULL)
+    kept, whole = (float(layer_activation_bytes(workload, each)[0]) for each in (full, rows))
+    brought_back = used(workload, full) - used(training(small_model(layers=16, vocab=128)), full)
+    assert brought_back == pytest.approx(16 * (whole - kept) + logits)
+
+
+def test_dualpipe_holds_two_stages_and_keeps_a_micro_batch_more() -> None:
+    """Parameters twice and activations of p + 1 micro-batches (arXiv 2412.19437, Table 2), optimizers half as much."""
+    model = small_model(layers=16, vocab=128)
+    workload, rows = training(model, schedule="dualpipe"), one(pp=4, dp=2, zero=1)
+    loads = [tuple(int(np.ravel(n)[0]) for n in stage) for stage in stages(workload, rows)]
+    assert loads == [(8, 0, 12, 8), (8, 0, 20, 4), (8, 1, 20, 4)]
+    (of_layer, *_), (alone, *_) = (state_bytes(one, rows) for one in (workload, training(model)))
+    parameters = float(layer_parameters(workload.model, 1))
+    assert float(alone[0]) == parameters * (2 + 4 + 12 / 2)
+    assert float(of_layer[0]) == parameters * (2 + 4 + 12 / 4)
 
 
 def test_eight_bit_inputs_are_kept_in_eight_bits_where_the_software_does() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Ways
 from coopt.perf.iterations import Iteration
-from coopt.perf.pipelines import pipeline_waits
+from coopt.perf.kernels import Passes
+from coopt.perf.pipelines import PassChain, StageLayers, pipeline_waits, schedule_chains
 from tests.conftest import example_count
 from tests.perf.pipeline_simulation import Pipeline
 
@@ -57,9 +58,21 @@ def closed_form(pipeline: Pipeline) -> float:
         dp_share=np.ones(1),
         met=np.zeros(1),
         ways=Ways(),
+        chains=chains(pipeline),
+        forward_shares=(0.0, 0.0, 0.0) if pipeline.weights else (),
         **dict.fromkeys(SILENT, AffineSeconds()),
     )
     return float(iteration.time_s(NO_NETWORK)[0])
+
+
+def chains(pipeline: Pipeline) -> tuple[PassChain, ...]:
+    """Those of its schedule."""
+    if pipeline.schedule == "1f1b":
+        return ()
+    counts = (pipeline.layers, pipeline.first_lacks, pipeline.last_lacks)
+    passes = Passes(*(np.array([one]) for one in (pipeline.forward, pipeline.backward, pipeline.weights)))
+    layers = StageLayers(*(np.array([count]) for count in counts), further=0)
+    return schedule_chains(pipeline.schedule, np.array([pipeline.p]), np.array([pipeline.m]), passes, 0.0, layers)
 
 
 @settings(max_examples=example_count(150))
@@ -126,6 +139,68 @@ def test_pipelines_with_hops_agree_within_a_thousandth() -> None:
             hop=forward * draw.uniform(0.0, 0.01),
         )
         assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-3), pipeline
+
+
+@st.composite
+def split_pipelines(draw: st.DrawFn, *, lacks: int = 0) -> Pipeline:
+    """Of a schedule that splits the backward pass, with logits on the last stage and hops up to 1% of a pass, or with
+    up to so many layers missing and none."""
+    schedule = draw(st.sampled_from(["zb-h1", "dualpipe"]))
+    p = draw(st.sampled_from([2, 4, 6, 8, 12, 16] if schedule == "dualpipe" else STAGES))
+    m = 2 * draw(st.integers(p, 4 * p)) if schedule == "dualpipe" else draw(st.integers(2 * p, 8 * p))
+    forward = draw(st.floats(0.5, 2.0))
+    weights, missing = forward * draw(st.floats(0.3, 1.0)), draw(st.integers(0, min(lacks, p - 1)))
+    layers, first = draw(st.sampled_from([4, 8])) if lacks else 1, draw(st.sampled_from([0, missing // 2]))
+    return Pipeline(
+        p=p,
+        v=1,
+        m=m,
+        forward=forward,
+        backward=forward * draw(st.floats(1.0, 1.6)) + weights,
+        logits=forward * layers * draw(st.floats(0.0, 0.4)),
+        hop=0.0 if lacks else forward * draw(st.floats(0.0, 0.01)),
+        layers=layers,
+        first_lacks=first,
+        last_lacks=missing - first,
+        schedule=schedule,
+        weights=weights,
+    )
+
+
+@settings(max_examples=example_count(200))
+@given(split_pipelines())
+def test_schedules_that_split_the_backward_pass_are_met_within_a_thousandth(pipeline: Pipeline) -> None:
+    silent = replace(pipeline, hop=0.0)
+    assert closed_form(silent) == pytest.approx(silent.run(), rel=1e-9)
+    assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-3)
+
+
+@settings(max_examples=example_count(150))
+@given(split_pipelines(lacks=3))
+def test_missing_layers_of_split_schedules_are_met_within_a_few_hundredths(pipeline: Pipeline) -> None:
+    near = (5e-3, 1e-6) if pipeline.schedule == "zb-h1" else (1.5e-2, 1.5e-2)
+    assert -near[0] <= closed_form(pipeline) / pipeline.run() - 1 <= near[1]
+
+
+@pytest.mark.parametrize(("p", "m"), [(4, 4), (4, 12), (8, 24)])
+def test_zero_bubble_leaves_the_bubble_of_its_authors(p: int, m: int) -> None:
+    """(p - 1)(F + B - W), with F = 1, B = 1.3 and W = 0.9: arXiv 2401.10241, section 2.1."""
+    pipeline = Pipeline(p=p, v=1, m=m, forward=1.0, backward=2.2, logits=0.0, hop=0.0, schedule="zb-h1", weights=0.9)
+    assert closed_form(pipeline) - m * 3.2 == pytest.approx((p - 1) * (1.0 + 1.3 - 0.9))
+    assert closed_form(replace(pipeline, schedule="1f1b", weights=0.0)) - m * 3.2 == pytest.approx((p - 1) * 3.2)
+
+
+@pytest.mark.parametrize("p", [4, 8, 16])
+@pytest.mark.parametrize("inputs", [1.0, 1.3, 2.0])
+def test_dualpipe_leaves_at_most_the_bubble_of_its_authors(p: int, inputs: float) -> None:
+    """(p/2 - 1)(F&B + B - 3W) of arXiv 2412.19437, Table 2; a pass forward less where the first pair runs apart."""
+    pipeline = Pipeline(
+        p=p, v=1, m=2 * p, forward=1.0, backward=inputs + 0.9, logits=0.0, hop=0.0, schedule="dualpipe", weights=0.9
+    )
+    whole = 1.0 + inputs + 0.9
+    theirs = (p // 2 - 1) * (whole + (inputs + 0.9) - 3 * 0.9)
+    bubble = closed_form(pipeline) - 2 * p * whole
+    assert theirs - 1.0 - 1e-9 <= bubble <= theirs + 1e-9
 
 
 @pytest.mark.parametrize(("p", "v", "m"), [(2, 1, 9), (2, 3, 8), (4, 1, 8), (5, 2, 20), (6, 3, 24)])

@@ -207,6 +207,7 @@ def test_a_layout_leaves_out_the_layers_that_are_missing(interleave: int, layout
         ({"dp_mode": "stale-1"}, "gradients that are one step late"),
         ({"tp_sync_fraction": 0.5}, "tp_sync_fraction = 0.5"),
         ({"slowdown": 1.1}, "stragglers"),
+        ({"schedule": "zb-h1"}, "Megatron-LM runs 1F1B, which waits longer"),
         ({"software": "fsdp"}, "times of the plan are for fsdp"),
     ],
 )

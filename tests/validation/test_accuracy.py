@@ -143,18 +143,29 @@ def test_deepseek_v3_trains_as_fast_as_published() -> None:
     """arXiv 2412.19437: 14.8 T tokens in 2.664 M hours of H800, 2,048 of them, are 19.9 s for 15,360 sequences.
 
     PP 16, EP 64, 8-bit dispatch, exchanges behind the compute of another micro-batch, norms and latents recomputed. An
-    H800 is an H100 with 160 GB/s between the eight of a server (section 3.1 of the paper).
+    H800 is an H100 with 160 GB/s between the eight of a server (section 3.1 of the paper). DualPipe, with two copies of
+    each stage, is closer than 1F1B. It would keep 96 GB, with inputs of the nonlinearity in 16 bits and not in FP8 as
+    theirs (section 3.3.3).
     """
     published_s = 2.664e6 * 3600 / 2048 / (14.8e12 / (15360 * 4096))
-    options = {"ep_overlap": True, "dispatch_bytes": 1, "dp_mode": "overlap"}
-    table = {"name": "run", "model": "deepseek-v3", "global_batch": 15360, "max_iteration_time_s": 30.0}
-    workload = Workload.model_validate(table | {"precision": "fp8", "options": options})
     gpu = find("gpu", "h100-sxm")
     assert isinstance(gpu, Gpu)
+    found = {schedule: deepseek_v3(gpu, schedule) for schedule in ("1f1b", "dualpipe")}
+    errors = {schedule: time_s / published_s - 1 for schedule, (time_s, _) in found.items()}
+    assert errors["dualpipe"] == pytest.approx(0.0, abs=0.05)
+    assert errors["dualpipe"] < errors["1f1b"] < 0.15
+    assert found["1f1b"][1] <= gpu.hbm_gb * 1e9
+
+
+def deepseek_v3(gpu: Gpu, schedule: str) -> tuple[float, float]:
+    """Seconds of an iteration of DeepSeek-V3 and bytes on a GPU."""
+    options = {"ep_overlap": True, "dispatch_bytes": 1, "dp_mode": "overlap", "schedule": schedule}
+    table = {"name": "run", "model": "deepseek-v3", "global_batch": 15360, "max_iteration_time_s": 30.0}
+    workload = Workload.model_validate(table | {"precision": "fp8", "options": options})
     chosen = {"pp": 16, "dp": 128, "ep": 64, "recompute": RECOMPUTE.index("norm+act"), "zero": 1}
     mappings = Mappings.of(**{name: [value] for name, value in chosen.items()})
     one, server = np.ones(1, dtype=np.int64), np.full(1, 8)
     inside = Placements(tp=one, cp=one, pp=one, dp=server)
     parts = iteration(workload, gpu, 160.0, mappings, inside)
-    assert float(parts.time_s(Reciprocals.everywhere(8e-9 / 400))[0]) == pytest.approx(published_s, rel=0.15)
-    assert float(memory_bytes(workload, mappings)[0]) <= gpu.hbm_gb * 1e9
+    time_s = parts.time_s(Reciprocals.everywhere(8e-9 / 400))
+    return float(time_s[0]), float(memory_bytes(workload, mappings)[0])

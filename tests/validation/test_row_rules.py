@@ -273,8 +273,9 @@ def test_attention_of_llm_foundry_is_that_of_triton_unless_its_sweep_says_flash(
 
 def test_dualpipe_hides_the_exchange_of_experts(run, experts):
     deepseek = experts | {"model": "deepseek-v3", "heads": 128, "kv_heads": 128, "experts": 256, "layers": 61}
-    assert run(deepseek, pp=1, dp=64, notes="DualPipe").workload.options.ep_overlap
-    assert not run(deepseek, pp=1, dp=64).workload.options.ep_overlap
+    paired, plain = (run(deepseek, pp=1, dp=64, **notes).workload.options for notes in ({"notes": "DualPipe"}, {}))
+    assert (paired.ep_overlap, paired.schedule) == (True, "dualpipe")
+    assert (plain.ep_overlap, plain.schedule) == (False, "1f1b")
 
 
 def test_what_a_recipe_offloads_says_nothing_about_the_memory_of_a_gpu(row):

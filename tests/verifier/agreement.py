@@ -84,6 +84,7 @@ def _workload(draw: Random) -> Workload:
             "expert_tp": draw.random() < 0.5,
             "collectives": draw.choice(["levels", "fastest", "in-network"]),
             "ep_overlap": draw.random() < 0.5,
+            "schedule": draw.choice(["1f1b", "1f1b", "zb-h1", "dualpipe"]),
             "dispatch": draw.choice(["once", "once", "each"]),
             "dispatch_bytes": draw.choice([1, 2]),
             "slowdown": draw.choice([1.0, 1.07]),

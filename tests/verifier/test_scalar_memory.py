@@ -132,8 +132,8 @@ def test_uneven_stages_are_as_full_as_the_fullest() -> None:
     assert (looped.chunk_layers(11), looped.stage_layers(11), looped.missing_layers(11)) == (2, 6, 1)
     first, last = stage_loads(here, looped)
     # Seven chunks of two layers in flight on the first stage, five on the last, whose last chunk lacks the layer.
-    assert first == (6, 1, 14, False)
-    assert last == (5, 1, 9, True)
+    assert first == (6, 1, 14, False, 0)
+    assert last == (5, 1, 9, True, 0)
 
 
 @pytest.mark.parametrize(("layers", "predictions", "extra"), [(12, 2, 2), (11, 2, 1), (10, 1, -1), (9, 2, -1)])

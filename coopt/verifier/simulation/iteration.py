@@ -22,7 +22,7 @@ from coopt.verifier.simulation.passes import LayerSpeeds, PassParts, PassSegment
 from coopt.verifier.simulation.pipeline import Channel, Observer, PipelineRun, PipelineShape, StageHop, StagePass
 from coopt.verifier.training.communication import OVERLAP_COST, OtherWays
 from coopt.verifier.training.gathers import Group, gather_s, halving_shares
-from coopt.verifier.training.iteration import replica_groups
+from coopt.verifier.training.iteration import replica_groups, twins_at_s
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.work import Work
 
@@ -95,22 +95,23 @@ class IterationSimulation:
     def __init__(self, workload: Workload, gpu: Gpu, work: Work, place: Placement, carrier: Carrier) -> None:
         self.work, self.place, self.carrier = work, place, carrier
         split = work.split
-        self.shape = PipelineShape(split.pp, split.interleave, work.micro_batches)
+        self.shape = PipelineShape(split.pp, split.interleave, work.micro_batches, work.schedule)
         tp, cp, ep = (carrier.s_byte(name) for name in ("tp", "cp", "ep"))
         speed = LayerSpeeds(carrier.inside_byte_s, tp, cp, ep, carrier.other_ways(["tp"], place.tp_across))
         self._times = PassTimes(workload, gpu, work, place, speed)
         self._crossing = [kind for kind in ("tp", "cp", "ep") if carrier.has(kind)]
-        self._known: dict[tuple[int, int, bool], PassParts] = {}
+        self._known: dict[tuple[int, int, bool, str], PassParts] = {}
         self.hops = {
-            Channel(stage, (stage + step) % split.pp, step < 0): self._hop(stage, step)
+            Channel(stage, (stage + step) % split.pp, is_backward): self._hop(stage, step)
             for stage in range(split.pp if split.pp > 1 else 0)
             for step in (1, -1)
+            for is_backward in ((False, True) if work.schedule == "dualpipe" else (step < 0,))
         }
         self.gradients = [self._segments(stage) for stage in range(split.pp)]
 
     def pass_parts(self, stage: int, one: StagePass) -> PassParts:
         """What a pass takes, by cause."""
-        key = (stage, one.chunk, one.is_backward)
+        key = (stage, one.chunk, one.is_backward, one.gives)
         if key not in self._known:
             self._known[key] = self._times.parts(stage, one)
         return self._known[key]
@@ -143,7 +144,9 @@ class IterationSimulation:
             s_byte,
             lambda kind: carrier.other_ways(together[kind], members[kind]),
         )
-        return gradient_segments(self.work, groups, phases)
+        hops = [forward(one) for one in every]
+        twins_s = twins_at_s(self.work, place, carrier.inside_byte_s, carrier.s_byte(*hops))
+        return gradient_segments(self.work, groups, phases, twins_s)
 
     def departure(self, stage: int) -> Departure:
         """When gradients of a stage set out to hide behind as much compute as the model gives them.

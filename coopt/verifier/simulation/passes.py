@@ -83,6 +83,7 @@ class PassTimes:
     def layers_of(self, stage: int, chunk: int) -> int:
         """Layers of a chunk: the last one of all lacks what its stage does, the first one the others."""
         split, layers = self._work.split, self._model.layers
+        stage, chunk = self._on_model(stage, chunk)
         lacks = 0
         if (stage, chunk) == (0, 0):
             lacks += split.missing_layers(layers) - self._work.missing
@@ -94,14 +95,25 @@ class PassTimes:
         """A pass by cause; the logits belong to the last chunk of the last stage."""
         split, side = self._work.split, int(one.is_backward)
         layers = self.layers_of(stage, one.chunk)
+        is_last = self._on_model(stage, one.chunk) == (split.pp - 1, split.interleave - 1)
+        weights = (layers + self._work.traffic.further_layers * is_last) * self._work.weights_s + layers * self._added_s
+        if one.gives == "weights":
+            return PassParts(weights, 0.0, 0.0, 0.0)
         compute = layers * (self._layer[side] + (self._added_s if one.is_backward else 0.0))
+        compute -= weights if one.gives == "inputs" else 0.0
         gathers, whole = layers * self._gathers[side], layers
-        if (stage, one.chunk) == (split.pp - 1, split.interleave - 1):
+        if is_last:
             further = self._work.traffic.further_layers
             compute += (1 + further) * self._logits[side] + further * self._layer[side]
             whole += further
             gathers += (1 + further + further * self._gathers[side]) if split.tp > 1 else 0.0
         return PassParts(compute, gathers * self._gather_s, whole * self._ring[side], whole * self._experts[side])
+
+    def _on_model(self, stage: int, chunk: int) -> tuple[int, int]:
+        """The stage of the model and its chunk; of two pipelines in opposite directions the second counts from the
+        other end."""
+        turned = self._work.schedule == "dualpipe" and chunk == 1
+        return (self._work.split.pp - 1 - stage, 0) if turned else (stage, chunk)
 
     @property
     def hop_gather_s(self) -> float:
@@ -144,15 +156,19 @@ def _segments(
         yield PassSegment(name, 0.0, halving(phase, number), share * size_bytes)
 
 
-def gradient_segments(work: Work, groups: Mapping[str, Group], phases: Mapping[str, str]) -> list[PassSegment]:
+def gradient_segments(
+    work: Work, groups: Mapping[str, Group], phases: Mapping[str, str], twins_s: float = 0.0
+) -> list[PassSegment]:
     """What a stage exchanges among the ranks that share its parameters, then what it waits for from other sites.
 
     Parameters
     ----------
     groups, phases
         The ranks, and their phase on the network, of `dp` (parameters outside experts) and of `edp` (experts).
+    twins_s
+        What two GPUs of a pipeline exchange that hold the same stages.
     """
-    found: list[PassSegment] = []
+    found = [PassSegment("dp", twins_s, None, 0.0)] if twins_s else []
     summed = summed_by_replicas(work.split)
     for name, number in (("dp", work.held.common), ("edp", work.held.experts)):
         group, several = groups[name], exchanges(work, number)

@@ -3,7 +3,8 @@
 Messages between stages wait for both ends and for free ports.
 
 One forward, one backward (1F1B), and its interleaved form, as Megatron-LM runs them: a stage goes on when all messages
-of an exchange have arrived.
+of an exchange have arrived. ZB-H1 and DualPipe, which split the backward pass: nobody waits to send, and receivers are
+ready all along.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from coopt.verifier.simulation.events import Action, EventClock
 
@@ -25,11 +26,13 @@ class Channel(NamedTuple):
 
 
 class StagePass(NamedTuple):
-    """One micro-batch through one chunk."""
+    """One micro-batch through one chunk; of DualPipe chunk 1 is the stage of the pipeline that goes the other way."""
 
     chunk: int
     micro_batch: int
     is_backward: bool
+    gives: Literal["all", "inputs", "weights"] = "all"
+    """gradients that a backward pass takes"""
 
 
 class GradientExchange(NamedTuple):
@@ -48,9 +51,18 @@ class PipelineShape(NamedTuple):
     stages: int
     chunks: int
     micro_batches: int
+    schedule: str = "1f1b"
+
+    @property
+    def waits_to_send(self) -> bool:
+        """Whether a stage goes on only when what it sends has arrived."""
+        return self.schedule == "1f1b"
 
     def steps(self, stage: int) -> Iterator[Step]:
         """Everything a stage does, in order."""
+        if self.schedule != "1f1b" and self.stages > 1:
+            groups = self._put_off(stage) if self.schedule == "zb-h1" else self._two_way(stage)
+            return (step for group in groups for step in self._with_messages(stage, group))
         return self._interleaved(stage) if self.chunks > 1 else self._one_each(stage)
 
     def _one_each(self, stage: int) -> Iterator[Step]:
@@ -75,6 +87,80 @@ class PipelineShape(NamedTuple):
             yield GradientExchange((), from_below)
             yield StagePass(0, i, True)
             yield GradientExchange(up, ())
+
+    def _with_messages(self, stage: int, group: tuple[StagePass, ...]) -> Iterator[Step]:
+        """Passes that begin when all of their inputs are there, and whose results leave together."""
+        sends: list[Channel] = []
+        receives: list[Channel] = []
+        for one in group:
+            step = 1 if one.is_backward == (one.chunk == 1) else -1
+            if one.gives != "weights":
+                sends += [Channel(stage, stage + step, one.is_backward)] * (0 <= stage + step < self.stages)
+                receives += [Channel(stage - step, stage, one.is_backward)] * (0 <= stage - step < self.stages)
+        yield GradientExchange((), tuple(receives))
+        yield from group
+        yield GradientExchange(tuple(sends), ())
+
+    def _put_off(self, stage: int) -> Iterator[tuple[StagePass, ...]]:
+        """ZB-H1: 1F1B, in which stage i, counted from 0, takes gradients of weights i micro-batches late."""
+        m = self.micro_batches
+        ahead = min(self.stages - stage - 1, m)
+        yield from ((StagePass(0, i, False),) for i in range(ahead))
+        for i in range(m + stage):
+            if i + ahead < m:
+                yield (StagePass(0, i + ahead, False),)
+            if i < m:
+                yield (StagePass(0, i, True, "inputs"),)
+            if 0 <= i - stage < m:
+                yield (StagePass(0, i - stage, True, "weights"),)
+
+    def _two_way(self, stage: int) -> Iterator[tuple[StagePass, ...]]:
+        """DualPipe: half of the micro-batches each way; `own` is the way that begins at the nearer end."""
+        own = int(stage >= self.stages // 2)
+        from_end = min(stage, self.stages - 1 - stage)
+        to_middle, half = self.stages // 2 - 1 - from_end, self.micro_batches // 2
+        numbers = {(chunk, back): iter(range(half)) for chunk in (0, 1) for back in (False, True)}
+        late: deque[StagePass] = deque()
+
+        def forward(chunk: int) -> StagePass:
+            return StagePass(chunk, next(numbers[chunk, False]), False)
+
+        def backward(chunk: int) -> StagePass:
+            return StagePass(chunk, next(numbers[chunk, True]), True)
+
+        def put_off(chunk: int) -> StagePass:
+            one = backward(chunk)
+            late.append(one._replace(gives="weights"))
+            return one._replace(gives="inputs")
+
+        other = 1 - own
+        for _ in range(2 * to_middle):
+            yield (forward(own),)
+        for _ in range(from_end + 1):
+            yield (forward(own),)
+            yield (forward(other),)
+        for _ in range(to_middle):
+            yield (put_off(other),)
+            yield (late.popleft(),)
+            yield (forward(other),)
+        for i in range(half - self.stages + from_end + 1):
+            if i == 0 and to_middle == 0:
+                yield (forward(own),)
+                yield (backward(other),)
+            else:
+                yield forward(own), backward(other)
+            yield forward(other), backward(own)
+        for _ in range(to_middle):
+            yield (backward(other),)
+            yield forward(other), backward(own)
+        for i in range(2 * from_end + 2):
+            chunk = own if i % 2 else other
+            yield (put_off(chunk) if i > from_end else backward(chunk),)
+        for _ in range(to_middle):
+            yield (late.popleft(),)
+            yield (put_off(own),)
+        while late:
+            yield (late.popleft(),)
 
     def _interleaved(self, stage: int) -> Iterator[Step]:
         """Micro-batches go through the first chunks in groups of as many as there are stages, then the next chunks."""
@@ -176,6 +262,8 @@ class PipelineRun:
         self._clock, self._pass_s, self._hops = clock, pass_s, hops
         self._finished, self._observer = finished, observer
         self._steps = [shape.steps(stage) for stage in range(shape.stages)]
+        self._waits_to_send = shape.waits_to_send
+        self._arrived: defaultdict[Channel, int] = defaultdict(int)
         self._open: defaultdict[Channel, _Waiting] = defaultdict(lambda: _Waiting(deque(), deque()))
         self._ready: list[tuple[float, float, Channel]] = []
         self._draw = random.Random(0).random
@@ -198,6 +286,9 @@ class PipelineRun:
 
     def _exchange(self, stage: int, step: GradientExchange) -> None:
         """Post all messages at once; the stage goes on with the last one."""
+        if not self._waits_to_send:
+            self._send_ahead(stage, step)
+            return
         left = len(step.sends) + len(step.receives)
         if not left:
             self._go_on(stage)
@@ -216,6 +307,27 @@ class PipelineRun:
             self._open[channel].receivers.append(arrived)
             self._check_ready(channel, self._open[channel].senders, self._open[channel].receivers)
         self._start_ready()
+
+    def _send_ahead(self, stage: int, step: GradientExchange) -> None:
+        """Send what there is, and go on as soon as all is there that is received."""
+        missing = [channel for channel in step.receives if not self._arrived[channel]]
+        left = len(missing)
+        for channel in step.receives:
+            self._arrived[channel] -= 1  # below 0 where it is waited for
+
+        def arrived() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                self._go_on(stage)
+
+        for channel in missing:
+            self._open[channel].receivers.append(arrived)
+        for channel in step.sends:
+            self._ready.append((self._clock.now, self._draw(), channel))
+        self._start_ready()
+        if not missing:
+            self._go_on(stage)
 
     def _check_ready(self, channel: Channel, others: deque[Action], own: deque[Action]) -> None:
         """A message can leave when both ends have posted it."""
@@ -240,9 +352,12 @@ class PipelineRun:
         def arrive() -> None:
             self._busy.difference_update(ports)
             self._observer.sent(channel, start_s, self._clock.now)
-            sender, receiver = ends.senders.popleft(), ends.receivers.popleft()
-            sender()
-            receiver()
+            if self._waits_to_send:
+                ends.senders.popleft()()
+            else:
+                self._arrived[channel] += 1
+            if ends.receivers:
+                ends.receivers.popleft()()
             self._start_ready()
 
         phase = hop.phase

@@ -257,7 +257,8 @@ class TraceRecord:
     def passed(self, stage: int, one: StagePass, start_s: float) -> None:
         """A pass with the seconds of its parts, one after the other."""
         parts = self._parts(stage, one)
-        name = f"{'backward' if one.is_backward else 'forward'}, micro-batch {one.micro_batch + 1}"
+        way = {"inputs": "gradients of inputs", "weights": "gradients of weights"}.get(one.gives, "backward")
+        name = f"{way if one.is_backward else 'forward'}, micro-batch {one.micro_batch + 1}"
         if self._several_chunks:
             name += f", chunk {one.chunk + 1}"
         self._add(stage, PASSES, name, start_s, start_s + parts.whole_s)

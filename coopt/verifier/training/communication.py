@@ -129,6 +129,14 @@ class PipelineHops(NamedTuple):
     met_logits: int
 
 
+class AheadShares(NamedTuple):
+    """What of the traffic of a layer belongs to its pass forward."""
+
+    gathers: float
+    ring: float
+    experts: float
+
+
 class GpuTraffic(NamedTuple):
     """Collectives with their bytes; numbers are for a layer and micro-batch where nothing else is said."""
 
@@ -172,6 +180,9 @@ class GpuTraffic(NamedTuple):
     """times parameters are gathered"""
     embedding_bytes: float
     """gradient of the tied embedding; 0 where one stage holds both ends"""
+    ahead: AheadShares = AheadShares(0.0, 0.0, 0.0)
+    twin_bytes: float = 0.0
+    """of a parameter, sent to the GPU of a pipeline that holds the same stages; 0 where there is none"""
 
 
 def sent_shares(traffic: GpuTraffic, inside: int, across: int) -> SentShares:
@@ -192,9 +203,10 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     gathers = _layer_gathers(workload, split)
     routed = 2 * model.capacity * rows * model.top_k * model.hidden
     rounds = expert_share(model) * (6 if split.recompute in ("full", "norm+ffn") else 4)
-    hidden_hop = split.interleave > 1 and options.software.pp_overlap
+    is_two_way = options.schedule == "dualpipe"
+    hidden_hop = (split.interleave > 1 or is_two_way) and options.software.pp_overlap
     reductions, refreshes = _data_rounds(workload, split)
-    tied = split.pp > 1 and model.tied_embeddings
+    tied = split.pp > 1 and model.tied_embeddings and not is_two_way
     return GpuTraffic(
         gathers=gathers,
         gathered_bytes=2.0 * rows * model.hidden,
@@ -218,7 +230,27 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
         reductions=reductions,
         refreshes=refreshes,
         embedding_bytes=float(options.software.gradient_bytes * _vocabulary(workload, split)) if tied else 0.0,
+        ahead=_ahead(workload, split, gathers),
+        twin_bytes=float(_twin_bytes(workload, split)),
     )
+
+
+def _ahead(workload: Workload, split: ScalarMapping, gathers: float) -> AheadShares:
+    forward = 4 * workload.options.tp_sync_fraction * forward_cost(workload, split)
+    repeated = split.recompute in ("full", "norm+ffn")
+    return AheadShares(
+        gathers=forward / gathers if gathers else 0.0,
+        ring=1 / 4 if split.recompute == "full" else 1 / 3,
+        experts=1 / 3 if repeated else 1 / 2,
+    )
+
+
+def _twin_bytes(workload: Workload, split: ScalarMapping) -> int:
+    """Gradients one way; then gradients the other way, or parameters of 16 bits from a sharded optimizer."""
+    if workload.options.schedule != "dualpipe" or split.pp == 1:
+        return 0
+    gradient = workload.options.software.gradient_bytes
+    return gradient + (2 if split.zero else gradient)
 
 
 def pipeline_waits(p: int, v: int, m: int) -> PipelineHops:

@@ -18,6 +18,7 @@ from coopt.verifier.training.communication import (
 )
 from coopt.verifier.training.gathers import Group, Repeated, gather_s, gathers_s, summed_by_replicas, summed_by_tp
 from coopt.verifier.training.placing import Placement, attention_parameters, matrices
+from coopt.verifier.training.schedules import SplitStage
 from coopt.verifier.training.work import EndVisits, Work
 
 
@@ -131,17 +132,25 @@ def _hop_s(work: Work, place: Placement, speed: Speeds, tp_s: float) -> float:
 def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T_dp: gradients and parameters over the ranks that share them, experts apart."""
     traffic, held = work.traffic, work.held
+    twins_s = twins_at_s(work, place, speed.inside_byte_s, speed.pp_s_byte)
     if not traffic.reductions:
-        return 0.0
+        return twins_s
     dp, edp = speed.dp_s_byte, speed.edp_s_byte
     groups = replica_groups(work, place, speed.inside_byte_s, {"dp": dp, "edp": edp}, speed.other_ways)
     numbers = {"dp": held.common, "edp": held.experts}
     summed = summed_by_replicas(work.split)
-    return sum(
+    return twins_s + sum(
         gathers_s(exchanges(work, numbers[kind]), group, work.links, summed)
         for kind, group in groups.items()
         if numbers[kind]
     )
+
+
+def twins_at_s(work: Work, place: Placement, inside_byte_s: float, pp_s_byte: float) -> float:
+    """What two GPUs of a pipeline send each other that hold the same stages, each a message there and one back."""
+    links, each_bytes = work.links, work.traffic.twin_bytes * (work.held.common + work.held.experts)
+    s_byte = pp_s_byte / links.send if place.pp_across > 1 else 1 / (links.hb * inside_byte_s)
+    return each_bytes * s_byte + 2 * links.send_s if each_bytes else 0.0
 
 
 def replica_groups(
@@ -174,6 +183,13 @@ def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
     excess_s = work.logits_s - work.missing * whole_s + traffic.logits_gathers * step.gather_s
     excess_s += traffic.further_layers * (step.ring_s + step.experts_s)
     waits, steady_s = traffic.waits, m * stage_s
+    if work.schedule != "1f1b":
+        ahead = traffic.ahead
+        ahead_s = ahead.gathers * traffic.gathers * step.gather_s + ahead.ring * step.ring_s
+        forward_s = work.forward_s + ahead_s + ahead.experts * step.experts_s
+        row = work.longest_row(SplitStage(stage_s, forward_s, whole_s, excess_s), step.hop_s)
+        ends = EndVisits(row.visits, row.firsts * work.missing_first)
+        return PipelineTimes(steady_s, row.filled_s, ends.added_s(excess_s, whole_s), ends, row.hops, 0, step.hop_s)
     filled_s = (split.pp - 1) / split.interleave * stage_s - work.missing_first * whole_s
     each = [(ends, waits.middle, waits.middle_filling) for ends in work.end_visits()]
     each.append((EndVisits(m), waits.last, waits.last_filling))
@@ -220,14 +236,15 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
     pipeline_s = pipeline.whole_s
     met_s = met_hops_s(work, place, speed)
     own_s = work.exposed_s(pipeline_s, step.data_s, met_s)
+    filled_s = pipeline.filled_s + pipeline.filling * step.hop_s
     parts = TimeBreakdown(
         compute=m * work.stage_s - fewer * work.layer_s - pipeline.ends.forward_s,
         logits=ends * work.logits_s,
         tp=(layers * traffic.gathers + ends * traffic.logits_gathers) * step.gather_s,
         cp=(layers + ends * traffic.further_layers) * step.ring_s,
         ep=(layers + ends * traffic.further_layers) * step.experts_s,
-        pp=(pipeline.hops - pipeline.filling) * step.hop_s,
-        bubble=pipeline.filled_s + pipeline.filling * step.hop_s,
+        pp=(pipeline.hops - pipeline.filling) * step.hop_s + min(filled_s, 0.0),
+        bubble=max(filled_s, 0.0),
         dp=own_s,
         wan=work.exposed_s(pipeline_s, step.data_s + work.wait_s, met_s) - own_s,
         embedding=step.embedding_s,

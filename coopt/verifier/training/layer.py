@@ -45,6 +45,29 @@ def layer_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pa
     return _together([_kernels(workload, machine, split), host_waits(workload, machine, split)])
 
 
+def weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
+    """Seconds of the backward pass of the mean layer that give gradients of weights, as far as kernels take longer than
+    the host needs to start them."""
+    model, part = workload.model, shard(workload, split)
+    own_s = _weights_s(machine.layers, _projection_shapes(model, part))
+    if not model.experts:
+        own_s += _weights_s(machine.layers, _feed_forward_shapes(model, part.rows, model.ffn // split.tp))
+    else:
+        share, cut = expert_share(model), part.expert_cut
+        mixed = _feed_forward_shapes(model, part.expert_rows, model.ffn // cut, part.experts)
+        if model.shared_ffn:
+            mixed += _feed_forward_shapes(model, part.rows, model.shared_ffn // split.tp)
+        own_s += share * (_weights_s(machine.layers, mixed) + _weights_s(machine.wide, [_router_shape(model, part)]))
+        if model.dense_layers:
+            dense = _feed_forward_shapes(model, part.rows, model.dense_ffn // split.tp)
+            own_s += (1 - share) * _weights_s(machine.layers, dense)
+    return min(own_s, max(0.0, sum(_kernels(workload, machine, split)) - _launches_s(workload, split)))
+
+
+def _weights_s(engine: Engine, shapes: Iterable[MatrixProduct]) -> float:
+    return sum(product_s(engine, MatrixProduct(one.k, one.n, one.m, one.batch)) for one in shapes)
+
+
 def host_waits(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     """In which the GPU waits for the host; both passes of the mean layer are stretched alike."""
     busy = _kernels(workload, machine, split)
@@ -145,19 +168,21 @@ def _products(engine: Engine, shapes: Iterable[MatrixProduct]) -> Pass:
 
 def _projections(model: Transformer, machine: Machine, part: Shard) -> Pass:
     """The products around the attention core."""
+    return _products(machine.layers, _projection_shapes(model, part))
+
+
+def _projection_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
     n, h, columns = part.rows, model.hidden, part.widths
     tp = model.heads // part.heads
     shapes = [MatrixProduct(n, h, columns.values)]
     if not model.kv_rank:
-        shapes.append(MatrixProduct(n, columns.queries + columns.keys_values, h))
-        return _products(machine.layers, shapes)
+        return [*shapes, MatrixProduct(n, columns.queries + columns.keys_values, h)]
     if model.q_rank:
         shapes += [MatrixProduct(n, model.q_rank, h), MatrixProduct(n, columns.queries, model.q_rank)]
     else:
         shapes.append(MatrixProduct(n, columns.queries, h))
     shapes.append(MatrixProduct(n, model.kv_rank + model.rope_dim, h))
-    shapes.append(MatrixProduct(n, latent_width(model, tp), model.kv_rank))
-    return _products(machine.layers, shapes)
+    return [*shapes, MatrixProduct(n, latent_width(model, tp), model.kv_rank)]
 
 
 def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
@@ -216,14 +241,15 @@ def _activation_bytes(workload: Workload, elements: float) -> tuple[float, float
 
 def _feed_forward(workload: Workload, machine: Machine, rows: float, width: float, batch: int = 1) -> Pass:
     """Products up and down and the activation between them; `width` is that of one GPU."""
-    h = workload.model.hidden
-    shapes = [
-        MatrixProduct(rows, (2 if workload.model.gated else 1) * width, h, batch),
-        MatrixProduct(rows, h, width, batch),
-    ]
+    shapes = _feed_forward_shapes(workload.model, rows, width, batch)
     forward, backward = _activation_bytes(workload, batch * rows * width)
     moved = Pass(moved_s(machine.layers, forward), moved_s(machine.layers, backward))
     return _together([_products(machine.layers, shapes), moved])
+
+
+def _feed_forward_shapes(model: Transformer, rows: float, width: float, batch: int = 1) -> list[MatrixProduct]:
+    up = MatrixProduct(rows, (2 if model.gated else 1) * width, model.hidden, batch)
+    return [up, MatrixProduct(rows, model.hidden, width, batch)]
 
 
 def _experts(workload: Workload, machine: Machine, part: Shard) -> Pass:
@@ -250,8 +276,11 @@ def expert_kernels(workload: Workload, machine: Machine, part: Shard) -> tuple[f
 
 
 def _router(workload: Workload, machine: Machine, part: Shard) -> Pass:
-    model = workload.model
-    return _products(machine.wide, [MatrixProduct(part.rows / part.norm_parts, model.experts, model.hidden)])
+    return _products(machine.wide, [_router_shape(workload.model, part)])
+
+
+def _router_shape(model: Transformer, part: Shard) -> MatrixProduct:
+    return MatrixProduct(part.rows / part.norm_parts, model.experts, model.hidden)
 
 
 class MatrixProduct(NamedTuple):

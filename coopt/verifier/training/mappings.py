@@ -187,18 +187,38 @@ def zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
     """ZeRO stages where `ranks` hold the same parameters; what arrives a step late cannot be needed at once."""
     if ranks == 1:
         return (0,)
-    return (0, 1) if workload.options.dp_mode == "stale-1" else (0, 1, 2, 3)
+    whole_gradients = workload.options.dp_mode == "stale-1" or workload.options.schedule == "dualpipe"
+    return (0, 1) if whole_gradients else (0, 1, 2, 3)
 
 
 def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int]:
     """v: more than 1 only where the micro-batches go round the stages evenly.
 
-    Chunks of one layer leave one each to the embedding and the loss.
+    Chunks of one layer leave one each to the embedding and the loss. Other schedules than 1F1B have no chunks.
     """
+    if schedule_fault(workload, p, micro_batches, 1):
+        return
+    if workload.options.schedule != "1f1b":
+        if missing_layers(workload.model.layers, p) <= MOST_MISSING and _free(workload.mapping.interleave, 1):
+            yield 1
+        return
     limit = (workload.model.layers + 2) // p if p > 1 and micro_batches % p == 0 else 1
     for v in range(1, limit + 1):
         if missing_layers(workload.model.layers, p * v) <= MOST_MISSING and _free(workload.mapping.interleave, v):
             yield v
+
+
+def schedule_fault(workload: Workload, p: int, micro_batches: int, chunks: int) -> str:
+    """What the order of passes does not allow, as a sentence; empty where it runs."""
+    schedule = workload.options.schedule
+    if schedule != "1f1b" and chunks > 1:
+        return f"schedule = {schedule!r} has no interleaved chunks."
+    if schedule == "dualpipe" and p > 1 and (p % 2 or micro_batches % 2 or micro_batches < 2 * p):
+        return (
+            f"schedule = 'dualpipe' needs an even number of stages, and an even number of micro-batches, twice as many "
+            f"at least, not {p} and {micro_batches}."
+        )
+    return ""
 
 
 def missing_layers(layers: int, chunks: int) -> int:
@@ -256,7 +276,7 @@ def _batch_fault(workload: Workload, mapping: MappingChoice) -> str:
     m = workload.global_batch // (d * b)
     if v > 1 and (p == 1 or m % p):
         return f"interleave = {v} needs a pipeline and a multiple of its {p} stages as micro-batches, not {m}."
-    return ""
+    return schedule_fault(workload, p, m, v)
 
 
 def _style_fault(workload: Workload, mapping: MappingChoice) -> str:
@@ -266,7 +286,7 @@ def _style_fault(workload: Workload, mapping: MappingChoice) -> str:
     if mapping.zero not in zero_stages(workload, mapping.dp * mapping.cp):
         return (
             f"ZeRO stage {mapping.zero} does not exist, has no data or context parallel ranks to share with, "
-            "or does not go with gradients one step late."
+            "or does not go with gradients one step late, or in two directions."
         )
     return ""
 

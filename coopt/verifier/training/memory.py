@@ -14,6 +14,7 @@ from coopt.verifier.training.placing import (
     held_parameters,
     shard,
     sharded_parameters,
+    stage_copies,
 )
 
 GIB = 2**30
@@ -29,6 +30,8 @@ class StageLoad(NamedTuple):
     kept: int
     """layers times micro-batches whose activations it keeps"""
     logits: bool
+    late: int = 0
+    """of these, those whose gradients of weights alone are to come"""
 
 
 class LayerBytes(NamedTuple):
@@ -38,6 +41,8 @@ class LayerBytes(NamedTuple):
     kept: float
     logits: float
     working: float
+    brought_back: float
+    """more than it keeps, until gradients of its weights are taken, where their inputs are recomputed"""
 
 
 def memory_bytes(workload: Workload, split: ScalarMapping) -> float:
@@ -59,7 +64,7 @@ class MemoryNeeds:
         layer, loads = self._layer(split), self._stage_loads(split)
         states, gathered = self._held(split, loads)
         most = max(
-            state + load.kept * layer.kept + (layer.logits if load.logits else 0.0)
+            state + load.kept * layer.kept + load.late * layer.brought_back + (layer.logits if load.logits else 0.0)
             for state, load in zip(states, loads, strict=True)
         )
         return most + gathered + layer.working + self._workload.options.software.reserve_gib * GIB
@@ -68,8 +73,10 @@ class MemoryNeeds:
         key = (split.tp, split.cp, split.ep, split.micro_batch, split.recompute, split.sequence_parallel)
         if key not in self._layers:
             workload, part = self._workload, shard(self._workload, split)
-            own = kept_bytes(workload, split, part), logits_bytes(workload, part), working_bytes(workload, split, part)
-            self._layers[key] = LayerBytes(*own)
+            kept = kept_bytes(workload, split, part)
+            more = max(whole_layer_bytes(workload, split, part, scores=False) - kept, 0.0)
+            own = logits_bytes(workload, part), working_bytes(workload, split, part), more
+            self._layers[key] = LayerBytes(kept, *own)
         return self._layers[key]
 
     def _stage_loads(self, split: ScalarMapping) -> list[StageLoad]:
@@ -101,12 +108,41 @@ def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:
     last = StageLoad(max(full - spared_last, 0) + j, 1 if one_table else 2, kept, logits=True)
     if p == 1:
         return [last]
+    if workload.options.schedule == "zb-h1":
+        return _put_off_loads(split, m, [full - spared_first, full, last.layers])
+    if workload.options.schedule == "dualpipe":
+        return _two_way_loads(workload, p, full - spared_first, full, last.layers)
     flying = chunks_in_flight(split, m, 0)
     kept = chunk * flying - spared_first * first_chunk_in_flight(split, flying)
     found = [StageLoad(full - spared_first, 1, kept, logits=False), last]
     if p > 2:
         found.append(StageLoad(full, 0, chunk * chunks_in_flight(split, m, 1), logits=False))
     return found
+
+
+def _put_off_loads(split: ScalarMapping, micro_batches: int, layers: list[int]) -> list[StageLoad]:
+    """Stages of ZB-H1: all keep as many micro-batches as the first one; stage i, counted from 0, has taken no gradients
+    of weights of i of them, and of one more whose other gradients it has just taken.
+    """
+    p, (first, middle, last) = split.pp, layers
+    flying = min(p, micro_batches)
+
+    def load(stage: int, size: int, tables: int) -> StageLoad:
+        return StageLoad(size, tables, flying * size, stage == p - 1, min(stage + 1, flying) * size)
+
+    found = [load(0, first, 1), load(p - 1, last, 1)]
+    return [*found, load(p - 2, middle, 0)] if p > 2 else found
+
+
+def _two_way_loads(workload: Workload, p: int, first: int, middle: int, last: int) -> list[StageLoad]:
+    """GPUs of DualPipe: that with both ends of the model, and those in the middle while the pipeline is full and as it
+    drains."""
+    tables = 1 if workload.model.tied_embeddings else 2
+    ends = StageLoad(first + last, tables, p * first + last, logits=True, late=max(first, last))
+    if p == 2:
+        return [ends]
+    full = StageLoad(2 * middle, 0, (p + 1) * middle, logits=False, late=middle)
+    return [ends, full, full._replace(kept=(p // 2 + 1) * middle, late=p // 2 * middle)]
 
 
 def first_chunk_in_flight(split: ScalarMapping, flying: int) -> int:
@@ -142,6 +178,7 @@ def states_bytes(workload: Workload, held: HeldParameters, split: ScalarMapping)
     each = (WEIGHT_BYTES, copies * software.gradient_bytes, software.state_bytes)
     shared_from = (3, 2, 1)
     own, cut = held.common + held.experts, sharded_parameters(workload, held, split) if split.zero else 0.0
+    cut /= stage_copies(workload, split)
     return sum(size * (cut if split.zero >= stage else own) for size, stage in zip(each, shared_from, strict=True))
 
 

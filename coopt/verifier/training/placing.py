@@ -325,6 +325,11 @@ def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:
     return HeldParameters(common, experts, layers * common + embedding, layers * experts)
 
 
+def stage_copies(workload: Workload, split: ScalarMapping) -> int:
+    """GPUs of a pipeline that hold the same stage."""
+    return 2 if workload.options.schedule == "dualpipe" and split.pp > 1 else 1
+
+
 def sharded_parameters(workload: Workload, held: HeldParameters, split: ScalarMapping) -> float:
     """Q: parameters of a GPU when the ranks that hold the same ones share them out."""
     return held.common / (split.dp * split.cp) + held.experts / expert_copies(workload, split)

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
-from coopt.verifier.training.layer import Pass, core_s, host_waits, layer_pass, logits_s, machine_of, moved_s
+from coopt.verifier.training.layer import Pass, core_s, host_waits, layer_pass, logits_s, machine_of, moved_s, weights_s
 from coopt.verifier.training.mappings import ScalarMapping, layer_mappings, shapes, styled
-from coopt.verifier.training.placing import HeldParameters, held_parameters, sharded_parameters
+from coopt.verifier.training.placing import HeldParameters, held_parameters, sharded_parameters, stage_copies
+from coopt.verifier.training.schedules import LayerPasses, PassRow, SplitShape, SplitStage, longest_row
 
 OPTIMIZER_BYTES = 60
 ACCUMULATE_BYTES = 6
@@ -49,6 +50,11 @@ class Work(NamedTuple):
     """what stragglers and software multiply the time with"""
     wait_s: float = 0.0
     """what gradients of other sites take, beside those of this one"""
+    schedule: str = "1f1b"
+    weights_s: float = 0.0
+    """of a layer, in which gradients of weights are taken; 0 under 1F1B, which does not ask"""
+    further: int = 0
+    """j: layers of further predictions"""
 
     @property
     def window_s(self) -> float:
@@ -74,9 +80,24 @@ class Work(NamedTuple):
         split, layer_s, m = self.split, self.layer_s + self.traffic.gathers * gather_s, self.micro_batches
         stage_s = self.stage_s + self.layers * (layer_s - self.layer_s)
         excess_s = self.logits_s - self.missing * layer_s
+        if self.schedule != "1f1b":
+            forward_s = self.forward_s + self.traffic.ahead.gathers * (layer_s - self.layer_s)
+            row = self.longest_row(SplitStage(stage_s, forward_s, layer_s, excess_s), 0.0)
+            busy_s = m * stage_s + row.added_s(excess_s, self.missing_first * layer_s)
+            return self.factor * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s) * (1 - 1e-12)
         full_s = m * stage_s + (split.pp - 1) * stage_s / split.interleave - self.missing_first * layer_s
         busy_s = full_s + max(m * excess_s, *(one.added_s(excess_s, layer_s) for one in self.end_visits()))
         return self.factor * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s) * (1 - 1e-12)
+
+    def longest_row(self, stage: SplitStage, hop_s: float) -> PassRow:
+        """The longest row of passes of a schedule that splits the backward pass."""
+        layer_s, forward_s, weights_s = self.layer_s, self.forward_s, self.weights_s
+        added_s = self.stage_s / self.layers - layer_s
+        own = LayerPasses(forward_s, layer_s - forward_s - weights_s, weights_s, added_s)
+        shape = SplitShape(
+            self.split.pp, self.micro_batches, self.layers, self.missing_first, self.further - self.missing
+        )
+        return longest_row(self.schedule, shape, own, stage, hop_s)
 
     def end_visits(self) -> tuple[EndVisits, ...]:
         """How the longest chain of passes may visit the last stage where a middle one sets the pace: no such chain is
@@ -159,6 +180,9 @@ class Clock:
             traffic=traffic_of(self.workload, split),
             links=self.links,
             mode=options.dp_mode,
+            schedule=options.schedule,
+            weights_s=0.0 if options.schedule == "1f1b" else weights_s(self.workload, self.machine, split),
+            further=further,
             factor=options.slowdown * options.software.overhead,
         )
 
@@ -184,6 +208,11 @@ class Clock:
         passes = split.micro_batches(self.workload.global_batch) + (split.pp - 1) / split.interleave
         last = split.last_lacks(model.layers, model.extra_predictions)
         first = split.missing_layers(model.layers) - last
+        if options.schedule != "1f1b":  # what a full stage does for all micro-batches, or the GPU with both ends does
+            m = split.micro_batches(self.workload.global_batch)
+            lacks = m / 2 * (first + last) if split.pp == 2 and options.schedule == "dualpipe" else first
+            least = m * split.stage_layers(model.layers) - lacks
+            return options.slowdown * options.software.overhead * least * layer_s * (1 - 2e-12)
         lacks = first * max(1.0, passes / 2 if split.pp == 2 else 1.0) + 2 * last
         busy_s = (passes * split.stage_layers(model.layers) - lacks) * layer_s
         return options.slowdown * options.software.overhead * busy_s * (1 - 2e-12)
@@ -208,7 +237,7 @@ class Clock:
     def _updated(self, held: HeldParameters, split: ScalarMapping) -> float:
         """Parameters whose optimizer state is on this GPU."""
         if split.zero == 0:
-            return held.common + held.experts
+            return stage_copies(self.workload, split) * (held.common + held.experts)
         return sharded_parameters(self.workload, held, split)
 
     def _stage(self, split: ScalarMapping) -> tuple[HeldParameters, int, int, int]:
