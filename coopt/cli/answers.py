@@ -185,7 +185,7 @@ def explain(
     limit for all together (300 s where neither --time-limit nor the instance gives one, 60 s for what has to give);
     what is left is named.
 
-    Exit codes: 0 explained, 4 stopped before proof.
+    Exit codes: 0 explained, 4 stopped before proof, or with something left that is named.
     """
     from coopt.instance.files import load
     from coopt.plan.store import read_plan
@@ -201,7 +201,7 @@ def explain(
     answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(explanation_report(found)))
     for name, values in left_out:
         note(f"to compare {name}: {with_settings(['coopt', 'explain', instance], (*settings, *values.items()))}")
-    ctx.exit(EXPLAINED[found.status])
+    ctx.exit(EXIT_CODES["unknown"] if found.untried else EXPLAINED[found.status])
 
 
 @click.command()

@@ -13,9 +13,11 @@ from functools import partial
 from itertools import combinations
 from typing import Any, Protocol, TypeVar
 
+from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Limits
 from coopt.plan import contents
 from coopt.plan.explanation import Change, Relaxation
+from coopt.solving.reasons.limits import with_part
 from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, relaxation, text_of
 from coopt.solving.reasons.other_gpus import FEW_PARTS, fewer, more_or_fewer
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
@@ -24,6 +26,7 @@ from coopt.solving.sensitivity.resolves import Resolver
 TOLERANCE = 1e-3
 """How near to the least number the one found is, as a share of it."""
 MOST_POWER = 64  # times the power of every site are worth a try, where that of all moves together
+SLOW = ("network.nics_per_gpu", "network.hb_domains", "cluster.gpu.hbm_gb")
 MOST_PAIRS = 5  # pairs of limits that are told; more would only repeat one of their two
 
 
@@ -68,23 +71,49 @@ def _told(found: Iterable[Relaxation | None]) -> Iterator[Relaxation]:
 def _alone(
     resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]
 ) -> Iterator[tuple[str, Callable[[], Relaxation | None]]]:
-    """Every limit by its key, and the question whether it alone is enough."""
-    for limit in numbers:
-        yield limit.key, partial(_one_number, resolver, instance, limit)
-    for one in lists_of(instance):
-        yield one.key, partial(_one_list, resolver, instance, one)
-    if instance.problem in ("shared", "robust"):
-        yield "cluster.gpus", partial(_other_gpus, resolver, instance)
+    """Every limit by its key, and the question whether it alone is enough; those first that are likely and quick."""
+    asks: dict[str, Callable[[], Relaxation | None]] = {
+        **{limit.key: partial(_one_number, resolver, instance, limit) for limit in numbers},
+        **{one.key: partial(_one_list, resolver, instance, one) for one in lists_of(instance)},
+    }
+    if instance.site:
+        asks["cluster.shares"] = partial(_more_shares, resolver, instance)
+    if instance.problem in ("shared", "robust", "sites"):
+        asks["cluster.gpus"] = partial(_other_gpus, resolver, instance)
+    yield from sorted(asks.items(), key=lambda ask: _turn(instance, ask[0]))
+
+
+def _turn(instance: Instance, key: str) -> int:
+    """When a limit is asked about: what sites feed and share first, and last what lets in the most mappings."""
+    if key in SLOW:
+        return 2
+    return 0 if instance.site and key.startswith(("site[", "cluster.", "wan[")) else 1
+
+
+def _more_shares(resolver: Resolver, instance: Instance) -> Relaxation | None:
+    """The least number of shares that is enough, of those that divide GPUs and batches."""
+    now = instance.cluster.shares
+    assert now is not None
+    whole = math.gcd(*instance.cluster.gpus, *(workload.global_batch for workload in instance.workload))
+    least_domain = min(domain.size for domain in instance.network.hb_domains)
+    most = min(whole, instance.cluster.gpus[0] // least_domain)
+    for shares in (number for number in range(now + 1, most + 1) if whole % number == 0):
+        changed = with_part(instance, "cluster", {"shares": shares})
+        if resolver.any_plan(changed) is not None:
+            change = Change(limit="cluster.shares", now=str(now), to=str(shares), least=shares, share=shares / now - 1)
+            return relaxation(instance, changed, [change], resolver.plan(changed))
+    return None
 
 
 def _other_gpus(resolver: Resolver, instance: Instance) -> Relaxation | None:
-    """Another number of GPUs on the one network: the most that keep the limits, or else the fewest."""
+    """Another number of GPUs: the most that keep the limits, or that sites feed, or else on one network the fewest."""
 
     def is_enough(asked: Instance) -> bool:
-        return resolver.any_plan(asked) is not None
+        return not any(disagreements(asked)) and resolver.any_plan(asked) is not None
 
-    changed, _ = fewer(instance, is_enough, parts=FEW_PARTS) if instance.limits != Limits() else (None, "")
-    if changed is None:
+    capped = instance.site or instance.limits != Limits()
+    changed, _ = fewer(instance, is_enough, parts=FEW_PARTS) if capped else (None, "")
+    if changed is None and not instance.site:
         changed, _ = more_or_fewer(instance, is_enough, parts=FEW_PARTS)
     return None if changed is None else relaxation(instance, changed[1], changed[0], resolver.plan(changed[1]))
 

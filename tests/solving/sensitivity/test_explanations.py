@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 
 import coopt
 from coopt.instance.errors import InstanceError, with_names
+from coopt.instance.files import load
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, rivals_table
@@ -21,6 +22,7 @@ from coopt.solving.sensitivity.relaxations import TOLERANCE
 from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
+from tests.solving.sites.test_sites import apart
 
 KINDS = ("partition", "phased", "sites", "worst-case", "direct")
 
@@ -295,6 +297,22 @@ def test_powers_of_sites_grow_by_one_share_where_all_are_to_blame() -> None:
         for site, change in zip(table["site"], first.changes, strict=True):
             site["power_mw"] = float(change.to) * factor
         assert coopt.solve(Instance.model_validate(table)).status == status
+
+
+def test_more_shares_and_fewer_gpus_are_ways_out_of_sites_that_feed_too_few() -> None:
+    """The sentence why there is no plan names both, so that both are tried, and before what takes long."""
+    table = apart(cluster={"gpu": "h100-sxm", "gpus": 64, "shares": 1})
+    messages: list[str] = []
+    found = coopt.explain(Instance.model_validate(table), on_progress=lambda told: messages.append(told.message))
+    ways = {one.changes[0].limit: one for one in found.relaxations if len(one.changes) == 1}
+    for key, to in (("cluster.shares", "4"), ("cluster.gpus", "48")):
+        (change,) = ways[key].changes
+        assert change.to == to
+        plan = coopt.solve(load(table, {key: int(to)}))
+        assert (plan.status, plan.objective.value) == ("optimal", ways[key].value)
+    assert coopt.solve(load(table, {"cluster.shares": 2})).status == "infeasible"
+    assert coopt.solve(load(table, {"cluster.gpus": 56})).status == "infeasible"
+    assert max(map(messages.index, ways)) < messages.index("cluster.gpu.hbm_gb")
 
 
 def test_a_dearer_plan_is_told_that_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
