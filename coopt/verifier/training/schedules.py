@@ -68,6 +68,8 @@ class _Counts(NamedTuple):
     firsts: float
     hops: float
     first_forwards: float = 0.0
+    hidden_s: float = 0.0
+    """less where hops wait for what would be W"""
 
 
 def longest_row(schedule: str, shape: SplitShape, own: LayerPasses, stage: SplitStage, hop_s: float) -> PassRow:
@@ -82,8 +84,8 @@ def longest_row(schedule: str, shape: SplitShape, own: LayerPasses, stage: Split
         backward_s = shape.first_lacks * (own.inputs_s + own.weights_s)
         light_s = max(0.0, backward_s - shape.layers * own.inputs_s + least_s)
     found = []
-    for one in _zero_bubble(shape, weights_s, least_s) if schedule == "zb-h1" else _two_way(shape):
-        filled_s = one.forwards * forward_s + one.inputs * inputs_s - one.weights * least_s
+    for one in _zero_bubble(shape, weights_s) if schedule == "zb-h1" else _two_way(shape):
+        filled_s = one.forwards * forward_s + one.inputs * inputs_s - one.weights * least_s - one.hidden_s
         filled_s -= (one.visits - one.late) * shape.last_more * own.weights_s
         filled_s -= shape.first_lacks * one.first_forwards * stage.forward_s
         filled_s += light_s if one.firsts else 0.0
@@ -92,7 +94,7 @@ def longest_row(schedule: str, shape: SplitShape, own: LayerPasses, stage: Split
     return max(found, key=lambda row: row.added_s(stage.excess_s, lack_s) + row.hops * hop_s)
 
 
-def _zero_bubble(shape: SplitShape, weights_s: float, least_s: float) -> Iterator[_Counts]:
+def _zero_bubble(shape: SplitShape, weights_s: float) -> Iterator[_Counts]:
     """ZB-H1: the last stage has W of its first p - 1 micro-batches behind it only at the end."""
     p, m = shape.p, shape.m
     spared = min(p, m) - 1
@@ -106,8 +108,7 @@ def _zero_bubble(shape: SplitShape, weights_s: float, least_s: float) -> Iterato
     yield _Counts(p - 1, p - 1, spared, m, back, 1, loop)
     yield _Counts(p - 1, p - 1, spared, min(m, back + 2), back, 1, both if p > 2 else loop)
     loops = max(1 + (m - 2) / p, 2)
-    hidden = (loops - 2) * (p - 1) * weights_s / least_s
-    yield _Counts(p - 1, p - 1, spared + hidden, min(m, 2), 0, 1, loop * loops)
+    yield _Counts(p - 1, p - 1, spared, min(m, 2), 0, 1, loop * loops, hidden_s=(loops - 2) * (p - 1) * weights_s)
     yield _Counts(p - 1, 0, 0, m, m, 0, p - 1, 1)
 
 
