@@ -12,6 +12,7 @@ from rich.text import Text
 from coopt.instance.errors import with_names
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
+from coopt.instance.workload import LONGEST_S
 from coopt.plan.claims import SolverReport, Timing
 from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import Design, ObjectiveClaim, Plan
@@ -48,6 +49,8 @@ LIMITS = frozenset(
     {"deadline", "memory-fits", "limit-capex", "limit-power", "limit-racks", "limit-gpus", "most-products"}
 )
 """Checks of what the plan takes against a limit of the instance."""
+TIMES = frozenset({"deadline", "bound-time"})
+"""Checks of the time that an iteration may take, where there is such a bound."""
 SOURCES = ("bound-source", "tp-inside-source")
 """The checks that say in words what a bound rests on, or that nothing is feasible."""
 
@@ -280,7 +283,10 @@ def check_row(check: Check) -> tuple[Cell, ...]:
     """
     full = not check.ok or check.name in SOURCES
     claimed, recomputed = value_text(check.claimed, full=not check.ok), value_text(check.recomputed, full=full)
-    if check.name in LIMITS:
+    if check.name in TIMES and isinstance(check.claimed, float) and check.claimed >= LONGEST_S:
+        claimed = words.NO_BOUND
+        recomputed = recomputed if check.name in LIMITS else words.NO_BOUND
+    elif check.name in LIMITS:
         claimed = f"at most {claimed}"
     elif isinstance(check.recomputed, tuple) and len(check.recomputed) > 1 and not isinstance(check.claimed, tuple):
         recomputed = f"one of {recomputed}"

@@ -13,6 +13,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Chosen, Instance, Problem, at_choice, choices_of, seconds_weight
 from coopt.instance.variants import leaves_tp_open, with_tp
+from coopt.instance.workload import LONGEST_S
 from coopt.plan.contents import running
 from coopt.plan.evaluation import LimitCheck, PlanEvaluation, PlanFigure
 from coopt.plan.schema import InstanceId, Plan
@@ -213,6 +214,8 @@ def _limits(placed: list[PlacedCheck], labels: list[str]) -> list[LimitCheck]:
             name = f"{words}, {labels[number]}" if each else f"{subject}{words}"
             limit, value = check.claimed, check.recomputed
             value = len(value) if isinstance(value, tuple) else value
+            if check.name == "deadline" and isinstance(limit, float) and limit >= LONGEST_S:
+                continue  # no bound is none that a plan could keep
         else:
             continue
         if check.name == "survives":

@@ -59,6 +59,23 @@ def test_a_missed_bound_is_reported_and_no_error(coopt, written):
     assert "NO" in done.stdout
 
 
+def test_no_bound_on_time_is_told_as_none(coopt, written, tmp_path: Path):
+    """Of the fastest plan without a bound, neither words nor numbers make one up."""
+    fastest = written(
+        ("max_iteration_time_s = 1.0", ""), ("\n[network]", '\n[objective]\nminimize = "time"\n\n[network]')
+    )
+    plan = tmp_path / "fastest.json"
+    assert coopt("solve", fastest, "-o", plan).exit_code == 0
+    limits = json.loads(coopt("evaluate", fastest, "--plan", plan, "--json").stdout)["limits"]
+    assert [one["name"] for one in limits] == ["memory, training"]
+    assert "000,000,000" not in coopt("evaluate", fastest, "--plan", plan).stdout
+    lines = coopt("verify", fastest, plan).stdout.splitlines()
+    for check, nones in (("deadline", 1), ("bound-time", 2)):
+        (words,) = (line.split() for line in lines if line.split()[:1] == [check])
+        assert words.count("none") == nones
+    assert not any("1e+15" in line for line in lines)
+
+
 def test_an_open_choice_is_refused_with_the_keys_to_pin(coopt, written):
     done = coopt("evaluate", written())
     assert (done.exit_code, done.stdout) == (1, "")
