@@ -26,6 +26,7 @@ from coopt.validation.comparison import Comparison, GroupResult, comparison_of
 from coopt.validation.facts import published_facts
 from coopt.validation.published import Measurement, read_measurements
 from coopt.validation.runs import runs_among
+from docs import kernel_errors
 from docs.calibration_record import COLUMNS, read_record, record_lines, spreads, unseen_lines
 
 HERE = Path(__file__).parent
@@ -58,7 +59,7 @@ def page() -> str:
     """The whole page."""
     source = (HERE / "model.in.md").read_text("utf-8")
     rows = read_measurements(ROWS)
-    values = constants() | tables(comparison_of(rows)) | held_out() | spread(rows)
+    values = constants() | measured_kernels() | tables(comparison_of(rows)) | held_out() | spread(rows)
     return re.sub(r"\{([A-Z][A-Z_0-9]*)\}", lambda name: values[name[1]], source)
 
 
@@ -77,6 +78,13 @@ def constants() -> dict[str, str]:
         "STATE_BYTES": str(Software(name="any").state_bytes),
     }
     return named | shares | defaults | {"TILES": tiles}
+
+
+def measured_kernels() -> dict[str, str]:
+    """Errors of the laws of kernels."""
+    kernels = kernel_errors.read_kernels()
+    lines = kernel_errors.table_lines(kernels, kernel_errors.fits(kernels))
+    return kernel_errors.constants(kernels) | {"KERNEL_ERRORS": table(("kernels", "n", "mean", "largest"), lines)}
 
 
 def tables(found: Comparison) -> dict[str, str]:

@@ -46,7 +46,12 @@ class Efficiency(Table):
     gemm: Annotated[Fraction, Field(description="eg: share of peak FLOP/s of a large matrix product")]
     gemm_k0: Annotated[float, Field(ge=0, le=1e6, description="k0: depth of a matrix product lost to start-up")]
     hbm: Annotated[Fraction, Field(description="em: share of HBM bandwidth of a streaming kernel")]
-    attention: Annotated[Fraction, Field(description="ea: share of 16-bit peak of a fused attention kernel")]
+    attention: Annotated[
+        Fraction,
+        Field(
+            description="ea: share of 16-bit peak of a fused attention kernel, forward, heads of 128, long sequences"
+        ),
+    ]
     kernel_s: Annotated[NonNegative, Field(description="time between two kernels (s)")] = 0.0
     hb: Annotated[Fraction, Field(description="env: share of HB bandwidth of a collective")]
     hb_reduce: Annotated[

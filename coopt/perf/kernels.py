@@ -17,6 +17,13 @@ TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (6
 TILE_COLUMNS = np.array(TILES).T
 BYTES = 2  # of a 16-bit number
 GRAPH_PAUSE_S = 1e-6  # between two kernels of a CUDA graph (judgement)
+# fused attention, fitted to the kernels of benchmarks/kernels-h200.csv; docs/model.md, Kernels
+BLOCK = 128  # queries, and keys, that a multiprocessor works on at a time
+HEAD_STEP, REFERENCE_HEAD = 64, 128  # sizes of heads are rounded up to; the size at which `efficiency.attention` holds
+SOFTMAX_FORWARD, SOFTMAX_BACKWARD = 80, 260  # what a pair costs beside its columns, in columns
+START_FORWARD, START_BACKWARD = 160, 300  # keys that a block of queries loses to its start and end
+WIDE_HEAD, WIDE_BACKWARD = 128, 1.3  # columns beyond cost so much more backward, where registers run out
+REFERENCE_SHARE = 2 * REFERENCE_HEAD / (2 * REFERENCE_HEAD + SOFTMAX_FORWARD)  # of the time for columns, forward
 
 
 @dataclass(frozen=True)
@@ -69,9 +76,10 @@ class Device:
         return min(pause_s, GRAPH_PAUSE_S) if self.graphs else pause_s
 
     @cached_property
-    def attention_flop_s(self) -> float:
-        """FLOP/s of a fused attention kernel."""
-        return (self.attention or self.gpu.efficiency.attention) * self.gpu.peak_flop_s("bf16")
+    def pair_s(self) -> float:
+        """Seconds a fused attention kernel takes for a query, a key and a column, multiplied and added up."""
+        share = self.attention or self.gpu.efficiency.attention
+        return 2.0 * REFERENCE_SHARE / (share * self.gpu.peak_flop_s("bf16"))
 
     def stream_s(self, moved_bytes: Any) -> Floats:
         """Seconds of a kernel that only moves bytes through HBM."""
@@ -156,3 +164,42 @@ def product(device: Device, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate |
 def pointwise(device: Device, forward_bytes: Any, backward_bytes: Any) -> Passes:
     """Pointwise kernels that would move these bytes if all were fused."""
     return Passes(device.pointwise_s(forward_bytes), device.pointwise_s(backward_bytes))
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What blocks of queries meet in `steps` kernels; numbers or arrays that broadcast.
+
+    `keys` and `longest` are the keys that blocks go through in all kernels, on average and at most.
+    """
+
+    heads: Any
+    queries: Any
+    keys: Any
+    longest: Any
+    steps: Any
+
+    def pairs(self, sm_count: int, start: int) -> Any:
+        """Pairs of a query and a key that the GPU has the time for, where each block loses `start` keys a kernel."""
+        lost = self.steps * start
+        half_wave = 0.5 * sm_count * BLOCK * (self.longest + lost)
+        return np.maximum(self.heads * self.queries * (self.keys + lost), half_wave) + half_wave
+
+
+def fused_attention(device: Device, sizes: tuple[int, int], blocks: Blocks) -> Passes:
+    r"""A fused attention core: of its columns and the softmax, for every pair of a query and a key.
+
+    Blocks of queries go over the multiprocessors in waves, and the last wave is half full on average:
+
+    .. math:: \max(a \, n_q \, n_k,\ w) + w \quad\text{with}\quad w = \tfrac{1}{2} SM \, B \, k
+
+    Parameters
+    ----------
+    sizes
+        Of a head of queries and keys, and of values.
+    """
+    e, e_v = (HEAD_STEP * -(-size // HEAD_STEP) for size in sizes)
+    wide = WIDE_BACKWARD * (3 * max(e - WIDE_HEAD, 0) + 2 * max(e_v - WIDE_HEAD, 0))
+    forward = (e + e_v + SOFTMAX_FORWARD) * blocks.pairs(device.gpu.sm_count, START_FORWARD)
+    backward = (3 * e + 2 * e_v + wide + SOFTMAX_BACKWARD) * blocks.pairs(device.gpu.sm_count, START_BACKWARD)
+    return Passes(forward, backward) * device.pair_s

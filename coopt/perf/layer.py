@@ -10,10 +10,9 @@ import numpy as np
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.kernels import BYTES, Device, Passes, pointwise, product
+from coopt.perf.kernels import BLOCK, BYTES, Blocks, Device, Passes, fused_attention, pointwise, product
 from coopt.perf.mapping import FULL, NORM_ACT, NORM_FFN, SELECTIVE, Floats, Mappings, distinct_rows
 from coopt.perf.parameters import (
-    attended_share,
     expert_layers,
     expert_rows,
     kv_width,
@@ -23,7 +22,6 @@ from coopt.perf.parameters import (
     vocab_share,
 )
 
-FLASH_BACKWARD = 2.5  # FLOPs of the fused backward kernel over those of the forward one
 SCORES_K0 = 200  # k0 of products as shallow as a head
 SCORES_FORWARD, SCORES_BACKWARD = 9, 11  # bytes moved for each score by mask, softmax and dropout
 # more of them where the batches and heads of a GPU are not a multiple of four, which the fused softmax works on:
@@ -81,11 +79,9 @@ def _inputs(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
 def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash: bool) -> Passes:
     """Scores, softmax and context."""
     s, heads = float(model.seq), b * model.heads / t
-    pairs = heads * s * (s / c)
     if flash:
-        flop = attended_share(model) * 2.0 * pairs * (model.head_dim + model.value_size)
-        forward, pause = flop / device.attention_flop_s, device.pause_s
-        return Passes(forward + pause, FLASH_BACKWARD * forward + 2 * pause)
+        return _fused_core_s(model, device, heads, c)
+    pairs = heads * s * (s / c)
     rate = replace(device.bf16_rate, k0=SCORES_K0)
     scores = product(device, s / c, s, model.head_dim, heads, rate)
     context = product(device, s / c, model.value_size, s, heads, rate)
@@ -93,6 +89,19 @@ def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash:
     forward, backward = SCORES_FORWARD + APART_FORWARD * apart, SCORES_BACKWARD + APART_BACKWARD * apart
     moved = Passes(device.stream_s(forward * pairs), device.stream_s(backward * pairs))
     return replace(scores + context + moved, weights=0.0)  # neither has parameters
+
+
+def _fused_core_s(model: Transformer, device: Device, heads: Any, c: Any) -> Passes:
+    """The mean over layers with a window and without; keys and values of the c ranks come one after the other."""
+    keys, longest = ((model.seq + BLOCK) / 2 if model.causal else model.seq), model.seq
+    sizes, queries = (model.head_dim, model.value_size), model.seq / c
+    core = fused_attention(device, sizes, Blocks(heads, queries, keys, longest, c))
+    if model.window_layers:
+        seen = model.window + BLOCK  # by a block of queries
+        windowed = Blocks(heads, queries, min(keys, seen), min(longest, seen), c)
+        share = model.window_layers / model.layers
+        core = core * (1 - share) + fused_attention(device, sizes, windowed) * share
+    return core + Passes(c * device.pause_s, 2 * c * device.pause_s)
 
 
 def nonlinearity_s(model: Transformer, device: Device, elements: Any) -> Passes:

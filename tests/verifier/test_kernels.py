@@ -3,7 +3,19 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.hardware import Gpu
-from coopt.verifier.training.layer import Engine, MatrixProduct, gradients_s, machine_of, moved_s, product_s
+from coopt.verifier.training.kernels import (
+    FUSED_BACKWARD,
+    FUSED_FORWARD,
+    Engine,
+    FusedWork,
+    Machine,
+    MatrixProduct,
+    fused_s,
+    gradients_s,
+    machine_of,
+    moved_s,
+    product_s,
+)
 from tests.verifier.cases import EFFICIENCY, GPU, SOFTWARE, workload
 
 FAST_MEMORY = Engine(flop_s=1e12, k0=0, input_bytes=2, byte_s=1e18, kernel_s=0, processors=10)
@@ -101,3 +113,32 @@ def test_a_precision_without_figures_of_its_own_takes_those_of_the_wider_one() -
 def test_software_may_bring_its_own_attention() -> None:
     slow = workload(software=SOFTWARE | {"attention": 0.35})
     assert machine_of(slow, Gpu.model_validate(GPU)).attention_flop_s == pytest.approx(0.35 * 300e12)
+
+
+def fused(heads: float = 1000, keys: float = 1e9, head_dim: int = 128, backward: bool = False, **sizes: int) -> float:
+    """Seconds of fused attention, on ten processors of which a forward pass reaches 1 TFLOP/s."""
+    machine = Machine(FAST_MEMORY, FAST_MEMORY, FAST_MEMORY, attention_flop_s=1e12)
+    model = workload(model={"head_dim": head_dim, **sizes}).model
+    kernel = FUSED_BACKWARD if backward else FUSED_FORWARD
+    return fused_s(machine, kernel, model, FusedWork(heads, 1024, keys, keys))
+
+
+def test_attention_of_long_sequences_and_many_heads_reaches_its_share_forward() -> None:
+    flop = 2 * 1000 * 1024 * 1e9 * 256
+    assert fused() == pytest.approx(flop / 1e12, rel=1e-3)
+    assert fused(backward=True) == pytest.approx(2.5 * flop * (900 / 640) / (336 / 256) / 1e12, rel=1e-3)
+
+
+def test_attention_costs_the_softmax_and_rounds_head_sizes_up() -> None:
+    assert fused(head_dim=64) / fused() == pytest.approx((128 + 80) / (256 + 80))
+    assert fused(head_dim=80) == fused()
+    assert fused(head_dim=192, value_dim=128) / fused() == pytest.approx((320 + 80) / (256 + 80))
+    wide = fused(head_dim=192, value_dim=128, backward=True) / fused(backward=True)
+    assert wide == pytest.approx((3 * 192 + 2 * 128 + 3 * 1.3 * 64 + 260) / (640 + 260))
+
+
+def test_attention_works_in_waves_of_which_the_last_is_half_full() -> None:
+    # 8 blocks of 1,024 queries a head over ten processors; a block loses 160 keys.
+    block_s = 128 * (4000 + 160) * 2 * 336 * 256 / 336 * 10 / 1e12
+    for heads, waves in ((0.25, 1.0), (0.625, 1.0), (1.25, 1.5), (5, 4.5)):
+        assert fused(heads, 4000) == pytest.approx(waves * block_s)

@@ -20,7 +20,8 @@ from coopt.verifier.training.gathers import (
     taken_ways,
 )
 from coopt.verifier.training.iteration import exchanges, experts_s, tp_group
-from coopt.verifier.training.layer import Pass, core_pass, host_waits, layer_pass, logits_pass, machine_of
+from coopt.verifier.training.kernels import machine_of
+from coopt.verifier.training.layer import Pass, core_pass, host_waits, layer_pass, logits_pass
 from coopt.verifier.training.placing import Placement, expert_share
 from coopt.verifier.training.work import Work
 

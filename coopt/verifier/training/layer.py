@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
-from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
+from coopt.verifier.training.kernels import (
+    FUSED_BACKWARD,
+    FUSED_BLOCK,
+    FUSED_FORWARD,
+    Engine,
+    FusedWork,
+    Machine,
+    MatrixProduct,
+    fused_s,
+    gradients_s,
+    moved_s,
+    product_s,
+)
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Shard, expert_share, latent_width, shard
 
-FLASH_BACKWARD = 2.5
 SCORES_FORWARD, SCORES_BACKWARD = 9, 11
 UNFUSED_SCORES_FORWARD, UNFUSED_SCORES_BACKWARD = 41, 45
 KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12
@@ -22,10 +32,6 @@ PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
 PERMUTE_FORWARD, PERMUTE_BACKWARD = 16, 24
 EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15
 STARTED_KERNELS, STARTED_FOR_EXPERT, STARTED_IN_PAIRS = 103, 2 + 4, 1.5
-
-TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
-SCORES_K0 = 200
-GRAPH_PAUSE_S = 1e-6
 
 
 class Pass(NamedTuple):
@@ -147,16 +153,6 @@ def logits_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> P
     return Pass(product.forward_s + moved_s(machine.wide, loss), product.backward_s)
 
 
-def attended_share(workload: Workload) -> float:
-    """ρ: share of the sequence a token looks at, mean over the layers."""
-    model = workload.model
-    if workload.options.attention == "unfused":
-        return 1.0
-    full_share = 0.5 if model.causal else 1.0
-    window_share = min(full_share, model.window / model.seq)
-    return ((model.layers - model.window_layers) * full_share + model.window_layers * window_share) / model.layers
-
-
 def _together(passes: Iterable[Pass]) -> Pass:
     listed = list(passes)
     return Pass(sum(single.forward_s for single in listed), sum(single.backward_s for single in listed))
@@ -190,10 +186,7 @@ def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     model = workload.model
     batch, own = split.micro_batch * model.heads // split.tp, model.seq // split.cp
     if workload.options.attention == "flash":
-        pair = model.head_dim + model.value_size
-        flop = attended_share(workload) * 2 * batch * model.seq * own * pair
-        busy_s, gap_s = flop / machine.attention_flop_s, machine.layers.kernel_s
-        return Pass(busy_s + gap_s, FLASH_BACKWARD * busy_s + 2 * gap_s)
+        return _fused_core(model, machine, split)
     scores = MatrixProduct(own, model.seq, model.head_dim, batch)
     context = MatrixProduct(own, model.value_size, model.seq, batch)
     w = batch * model.seq * own
@@ -202,6 +195,25 @@ def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     backward = SCORES_BACKWARD if fused else UNFUSED_SCORES_BACKWARD
     moved = Pass(moved_s(machine.scores, forward * w), moved_s(machine.scores, backward * w))
     return _together([_products(machine.scores, [scores, context]), moved])
+
+
+def _fused_core(model: Transformer, machine: Machine, split: ScalarMapping) -> Pass:
+    """A kernel for the keys of every context rank in turn, mean over layers with a window and without."""
+    heads, gap_s = split.micro_batch * model.heads / split.tp, machine.layers.kernel_s
+    passes = [Pass(split.cp * gap_s, split.cp * 2 * gap_s)]
+    mean = (model.seq + FUSED_BLOCK) / 2 if model.causal else model.seq
+    for layers, reach in ((model.layers - model.window_layers, model.seq), (model.window_layers, model.window)):
+        work = FusedWork(
+            heads=heads,
+            queries=model.seq / split.cp,
+            mean_keys=min(mean, reach + FUSED_BLOCK) / split.cp,
+            most_keys=min(model.seq, reach + FUSED_BLOCK) / split.cp,
+        )
+        times = split.cp * layers / model.layers
+        passes.append(
+            Pass(*(times * fused_s(machine, kernel, model, work) for kernel in (FUSED_FORWARD, FUSED_BACKWARD)))
+        )
+    return _together(passes)
 
 
 def _norms(workload: Workload, machine: Machine, part: Shard) -> Pass:
@@ -281,85 +293,3 @@ def _router(workload: Workload, machine: Machine, part: Shard) -> Pass:
 
 def _router_shape(model: Transformer, part: Shard) -> MatrixProduct:
     return MatrixProduct(part.rows / part.norm_parts, model.experts, model.hidden)
-
-
-class MatrixProduct(NamedTuple):
-    """A matrix product (m, n, k), `batch` of them; an expert's rows need not be whole."""
-
-    m: float
-    n: float
-    k: float
-    batch: int = 1
-
-
-class Engine(NamedTuple):
-    """What a GPU reaches on kernels of one kind."""
-
-    flop_s: float
-    """eg·peak"""
-    k0: float
-    input_bytes: int
-    """w_i"""
-    byte_s: float
-    """em·HBM"""
-    kernel_s: float
-    """δ"""
-    processors: int
-
-
-class Machine(NamedTuple):
-    """A GPU as a workload uses it."""
-
-    layers: Engine
-    """products in the workload's precision"""
-    wide: Engine
-    """products kept in 16 bits: router, logits"""
-    scores: Engine
-    """the two products of unfused attention"""
-    attention_flop_s: float
-    """ea·peak16"""
-
-
-def machine_of(workload: Workload, gpu: Gpu) -> Machine:
-    """What a GPU reaches on a workload."""
-    efficiency, share, software = gpu.reached(workload.precision), gpu.efficiency, workload.options.software
-    is_16_bit = workload.precision in ("bf16", "fp16")
-    gap_s = efficiency.kernel_s if software.kernel_s is None else software.kernel_s
-    layers = Engine(
-        flop_s=efficiency.gemm * gpu.peak_flop_s(workload.precision),
-        k0=share.gemm_k0,
-        input_bytes=2 if is_16_bit else 1,
-        byte_s=efficiency.hbm * gpu.hbm_gbyte_s * 1e9,
-        kernel_s=min(gap_s, GRAPH_PAUSE_S) if software.graphs else gap_s,
-        processors=gpu.sm_count,
-    )
-    peak16 = gpu.bf16_tflop_s * 1e12
-    wide = layers._replace(flop_s=share.gemm * peak16, input_bytes=2)
-    fused = share.attention if software.attention is None else software.attention
-    return Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16)
-
-
-@lru_cache(maxsize=1 << 16)
-def product_s(engine: Engine, shape: MatrixProduct) -> float:
-    """Seconds of a matrix product: the longer of the tile law and the traffic law, and the time between kernels."""
-    m, n, k, batch = shape
-    sm = engine.processors
-    cycles = min(_up(_up(m, tm) * _up(n, tn) * batch, sm) * sm * (2 * tm * tn / x) for tm, tn, x in TILES)
-    tile_s = cycles * (k + engine.k0) / engine.flop_s
-    return max(tile_s, moved_s(engine, batch * (engine.input_bytes * (m * k + k * n) + 2 * m * n))) + engine.kernel_s
-
-
-def moved_s(engine: Engine, size_bytes: float) -> float:
-    """Seconds to move bytes through HBM."""
-    return size_bytes / engine.byte_s
-
-
-def gradients_s(engine: Engine, shape: MatrixProduct) -> float:
-    """Seconds of the data gradient and the weight gradient of a product."""
-    m, n, k, batch = shape
-    return product_s(engine, MatrixProduct(m, k, n, batch)) + product_s(engine, MatrixProduct(k, n, m, batch))
-
-
-def _up(a: float, b: int) -> float:
-    """a / b rounded up."""
-    return -(-a // b)

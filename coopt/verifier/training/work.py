@@ -10,7 +10,8 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
-from coopt.verifier.training.layer import Pass, core_s, host_waits, layer_pass, logits_s, machine_of, moved_s, weights_s
+from coopt.verifier.training.kernels import machine_of, moved_s
+from coopt.verifier.training.layer import Pass, core_s, host_waits, layer_pass, logits_s, weights_s
 from coopt.verifier.training.mappings import ScalarMapping, layer_mappings, shapes, styled
 from coopt.verifier.training.placing import HeldParameters, held_parameters, sharded_parameters, stage_copies
 from coopt.verifier.training.schedules import LayerPasses, PassRow, SplitShape, SplitStage, longest_row

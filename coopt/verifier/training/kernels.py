@@ -1,0 +1,145 @@
+"""Seconds of single kernels on a GPU: matrix products, fused attention, and what moves bytes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from coopt.instance.hardware import Gpu
+from coopt.instance.transformer import Transformer
+from coopt.instance.workload import Workload
+
+TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
+SCORES_K0 = 200
+GRAPH_PAUSE_S = 1e-6
+FUSED_BLOCK, FUSED_STEP, FUSED_REFERENCE = 128, 64, 128
+
+
+class MatrixProduct(NamedTuple):
+    """A matrix product (m, n, k), `batch` of them; an expert's rows need not be whole."""
+
+    m: float
+    n: float
+    k: float
+    batch: int = 1
+
+
+class Engine(NamedTuple):
+    """What a GPU reaches on kernels of one kind."""
+
+    flop_s: float
+    """eg·peak"""
+    k0: float
+    input_bytes: int
+    """w_i"""
+    byte_s: float
+    """em·HBM"""
+    kernel_s: float
+    """δ"""
+    processors: int
+
+
+class Machine(NamedTuple):
+    """A GPU as a workload uses it."""
+
+    layers: Engine
+    """products in the workload's precision"""
+    wide: Engine
+    """products kept in 16 bits: router, logits"""
+    scores: Engine
+    """the two products of unfused attention"""
+    attention_flop_s: float
+    """ea·peak16, at heads of 128 and long sequences"""
+
+
+def machine_of(workload: Workload, gpu: Gpu) -> Machine:
+    """What a GPU reaches on a workload."""
+    efficiency, share, software = gpu.reached(workload.precision), gpu.efficiency, workload.options.software
+    is_16_bit = workload.precision in ("bf16", "fp16")
+    gap_s = efficiency.kernel_s if software.kernel_s is None else software.kernel_s
+    layers = Engine(
+        flop_s=efficiency.gemm * gpu.peak_flop_s(workload.precision),
+        k0=share.gemm_k0,
+        input_bytes=2 if is_16_bit else 1,
+        byte_s=efficiency.hbm * gpu.hbm_gbyte_s * 1e9,
+        kernel_s=min(gap_s, GRAPH_PAUSE_S) if software.graphs else gap_s,
+        processors=gpu.sm_count,
+    )
+    peak16 = gpu.bf16_tflop_s * 1e12
+    wide = layers._replace(flop_s=share.gemm * peak16, input_bytes=2)
+    fused = share.attention if software.attention is None else software.attention
+    return Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16)
+
+
+@lru_cache(maxsize=1 << 16)
+def product_s(engine: Engine, shape: MatrixProduct) -> float:
+    """Seconds of a matrix product: the longer of the tile law and the traffic law, and the time between kernels."""
+    m, n, k, batch = shape
+    sm = engine.processors
+    cycles = min(_up(_up(m, tm) * _up(n, tn) * batch, sm) * sm * (2 * tm * tn / x) for tm, tn, x in TILES)
+    tile_s = cycles * (k + engine.k0) / engine.flop_s
+    return max(tile_s, moved_s(engine, batch * (engine.input_bytes * (m * k + k * n) + 2 * m * n))) + engine.kernel_s
+
+
+def moved_s(engine: Engine, size_bytes: float) -> float:
+    """Seconds to move bytes through HBM."""
+    return size_bytes / engine.byte_s
+
+
+def gradients_s(engine: Engine, shape: MatrixProduct) -> float:
+    """Seconds of the data gradient and the weight gradient of a product."""
+    m, n, k, batch = shape
+    return product_s(engine, MatrixProduct(m, k, n, batch)) + product_s(engine, MatrixProduct(k, n, m, batch))
+
+
+def _up(a: float, b: int) -> float:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
+class FusedKernel(NamedTuple):
+    """One pass of fused attention: how often it multiplies columns, and what it costs beside."""
+
+    of_queries: int
+    """products over the columns of queries and keys"""
+    of_values: int
+    softmax: int
+    """columns that the softmax of a pair takes as long as"""
+    start: int
+    """keys that a block of queries takes as long as for its start and end"""
+    wide: float = 0.0
+    """so much more do columns beyond 128 cost"""
+
+    def columns(self, model: Transformer) -> float:
+        """Columns that a pair of a query and a key takes as long as."""
+        sizes = ((self.of_queries, model.head_dim), (self.of_values, model.value_size))
+        return self.softmax + sum(times * self._charged(_up(size, FUSED_STEP) * FUSED_STEP) for times, size in sizes)
+
+    def _charged(self, size: float) -> float:
+        return size + self.wide * max(0.0, size - FUSED_REFERENCE)
+
+
+FUSED_FORWARD = FusedKernel(of_queries=1, of_values=1, softmax=80, start=160)
+FUSED_BACKWARD = FusedKernel(of_queries=3, of_values=2, softmax=260, start=300, wide=1.3)
+
+
+class FusedWork(NamedTuple):
+    """What one kernel of fused attention has to do."""
+
+    heads: float
+    queries: float
+    mean_keys: float
+    """keys that a block of queries goes through"""
+    most_keys: float
+
+
+def fused_s(machine: Machine, kernel: FusedKernel, model: Transformer, work: FusedWork) -> float:
+    """Seconds of one fused attention kernel alone: its waves, the last of them half full."""
+    longest = work.most_keys + kernel.start
+    blocks = work.heads * work.queries / FUSED_BLOCK * (work.mean_keys + kernel.start) / longest  # of the longest
+    waves = max(blocks / machine.layers.processors, 0.5) + 0.5
+    reference = 2 * FUSED_REFERENCE
+    column_flop_s = (
+        machine.attention_flop_s / machine.layers.processors * (reference + FUSED_FORWARD.softmax) / reference
+    )
+    return waves * longest * FUSED_BLOCK * 2 * kernel.columns(model) / column_flop_s
