@@ -1,4 +1,4 @@
-* fleet-3-phases-2-sites (6b497d55969681c4ef38fae00fe95fffc1dc6c502886957cf170830ffed4fd7e), formulation 'totals'
+* fleet-3-phases-2-sites (c26f907cc22a5e4a7d9f67ccc5f4cb49b4ba82bfbc16f265040dc1bcaf6490b1), formulation 'totals'
 * minimizes tco in USD; the plan: optimal, value 201434436.7803904
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt
@@ -77,7 +77,7 @@ ROWS
  L  purchases_23
 COLUMNS
     MARK0000  'MARKER'                 'INTORG'
-    z_0       Obj       4964388.8386560008
+    z_0       Obj       4964388.8386559999
     z_0       one_option_0  1
     z_0       products_used_0_16  1
     z_0       products_used_0_19  1
@@ -157,7 +157,7 @@ COLUMNS
     z_4       purchases_15  0.061224489795918366
     z_4       purchases_19  0.14222222222222222
     z_4       purchases_23  0.16326530612244899
-    z_5       Obj       8142594.8000959996
+    z_5       Obj       8142594.8000960015
     z_5       one_option_0  1
     z_5       products_used_0_16  1
     z_5       products_used_0_19  1
@@ -199,7 +199,7 @@ COLUMNS
     z_7       purchases_7  0.061224489795918366
     z_7       purchases_15  0.061224489795918366
     z_7       purchases_23  0.16326530612244899
-    z_8       Obj       4947338.3333119992
+    z_8       Obj       4947338.3333120011
     z_8       one_option_0  1
     z_8       products_used_0_16  1
     z_8       products_used_0_19  1
@@ -215,7 +215,7 @@ COLUMNS
     z_8       purchases_15  0.061224489795918366
     z_8       purchases_19  0.16
     z_8       purchases_23  0.16326530612244899
-    z_9       Obj       8129196.5340320002
+    z_9       Obj       8129196.5340320012
     z_9       one_option_0  1
     z_9       products_used_0_16  1
     z_9       products_used_0_19  1
@@ -231,7 +231,7 @@ COLUMNS
     z_9       purchases_15  0.061224489795918366
     z_9       purchases_19  0.16
     z_9       purchases_23  0.16326530612244899
-    z_10      Obj       4988141.8346879994
+    z_10      Obj       4988141.8346880004
     z_10      one_option_0  1
     z_10      products_used_0_16  1
     z_10      products_used_0_19  1
@@ -359,7 +359,7 @@ COLUMNS
     z_17      purchases_15  0.061224489795918366
     z_17      purchases_19  0.12444444444444444
     z_17      purchases_23  0.16326530612244899
-    z_18      Obj       8969767.9392768014
+    z_18      Obj       8969767.9392767996
     z_18      one_option_0  1
     z_18      products_used_0_17  1
     z_18      products_used_0_19  1
@@ -433,7 +433,7 @@ COLUMNS
     z_22      purchases_15  0.16326530612244897
     z_22      purchases_19  0.35555555555555557
     z_22      purchases_23  0.32653061224489793
-    z_23      Obj       25650067.481305607
+    z_23      Obj       25650067.481305603
     z_23      one_option_1  1
     z_23      products_used_1_17  1
     z_23      products_used_1_19  1
@@ -449,7 +449,7 @@ COLUMNS
     z_23      purchases_15  0.16326530612244897
     z_23      purchases_19  0.35555555555555557
     z_23      purchases_23  0.32653061224489793
-    z_24      Obj       18844259.790745601
+    z_24      Obj       18844259.790745597
     z_24      one_option_1  1
     z_24      products_used_1_17  1
     z_24      products_used_1_19  1
@@ -481,7 +481,7 @@ COLUMNS
     z_25      purchases_15  0.16326530612244897
     z_25      purchases_19  0.28444444444444444
     z_25      purchases_23  0.32653061224489793
-    z_26      Obj       19490518.743449599
+    z_26      Obj       19490518.743449602
     z_26      one_option_1  1
     z_26      products_used_1_17  1
     z_26      products_used_1_20  1
@@ -494,7 +494,7 @@ COLUMNS
     z_26      purchases_7  0.081632653061224483
     z_26      purchases_15  0.16326530612244897
     z_26      purchases_23  0.32653061224489793
-    z_27      Obj       26101747.312025599
+    z_27      Obj       26101747.312025603
     z_27      one_option_1  1
     z_27      products_used_1_17  1
     z_27      products_used_1_20  1
@@ -507,7 +507,7 @@ COLUMNS
     z_27      purchases_7  0.081632653061224483
     z_27      purchases_15  0.16326530612244897
     z_27      purchases_23  0.32653061224489793
-    z_28      Obj       18795047.271577604
+    z_28      Obj       18795047.2715776
     z_28      one_option_1  1
     z_28      products_used_1_17  1
     z_28      products_used_1_19  1
@@ -523,7 +523,7 @@ COLUMNS
     z_28      purchases_15  0.16326530612244897
     z_28      purchases_19  0.32000000000000001
     z_28      purchases_23  0.32653061224489793
-    z_29      Obj       25596701.315833602
+    z_29      Obj       25596701.315833598
     z_29      one_option_1  1
     z_29      products_used_1_17  1
     z_29      products_used_1_19  1
@@ -571,7 +571,7 @@ COLUMNS
     z_31      purchases_15  0.16326530612244897
     z_31      purchases_19  0.32000000000000001
     z_31      purchases_23  0.32653061224489793
-    z_32      Obj       18818560.501465607
+    z_32      Obj       18818560.5014656
     z_32      one_option_1  1
     z_32      products_used_1_17  1
     z_32      products_used_1_19  1
@@ -603,7 +603,7 @@ COLUMNS
     z_33      purchases_15  0.16326530612244897
     z_33      purchases_19  0.26222222222222225
     z_33      purchases_23  0.32653061224489793
-    z_34      Obj       18816571.765945606
+    z_34      Obj       18816571.765945602
     z_34      one_option_1  1
     z_34      products_used_1_17  1
     z_34      products_used_1_19  1
@@ -619,7 +619,7 @@ COLUMNS
     z_34      purchases_15  0.16326530612244897
     z_34      purchases_19  0.26222222222222225
     z_34      purchases_23  0.32653061224489793
-    z_35      Obj       25593997.362781607
+    z_35      Obj       25593997.362781603
     z_35      one_option_1  1
     z_35      products_used_1_17  1
     z_35      products_used_1_19  1
@@ -651,7 +651,7 @@ COLUMNS
     z_36      purchases_15  0.16326530612244897
     z_36      purchases_19  0.26222222222222225
     z_36      purchases_23  0.32653061224489793
-    z_37      Obj       25592733.013561603
+    z_37      Obj       25592733.013561599
     z_37      one_option_1  1
     z_37      products_used_1_17  1
     z_37      products_used_1_19  1
@@ -667,7 +667,7 @@ COLUMNS
     z_37      purchases_15  0.16326530612244897
     z_37      purchases_19  0.26222222222222225
     z_37      purchases_23  0.32653061224489793
-    z_38      Obj       18812594.294905603
+    z_38      Obj       18812594.294905599
     z_38      one_option_1  1
     z_38      products_used_1_17  1
     z_38      products_used_1_19  1
@@ -683,7 +683,7 @@ COLUMNS
     z_38      purchases_15  0.16326530612244897
     z_38      purchases_19  0.26222222222222225
     z_38      purchases_23  0.32653061224489793
-    z_39      Obj       25591468.664341602
+    z_39      Obj       25591468.664341599
     z_39      one_option_1  1
     z_39      products_used_1_17  1
     z_39      products_used_1_19  1
@@ -731,7 +731,7 @@ COLUMNS
     z_41      purchases_15  0.16326530612244897
     z_41      purchases_19  0.26222222222222225
     z_41      purchases_23  0.32653061224489793
-    z_42      Obj       22949842.450329602
+    z_42      Obj       22447419.666329604
     z_42      one_option_1  1
     z_42      products_used_1_17  1
     z_42      products_used_1_20  1
@@ -740,11 +740,11 @@ COLUMNS
     z_42      limited_phase_1_gpus  0.20000000000000001
     z_42      limited_power_mw_of_site_fjord_in_2028  0.3003111466666667
     z_42      limited_phase_2_gpus  0.25
-    z_42      limited_power_mw_of_site_fjord_in_2030  0.60437696000000007
+    z_42      limited_power_mw_of_site_fjord_in_2030  0.60181029333333336
     z_42      purchases_7  0.081632653061224483
     z_42      purchases_15  0.16326530612244897
     z_42      purchases_23  0.32653061224489793
-    z_43      Obj       29712568.911705606
+    z_43      Obj       29187335.087705605
     z_43      one_option_1  1
     z_43      products_used_1_17  1
     z_43      products_used_1_20  1
@@ -753,11 +753,11 @@ COLUMNS
     z_43      limited_phase_1_gpus  0.20000000000000001
     z_43      limited_power_mw_of_site_valley_in_2028  0.13821138000000002
     z_43      limited_phase_2_gpus  0.25
-    z_43      limited_power_mw_of_site_valley_in_2030  0.27815076000000005
+    z_43      limited_power_mw_of_site_valley_in_2030  0.27696951000000003
     z_43      purchases_7  0.081632653061224483
     z_43      purchases_15  0.16326530612244897
     z_43      purchases_23  0.32653061224489793
-    z_44      Obj       22606250.986649599
+    z_44      Obj       22164068.310169604
     z_44      one_option_1  1
     z_44      products_used_1_17  1
     z_44      products_used_1_20  1
@@ -766,11 +766,11 @@ COLUMNS
     z_44      limited_phase_1_gpus  0.20000000000000001
     z_44      limited_power_mw_of_site_fjord_in_2028  0.2996511466666667
     z_44      limited_phase_2_gpus  0.25
-    z_44      limited_power_mw_of_site_fjord_in_2030  0.60311562666666674
+    z_44      limited_power_mw_of_site_fjord_in_2030  0.60090096000000004
     z_44      purchases_7  0.081632653061224483
     z_44      purchases_15  0.16326530612244897
     z_44      purchases_23  0.32653061224489793
-    z_45      Obj       29355486.347225603
+    z_45      Obj       28893621.001945604
     z_45      one_option_1  1
     z_45      products_used_1_17  1
     z_45      products_used_1_20  1
@@ -779,7 +779,7 @@ COLUMNS
     z_45      limited_phase_1_gpus  0.20000000000000001
     z_45      limited_power_mw_of_site_valley_in_2028  0.13790763
     z_45      limited_phase_2_gpus  0.25
-    z_45      limited_power_mw_of_site_valley_in_2030  0.27757026000000001
+    z_45      limited_power_mw_of_site_valley_in_2030  0.27655100999999999
     z_45      purchases_7  0.081632653061224483
     z_45      purchases_15  0.16326530612244897
     z_45      purchases_23  0.32653061224489793
@@ -807,7 +807,7 @@ COLUMNS
     z_47      purchases_15  0.081632653061224483
     z_47      purchases_19  0.071111111111111111
     z_47      purchases_23  0.16326530612244897
-    z_48      Obj       9545377.9447808005
+    z_48      Obj       9545377.9447808024
     z_48      one_option_2  1
     z_48      products_used_2_17  1
     z_48      products_used_2_20  1
@@ -817,7 +817,7 @@ COLUMNS
     z_48      limited_power_mw_of_site_fjord_in_2030  0.29429781333333338
     z_48      purchases_15  0.081632653061224483
     z_48      purchases_23  0.16326530612244897
-    z_49      Obj       12710936.7884288
+    z_49      Obj       12710936.788428802
     z_49      one_option_2  1
     z_49      products_used_2_17  1
     z_49      products_used_2_20  1
@@ -835,7 +835,7 @@ COLUMNS
     z_50      limited_power_mw_of_site_fjord_in_2030  0.42914740000000001
     z_50      purchases_19  0.16888888888888889
     z_50      purchases_23  0.24489795918367346
-    z_51      Obj       10496379.190463999
+    z_51      Obj       10496379.190464001
     z_51      one_option_3  1
     z_51      products_used_3_16  1
     z_51      products_used_3_19  1
@@ -857,14 +857,14 @@ COLUMNS
     z_53      limited_phase_2_gpus  0.1875
     z_53      limited_power_mw_of_site_valley_in_2030  0.195729075
     z_53      purchases_23  0.24489795918367346
-    z_54      Obj       13611747.423027201
+    z_54      Obj       13611747.423027202
     z_54      one_option_3  1
     z_54      products_used_3_17  1
     z_54      products_used_3_20  1
     z_54      limited_phase_2_gpus  0.1875
     z_54      limited_power_mw_of_site_fjord_in_2030  0.44282538666666676
     z_54      purchases_23  0.24489795918367346
-    z_55      Obj       17547321.815859199
+    z_55      Obj       17547321.815859202
     z_55      one_option_3  1
     z_55      products_used_3_17  1
     z_55      products_used_3_20  1
@@ -893,10 +893,10 @@ COLUMNS
     v_3_2     bracket_from_3_2  0.53333333333333333
     v_3_2     bracket_to_3_2  -1
     v_7_0     bracket_to_7_0  -0.32653061224489793
-    v_7_1     Obj       2457600.0000000065
+    v_7_1     Obj       2457600.0000000014
     v_7_1     bracket_from_7_1  0.32653061224489793
     v_7_1     bracket_to_7_1  -0.48979591836734693
-    v_7_2     Obj       6144000.0000000047
+    v_7_2     Obj       6144000.0000000037
     v_7_2     bracket_from_7_2  0.48979591836734693
     v_7_2     bracket_to_7_2  -1
     v_11_0    bracket_to_11_0  -0.26666666666666666
@@ -905,10 +905,10 @@ COLUMNS
     v_11_2    bracket_from_11_2  0.53333333333333333
     v_11_2    bracket_to_11_2  -0.7022222222222223
     v_15_0    bracket_to_15_0  -0.32653061224489793
-    v_15_1    Obj       2260991.9999999986
+    v_15_1    Obj       2260992
     v_15_1    bracket_from_15_1  0.32653061224489793
     v_15_1    bracket_to_15_1  -0.48979591836734693
-    v_15_2    Obj       5652479.9999999963
+    v_15_2    Obj       5652480
     v_15_2    bracket_from_15_2  0.48979591836734693
     v_15_2    bracket_to_15_2  -0.77551020408163263
     v_19_0    bracket_to_19_0  -0.26666666666666666
@@ -917,10 +917,10 @@ COLUMNS
     v_19_2    bracket_from_19_2  0.53333333333333333
     v_19_2    bracket_to_19_2  -0.53333333333333333
     v_23_0    bracket_to_23_0  -0.32653061224489793
-    v_23_1    Obj       1966079.9999999981
+    v_23_1    Obj       1966079.999999997
     v_23_1    bracket_from_23_1  0.32653061224489793
     v_23_1    bracket_to_23_1  -0.48979591836734693
-    v_23_2    Obj       4915199.9999999953
+    v_23_2    Obj       4915200.0000000037
     v_23_2    bracket_from_23_2  0.48979591836734693
     v_23_2    bracket_to_23_2  -0.59183673469387754
     MARK0001  'MARKER'                 'INTEND'
@@ -936,7 +936,7 @@ COLUMNS
     x_3_1     purchases_3  -1
     x_3_1     purchases_11  -1
     x_3_1     purchases_19  -1
-    x_3_2     Obj       6480000.0000000009
+    x_3_2     Obj       6480000
     x_3_2     bracket_from_3_2  -1
     x_3_2     bracket_to_3_2  1
     x_3_2     purchases_3  -1
@@ -998,7 +998,7 @@ COLUMNS
     x_19_1    bracket_from_19_1  -1
     x_19_1    bracket_to_19_1  1
     x_19_1    purchases_19  -1
-    x_19_2    Obj       6480000.0000000009
+    x_19_2    Obj       6480000
     x_19_2    bracket_from_19_2  -1
     x_19_2    bracket_to_19_2  1
     x_19_2    purchases_19  -1

@@ -1,4 +1,4 @@
-* fleet-core-growth (291cb787e117728be41991072a5596198aed2540231d92cd78a4c2deb212e7cb), formulation 'regret of islands'
+* fleet-core-growth (27839ff3ad8331f156ead4b6156bebb1d6ff9f22250d9dcb0358a5e1bbac8ab0), formulation 'regret of islands'
 * minimizes tco in USD; the plan: optimal, value 34249.62399999797
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

@@ -1,4 +1,4 @@
-* megatron-530b (6529652919b9251c4decbfd8729748a04e2549ae43a77d737e4f47edafb6a5aa), formulation 'uplinks'
+* megatron-530b (05cb5c7d4e35025af330b517c1e6b8b030b69f883c3b0084ca292b9e17abf35f), formulation 'uplinks'
 * minimizes capex in USD; the plan: optimal, value 827128.0
 * y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
 * y_0: 35 x hgx-a100-8 (8 active), 2-tier rail-optimized of 40x200g, 1 x cx6-200g; 20 to 20 uplinks

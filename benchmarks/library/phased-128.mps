@@ -1,4 +1,4 @@
-* phased-128 (7bda201b2bdea33e2f593b4d1846d807d0dafa41a7cb42415eff03e031af1905), formulation 'phases'
+* phased-128 (37619edb567a219d0e94ed3a4e1dd3ec6c763cfa4bf3e913411bd0aba2ddeeae), formulation 'phases'
 * minimizes capex in USD; the plan: optimal, value 343840.0
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

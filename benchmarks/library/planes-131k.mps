@@ -1,4 +1,4 @@
-* planes-131k (1aa7d063663fdcac7af67468611a68ac7383cb5e40107509f0eed4ca7dfa02bc), formulation 'uplinks'
+* planes-131k (a8eaab506dfc8dd0b2cac5416353b1cc88e9aa8f67b05d38ecda47950fc0bfe1), formulation 'uplinks'
 * minimizes tco in USD; the plan: optimal, value 1567855345.664
 * y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
 * y_0: 16384 x hgx-b300-8 (8 active), 3-tier rail-optimized of 51t, 1 x cx8-800g; 64 to 64 uplinks
@@ -11,8 +11,8 @@
 * z_1: 'pre-training' on families of context 1, from 5 uplinks
 * z_2: 'pre-training' on families of context 2, from 5 uplinks
 * z_3: 'pre-training' on families of context 3, from 5 uplinks
-* z_4: 'pre-training' on families of context 4, from 6 uplinks
-* z_5: 'pre-training' on families of context 5, from 9 uplinks
+* z_4: 'pre-training' on families of context 4, from 7 uplinks
+* z_5: 'pre-training' on families of context 5, from 11 uplinks
 NAME        coopt
 ROWS
  N  Obj     
@@ -114,9 +114,9 @@ COLUMNS
     z_3       mapping_0_3  1
     z_3       uplinks_demanded_0_3  5
     z_4       mapping_0_4  1
-    z_4       uplinks_demanded_0_4  6
+    z_4       uplinks_demanded_0_4  7
     z_5       mapping_0_5  1
-    z_5       uplinks_demanded_0_5  9
+    z_5       uplinks_demanded_0_5  11
     MARK0001  'MARKER'                 'INTEND'
 RHS
     RHS_V     one_family  1
