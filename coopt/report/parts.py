@@ -250,7 +250,7 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
         yield "Goodput", uptime_text(run.uptime)
     yield "Throughput", f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
     yield "Split", split(run)
-    yield "Schedule", schedule(run.mapping)
+    yield "Schedule", schedule(run.mapping, workload.options.schedule)
     share = words.percent(run.memory_gib / run.memory_limit_gib)
     yield "Memory", f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU ({share})"
     for knob in run.knobs:
@@ -343,11 +343,15 @@ def degrees(mapping: MappingChoice) -> str:
     return ", ".join(f"{name.upper()} {degree}" for name, degree in named if degree > 1 or name not in ("cp", "ep"))
 
 
-def schedule(mapping: MappingChoice) -> str:
-    """Micro-batches, recomputation and sharding in words."""
+ORDERS = {"zb-h1": "ZB-H1, ", "dualpipe": "DualPipe, "}
+
+
+def schedule(mapping: MappingChoice, order: str) -> str:
+    """The order of passes where it is not 1F1B, micro-batches, recomputation and sharding in words."""
+    named = ORDERS.get(order, "") if mapping.pp > 1 else ""
     interleave = f", {mapping.interleave} interleaved chunks" if mapping.interleave > 1 else ""
     return (
-        f"micro-batch {mapping.micro_batch}{interleave}, recompute {mapping.recompute}, "
+        f"{named}micro-batch {mapping.micro_batch}{interleave}, recompute {mapping.recompute}, "
         f"sequence parallelism {'on' if mapping.sequence_parallel else 'off'}, ZeRO {mapping.zero}"
     )
 

@@ -93,7 +93,7 @@ def _network(instance: Instance, part: Part) -> FactTable:
         reached = trained_text(run, workload)
         rows += [
             ("Split", split(run)),
-            ("Schedule", schedule(run.mapping)),
+            ("Schedule", schedule(run.mapping, workload.options.schedule)),
             ("Iteration", f"{took}{f' ({reached})' if reached else ''}, MFU {words.percent(run.mfu)}"),
         ]
         if run.uptime is not None:

@@ -94,9 +94,10 @@ def test_context_parallelism_is_named_where_there_is_some(plan):
 
 
 def test_the_schedule_is_in_words(plan):
-    assert schedule(plan.workloads[0].mapping) == (
-        "micro-batch 1, 2 interleaved chunks, recompute none, sequence parallelism on, ZeRO 1"
-    )
+    said = "micro-batch 1, 2 interleaved chunks, recompute none, sequence parallelism on, ZeRO 1"
+    assert schedule(plan.workloads[0].mapping, "1f1b") == said
+    assert schedule(plan.workloads[0].mapping, "dualpipe") == f"DualPipe, {said}"
+    assert schedule(changed(plan.workloads[0].mapping, pp=1), "dualpipe") == said
 
 
 def test_the_breakdown_ends_with_the_iteration_time(instance, plan):

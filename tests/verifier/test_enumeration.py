@@ -44,10 +44,13 @@ CHOICES = {
     "workload__0__max_iteration_time_s": [0.2, 0.25, 0.3, 0.4, 0.5],
     "workload__0__mapping": [
         {"micro_batch": [1, 2], "interleave": 1, "cp": 1, "zero": [0, 1], "recompute": ["none", "full"]},
-        {"micro_batch": 1, "zero": [1, 3], "cp": [1, 2], "recompute": ["none", "full"]},
+        {"micro_batch": 1, "interleave": 1, "zero": [1, 3], "cp": [1, 2], "recompute": ["none", "full"]},
         {"micro_batch": 1, "interleave": 1, "cp": 1, "tp": [1, 2]},
     ],
-    "workload__0__options": [{"dp_mode": "overlap"}, {"dp_mode": "stale-1"}, {"tp_sync_fraction": 0.5}, {}],
+    "workload__0__options": [
+        *({"dp_mode": "overlap"}, {"dp_mode": "stale-1"}, {"tp_sync_fraction": 0.5}, {}),
+        *({"schedule": "zb-h1"}, {"schedule": "dualpipe"}),
+    ],
     "workload__0__model": [MODEL, MODEL | {"layers": 7}, MODEL | EXPERTS | {"extra_predictions": 0}],
 }
 
@@ -107,7 +110,8 @@ def test_the_search_agrees_with_trying_everything(seed: int) -> None:
 @pytest.mark.parametrize(
     "options",
     [{"dp_mode": mode} for mode in ("sync", "overlap", "stale-1")]
-    + [{"collectives": "fastest"}, {"collectives": "in-network", "expert_tp": True}, {"expert_tp": True}],
+    + [{"collectives": "fastest"}, {"collectives": "in-network", "expert_tp": True}, {"expert_tp": True}]
+    + [{"schedule": "zb-h1"}, {"schedule": "dualpipe"}],
     ids=str,
 )
 @pytest.mark.parametrize("model", [MODEL, MODEL | EXPERTS])
@@ -115,7 +119,8 @@ def test_no_placement_takes_less_than_collectives_do_at_least(model: dict[str, A
     limits = {"micro_batch": 1, "interleave": 1, "recompute": "none"}
     changes = {"workload__0__model": model, "workload__0__options": options, "workload__0__mapping": limits}
     parts = {"network__hb_domains": list(DOMAINS[:2]), "network__switches": [switch(8) | {"reduces": True}]}
-    instance = ask(cluster__gpus=24, **parts, **changes)
+    gpus = 16 if options.get("schedule") == "dualpipe" else 24  # an even number of stages
+    instance = ask(cluster__gpus=gpus, **parts, **changes)
     workload, raised = instance.workload[0], 0
     clock = Clock(workload, instance.cluster.gpu)
     for family in {(one.hb.name, one.gear): one for one in families(instance)}.values():

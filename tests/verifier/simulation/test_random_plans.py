@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance
-from tests.conftest import example_count
+from tests.conftest import ask, example_count
 from tests.solving.oracle import instances
 
 LONGEST, SHORTEST = 0.05, -0.15
@@ -56,3 +57,18 @@ def test_random_small_plans_are_simulated_as_they_are_charged() -> None:
     assert seen["hidden"] > 5, seen
     assert seen["hops"] > 0, seen
     assert seen["within"] >= 0.8 * plans, seen
+
+
+@pytest.mark.parametrize("schedule", ["zb-h1", "dualpipe"])
+def test_plans_of_pipelines_that_split_the_backward_pass_are_verified_and_simulated(schedule: str) -> None:
+    """On full stages without hops between domains the simulation takes as long as the plan says."""
+    mapping = {"pp": 4, "micro_batch": 1, "recompute": "none", "zero": 1}
+    plain = {"cluster__gpus": 64, "workload__0__max_iteration_time_s": 1.0, "workload__0__mapping": mapping}
+    asked = ask(**plain, workload__0__options={"schedule": schedule})
+    plan = coopt.solve(asked)
+    assert coopt.verify(asked, plan).accepted
+    assert f"schedule = {schedule}" in plan.workloads[0].knobs[0]
+    (simulated,) = coopt.simulate(asked, plan).workloads
+    assert simulated.simulated_s == pytest.approx(simulated.closed_form_s, rel=1e-2)
+    usual = coopt.solve(ask(**plain)).workloads[0].breakdown_s["bubble"]
+    assert plan.workloads[0].breakdown_s["bubble"] < usual
