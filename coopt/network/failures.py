@@ -87,6 +87,12 @@ def _leaves(family: Family, small: PlaneGraph, lost: Ints) -> Iterator[Loss]:
             yield replace(found, forwarded=forwarded, aborts=family.nic_planes == 1)
 
 
+def slower_without_leaf(family: Family) -> float:
+    """How many times as long what leaves a domain takes without the leaf that the most of its NICs hang on."""
+    together = int(nics_on(family, np.arange(family.leaves)).max()) * family.planes_together
+    return without_nics(family, together, 1)[0]
+
+
 def _fewer(family: Family, part: str, count: int, of: int, lost: int, nics: int) -> Loss:
     """A leaf with `lost` of its uplinks gone: the others and those on other planes carry more, or where there is none
     its NICs are of no use above it."""

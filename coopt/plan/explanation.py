@@ -56,6 +56,7 @@ class Rival(Record):
     """The cheapest plan with another choice of one part; without `value` none meets the bounds, and `why` says so.
 
     Where `excluded`, it is the cheapest plan that does without the choice. `design` is there where it has a single one.
+    `gives` is what else sets another fabric apart: whom it joins, its times, and the loss of a leaf.
     """
 
     part: str
@@ -65,6 +66,12 @@ class Rival(Record):
     design: Design | None
     why: str
     excluded: bool = False
+    gives: str = ""
+
+    @property
+    def told(self) -> str:
+        """Why it loses, and what it gives; without the last full stop."""
+        return f"{self.why}. {self.gives}" if self.gives else self.why
 
 
 class PriceRange(Record):

@@ -86,7 +86,7 @@ def rivals_table(explanation: Explanation) -> FigureTable:
         (
             rival.part,
             f"without {rival.choice}" if rival.excluded else rival.choice,
-            f"no design keeps every limit; {rival.why}" if rival.extra is None else rival.why,
+            f"no design keeps every limit; {rival.why}" if rival.extra is None else rival.told,
             "-" if rival.extra is None else _more(explanation, rival.extra),
         )
         for rival in explanation.rivals

@@ -83,6 +83,26 @@ def test_a_plan_of_other_values_is_told_with_them_and_as_what_it_is_here(coopt, 
     assert not coopt("explain", instance, *dear, plan).stdout.startswith("The plan answers another")
 
 
+def test_another_fabric_is_told_with_what_it_gives(coopt, written):
+    lists = (
+        ('fabrics = ["rail-only", "clos"]', 'fabrics = ["rail-only", "rail-optimized"]'),
+        ("[network]", "[network]\nmax_tiers = 2"),
+        ("gpus = 64", "gpus = 512"),
+        ("global_batch = 64", "global_batch = 512"),
+    )
+    found = json.loads(coopt("explain", written(*lists), "--json").stdout)
+    ((rival,), design) = ([one for one in found["rivals"] if one["part"] == "network.fabrics"]), found["design"]
+    assert (design["fabric"]["kind"], rival["choice"]) == ("rail-only", "rail-optimized")
+    joins, speeds = rival["gives"].split(". ")
+    assert joins.startswith("Its switches join any two GPUs, where rails of the plan meet in HB domains alone")
+    slower = 8 / 7 + 50 / 450  # seven NICs of eight, and what they carry for another GPU passes through the domain
+    assert speeds == (
+        f"An iteration takes as long; with a leaf lost, what leaves an HB domain takes {slower:.4g} times as long, "
+        "as on the plan's"
+    )
+    assert any(rival["gives"] in said for said in found["sentences"])
+
+
 def test_a_plan_that_misses_a_bound_is_refused(coopt, planned, written):
     _, plan = planned
     late = written(("max_iteration_time_s = 1.0", "max_iteration_time_s = 0.65"), name="late.toml")

@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
-from coopt.network.failures import losses
+from coopt.network.failures import losses, slower_without_leaf
 from coopt.network.family import Family
 from coopt.network.graphs import whole_graph
 from coopt.network.wiring import rails_of
@@ -31,6 +31,9 @@ def test_every_part_taken_from_the_whole_graph_has_the_effect_of_its_kind(chosen
         ] += loss.count
     taken = taken_one_by_one(family, whole_graph(family, uplinks))
     assert found == taken, (found - taken, taken - found)
+    if family.tiers:
+        worst = max(loss.domain_slowdown for loss in losses(family, uplinks) if loss.part == "leaf switch")
+        assert slower_without_leaf(family) == worst
 
 
 def taken_one_by_one(family: Family, graph: nx.Graph) -> Counter[tuple[str, Effect]]:

@@ -17,10 +17,11 @@ from coopt.columns.grid import mappings
 from coopt.columns.least_times import least_time_s
 from coopt.columns.pools import in_orders, place
 from coopt.columns.table import full_bandwidth
-from coopt.instance.errors import both
+from coopt.instance.errors import both, counted
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Chosen, Instance, at_choice, seconds_weight
 from coopt.instance.workload import LONGEST_S
+from coopt.network.failures import slower_without_leaf
 from coopt.network.family import Family
 from coopt.network.parts import cost_of
 from coopt.network.space import active_choices
@@ -30,11 +31,12 @@ from coopt.plan.explanation import Bound, NextPlan, Rival, RunnerUp
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.reasons.again import solved
 from coopt.solving.reasons.designs import ROUNDING, Designs
-from coopt.solving.reasons.labels import SAYINGS, number, why_dearer, why_worse
+from coopt.solving.reasons.labels import SAYINGS, number, sentence, why_dearer, why_worse
 from coopt.solving.reasons.limits import Limit, limits_of, with_gpu
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
 
 Other = tuple[str, str, Chosen]
+SAME_TIME = 1e-9
 
 
 CHOICES: dict[str, Callable[[Family], tuple[str, ...]]] = {
@@ -91,7 +93,53 @@ def _rival(designs: Designs, chosen: int, part: str, choice: str, among: Bools) 
         extra=designs.extra(row, chosen),
         design=designs.design(row),
         why=_difference(designs, chosen, row),
+        gives=_given_by(designs, chosen, row) if part == "network.fabrics" else "",
     )
+
+
+def _given_by(designs: Designs, chosen: int, row: int) -> str:
+    """What else sets another fabric apart: whom it joins, how fast training is on it, and what it is without a leaf."""
+    (ours, _), (theirs, _) = designs.of(chosen), designs.of(row)
+    if not ours.tiers or not theirs.tiers:
+        return ""
+    joins = ""
+    if _has_rails_apart(ours) and _joins_all(theirs):
+        joins = "its switches join any two GPUs, where rails of the plan meet in HB domains alone"
+    elif _has_rails_apart(theirs) and _joins_all(ours):
+        joins = "its rails meet in HB domains alone, where switches of the plan join any two GPUs"
+    most, own = 2 * theirs.tiers - 1, 2 * ours.tiers - 1
+    way = f"a way passes {counted(most, 'switch')} at most, in place of {own}" if most != own else ""
+    speeds = () if designs.instance.objective.minimize == "time" else (_how_fast(designs, chosen, row),)
+    said = ", and ".join(filter(None, (joins, way))), "; ".join([*speeds, _without_leaf(theirs, ours)])
+    return ". ".join(map(sentence, filter(None, said)))
+
+
+def _has_rails_apart(family: Family) -> bool:
+    return family.fabric == "rail-only" and family.planes > family.nic_planes
+
+
+def _joins_all(family: Family) -> bool:
+    """Whether switches above the leaves join all of them."""
+    return family.fabric != "rail-only" and family.tiers > 1
+
+
+def _how_fast(designs: Designs, chosen: int, row: int) -> str:
+    """Iteration times on another design beside those on ours, by workload where there are several."""
+    workloads, told = designs.instance.workload, list[str]()
+    for limit, workload in zip(limits_of(designs.instance), workloads, strict=False):
+        ours, theirs = float(designs.uses[limit.key][chosen]), float(designs.uses[limit.key][row])
+        same = math.isclose(ours, theirs, rel_tol=SAME_TIME)
+        takes = "as long" if same else f"{number(theirs)} s in place of {number(ours)} s"
+        told.append(f"an iteration{f' of {workload.name}' if len(workloads) > 1 else ''} takes {takes}")
+    return both(told)
+
+
+def _without_leaf(theirs: Family, ours: Family) -> str:
+    """What the loss of a leaf does to traffic between HB domains, on theirs and on ours."""
+    slower, own = slower_without_leaf(theirs), slower_without_leaf(ours)
+    takes, own_takes = ("is cut off" if math.isinf(x) else f"takes {x:.4g} times as long" for x in (slower, own))
+    than = "as on the plan's" if math.isclose(slower, own) else f"where on the plan's it {own_takes}"
+    return f"with a leaf lost, what leaves an HB domain {takes}, {than}"
 
 
 def _difference(designs: Designs, chosen: int, row: int) -> str:

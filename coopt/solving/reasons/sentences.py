@@ -113,8 +113,8 @@ def of_rival(kind: ObjectiveKind, value: float, one: Rival) -> str:
     if one.extra is None:
         return f"{choice}: no design keeps every limit; {one.why}."
     if one.extra == 0:
-        return f"{choice}: the {SAYINGS[kind].best} design {one.why}."
-    return f"{choice}: the {SAYINGS[kind].best} design {costs_more(kind, one.extra, value)}: {one.why}."
+        return f"{choice}: the {SAYINGS[kind].best} design {one.told}."
+    return f"{choice}: the {SAYINGS[kind].best} design {costs_more(kind, one.extra, value)}: {one.told}."
 
 
 def of_runner_up(kind: ObjectiveKind, value: float, design: Design, one: RunnerUp | None) -> str:
