@@ -12,7 +12,7 @@ from coopt.instance.variants import as_billed
 from coopt.network.family import Family, levels
 from coopt.network.goods import modules
 from coopt.network.parts import cost_of, racks
-from coopt.network.space import families
+from coopt.network.space import Space
 from coopt.plan.schema import Cost, Design, Fabric, HbDomainChoice, NicChoice, Plan, SwitchChoice, Tier
 
 
@@ -127,10 +127,11 @@ def _joining(
             "cluster": instance.cluster.model_copy(update={"gpus": (chosen.gpus,)}),
         }
     )
+    space = Space(instance=asked, measures=(kind,))
     fewest = [
         (replace(family, spare_domains=chosen.spare_domains), uplinks)
-        for family in families(asked, (kind,))
-        if family.active == chosen.hb_domain.active
+        for hb in asked.network.hb_domains
+        for family in space.families(chosen.gpus, hb, chosen.hb_domain.active, space.gears)
         for uplinks in [u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio][:1]
     ]
     priced = [(cost_of(instance, *one), one) for one in fewest]
