@@ -26,7 +26,7 @@ COMPONENTS = {
     "tp": "tensor-parallel traffic",
     "pp": "pipeline traffic",
     "cp": "context-parallel traffic",
-    "ep": "expert-parallel traffic",
+    "ep": "all-to-all of experts",
     "dp": "data-parallel traffic",
     "wan": "gradients between sites",
     "embedding": "embedding gradients",

@@ -131,8 +131,13 @@ def _runs(plan: Plan) -> Iterator[RenderableType]:
 def parts_table(plan: Plan) -> FigureTable:
     """Every part with its domains, the GPUs that train there, and its workload with the least slack, in order."""
     sited = len({part.site for part in plan.parts}) > 1
-    title = "What stands when" if plan.couplings.growth else "What stands where" if sited else "Who has what"
-    return figures(title, *_part_rows(plan, plan.parts))
+    growth = plan.couplings.growth
+    title = "What stands when" if growth else "What stands where" if sited else "Who has what"
+    names, numbers, rows = _part_rows(plan, plan.parts)
+    if growth and len(growth) == len(plan.parts):  # one network: what a phase buys is bought for it
+        numbers = (*numbers, "buys $")
+        rows = [(*row, _whole(spent.capex_usd)) for row, spent in zip(rows, growth, strict=True)]
+    return figures(title, names, numbers, rows)
 
 
 def _parts(plan: Plan) -> Iterator[RenderableType]:

@@ -107,9 +107,16 @@ def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:
         else f"{run.name}, {part.name}",
         "says": bar.says,
         "time": words.seconds(run.iteration_time_s),
+        "time_s": run.iteration_time_s,
         "bound": words.seconds(run.bound_s) if run.bounded else None,
         "segments": [
-            {"name": one.name, "colour": one.colour, "start": one.start * share, "share": one.share * share}
+            {
+                "name": one.name,
+                "says": f"{one.name} {words.percent(one.share / 100)}",
+                "colour": one.colour,
+                "start": one.start * share,
+                "share": one.share * share,
+            }
             for one in bar.segments
         ],
     }

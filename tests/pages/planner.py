@@ -41,6 +41,15 @@ def put(browser: Any, place: str, value: str) -> None:
     )
 
 
+def put_text(browser: Any, text: str) -> None:
+    """Put another text into the editor."""
+    browser.execute_script(
+        "const area = document.getElementById('toml'); area.value = arguments[0];"
+        "area.dispatchEvent(new Event('input', {bubbles: true}))",
+        text,
+    )
+
+
 def question(browser: Any) -> str:
     """The text of the question."""
     return str(browser.execute_script("return sessionStorage.getItem('coopt-question')"))

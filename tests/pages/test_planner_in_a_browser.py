@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.pages.planner import NUMBER, SLIDER, put, question, settled, text_of, until
+from tests.pages.planner import NUMBER, SLIDER, put, put_text, question, settled, text_of, until
 from tests.pages.test_pages_in_a_browser import CONTRASTS, LEAST_CONTRAST, NAMELESS, RATIO
 from tests.serve.conftest import INSTANCES, TINY, served
 
 LARGEST_PAGE_BYTES = 1_500_000
 LEAST_OF_EDGES = 3.0
+TWO = TINY.replace(
+    "[network]",
+    """[[workload]]
+name = "second"
+model = "gpt-22b"
+global_batch = 128
+max_iteration_time_s = 3.0
+mapping.micro_batch = 1
+
+[network]""",
+)
 EDGES = (
     RATIO
     + """
@@ -206,6 +218,34 @@ def test_least_time_needs_no_bound_and_shows_what_less_money_buys(planner, tmp_p
     browser.execute_script("document.querySelector('#chart .dot:last-of-type').dispatchEvent(new Event('click'))")
     assert question(browser) == free
     assert browser.get_log("browser") == []
+
+
+def test_bills_that_count_different_things_say_so(planner):
+    browser = planner()
+    browser.find_element("id", "compare").click()
+    put(browser, NUMBER, "0.9")
+    settled(browser)
+    assert "lists GPUs" not in text_of(browser, "#comparison")
+    counted = TINY + '\n[objective]\ninclude = ["gpu", "hb", "nic", "switch", "optics"]\n'
+    put_text(browser, counted)
+    said = "Only the new bill lists GPUs: totals count the same where both list them in objective.include."
+    until(browser, f"return document.getElementById('comparison').innerText.includes('{said}')")
+
+
+def test_times_of_every_workload_stand_side_by_side(planner):
+    browser = planner()
+    put_text(browser, TWO)
+    until(browser, "return document.querySelectorAll('.run').length === 2")
+    settled(browser)
+    browser.find_element("id", "compare").click()
+    put(browser, NUMBER, "0.9")
+    settled(browser)
+    figures = text_of(browser, "#comparison table")
+    assert "Iteration of training" in figures
+    assert "Iteration of second" in figures
+    shares = text_of(browser, ".run .help")
+    assert re.search(r"layers, compute \d+\.\d%", shares)
+    assert browser.execute_script("return document.querySelector('.segment title').textContent") in shares
 
 
 def test_a_table_sorts_by_a_column(planner):

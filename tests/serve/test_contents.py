@@ -32,6 +32,8 @@ def test_a_plan_of_every_kind_is_shown_whole(name):
     for run, of in zip(shown["runs"], [run for part in plan.parts for run in part.workloads], strict=True):
         assert sum(one["share"] for one in run["segments"]) == pytest.approx(100 * of.iteration_time_s / of.bound_s)
     assert {row[-1]["text"] for row in shown["margins"]["rows"]} == {"yes"}
+    assert sum("time, " in row[0] for row in shown["margins"]["rows"]) == len(shown["runs"])
+    assert max(shown["runs"][0]["segments"], key=lambda one: one["share"])["says"] in shown["runs"][0]["says"]
     switched = [part for part in plan.parts if part.design is not None and part.design.fabric.tiers]
     assert [drawn["name"] for drawn in shown["drawings"]] == [part.name for part in switched]
     assert all(drawn["svg"].startswith("<svg") and "style=" not in drawn["svg"] for drawn in shown["drawings"])
@@ -54,6 +56,16 @@ def test_a_price_of_a_phase_is_that_of_the_catalog_by_the_factor_of_the_phase():
     assert first[0].startswith("recalled, seen in no source: midpoint")
     assert later == [f"0.5 of the price {first[0]}", first[1]]
     assert origins["retrofit links, 2029.5"] == ["stated in the instance without a source", "draws no power"]
+
+
+def test_a_network_that_grows_is_one_and_says_what_each_phase_buys():
+    shown = plan_contents(*solved("phased"))
+    (built,) = [one for one in shown["figures"] if one["name"] == "GPUs that train"]
+    assert (built["number"], built["note"]) == (64, "in 8 x hgx-h100-8; 2 phases of one network")
+    assert shown["parts"]["numbers"][-1] == "buys $"
+    bought = sum(float(row[-1].replace(",", "")) for row in shown["parts"]["rows"])
+    assert bought == pytest.approx(shown["figures"][0]["number"], abs=1)
+    assert [one["number"] for one in plan_contents(*solved("fleet"))["figures"] if one["name"] == "Networks"] == [2]
 
 
 def test_a_study_is_called_one_at_once():

@@ -17,6 +17,7 @@ from rich.text import Text
 from coopt._version import __version__
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.network.part_networks import network_of
 from coopt.plan.evaluation import limit_checks
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
@@ -307,17 +308,16 @@ def glances(plan: Plan) -> Iterator[Glance]:
 
 
 def _built(plan: Plan) -> Glance:
-    """The GPUs of the only network, else how many networks there are."""
-    designs = [part.design for part in plan.parts if part.design is not None]
-    if len(plan.parts) == 1 and designs:
-        (design,) = designs
-        domains = f"in {words.times(design.hb_domain.count, design.hb_domain.name)}"
-        value = words.count(design.gpus)
-        return Glance(name="GPUs that train", value=value, note=domains, number=design.gpus, unit="GPUs")
-    several = len(plan.parts)
-    return Glance(
-        name="Networks", value=words.count(several), note="each with its own design", number=several, unit="networks"
-    )
+    """The GPUs of the only network, in its last phase where it grows, else how many networks there are."""
+    several = len({(part.site, part.slot) for part in plan.parts})
+    if several > 1:
+        own = "each with its own design"
+        return Glance(name="Networks", value=words.count(several), note=own, number=several, unit="networks")
+    network = network_of(plan.parts[-1])
+    built = f"in {words.times(network.hb_domain.count, network.hb_domain.name)}"
+    grows = f"; {words.counted(len(plan.parts), 'phase')} of one network" if len(plan.parts) > 1 else ""
+    value = words.count(network.gpus)
+    return Glance(name="GPUs that train", value=value, note=built + grows, number=network.gpus, unit="GPUs")
 
 
 def _origin(case: PageCase) -> Iterator[tuple[str, str]]:

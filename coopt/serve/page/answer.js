@@ -63,8 +63,9 @@ function times(runs) {
       h("p", { class: "run-name" }, h("strong", {}, run.name), ` ${tied(run.time)}${run.bound ? ` of ${tied(run.bound)}` : ""}`),
       s("svg", { class: "bar", role: "img", "aria-label": `${run.name}: ${run.says}`, width: "100%", height: BAR_PX },
         s("rect", { class: "track", width: "100%", height: BAR_PX, rx: 3 }),
-        run.segments.map((one) => s("rect", { class: "segment", x: `${100 * one.start / most}%`, width: `${100 * one.share / most}%`, height: BAR_PX, fill: one.colour }, s("title", {}, one.name))),
-        run.bound && s("rect", { class: "bound-mark", x: `${10_000 / most - 0.4}%`, width: "0.4%", height: BAR_PX }))))),
+        run.segments.map((one) => s("rect", { class: "segment", x: `${100 * one.start / most}%`, width: `${100 * one.share / most}%`, height: BAR_PX, fill: one.colour }, s("title", {}, one.says))),
+        run.bound && s("rect", { class: "bound-mark", x: `${10_000 / most - 0.4}%`, width: "0.4%", height: BAR_PX })),
+      h("p", { class: "help" }, tied(run.segments.map((one) => one.says).join("; ")))))),
   ];
 }
 

@@ -13,6 +13,7 @@ export function showComparison(root, kept, now, { swap, end }) {
     h("div", { class: "pair" },
       h("div", {}, h("h3", {}, `Kept: ${kept.plan.name}`), h("p", {}, tied(kept.plan.headline))),
       h("div", {}, h("h3", {}, `Now: ${now.plan.name}`), h("p", {}, tied(now.plan.headline)))),
+    counted(kept.plan, now.plan),
     h("div", { class: "scroll", role: "region", "aria-label": "Figures side by side", tabindex: 0 }, h("table", {},
       h("caption", {}, "Figures"), h("thead", {}, h("tr", {}, ["figure", "kept", "now", "difference"].map((name, n) => h("th", { scope: "col", class: n && "number" }, name)))),
       h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), cells.map((cell) => h("td", { class: "number" }, tied(cell)))))))),
@@ -20,10 +21,24 @@ export function showComparison(root, kept, now, { swap, end }) {
     h("ul", { class: "reasons" }, changes.slice(0, 40).map(([key, before, after]) => h("li", {}, h("code", {}, key), `: ${before} and now ${after}`)))));
 }
 
-function figuresOf(kept, now) {
-  const names = [...new Set([...kept.figures, ...now.figures].map((one) => one.name))];
+/** That one bill lists GPUs and the other none, so that their totals are of different things. */
+function counted(kept, now) {
+  const [before, after] = [kept, now].map(({ plan }) => plan.cost?.items.some((one) => one.kind === "gpu"));
+  if (!kept.plan.cost || !now.plan.cost || before === after) return "";
+  return h("p", { class: "remark" }, `Only the ${before ? "kept" : "new"} bill lists GPUs: totals count the same where both list them in objective.include.`);
+}
+
+/** The figures of a plan, with the time of every workload in place of that of the slowest. */
+function allFigures(plan, alone) {
+  const times = (plan.runs ?? []).map((run) => ({ name: alone ? "Iteration" : `Iteration of ${run.name}`, value: run.time, number: run.time_s }));
+  return [...plan.figures.filter((one) => one.unit !== "s"), ...times];
+}
+
+function figuresOf(...plans) {
+  const alone = plans.every((plan) => plan.runs?.length === 1), [kept, now] = plans.map((plan) => allFigures(plan, alone));
+  const names = [...new Set([...kept, ...now].map((one) => one.name))];
   return names.map((name) => {
-    const [a, b] = [kept, now].map((plan) => plan.figures.find((one) => one.name === name));
+    const [a, b] = [kept, now].map((figures) => figures.find((one) => one.name === name));
     const known = a?.number != null && b?.number != null;
     const share = known && a.number ? (b.number - a.number) / a.number : null;
     const text = !known ? "-" : b.number === a.number ? "same" : share === null ? "-" : `${share > 0 ? "+" : ""}${(100 * share).toFixed(1)}%`;

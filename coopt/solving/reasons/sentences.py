@@ -167,7 +167,7 @@ def of_no_prices(kind: ObjectiveKind) -> str:
     """That prices have no ranges where they are weighed by time."""
     return (
         f"Ranges of prices are not worked out for objective.minimize = {kind!r}: with the plan's time as the bound of "
-        "its workload, --set objective.minimize=capex finds within which prices it stays the cheapest."
+        "its workload, objective.minimize = 'capex' finds within which prices it stays the cheapest."
     )
 
 
