@@ -149,6 +149,7 @@ def verdict_contents(verdict: Verdict) -> Document:
     return {
         "accepted": verdict.accepted,
         "best": verdict.undecided is None,
+        "trusted": bool(verdict.on_trust),
         "headline": verdict_headline(verdict),
         "checks": _table(checks_table(verdict)),
     }

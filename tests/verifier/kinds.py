@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from coopt.instance.schema import Instance
+from coopt.instance.variants import leaves_tp_open
 from coopt.plan.schema import Couplings, Plan
 from coopt.solving.answer import solve
 from tests.solving.direct.test_direct_links import linked
@@ -64,4 +65,5 @@ def written(kind: str) -> dict[str, Any]:
 def without_plan(kind: str, status: str, bound: float | None = None) -> dict[str, Any]:
     """The answer to a kind that no plan is known, or that there is none."""
     table = written(kind) | NO_PLAN
+    table["tp_across"] = status == "infeasible" and leaves_tp_open(KINDS[kind]())
     return table | {"status": status, "objective": table["objective"] | {"value": None, "bound": bound, "gap": None}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +12,8 @@ from coopt.instance.files import load
 from coopt.instance.schema import Instance, Problem
 from coopt.plan.schema import InstanceId, Plan
 from coopt.report.explanation import verdict_headline
+from coopt.report.page.contents import Origin, PageCase, page_html
+from coopt.serve.contents import verdict_contents
 from coopt.solving.answer import solve
 from coopt.verifier.audit import KINDS as CHECKED
 from coopt.verifier.audit import verify
@@ -21,6 +24,9 @@ from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.verifier.kinds import KINDS, NO_PLAN, SECTIONS, solved, without_plan, written
 
+ORIGIN = Origin(
+    command="coopt report", instance_file="i.toml", plan_file="p.json", written=datetime(2026, 1, 1, tzinfo=UTC)
+)
 STOPS = ["all found", "no other design", "time limit"]
 
 
@@ -107,6 +113,9 @@ def test_a_bound_of_sites_with_too_many_networks_is_taken_on_trust_and_said_to_b
     verdict = verify(instance, plan)
     assert verdict.accepted
     assert verdict.on_trust == "the bound"
+    assert verdict_contents(verdict)["trusted"]
+    page = page_html(PageCase(instance=instance, plan=plan, verdict=verdict, origin=ORIGIN))
+    assert "Verified, its bound on the solver" in page
     assert verdict_headline(verdict).endswith("; the bound rests on the solver's word.")
     assert Verdict.model_validate_json(verdict.model_dump_json()).on_trust == verdict.on_trust
 
@@ -191,7 +200,7 @@ def test_a_limit_at_what_a_plan_takes_lets_no_infeasibility_pass(
     assert plan.cost.power_w / 1e6 == power_mw
     assert verify(instance, plan).accepted
     nothing = plan.objective.model_copy(update={"value": None, "bound": None, "gap": None})
-    empty = NOTHING_BUILT | {"status": "infeasible", "objective": nothing}
+    empty = NOTHING_BUILT | {"status": "infeasible", "objective": nothing, "tp_across": True}
     assert {check.name for check in verify(instance, plan.model_copy(update=empty)).failures} == {"infeasible"}
 
 

@@ -202,8 +202,9 @@ def _badge(case: PageCase) -> tuple[str, str]:
     if case.plan.cost is None:
         settled = case.plan.status == "infeasible" and not doubted
         return "warn-box", "Infeasible: nothing meets every bound." if settled else "Not settled."
-    best = case.plan.status == "optimal" and not doubted
-    return "good-box", "Verified." if best else "Verified, not proven best."
+    if case.plan.status != "optimal" or doubted:
+        return "good-box", "Verified, not proven best."
+    return "good-box", "Verified, its bound on the solver's word." if case.verdict.on_trust else "Verified."
 
 
 def glossary(contents: Contents) -> list[tuple[str, str]]:

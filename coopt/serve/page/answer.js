@@ -34,7 +34,9 @@ function badgeOf(plan, verdict) {
   if (!verdict.accepted) return { look: "bad", title: "Do not build from this.", text: verdict.headline };
   if (infeasible && !verdict.best) return { look: "warn", title: "Not settled.", text: verdict.headline };
   if (infeasible) return { look: "warn", title: "Infeasible.", text: `Nothing meets every bound; the verifier agrees. ${verdict.headline}` };
-  return { look: "good", title: plan.status === "optimal" && verdict.best ? "Verified." : "Verified, not proven best.", text: verdict.headline };
+  const best = verdict.trusted ? "Verified, its bound on the solver's word." : "Verified.";
+  const title = plan.status === "optimal" && verdict.best ? best : "Verified, not proven best.";
+  return { look: "good", title, text: verdict.headline };
 }
 
 /** Everything behind the decision, in sections that fold. */
