@@ -139,12 +139,12 @@ class Item(Record):
     @property
     def idle(self) -> bool:
         """Whether these are GPUs that do not train."""
-        return self.product[0] == "gpu" and self.kind != "gpu"
+        return self.kind != "gpu" and IDLE in self.item  # the year that buys them may follow
 
     @property
     def spare(self) -> bool:
         """Whether these units are bought and not in use."""
-        return self.item.endswith(SPARE)
+        return SPARE in self.item
 
     @property
     def product(self) -> tuple[ItemKind, str]:

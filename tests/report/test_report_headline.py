@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+import coopt
 from coopt.report.sentence import headline
+from tests.conftest import ask
 
 
 def changed(plan, **updates):
@@ -34,6 +36,13 @@ def test_idle_gpus_that_are_paid_for_are_no_gpus_left_out(instance, plan):
     idle = changed(plan.cost.items[0], item="gb200 (idle)", usd=33_000.0)
     cost = changed(plan.cost, items=(*plan.cost.items, idle))
     assert "without the GPUs that train; " in headline(instance, changed(plan, cost=cost))
+
+
+def test_idle_gpus_that_a_phase_buys_are_no_gpus_left_out():
+    phases = [{"year": 2026, "gpus": 20}, {"year": 2028, "gpus": 40}]
+    work = {"workload__0__global_batch": 40, "workload__0__max_iteration_time_s": 100.0}
+    grown = ask(cluster__gpus=40, phase=phases, network__hb_domains="hgx-h100-8", **work)
+    assert "without the GPUs that train; " in headline(grown, coopt.solve(grown))
 
 
 def test_a_stopped_search_says_value_gap_and_time(instance, plan):
