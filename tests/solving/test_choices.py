@@ -321,10 +321,13 @@ def test_other_gpus_and_batches_are_told_with_what_they_cost() -> None:
     assert found.sentences[0].startswith(f"With {plan.chosen.text}: the plan, ")
 
 
-@pytest.mark.parametrize(("train_days", "chosen"), [(2.0, "own"), (4.0, "h100-sxm")])
-def test_prices_keep_the_plan_over_all_choices(train_days: float, chosen: str) -> None:
-    """A range ends where another kind of GPU takes over as well, whose parts have ranges of their own."""
-    own = {"extends": "h100-sxm", "name": "own", "bf16_tflop_s": 1484, "hbm_gbyte_s": 5000, "usd": 41000}
+@pytest.mark.parametrize(
+    ("train_days", "usd", "chosen"), [(2.0, 41_000, "own"), (2.0, 69_950, "own"), (4.0, 41_000, "h100-sxm")]
+)
+def test_prices_keep_the_plan_over_all_choices(train_days: float, usd: float, chosen: str) -> None:
+    """A range ends where another kind of GPU takes over as well, whose parts have ranges of their own; it may be the
+    runner-up."""
+    own = {"extends": "h100-sxm", "name": "own", "bf16_tflop_s": 1484, "hbm_gbyte_s": 5000, "usd": usd}
     server = {"extends": "hgx-h100-8", "name": "own-server", "gpus": "own"}
     open_lists = left_open(
         cluster__gpu=["h100-sxm", own],
@@ -336,6 +339,11 @@ def test_prices_keep_the_plan_over_all_choices(train_days: float, chosen: str) -
     )
     found, plan = coopt.explain(open_lists), coopt.solve(open_lists)
     assert plan.chosen.gpu == chosen
+    assert found.runner_up is not None
+    assert found.runner_up.value == min(
+        [one.value for one in found.rivals if one.value is not None and one.design != found.design]
+        + [coopt.solve(decided(open_lists, plan)[0], top=2).alternatives[0].objective.value]
+    )
     ends = {one.item: (one.low, one.high) for one in found.prices}
     assert {"h100-sxm", "hgx-h100-8", "own", "own-server"} <= set(ends)
     assert ends[chosen][1] is not None

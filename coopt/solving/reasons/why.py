@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from coopt.instance.errors import InstanceError, both, with_names
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
-from coopt.instance.variants import rows_by_name, with_tp
+from coopt.instance.variants import rows_by_name
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.claims import OnProgress
-from coopt.plan.explanation import Explanation, PriceRange, Relaxation, Rival
+from coopt.plan.explanation import Explanation, PriceRange, Relaxation, Rival, RunnerUp
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question, check_same_sha, decided, placed_as
 from coopt.solving.evaluate import evaluate_instance
@@ -107,9 +107,8 @@ def _of_choices(
     asked, best = placed_as(asked, best)
     if best.cost is None:
         return _no_choice(asked, best, on_progress, WAYS_OUT_S if ways_out_s is None else ways_out_s)
-    placed = with_tp(asked, across=best.tp_across)
-    others = _others(resolver, placed, best.chosen)
-    found = _explained(*decided(asked, best), on_progress, asked=placed, others=others)
+    others = _others(resolver, asked, best.chosen)
+    found = _explained(*decided(asked, best), on_progress, asked=asked, others=others)
     rivals, untried = list[Rival](), [*found.untried]
     for other in others_of(asked, best.chosen):
         try:
@@ -118,6 +117,7 @@ def _of_choices(
             untried.append(f"{other[0]} = {other[1]}")
     value = best.objective.value
     assert value is not None
+    found = _with_nearest(found, value, rivals)
     first, *rest = found.sentences
     said = (
         f"With {best.chosen.text}: {first[0].lower()}{first[1:]}",
@@ -128,6 +128,21 @@ def _of_choices(
     )
     more = {"rivals": (*rivals, *found.rivals), "untried": tuple(untried), "sentences": said}
     return say.with_tp_said(found.model_copy(update=_heading(asked) | more), best)
+
+
+def _with_nearest(found: Explanation, value: float, rivals: Sequence[Rival]) -> Explanation:
+    """The explanation with the runner-up of all choices: that of the chosen one, or a rival that costs no more."""
+    second, design = found.runner_up, found.design
+    near = [one for one in rivals if one.extra is not None and one.design not in (None, design)]
+    nearest = min(near, key=lambda one: one.extra or 0.0, default=None)
+    if second is None or design is None or nearest is None or (nearest.extra or 0.0) >= second.regret:
+        return found
+    assert nearest.value is not None
+    regret = nearest.extra or 0.0
+    closer = RunnerUp(value=nearest.value, regret=regret, design=nearest.design, why=nearest.why)
+    old, new = (say.of_runner_up(found.kind, value, design, one) for one in (second, closer))
+    said = tuple(new if sentence == old else sentence for sentence in found.sentences)
+    return found.model_copy(update={"runner_up": closer, "sentences": said})
 
 
 def _no_choice(asked: Instance, best: Plan, on_progress: OnProgress | None, ways_out_s: float) -> Explanation:
