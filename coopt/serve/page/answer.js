@@ -30,7 +30,7 @@ function choice(picks, apply) {
 function badgeOf(plan, verdict) {
   const infeasible = plan.status === "infeasible";
   if (plan.status === "unknown") return { look: "plain", title: "Not settled.", text: "The search ended before it found a plan." };
-  if (!verdict) return { look: "plain", title: infeasible ? "Infeasible." : "Found.", text: "The verifier is looking at it." };
+  if (!verdict) return { look: "plain", title: infeasible ? "Infeasible." : "Found.", text: "Not verified yet." };
   if (!verdict.accepted) return { look: "bad", title: "Do not build from this.", text: verdict.headline };
   if (infeasible && !verdict.best) return { look: "warn", title: "Not settled.", text: verdict.headline };
   if (infeasible) return { look: "warn", title: "Infeasible.", text: `Nothing meets every bound; the verifier agrees. ${verdict.headline}` };
