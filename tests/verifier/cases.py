@@ -87,7 +87,14 @@ def question(**changes: Any) -> dict[str, Any]:
         "name": "case",
         "cluster": {"gpu": GPU, "gpus": 64},
         "workload": [
-            {"name": "first", "model": MODEL, "global_batch": 64, "max_iteration_time_s": 0.6, "mapping": FEW_MAPPINGS}
+            {
+                "name": "first",
+                "model": MODEL,
+                "global_batch": 64,
+                "max_iteration_time_s": 0.6,
+                "mapping": FEW_MAPPINGS,
+                "allow_tp_across": True,
+            }
         ],
         "network": {
             "hb_domains": list(DOMAINS),

@@ -19,12 +19,20 @@ from tests.verifier.mutants import INFORMATIVE, mutants, nodes, one_sided, repla
 from tests.verifier.plans import built
 
 TWO_WORKLOADS = [
-    {"name": "first", "model": MODEL, "global_batch": 64, "max_iteration_time_s": 0.5, "mapping": FEW_MAPPINGS},
+    {
+        "name": "first",
+        "model": MODEL,
+        "global_batch": 64,
+        "max_iteration_time_s": 0.5,
+        "mapping": FEW_MAPPINGS,
+        "allow_tp_across": True,
+    },
     {
         "name": "second",
         "model": MODEL | {"name": "grouped", "kv_heads": 8, "gated": True, "tied_embeddings": False},
         "global_batch": 128,
         "train_days": 10.0,
+        "allow_tp_across": True,
         "train_tokens": 2e11,
         "mapping": FEW_MAPPINGS | {"recompute": ["none", "selective", "full"]},
         "options": {"attention": "unfused"},
@@ -36,6 +44,7 @@ MIXTURE = [
         "model": MODEL | EXPERTS,
         "global_batch": 64,
         "precision": "fp8",
+        "allow_tp_across": True,
         "max_iteration_time_s": 1.0,
         "mapping": {"tp": [2, 4], "cp": 2, "pp": [3, 4], "ep": [8, 16], "zero": 1, "micro_batch": 1},
         "options": {"dp_mode": "overlap", "software": SOFTWARE | {"overhead": 1.1}, "slowdown": 1.05},
