@@ -15,8 +15,10 @@ between domains at most R; W is the larger of both. Whatever x and y are,
 
 Starts of collectives are as many however a group lies. Steps are not, and are left out. An iteration takes no less time
 where every collective and every send takes no less, so its time with one rank in each domain, on such wires and without
-steps, is a bound for all placements. What hops take longer where they meet gradients is left out: they meet
-none where stages or replicas share a domain.
+steps, is a bound for all placements. Where gradients hide, they do so behind traffic of TP and experts as if none of it
+left its domain: an iteration has that traffic in every layer that gradients hide behind, so that it takes no less time
+where this traffic does not. What hops take longer where they meet gradients is left out: they meet none where stages
+or replicas share a domain.
 """
 
 from __future__ import annotations
@@ -94,7 +96,9 @@ def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s
     """
     one = np.ones(len(mappings), dtype=np.int64)
     spread = Placements(tp=one, cp=one, pp=one, dp=one)
-    parts = replace(iteration(workload, without_steps(gpu), hb_gbyte_s, mappings, spread), met=np.zeros(len(mappings)))
+    parts = iteration(workload, without_steps(gpu), hb_gbyte_s, mappings, spread)
+    window = parts.window + (parts.tp + parts.ep) * parts.behind  # as where their groups lie inside
+    parts = replace(parts, met=np.zeros(len(mappings)), window=window)
     links = links_of(workload, gpu, hb_gbyte_s)
     wires = _best_wires(links, byte_s, mappings.ep, visits_of(workload), forwards_at_once(workload))
     return np.asarray(parts.time_s(wires) * SHORT)

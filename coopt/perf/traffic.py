@@ -195,6 +195,21 @@ class Replicas:
         back = send(self.links, np.where(m.zero >= 1, BYTES, gradient) * held, crosses)
         return (there + back) * (m.pp > 1)
 
+    def inside_s(self) -> Floats:
+        """What data-parallel traffic keeps links of a domain busy at most: once with all that is exchanged, but for
+        what each rank has where everything goes level by level.
+        """
+        m, place, scatters_and_returns = self.mappings, self.placements, self._times
+        groups = [(self.shared, place.dp * place.cp)]
+        if self.workload.model.experts:
+            groups.append((self.experts, expert_ranks(m, place, expert_tp=self.workload.options.expert_tp)[2]))
+        busy = np.zeros(len(m))
+        for parameters, inside in groups:
+            moved = zip(self._sent_bytes(parameters), scatters_and_returns, strict=True)
+            passed = (inside - 1) / inside if self.workload.options.collectives == "levels" else inside > 1
+            busy = busy + passed * sum(size_bytes * times for size_bytes, times in moved)
+        return np.asarray(busy / self.links.hb_byte_s, dtype=np.float64)
+
     def shared_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
         """Scatter and gather of all but the experts."""
         m, place = self.mappings, self.placements
@@ -210,21 +225,31 @@ class Replicas:
     def _exchange(
         self, parameters: Floats, inside: Ints, across: Ints, kind: RingKind
     ) -> tuple[AffineSeconds, AffineSeconds]:
-        zero, gradient = self.mappings.zero, self.workload.options.software.gradient_bytes
-        times = shard_rounds(self.workload, self.mappings)
+        zero, (scattered, returned) = self.mappings.zero, self._sent_bytes(parameters)
         places = self.placements
         alike = places.dp_domains is None  # every domain that holds some of the ranks holds as many
         fewest = None if alike else inside * places.fewest_dp(self.mappings) // places.dp
         sized = self.workload.options.collectives != "levels"
         rates = gather_rates(self.links, inside, across, kind, fewest, summed=zero == 0, sized=sized)
-        scatter, back = rates.of(gradient * parameters), rates.of(np.where(zero >= 1, BYTES, gradient) * parameters)
-        return scatter * np.where(zero >= 2, times, 1), back * np.where(zero == 3, 2 * times, 1)
+        scatters, returns = self._times
+        return rates.of(scattered) * scatters, rates.of(returned) * returns
+
+    def _sent_bytes(self, parameters: Floats) -> tuple[Floats, Floats]:
+        """Bytes of one scatter of gradients, and of what is gathered: gradients (ZeRO 0) or 16-bit parameters."""
+        gradient = self.workload.options.software.gradient_bytes
+        return gradient * parameters, np.where(self.mappings.zero >= 1, BYTES, gradient) * parameters
+
+    @property
+    def _times(self) -> tuple[Ints, Ints]:
+        """How often an iteration scatters, and gathers."""
+        zero, times = self.mappings.zero, shard_rounds(self.workload, self.mappings)
+        return np.where(zero >= 2, times, 1), np.where(zero == 3, 2 * times, 1)
 
     @property
     def exchanges(self) -> Ints:
         """Scatters and gathers of an iteration."""
-        zero, times = self.mappings.zero, shard_rounds(self.workload, self.mappings)
-        return np.where(zero >= 2, times, 1) + np.where(zero == 3, 2 * times, 1)
+        scatters, returns = self._times
+        return scatters + returns
 
     def embedding(self) -> AffineSeconds:
         """First and last stage add their gradients of a tied embedding."""

@@ -151,17 +151,24 @@ class IterationSimulation:
     def departure(self, stage: int) -> Departure:
         """When gradients of a stage set out to hide behind as much compute as the model gives them.
 
-        While traffic of layers crosses domains, NICs are busy: gradients set out as much later.
+        While traffic of layers crosses domains, NICs are busy: gradients set out as much later. Inside a domain each
+        waits for the other on its links: of the time that gradients need there, they give way in the share of it that
+        traffic has.
         """
+        busy = sum(one.inside_s for one in self.gradients[stage])
+        shared = min(1.0, busy / self.work.window_s) if self.work.window_s else 1.0
+        shares = {kind: 1.0 if kind in self._crossing else shared for kind in ("tp", "cp", "ep")}
         passes = [step for step in self.shape.steps(stage) if isinstance(step, StagePass)]
         hiding = (self.work.layer_s - self.work.core_s) / self.work.layer_s
-        left_s, busy_s, number = self.work.window_s, 0.0, len(passes)
+        left_s, busy_s, before_s, number = self.work.window_s, 0.0, 0.0, len(passes)
         while left_s > 0 and number:
             number -= 1
             parts = self.pass_parts(stage, passes[number])
+            part = min(1.0, left_s / (hiding * parts.compute)) if parts.compute else 1.0
             left_s -= hiding * parts.compute
-            busy_s += sum(getattr(parts, kind) for kind in self._crossing)
-        return Departure(number, busy_s + max(0.0, -left_s) / hiding)
+            busy_s += part * sum(share * getattr(parts, kind) for kind, share in shares.items())
+            before_s = (1 - part) * parts.whole_s
+        return Departure(number, busy_s + before_s)
 
     def run(self, record: IterationRecord | None = None) -> SimulatedParts:
         """Run the iteration."""

@@ -130,7 +130,8 @@ def _left(transfer_s: float, behind_s: float) -> float:
 class PassSegment(NamedTuple):
     """A part of an exchange: seconds whatever the network does, then bytes of a GPU in a phase of the network.
 
-    The phase takes `beside_s` at least, which is what a domain needs for what the network carries meanwhile.
+    The phase takes `beside_s` at least, which is what a domain needs for what the network carries meanwhile. For
+    `inside_s` of all that links of a domain are busy.
     """
 
     name: str
@@ -138,6 +139,7 @@ class PassSegment(NamedTuple):
     phase: str | None
     size_bytes: float
     beside_s: float = 0.0
+    inside_s: float = 0.0
 
 
 def _segments(
@@ -150,9 +152,10 @@ def _segments(
     size_bytes = sum(times * way.across_bytes for times, way in ways)
     if flows != "halving":
         carried = along_trees(phase) if flows == "trees" else phase
-        yield PassSegment(name, fixed_s, carried if across > 1 else None, size_bytes, inside_s if at_once else 0.0)
+        beside_s = inside_s if at_once else 0.0
+        yield PassSegment(name, fixed_s, carried if across > 1 else None, size_bytes, beside_s, inside_s)
         return
-    yield PassSegment(name, fixed_s, None, 0.0)
+    yield PassSegment(name, fixed_s, None, 0.0, 0.0, inside_s)
     for number, share in enumerate(halving_shares(across)):
         yield PassSegment(name, 0.0, halving(phase, number), share * size_bytes)
 

@@ -219,11 +219,34 @@ def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
     return met_s + (waits.middle_filling / 2 + 1) * hop_s
 
 
+def busy_inside_s(work: Work, place: Placement, inside_byte_s: float) -> float:
+    """What gradients keep the links of a domain busy: at most once with all that is scattered and gathered, but for
+    what a rank has itself where one level follows the other.
+    """
+    busy_s = 0.0
+    for ranks, held in ((place.dp_in * place.cp_in, work.held.common), (place.copies_in, work.held.experts)):
+        passed = float(ranks > 1) if work.links.overlap else (ranks - 1) / ranks
+        sent = sum(one.times * one.size_bytes for one in exchanges(work, held))
+        busy_s += passed * sent / (work.links.hb * inside_byte_s)
+    return busy_s
+
+
+def inside_window_s(work: Work, place: Placement, step: CommunicationTimes, inside_byte_s: float) -> float:
+    """What gradients hide behind besides compute: traffic of TP and experts that stays in its domain."""
+    traffic, traffic_s = work.traffic, 0.0
+    if place.tp_across == 1:
+        traffic_s += traffic.gathers * step.gather_s
+    if not traffic.hides_exchanges and place.ep_across == 1 and (place.tp_across == 1 or not traffic.row_gathers):
+        traffic_s += step.experts_s
+    return work.inside_window_s(traffic_s, busy_inside_s(work, place, inside_byte_s))
+
+
 def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T: seconds of one iteration."""
     step = communication_times(work, place, speed)
     pipeline_s = pipeline_times(work, step).whole_s
-    data_s = work.exposed_s(pipeline_s, step.data_s + work.wait_s, met_hops_s(work, place, speed))
+    inside_s = inside_window_s(work, place, step, speed.inside_byte_s)
+    data_s = work.exposed_s(pipeline_s, step.data_s + work.wait_s, met_hops_s(work, place, speed), inside_s)
     return work.factor * (pipeline_s + data_s + step.embedding_s + work.optimizer_s)
 
 
@@ -234,8 +257,8 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
     ends, fewer = pipeline.ends.visits, pipeline.ends.visits * work.missing + pipeline.ends.layers
     layers = m * work.layers - fewer
     pipeline_s = pipeline.whole_s
-    met_s = met_hops_s(work, place, speed)
-    own_s = work.exposed_s(pipeline_s, step.data_s, met_s)
+    besides = (met_hops_s(work, place, speed), inside_window_s(work, place, step, speed.inside_byte_s))
+    own_s = work.exposed_s(pipeline_s, step.data_s, *besides)
     filled_s = pipeline.filled_s + pipeline.filling * step.hop_s
     parts = TimeBreakdown(
         compute=m * work.stage_s - fewer * work.layer_s - pipeline.ends.forward_s,
@@ -246,7 +269,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
         pp=(pipeline.hops - pipeline.filling) * step.hop_s + min(filled_s, 0.0),
         bubble=max(filled_s, 0.0),
         dp=own_s,
-        wan=work.exposed_s(pipeline_s, step.data_s + work.wait_s, met_s) - own_s,
+        wan=work.exposed_s(pipeline_s, step.data_s + work.wait_s, *besides) - own_s,
         embedding=step.embedding_s,
         optimizer=work.optimizer_s,
         straggler=0.0,

@@ -58,21 +58,41 @@ class Work(NamedTuple):
     """j: layers of further predictions"""
 
     @property
+    def hiding_layers(self) -> int:
+        """Layers of an iteration behind which the gradient exchange can hide: those of one micro-batch."""
+        if self.split.zero >= 2:  # with every micro-batch, and the last stage has the fewest layers to hide behind
+            return self.micro_batches * (self.layers - self.missing)
+        return self.layers
+
+    @property
     def window_s(self) -> float:
         """Compute of an iteration behind which the gradient exchange can hide; the core is for keys and values."""
-        if self.split.zero >= 2:  # with every micro-batch, and the last stage has the fewest layers to hide behind
-            return self.micro_batches * (self.layers - self.missing) * (self.layer_s - self.core_s)
-        return self.layers * (self.layer_s - self.core_s)
+        return self.hiding_layers * (self.layer_s - self.core_s)
 
-    def exposed_s(self, pipeline_s: float, data_s: float, met_s: float = 0.0) -> float:
+    def inside_window_s(self, traffic_s: float, busy_s: float) -> float:
+        """What gradients hide behind besides, where a layer has traffic of so many seconds that stays in its domain.
+
+        NICs are idle then. Links of the domain are not: gradients that keep these busy for `busy_s` wait for it. And
+        logits, and adding up gradients, take compute in place of passes forward, which have up to half of that traffic
+        in a fourth of the compute or more. Schedules that split the backward pass end with passes that have none.
+        """
+        if not self.window_s or self.schedule != "1f1b":
+            return 0.0
+        each_s = self.window_s / (self.micro_batches if self.split.zero >= 2 else 1)
+        other_s = self.logits_s + self.stage_s - self.layers * self.layer_s
+        free = max(0.0, 1 - busy_s / self.window_s) * max(0.0, 1 - 2 * other_s / each_s)
+        return self.hiding_layers * traffic_s * free
+
+    def exposed_s(self, pipeline_s: float, data_s: float, met_s: float = 0.0, inside_s: float = 0.0) -> float:
         """What the gradient exchange adds to the time of the pipeline; both together grow with either.
 
         Where it is one step late, or hides, hops take `met_s` longer that it meets; what does not hide waits for them.
+        It hides behind compute, and behind traffic inside domains as far as `inside_window_s` says.
         """
         if self.mode == "stale-1":
             return max(0.0, data_s - pipeline_s) + met_s
         if self.mode == "overlap":
-            return max(OVERLAP_COST * data_s + met_s, data_s - self.window_s + 2 * met_s)
+            return max(OVERLAP_COST * data_s + met_s, data_s - self.window_s - inside_s + 2 * met_s)
         return data_s
 
     def floor_s(self, gather_s: float = 0.0, data_s: float = 0.0) -> float:
@@ -88,7 +108,8 @@ class Work(NamedTuple):
             return self.factor * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s) * (1 - 1e-12)
         full_s = m * stage_s + (split.pp - 1) * stage_s / split.interleave - self.missing_first * layer_s
         busy_s = full_s + max(m * excess_s, *(one.added_s(excess_s, layer_s) for one in self.end_visits()))
-        return self.factor * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s) * (1 - 1e-12)
+        inside_s = self.hiding_layers * (layer_s - self.layer_s)  # experts' is part of every layer that it may hide
+        return self.factor * (busy_s + self.exposed_s(busy_s, data_s, 0.0, inside_s) + self.optimizer_s) * (1 - 1e-12)
 
     def longest_row(self, stage: SplitStage, hop_s: float) -> PassRow:
         """The longest row of passes of a schedule that splits the backward pass."""
