@@ -24,7 +24,7 @@ def test_a_mistake_is_told_at_its_field_and_the_answer_stays(planner):
     assert browser.execute_script("return document.getElementById('answer').classList.contains('stale')")
     put(browser, "#at-workload-0-global_batch", "64")
     settled(browser)
-    assert text_of(browser, "#complaints") == ""
+    assert [text_of(browser, place) for place in ("#complaints", "#wrong", "#progress")] == ["", "", ""]
 
 
 def test_typed_text_completes_names_and_shows_the_line_that_is_wrong(planner):

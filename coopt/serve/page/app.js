@@ -108,6 +108,8 @@ function showQuestion() {
   } else if (running.search?.text !== text && (text !== answer.text || !answer.verdict)) {
     seek();
   } else if (!running.search) {
+    running.stopped = false;
+    tell("question");
     showAnswer();
     followUp();
   }
