@@ -13,12 +13,14 @@ from coopt.cli.terminal import POINTS, TIME_LIMIT, answer, check_place, command_
 from coopt.instance.errors import InstanceError, alternatives, both
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from coopt.plan.schema import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """One format: endings of its files, and which options it takes; `coopt.cli.writers` has what writes it.
+    """One format: endings of its files, and which options it takes; `writers` has what writes it.
 
     `any_name` where files may end otherwise, as scripts do; `trusted` where mappings and placements have to be those of
     the instance, before a file is built on them; `binary` where files hold no text.
@@ -67,6 +69,29 @@ def _only_part(plan: Plan, workload: str) -> dict[str, str]:
     return {"part": names[0]} if len(names) == 1 else {}
 
 
+def writers() -> dict[str, Callable[..., str | bytes]]:
+    """What writes each format; only a command that writes waits for these imports."""
+    from coopt.network.graph_files import network_dot, network_graphml
+    from coopt.report.csv_files import bill_csv, ranks_csv
+    from coopt.report.megatron import megatron_script
+    from coopt.solving.export_files import model_lp, model_mps, routes_csv
+    from coopt.traffic.files import chakra_traces, ns3_flows, ns3_topology
+
+    return {
+        "graphml": network_graphml,
+        "dot": network_dot,
+        "megatron": megatron_script,
+        "ranks": ranks_csv,
+        "routes": routes_csv,
+        "ns3-topology": ns3_topology,
+        "ns3-flows": ns3_flows,
+        "chakra": chakra_traces,
+        "lp": model_lp,
+        "mps": model_mps,
+        "bom-csv": bill_csv,
+    }
+
+
 @click.command()
 @instance_argument
 @plan_argument
@@ -91,7 +116,6 @@ def export(instance: str, settings: Settings, plan: str, name: str, output: str 
 
     docs/exports.md describes every file.
     """
-    from coopt.cli.writers import WRITERS
     from coopt.instance.files import load
     from coopt.instance.texts import write_bytes
     from coopt.plan.store import check_same_question, decided, read_plan
@@ -114,7 +138,7 @@ def export(instance: str, settings: Settings, plan: str, name: str, output: str 
         from coopt.solving.plan_traffic import check_runs
 
         check_runs(question, answered, f"the format {name}", given.get("part"))
-    content = WRITERS[name](question, answered, **given)
+    content = writers()[name](question, answered, **given)
     if output is None:
         answer(str(content))
         return

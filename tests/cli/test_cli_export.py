@@ -8,12 +8,11 @@ import json
 import networkx as nx
 import pytest
 
-from coopt.cli.files import FORMATS
-from coopt.cli.writers import WRITERS
+from coopt.cli.files import FORMATS, writers
 
 
 def test_every_format_has_endings_and_a_function_that_writes_it():
-    assert list(WRITERS) == list(FORMATS)
+    assert list(writers()) == list(FORMATS)
     assert all(ending.startswith(".") for one in FORMATS.values() for ending in one.endings)
 
 

@@ -30,8 +30,7 @@ from coopt.solving.backend import Backend
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.runs import Counted, Run, StoppedError, Toll
-from coopt.solving.sites.arrays import Built, RingProblem, built, may_feed, ring_problems
-from coopt.solving.sites.divisions import least_with, promising
+from coopt.solving.sites.arrays import Built, RingProblem, built, least_with, may_feed, promising, ring_problems
 from coopt.solving.sites.options import Networks, Offers, Option, gradient_bytes, local_question, networks, offers
 from formulations.sites import FORMULATIONS, add_choice_cut, build
 

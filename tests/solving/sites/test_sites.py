@@ -19,8 +19,7 @@ from coopt.report.plan import plan_report
 from coopt.report.tables import rendered
 from coopt.solving.backend import backend_of
 from coopt.solving.sites.answer import search_rings
-from coopt.solving.sites.arrays import ring_problems
-from coopt.solving.sites.divisions import least_with, promising
+from coopt.solving.sites.arrays import least_with, promising, ring_problems
 from coopt.solving.sites.options import networks, offers
 from tests.changes import with_couplings
 from tests.conftest import accepted, example_count, question, switch
