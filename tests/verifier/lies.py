@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Chosen, Instance
+from coopt.instance.variants import leaves_tp_open
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
@@ -180,7 +181,18 @@ def swapped(table: Table, rng: random.Random) -> None:
     )
 
 
-CHANGES: tuple[Callable[..., None], ...] = (*(restricted, narrowed, mapped, limited, tightened, relaxed, swapped),)
+def extended(table: Table, rng: random.Random) -> None:
+    """TP groups that may extend over HB domains, or may not, where that was left open."""
+    across = rng.choice([True, True, False])
+    if not any(workload.get("allow_tp_across") is None for workload in table["workload"]):
+        raise IndexError
+    for workload in table["workload"]:
+        workload["allow_tp_across"] = across
+
+
+CHANGES: tuple[Callable[..., None], ...] = (
+    *(restricted, narrowed, mapped, limited, tightened, relaxed, swapped, extended),
+)
 
 
 def dressed(instance: Instance, truth: Plan, answer: Instance, plan: Plan) -> Plan:
@@ -188,6 +200,8 @@ def dressed(instance: Instance, truth: Plan, answer: Instance, plan: Plan) -> Pl
     table, value = plan.model_dump(mode="json", by_alias=True), _value(instance, truth, plan)
     table["instance"] = {"name": instance.name, "sha256": instance.sha256}
     table["overrides"] = {}
+    across = plan.tp_across or any(workload.allow_tp_across for workload in answer.workload)
+    table["tp_across"] = across and leaves_tp_open(instance)
     table["chosen"] = _chosen(instance, answer, plan).model_dump(mode="json")
     table["couplings"] |= _as_told(instance, truth, table["couplings"], value)
     table["objective"] |= {"kind": instance.objective.minimize}
