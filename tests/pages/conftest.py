@@ -139,11 +139,13 @@ def planner(browser: Any, client: Client) -> Callable[..., Any]:
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         scheme_of = [{"name": "prefers-color-scheme", "value": scheme}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": scheme_of})
-        browser.get(f"http://127.0.0.1:{client.port}/page/page.css")
-        browser.execute_script("sessionStorage.clear(); localStorage.clear()")
+        browser.get("about:blank")  # from the same page, a fragment alone would load nothing
         for log in ("browser", "performance"):
             browser.get_log(log)
+        forget = {"source": "sessionStorage.clear(); localStorage.clear()"}
+        first = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", forget)
         browser.get(f"http://127.0.0.1:{client.port}/{fragment}")
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", first)
         return settled(browser)
 
     return look

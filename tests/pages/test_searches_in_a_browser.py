@@ -101,10 +101,20 @@ def test_why_is_told_to_be_sought_until_it_is_found(planner):
     browser = planner()
     browser.execute_script(HANGING, "/explanation")
     put(browser, NUMBER, "0.9")
+    told = "Looking for what would change the plan."
+    until(browser, f"return document.getElementById('progress').innerText === '{told}'")
     until(browser, "return document.querySelector('#front:not(.stale) #chart') !== null")
     until(browser, BUSY.format("true"))
-    assert text_of(browser, "#progress") == "Looking for what would change the plan."
+    assert text_of(browser, "#progress") == told
     assert browser.execute_script("return document.querySelector('#progress .busy') !== null")
+
+
+def test_reasons_of_a_plan_do_not_stand_where_nothing_can_be_built(planner):
+    browser = planner()
+    browser.execute_script(HANGING, "/explanation")
+    put(browser, NUMBER, "0.01")
+    until(browser, "return document.getElementById('reasons').innerText.includes('still being sought')")
+    assert text_of(browser, "#why") == ""
 
 
 @pytest.mark.parametrize("way", ["button", "Escape"])

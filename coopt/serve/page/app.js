@@ -282,15 +282,16 @@ function showWhy() {
 
 /** Beside a plan stands what is known of it; what is not sought goes away with its plan, what is sought for the first time says so. */
 function showSought() {
-  if (answer.text === question.text && answer.reasons?.of !== answer.text && !extras.has("explanation")) answer.reasons = null;
-  if (answer.text === question.text && !isLive() && !extras.has("front")) answer.front = null;
+  const infeasible = answer.plan?.status === "infeasible", told = answer.reasons, fresh = answer.text === question.text;
+  const otherwise = told && (told.status === "infeasible") !== infeasible;
+  if (fresh && told?.of !== answer.text && (otherwise || !extras.has("explanation"))) answer.reasons = null;
+  if (fresh && !isLive() && !extras.has("front")) answer.front = null;
   const pending = (name) => extras.has(name) && h("section", { class: "part pending" }, h("h2", {}, EXTRAS[name][0]), h("p", { class: "remark" }, EXTRAS[name][2]));
   if (!answer.front) {
     chart.update(null);
     show(byId("front"), pending("front"));
   }
   if (answer.reasons) return;
-  const infeasible = answer.plan?.status === "infeasible";
   show(byId("reasons"), infeasible && pending("explanation"));
   show(byId("why"), !infeasible && pending("explanation"));
 }
