@@ -251,4 +251,6 @@ def test_an_infeasible_question_names_the_command_with_the_same_values(coopt, wr
     done = coopt("solve", written(), "--set", "workload.max_iteration_time_s=0.01")
     assert done.exit_code == 3
     assert done.stderr.rstrip().endswith("--set workload.max_iteration_time_s=0.01")
-    assert coopt("solve", written(), "--set", "cluster.gpsu=2").stderr.startswith("coopt: tiny.toml: cluster.gpsu: unk")
+    assert coopt("solve", written(), "--set", "cluster.gpsu=2").stderr.startswith(
+        "coopt: tiny.toml with overrides: cluster.gpsu: unk"
+    )

@@ -202,7 +202,7 @@ def test_every_plan_is_explained_traced_and_worked_out(case: Case) -> None:
     """Within seconds, so that some of it is left and named; regrets at two paces do not compare."""
     instance, plan = case.files
     explained = case.coopt("explain", instance, plan, "--time-limit", 3, "--json")
-    assert explained.exit_code == 0, explained.stderr
+    assert explained.exit_code in (0, 4), explained.stderr
     assert json.loads(explained.stdout)["value"] == case.plan.objective.value
     traced = case.coopt("pareto", instance, "--points", 3, "--time-limit", 3, "--json")
     if case.kind == "regret":

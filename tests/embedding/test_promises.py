@@ -102,7 +102,7 @@ def test_loading_a_table_leaves_it_alone() -> None:
     before = json.dumps(table)
     assert coopt.load(table, {"workload.0.global_batch": 128}).workload[0].global_batch == 128
     assert json.dumps(table) == before
-    with pytest.raises(coopt.InstanceError, match=r"instance: cluster\.gpus\[0\] = 0: needs at least 1"):
+    with pytest.raises(coopt.InstanceError, match=r"instance with overrides: cluster\.gpus\[0\] = 0: needs at least 1"):
         coopt.load(table, {"cluster.gpus": 0})
 
 

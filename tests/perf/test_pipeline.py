@@ -56,6 +56,7 @@ def closed_form(pipeline: Pipeline) -> float:
         factor=1.0,
         stale=False,
         dp_share=np.ones(1),
+        behind=np.zeros(1),
         met=np.zeros(1),
         ways=Ways(),
         chains=chains(pipeline),

@@ -24,7 +24,7 @@ instances = "{INSTANCES / "tiny-64.toml"}"
 """
 VARY = """\
 [grid.vary]
-"workload.max_iteration_time_s" = [0.5, 0.66, 1.0]
+"workload.max_iteration_time_s" = [0.5, 0.68, 1.0]
 "cluster.gpus" = [32, 64]
 """
 

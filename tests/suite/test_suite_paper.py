@@ -85,7 +85,7 @@ def test_the_pace_has_its_knee_at_16_or_32(results: Results) -> None:
     line = found["32,768 GPUs, batch 4,096"]
     assert list(line.y) == sorted(line.y)
     share = dict(zip(line.x, line.y, strict=True))
-    assert [share[size] for size in (1, 16, 32, 256)] == pytest.approx([0.579, 0.847, 0.883, 0.970], abs=0.002)
+    assert [share[size] for size in (1, 16, 32, 256)] == pytest.approx([0.577, 0.847, 0.883, 0.970], abs=0.002)
 
 
 def test_a_larger_batch_comes_closer_to_the_ideal(results: Results) -> None:

@@ -28,7 +28,7 @@ def test_every_case_has_its_row_and_its_file(written: Written, ran: Ran, here: H
     assert here.ended == "closed"
     found = rows_without_times(tmp_path / "out")
     assert [(row["workload_max_iteration_time_s"], row["cluster_gpus"]) for row in found] == [
-        (bound, gpus) for bound in (0.5, 0.66, 1.0) for gpus in (32, 64)
+        (bound, gpus) for bound in (0.5, 0.68, 1.0) for gpus in (32, 64)
     ]
     assert {f"{row['case_id']}.json" for row in found} == set(os.listdir(tmp_path / "out" / "cases"))
 
@@ -66,7 +66,7 @@ def test_a_finished_run_is_not_run_again(written: Written, ran: Ran, here: Here,
 
 def test_a_grown_suite_asks_only_what_is_new(written: Written, ran: Ran) -> None:
     ran(written())
-    more = '[grid.vary]\n"workload.max_iteration_time_s" = [0.5, 0.66, 1.0, 2.0]\n"cluster.gpus" = [32, 64]\n'
+    more = '[grid.vary]\n"workload.max_iteration_time_s" = [0.5, 0.68, 1.0, 2.0]\n"cluster.gpus" = [32, 64]\n'
     grown = ran(written(more), resume=True)
     assert (grown.kept, grown.worked) == (6, 2)
 

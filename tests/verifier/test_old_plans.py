@@ -72,7 +72,7 @@ def test_the_first_plan_there_was_verifies() -> None:
 def test_every_section_of_schema_1_has_a_document() -> None:
     plans = [OldPlan.model_validate(question_and_plan(file)[1]) for file in FILES]
     filled = {name for plan in plans for name in OldPlan.model_fields if getattr(plan, name)}
-    assert filled == set(OldPlan.model_fields)
+    assert filled == set(OldPlan.model_fields) - {"tp_across"}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from tests.network.test_tier_switches import small_below_large
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.solving.test_days import days
+from tests.solving.test_tp_inside import HARD, left_open
 from tests.verifier.cases import ask, switch
 from tests.verifier.fleets import FLEETS
 from tests.verifier.kinds import KINDS, solved, written
@@ -57,7 +58,8 @@ def test_every_check_is_made_for_some_plan() -> None:
     robust = ask(robust={"survive": ["nic", "domain"], "slower": 9.0, "aim": "regret", "prices": {"nic": [0.5, 2.0]}})
     others = [case() for case in PARTITIONS.values()] + [growing(), Instance.model_validate(apart()), robust]
     others += [case() for case in FLEETS.values()] + [days(20.0, availability={"rates": "llama-3", "confidence": 0.9})]
-    others += [ask(objective={"minimize": "time"}), small_below_large()]
+    across = left_open(ask(**HARD, sharing={"mode": "partition"}), [None])
+    others += [ask(objective={"minimize": "time"}), small_below_large(), across]
     others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     for instance, top in [(with_few_designs(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}

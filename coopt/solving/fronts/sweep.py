@@ -21,7 +21,6 @@ from coopt.network.space import families
 from coopt.perf.mapping import Ints
 from coopt.plan.claims import OnProgress
 from coopt.plan.front import Front, FrontPoint, FrontStop
-from coopt.plan.schema import InstanceId
 from coopt.solving.answer import solve
 from coopt.solving.arrays import assemble
 from coopt.solving.backend import BUILT_IN, backend_of
@@ -29,7 +28,7 @@ from coopt.solving.days import ROUNDED, allowed_s
 from coopt.solving.explain import rounded_up
 from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
 from coopt.solving.fronts.tracing import Tracing, chosen, evenly, knees
-from coopt.solving.outcome import recomputed, written_out
+from coopt.solving.outcome import identity, recomputed, written_out
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.runs import Run, StoppedError, overridden
 from coopt.solving.sensitivity.resolves import Resolver
@@ -60,7 +59,7 @@ class _Sweep:
         instance = self.run.instance
         self.run.tell("done", stop_reason)
         return Front(
-            instance=InstanceId(name=instance.name, sha256=instance.sha256),
+            instance=identity(instance),
             kind=instance.objective.billed,
             points=tuple(sorted(self.points, key=lambda point: point.pace)),
             size=self.size,
@@ -149,8 +148,16 @@ def pareto(
 
     bounded = all(one.bounded for one in instance.workload)
     front, across = inside_first(asked, front_of, lambda found: _serves(found, bounded=bounded))
-    own = InstanceId(name=asked.name, sha256=asked.sha256)
-    return front.model_copy(update={"instance": own, "tp_across": across})
+    told = front.points if across else tuple(_answering(one, asked, moving or None) for one in front.points)
+    return front.model_copy(update={"instance": identity(asked), "tp_across": across, "points": told})
+
+
+def _answering(point: FrontPoint, asked: Instance, over: tuple[str, ...] | None) -> FrontPoint:
+    """A point whose plan is one of the question itself, as it is with TP groups inside HB domains."""
+    if point.plan is None or point.solved_at is None:
+        return point
+    own = identity(at_pace(asked, min(point.solved_at, LONGEST_S), over))
+    return point.model_copy(update={"plan": point.plan.model_copy(update={"instance": own})})
 
 
 def _serves(front: Front, *, bounded: bool) -> bool:
@@ -234,7 +241,7 @@ def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...])
         stop = "time limit"
     run.tell("done", stop)
     return Front(
-        instance=InstanceId(name=instance.name, sha256=instance.sha256),
+        instance=identity(instance),
         kind=instance.objective.billed,
         points=tracing.points(),
         size=len(tracing.steps),

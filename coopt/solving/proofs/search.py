@@ -61,7 +61,7 @@ def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 3
     >>> proof = coopt.prove(instance, plan)
     >>> found = coopt.certify(instance, plan, proof)
     >>> found.ok, found.exact
-    (True, '147520')
+    (True, '164704')
     """
     instance = instance_of(instance)
     plan = plan if isinstance(plan, Plan) else read_plan(plan)

@@ -302,7 +302,7 @@ def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fa
         alternatives(_told(ends.below.name, ends.above.name) for ends in some) or "none" for some in levels
     )
     holds, taken = optics_named(instance, kind, family, names) is not None, tuple(_told(*told) for told in names)
-    why = f"For the least {kind} the levels have {', '.join(expected)}, the plan has {', '.join(taken)}."
+    why = f"For the least {kind} the levels have {', '.join(expected)}, the plan takes {', '.join(taken)}."
     apart = [] if gear is None else [n for n, told in enumerate(names, 1) if not _joins(instance, gear, n, told)]
     if apart:
         levels_text = both(f"level {number}" for number in apart)

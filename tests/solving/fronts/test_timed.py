@@ -235,4 +235,4 @@ def test_the_page_of_a_plan_by_time_has_no_front(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     found = CliRunner().invoke(report, ["instances/tiny-64.toml", str(path), "-o", str(page)])
     assert found.exit_code == 0, found.output
-    assert "the fastest: 0.6589 s an iteration" in page.read_text("utf-8")
+    assert "the fastest: 0.6609 s an iteration" in page.read_text("utf-8")

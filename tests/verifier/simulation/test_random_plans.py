@@ -70,5 +70,7 @@ def test_plans_of_pipelines_that_split_the_backward_pass_are_verified_and_simula
     assert f"schedule = {schedule}" in plan.workloads[0].knobs[0]
     (simulated,) = coopt.simulate(asked, plan).workloads
     assert simulated.simulated_s == pytest.approx(simulated.closed_form_s, rel=1e-2)
-    usual = coopt.solve(ask(**plain)).workloads[0].breakdown_s["bubble"]
+    split = {key: getattr(plan.workloads[0].mapping, key) for key in ("tp", "dp", "cp", "interleave")}
+    same = plain | {"workload__0__mapping": mapping | split}
+    usual = coopt.solve(ask(**same)).workloads[0].breakdown_s["bubble"]
     assert plan.workloads[0].breakdown_s["bubble"] < usual
