@@ -1,4 +1,4 @@
-"""How a training framework does its work, and which splits of a workload are allowed."""
+"""How a training framework does its work, and which splits and knobs of a workload are allowed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from coopt.instance.base import Count, Entry, Fraction, Table, Whole, one_or_man
 
 Recompute = Literal["none", "selective", "full", "norm+act", "norm+ffn"]
 Outermost = Literal["pp", "dp"]
+DpMode = Literal["sync", "overlap", "stale-1"]
+Transport = Literal["rdma", "ipoib", "tcp"]
+Schedule = Literal["1f1b", "zb-h1", "dualpipe"]
 Degrees = Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)]
 
 
@@ -109,3 +112,25 @@ class MappingLimits(Table):
         one_or_many,
         Field(description="dimension that lies farthest apart across domains: stages, or replicas", min_length=1),
     ] = ("pp", "dp")
+
+
+class AllowedKnobs(Table):
+    """Knobs whose values are left open, as lists in `options` are kept; the first of each is the value beside them."""
+
+    tp_sync_fraction: Annotated[tuple[Fraction, ...], one_or_many, Field(description="shares allowed")] = ()
+    dp_mode: Annotated[tuple[DpMode, ...], one_or_many, Field(description="ways to reduce gradients allowed")] = ()
+    transport: Annotated[tuple[Transport, ...], one_or_many, Field(description="transports allowed")] = ()
+
+    @property
+    def listed(self) -> dict[str, tuple[float | str, ...]]:
+        """The values of every knob that has several."""
+        every = {"tp_sync_fraction": self.tp_sync_fraction, "dp_mode": self.dp_mode, "transport": self.transport}
+        return {name: values for name, values in every.items() if values}
+
+
+NOTHING_ALLOWED = AllowedKnobs()
+SCHEDULES = {
+    "zb-h1": "gradients of weights put off to fill the pipeline's bubble",
+    "dualpipe": "two pipelines in opposite directions, and two copies of every stage",
+}
+"""What schedules of a pipeline do that are not 1F1B."""

@@ -23,37 +23,20 @@ from coopt.instance.base import (
 from coopt.instance.catalog import find, named
 from coopt.instance.errors import both
 from coopt.instance.hardware import Precision
-from coopt.instance.software import Degrees, MappingLimits, Software
+from coopt.instance.software import (
+    NOTHING_ALLOWED,
+    SCHEDULES,
+    AllowedKnobs,
+    Degrees,
+    DpMode,
+    MappingLimits,
+    Schedule,
+    Software,
+    Transport,
+)
 from coopt.instance.transformer import FLOP_PER_PARAMETER, ScalingLaw, Transformer
 
 Tokens = Annotated[float, Field(gt=0, le=1e20)]
-
-
-DpMode = Literal["sync", "overlap", "stale-1"]
-Transport = Literal["rdma", "ipoib", "tcp"]
-Schedule = Literal["1f1b", "zb-h1", "dualpipe"]
-
-
-class AllowedKnobs(Table):
-    """Knobs whose values are left open, as lists in `options` are kept; the first of each is the value beside them."""
-
-    tp_sync_fraction: Annotated[tuple[Fraction, ...], one_or_many, Field(description="shares allowed")] = ()
-    dp_mode: Annotated[tuple[DpMode, ...], one_or_many, Field(description="ways to reduce gradients allowed")] = ()
-    transport: Annotated[tuple[Transport, ...], one_or_many, Field(description="transports allowed")] = ()
-
-    @property
-    def listed(self) -> dict[str, tuple[float | str, ...]]:
-        """The values of every knob that has several."""
-        every = {"tp_sync_fraction": self.tp_sync_fraction, "dp_mode": self.dp_mode, "transport": self.transport}
-        return {name: values for name, values in every.items() if values}
-
-
-NOTHING_ALLOWED = AllowedKnobs()
-SCHEDULES = {
-    "zb-h1": "gradients of weights put off to fill the pipeline's bubble",
-    "dualpipe": "two pipelines in opposite directions, and two copies of every stage",
-}
-"""What schedules of a pipeline do that are not 1F1B."""
 EVIDENCE = {
     "tp_sync_fraction": "language models of 130 M, 1.1 B and 7 B parameters lost no significant accuracy at a share of "
     "0.5 (arXiv 2506.19645); nothing is known of larger ones or lower shares",

@@ -29,7 +29,7 @@ from coopt.perf.mapping import (
 )
 from coopt.perf.parameters import layer_expert_parameters, layer_parameters
 from coopt.perf.pipelines import EndWait, PassChain, StageLayers, met_hops, pipeline_waits, schedule_chains
-from coopt.perf.traffic import OVERLAP_COST, StageTraffic, replicas_of
+from coopt.perf.traffic import OVERLAP_COST, StageTraffic, layers_behind, replicas_of, share_left, window_of
 from coopt.perf.ways import ways_of
 
 ACCUMULATE_BYTES = 6  # moved for each parameter and micro-batch where gradients are added up by kernels of their own
@@ -334,10 +334,10 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     tp = traffic.tp
     ep, ep_left = traffic.hidden_exchanges(layer - core, m)
     logits = (1 + further) * logits_s(workload, device, mappings) + further * layer
-    behind = _layers_behind(workload, mappings, (layers, fewer), m)
+    behind = layers_behind(workload, mappings, (layers, fewer), m)
     each_s = np.where(mappings.zero >= 2, layers - fewer, layers) * (layer - core)
-    free = _share(replicas.inside_s(), behind * (layer - core)) * in_turn
-    free *= _share(2 * (logits + (accumulation * layers).fixed), each_s)
+    free = share_left(replicas.inside_s(), behind * (layer - core)) * in_turn
+    free *= share_left(2 * (logits + (accumulation * layers).fixed), each_s)
     waits_for_experts = 1.0 * (ep_left.is_zero | (m == 1))  # else exchanges hide themselves
     return Iteration(
         layer=AffineSeconds(layer),
@@ -353,7 +353,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         tp_logits=traffic.tp_sum * (2 * (1 + further)) + tp * further,
         further_predictions=further,
         dp=replicas.data_parallel(),
-        window=_window(behind, layer - core, free, (tp, ep * waits_for_experts)),
+        window=window_of(behind, layer - core, free, (tp, ep * waits_for_experts)),
         behind=behind,
         met=met_hops(options.dp_mode, mappings.zero, m, waits.hops[position], waits.bubble_hops[position]),
         dp_share=np.full(len(mappings), OVERLAP_COST if options.dp_mode == "overlap" else 1.0),
@@ -393,39 +393,3 @@ def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> Aff
     model, t = workload.model, mappings.tp
     experts = layer_expert_parameters(model, t, mappings.ep, expert_tp=workload.options.expert_tp)
     return AffineSeconds(device.stream_s(ACCUMULATE_BYTES * (layer_parameters(model, t) + experts)))
-
-
-def _layers_behind(workload: Workload, mappings: Mappings, layers: tuple[Ints, Ints], m: Any) -> Floats:
-    """Layers that data-parallel traffic can hide behind: one micro-batch's, or all of them where shards are reduced;
-    none unless it is asked to.
-
-    Every stage reduces shards behind its own layers, the last one behind fewer.
-    """
-    if workload.options.dp_mode != "overlap":
-        return np.zeros(len(mappings))
-    most, missing = layers
-    return np.asarray(np.where(mappings.zero >= 2, m * (most - missing), most), dtype=np.float64)
-
-
-def _window(behind: Floats, layer_s: Any, free: Floats, traffic: Iterable[AffineSeconds]) -> AffineSeconds:
-    """What data-parallel traffic can hide behind: compute of so many layers, but for the attention core that a context
-    ring has to itself, and the free share of their traffic, as far as that stays inside domains and leaves NICs idle.
-
-    It is not free where gradients take the same links. Nor is it of passes forward in whose place logits, and gradients
-    that are added up, take compute: these have up to half of the traffic, in a fourth of the compute or more. Schedules
-    that split the backward pass end with passes that have none.
-    """
-    inside_s = sum((np.where(_crosses(one), 0.0, one.fixed) for one in traffic), np.zeros(len(behind)))
-    return AffineSeconds(behind * (layer_s + inside_s * free))
-
-
-def _share(taken_s: Any, whole_s: Any) -> Floats:
-    """What is left of some time of which so much is taken, as a share; none of no time."""
-    some = np.asarray(whole_s, dtype=np.float64)
-    left: Floats = np.maximum(0.0, 1.0 - taken_s / np.where(some > 0, some, 1.0))
-    return left * (some > 0)
-
-
-def _crosses(part: AffineSeconds) -> Any:
-    """Whether any of it goes between domains."""
-    return sum((np.abs(sent) for sent in part.parts[1:]), 0.0) > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -286,3 +287,39 @@ def replicas_of(workload: Workload, links: LinkRates, mappings: Mappings, placem
         shared=held_parameters(workload.model, mappings),
         experts=held_expert_parameters(workload.model, mappings, expert_tp=expert_tp),
     )
+
+
+def layers_behind(workload: Workload, mappings: Mappings, layers: tuple[Ints, Ints], m: Any) -> Floats:
+    """Layers that data-parallel traffic can hide behind: one micro-batch's, or all of them where shards are reduced;
+    none unless it is asked to.
+
+    Every stage reduces shards behind its own layers, the last one behind fewer.
+    """
+    if workload.options.dp_mode != "overlap":
+        return np.zeros(len(mappings))
+    most, missing = layers
+    return np.asarray(np.where(mappings.zero >= 2, m * (most - missing), most), dtype=np.float64)
+
+
+def window_of(behind: Floats, layer_s: Any, free: Floats, traffic: Iterable[AffineSeconds]) -> AffineSeconds:
+    """What data-parallel traffic can hide behind: compute of so many layers, but for the attention core that a context
+    ring has to itself, and the free share of their traffic, as far as that stays inside domains and leaves NICs idle.
+
+    It is not free where gradients take the same links. Nor is it of passes forward in whose place logits, and gradients
+    that are added up, take compute: these have up to half of the traffic, in a fourth of the compute or more. Schedules
+    that split the backward pass end with passes that have none.
+    """
+    inside_s = sum((np.where(_crosses(one), 0.0, one.fixed) for one in traffic), np.zeros(len(behind)))
+    return AffineSeconds(behind * (layer_s + inside_s * free))
+
+
+def share_left(taken_s: Any, whole_s: Any) -> Floats:
+    """What is left of some time of which so much is taken, as a share; none of no time."""
+    some = np.asarray(whole_s, dtype=np.float64)
+    left: Floats = np.maximum(0.0, 1.0 - taken_s / np.where(some > 0, some, 1.0))
+    return left * (some > 0)
+
+
+def _crosses(part: AffineSeconds) -> Any:
+    """Whether any of it goes between domains."""
+    return sum((np.abs(sent) for sent in part.parts[1:]), 0.0) > 0

@@ -1,36 +1,25 @@
-"""What was asked, how far a plan is from its bounds, and what a reader has to know to read it rightly."""
+"""How far a plan is from its bounds, and what a reader has to know to read it rightly."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import NormalDist
 
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.reserves import KnownError, Margin, is_catalogued, known_error
-from coopt.instance.schema import Instance, Limits
+from coopt.instance.reserves import KnownError, is_catalogued, known_error
+from coopt.instance.schema import Instance
 from coopt.instance.transformer import FLOP_PER_PARAMETER
-from coopt.instance.variants import of_phase
-from coopt.instance.workload import Workload, spoken
+from coopt.instance.workload import spoken
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.building import building_notes, mating_notes
 from coopt.report.direct_links import relay_remarks
-from coopt.report.parts import training_text
-from coopt.report.sentence import owning
+from coopt.report.sentence import kept_free
 from coopt.report.tables import FigureTable, figures, verdict_word
 
-MINIMISED = {
-    "capex": "the purchase",
-    "power": "the power",
-    "tco": "{owned}",
-    "time": "the time of training",
-    "usd_per_token": "{owned} for each token",
-    "carbon": "the carbon of the electricity that training takes",
-}
 COUNTED = {
     "hb": "HB interconnect with idle GPUs",
     "nic": "NICs",
@@ -61,118 +50,6 @@ def margins_table(checks: Iterable[LimitCheck]) -> FigureTable:
             for check in checks
         ],
     )
-
-
-def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
-    """What is trained and how fast, what may be built, and what is minimised."""
-    network = instance.network
-    for workload in instance.workload:
-        yield f"Train {workload.name}", f"{training_text(workload)}; {_bound(workload)}"
-    yield "GPUs", f"{words.alternatives(map(words.count, instance.cluster.gpus))} x {instance.cluster.gpu.name}"
-    yield "HB domains", words.alternatives(domain.name for domain in network.hb_domains)
-    yield "Networks", f"{words.alternatives(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}"
-    yield "Oversubscription", _ratios(instance)
-    per_gpu = words.alternatives(map(words.count, network.nics_per_gpu))
-    several = (
-        f", {words.alternatives(map(words.count, network.nic_planes))} planes" if network.nic_planes != (1,) else ""
-    )
-    if network.gpus_per_nic != (1,):
-        several = f", {words.alternatives(map(words.count, network.gpus_per_nic))} GPUs to one{several}"
-    yield "NICs", f"{words.alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU{several}"
-    yield "Switches", words.alternatives(switch.name for switch in network.switches)
-    yield "Optics", words.alternatives(optic.name for optic in network.optics)
-    yield "Minimised", MINIMISED[instance.objective.minimize].format(owned=" plus ".join(owning(instance)))
-    if limits := list(_limits(instance.limits)):
-        yield "Limits", ", ".join(limits)
-    yield from _failures(instance)
-    if instance.margin is not None:
-        yield "Kept free", _kept(instance, instance.margin)
-    yield from _places_and_times(instance)
-    yield from _joint_purchases(instance)
-    yield from _doubts(instance)
-
-
-def _places_and_times(instance: Instance) -> Iterator[tuple[str, str]]:
-    """Sites with what they feed, phases with what they train and pay."""
-    for site in instance.site:
-        pue = instance.objective.pue if site.pue is None else site.pue
-        usd_per_kwh = instance.objective.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
-        yield f"Site {site.name}", f"feeds {site.power_mw:g} MW at a PUE of {pue:g}, ${usd_per_kwh:g} a kWh"
-    for number, phase in enumerate(instance.phase):
-        trained = ", ".join(f"{one.name} ({_bound(one)})" for one in of_phase(instance, number).workload)
-        changed = [f"{kind} x {factor:g}" for kind, factor in phase.price.model_dump().items() if factor != 1]
-        prices = f"; prices: {', '.join(changed)}" if changed else ""
-        labour = f"; ${phase.retrofit_usd_per_link:,g} for a link added later" if phase.retrofit_usd_per_link else ""
-        yield f"From {phase.year:g} on", f"{phase.gpus:,} GPUs for {trained}{prices}{labour}"
-
-
-def _failures(instance: Instance) -> Iterator[tuple[str, str]]:
-    """What interrupts training."""
-    asked = instance.availability
-    if asked is not None:
-        end = "" if asked.at == "published" else f", the {asked.at} ends of their intervals"
-        few = (
-            "as few as it takes"
-            if asked.spare_domains is None
-            else f"{words.alternatives(map(words.count, asked.spares))}"
-        )
-        yield (
-            "Failures",
-            f"rates of {asked.rates.name}{end}; repairs take {asked.repair_hours:g} h; {few} spare domains",
-        )
-
-
-def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:
-    """What islands buy together: volume prices, products of a kind, a core."""
-    sharing = instance.sharing
-    for one in sharing.discount:
-        given = [f"{words.percent(off)} off" for off in one.off or ()] or [f"${usd:,g}" for usd in one.usd or ()]
-        steps = ", ".join(f"{price} from {begin:,} on" for begin, price in zip(one.begins, given, strict=True))
-        yield f"Volume price of {one.item}", f"{steps} ({one.applies})"
-    if few := [f"{kind} {most}" for kind, most in sharing.most_products.model_dump().items() if most is not None]:
-        yield "Most products", ", ".join(few)
-    if (core := sharing.core) is not None:
-        yield "Core", f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"
-
-
-def _doubts(instance: Instance) -> Iterator[tuple[str, str]]:
-    """What a robust plan has to stand."""
-    robust = instance.robust
-    if robust is None:
-        return
-    slower = robust.slower.of_part
-    if lost := [f"one {part} (bounds {slower[part]:g} times as long)" for part in robust.survive]:
-        yield "Losses", ", ".join(lost)
-    if spans := {kind: ends for kind, ends in robust.prices.intervals.items() if ends != (1.0, 1.0)}:
-        yield "Prices", ", ".join(f"{kind} x {low:g} to {high:g}" for kind, (low, high) in spans.items())
-    if robust.efficiency != (1.0, 1.0):
-        yield "Efficiency", "x {:g} to {:g}".format(*robust.efficiency)
-    yield "Aim", "least cost at the worst prices" if robust.aim == "worst-case" else "least regret at any prices"
-
-
-def _bound(workload: Workload) -> str:
-    if not workload.bounded:
-        return "no bound on its time"
-    bound = f"at most {words.seconds(workload.asked_s)} an iteration"
-    rate = workload.in_own_units(workload.asked_s)
-    return f"{bound} ({rate})" if rate else bound
-
-
-def _ratios(instance: Instance) -> str:
-    ratios = instance.network.ratios
-    if ratios is not None:
-        return words.alternatives(map(words.ratio, ratios))
-    largest = instance.network.largest_ratio
-    return "none" if largest <= 1 else f"up to {words.ratio(largest)}"
-
-
-def _limits(limits: Limits) -> Iterator[str]:
-    if limits.power_mw is not None:
-        yield f"at most {limits.power_mw:g} MW"
-    if limits.capex_usd is not None:
-        yield f"at most {words.money(limits.capex_usd)} of purchase"
-    if limits.racks is not None:
-        yield f"at most {limits.racks:g} racks"
 
 
 def notes(
@@ -377,7 +254,7 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
             share = f" ({words.percent((value - without) / without)})" if without else ""
             dear = f"; that costs {words.amount(kind, value - without)}{share}"
             cost = dear if value > without else "; that costs nothing"
-        yield f"Kept free: {_kept(instance, kept)}{_free_ports(instance, plan)}{cost}."
+        yield f"Kept free: {kept_free(instance, kept)}{_free_ports(instance, plan)}{cost}."
 
 
 def _free_ports(instance: Instance, plan: Plan) -> str:
@@ -386,19 +263,6 @@ def _free_ports(instance: Instance, plan: Plan) -> str:
     built = [one for one in instance.network.switches if one.free_ports and one.name in named]
     counts = [f"{one.free_ports} of {one.free_ports + one.radix} on {one.name}" for one in built]
     return f" ({', '.join(counts)})" if counts else ""
-
-
-def _kept(instance: Instance, kept: Margin) -> str:
-    """`12.3% on top of iteration times (one standard error of the model), 5.0% of the memory`."""
-    error = ""
-    if kept.time == "model":
-        chance = NormalDist().cdf(kept.standard_errors)
-        count = "one standard error" if kept.confidence is None else f"{kept.standard_errors:.3g} standard errors"
-        error = f" ({count} of the model: in time with {words.percent(chance)})"
-    times = dict.fromkeys(words.percent(workload.time_margin) for workload in instance.workload)
-    memory = f", {words.percent(kept.memory)} of the memory" if kept.memory else ""
-    ports = f", {words.percent(kept.ports)} of the ports of each switch" if kept.ports else ""
-    return f"{words.both(times)} on top of iteration times{error}{memory}{ports}"
 
 
 def _narrow_text(narrow: Sequence[tuple[str, float]], *, alone: bool) -> str:

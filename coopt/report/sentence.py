@@ -1,18 +1,31 @@
-"""The decision in one sentence."""
+"""The question in a few rows, and the decision in one sentence."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from statistics import NormalDist
 
 from coopt.instance.errors import both
-from coopt.instance.schema import Instance
+from coopt.instance.reserves import Margin
+from coopt.instance.schema import Instance, Limits
+from coopt.instance.variants import of_phase
+from coopt.instance.workload import Workload
 from coopt.plan.couplings import Part
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan
 from coopt.plan.schema_one import Together
 from coopt.report import words
+from coopt.report.parts import training_text
 
+MINIMISED = {
+    "capex": "the purchase",
+    "power": "the power",
+    "tco": "{owned}",
+    "time": "the time of training",
+    "usd_per_token": "{owned} for each token",
+    "carbon": "the carbon of the electricity that training takes",
+}
 TIMED = {"time": "the fastest", "usd_per_token": "the least for a token", "carbon": "the least carbon"}
 
 
@@ -150,3 +163,128 @@ def _proof(claim: ObjectiveClaim) -> str:
     if claim.gap is None or claim.gap < words.ROUNDING:
         return "proven optimal"
     return f"proven within {words.percent(claim.gap)} of the optimum"
+
+
+def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
+    """What is trained and how fast, what may be built, and what is minimised."""
+    network = instance.network
+    for workload in instance.workload:
+        yield f"Train {workload.name}", f"{training_text(workload)}; {_bound(workload)}"
+    yield "GPUs", f"{words.alternatives(map(words.count, instance.cluster.gpus))} x {instance.cluster.gpu.name}"
+    yield "HB domains", words.alternatives(domain.name for domain in network.hb_domains)
+    yield "Networks", f"{words.alternatives(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}"
+    yield "Oversubscription", _ratios(instance)
+    per_gpu = words.alternatives(map(words.count, network.nics_per_gpu))
+    several = (
+        f", {words.alternatives(map(words.count, network.nic_planes))} planes" if network.nic_planes != (1,) else ""
+    )
+    if network.gpus_per_nic != (1,):
+        several = f", {words.alternatives(map(words.count, network.gpus_per_nic))} GPUs to one{several}"
+    yield "NICs", f"{words.alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU{several}"
+    yield "Switches", words.alternatives(switch.name for switch in network.switches)
+    yield "Optics", words.alternatives(optic.name for optic in network.optics)
+    yield "Minimised", MINIMISED[instance.objective.minimize].format(owned=" plus ".join(owning(instance)))
+    if limits := list(_limits(instance.limits)):
+        yield "Limits", ", ".join(limits)
+    yield from _failures(instance)
+    if instance.margin is not None:
+        yield "Kept free", kept_free(instance, instance.margin)
+    yield from _places_and_times(instance)
+    yield from _joint_purchases(instance)
+    yield from _doubts(instance)
+
+
+def _places_and_times(instance: Instance) -> Iterator[tuple[str, str]]:
+    """Sites with what they feed, phases with what they train and pay."""
+    for site in instance.site:
+        pue = instance.objective.pue if site.pue is None else site.pue
+        usd_per_kwh = instance.objective.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
+        yield f"Site {site.name}", f"feeds {site.power_mw:g} MW at a PUE of {pue:g}, ${usd_per_kwh:g} a kWh"
+    for number, phase in enumerate(instance.phase):
+        trained = ", ".join(f"{one.name} ({_bound(one)})" for one in of_phase(instance, number).workload)
+        changed = [f"{kind} x {factor:g}" for kind, factor in phase.price.model_dump().items() if factor != 1]
+        prices = f"; prices: {', '.join(changed)}" if changed else ""
+        labour = f"; ${phase.retrofit_usd_per_link:,g} for a link added later" if phase.retrofit_usd_per_link else ""
+        yield f"From {phase.year:g} on", f"{phase.gpus:,} GPUs for {trained}{prices}{labour}"
+
+
+def _failures(instance: Instance) -> Iterator[tuple[str, str]]:
+    """What interrupts training."""
+    asked = instance.availability
+    if asked is not None:
+        end = "" if asked.at == "published" else f", the {asked.at} ends of their intervals"
+        few = (
+            "as few as it takes"
+            if asked.spare_domains is None
+            else f"{words.alternatives(map(words.count, asked.spares))}"
+        )
+        yield (
+            "Failures",
+            f"rates of {asked.rates.name}{end}; repairs take {asked.repair_hours:g} h; {few} spare domains",
+        )
+
+
+def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:
+    """What islands buy together: volume prices, products of a kind, a core."""
+    sharing = instance.sharing
+    for one in sharing.discount:
+        given = [f"{words.percent(off)} off" for off in one.off or ()] or [f"${usd:,g}" for usd in one.usd or ()]
+        steps = ", ".join(f"{price} from {begin:,} on" for begin, price in zip(one.begins, given, strict=True))
+        yield f"Volume price of {one.item}", f"{steps} ({one.applies})"
+    if few := [f"{kind} {most}" for kind, most in sharing.most_products.model_dump().items() if most is not None]:
+        yield "Most products", ", ".join(few)
+    if (core := sharing.core) is not None:
+        yield "Core", f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"
+
+
+def _doubts(instance: Instance) -> Iterator[tuple[str, str]]:
+    """What a robust plan has to stand."""
+    robust = instance.robust
+    if robust is None:
+        return
+    slower = robust.slower.of_part
+    if lost := [f"one {part} (bounds {slower[part]:g} times as long)" for part in robust.survive]:
+        yield "Losses", ", ".join(lost)
+    if spans := {kind: ends for kind, ends in robust.prices.intervals.items() if ends != (1.0, 1.0)}:
+        yield "Prices", ", ".join(f"{kind} x {low:g} to {high:g}" for kind, (low, high) in spans.items())
+    if robust.efficiency != (1.0, 1.0):
+        yield "Efficiency", "x {:g} to {:g}".format(*robust.efficiency)
+    yield "Aim", "least cost at the worst prices" if robust.aim == "worst-case" else "least regret at any prices"
+
+
+def _bound(workload: Workload) -> str:
+    if not workload.bounded:
+        return "no bound on its time"
+    bound = f"at most {words.seconds(workload.asked_s)} an iteration"
+    rate = workload.in_own_units(workload.asked_s)
+    return f"{bound} ({rate})" if rate else bound
+
+
+def _ratios(instance: Instance) -> str:
+    ratios = instance.network.ratios
+    if ratios is not None:
+        return words.alternatives(map(words.ratio, ratios))
+    largest = instance.network.largest_ratio
+    return "none" if largest <= 1 else f"up to {words.ratio(largest)}"
+
+
+def _limits(limits: Limits) -> Iterator[str]:
+    if limits.power_mw is not None:
+        yield f"at most {limits.power_mw:g} MW"
+    if limits.capex_usd is not None:
+        yield f"at most {words.money(limits.capex_usd)} of purchase"
+    if limits.racks is not None:
+        yield f"at most {limits.racks:g} racks"
+
+
+def kept_free(instance: Instance, kept: Margin) -> str:
+    """`12.3% on top of iteration times (one standard error of the model), 5.0% of the memory`."""
+    error = ""
+    if kept.time == "model":
+        chance = NormalDist().cdf(kept.standard_errors)
+        count = "one standard error" if kept.confidence is None else f"{kept.standard_errors:.3g} standard errors"
+        error = f" ({count} of the model: in time with {words.percent(chance)})"
+    times = dict.fromkeys(words.percent(workload.time_margin) for workload in instance.workload)
+    memory = f", {words.percent(kept.memory)} of the memory" if kept.memory else ""
+    ports = f", {words.percent(kept.ports)} of the ports of each switch" if kept.ports else ""
+    return f"{words.both(times)} on top of iteration times{error}{memory}{ports}"

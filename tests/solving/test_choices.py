@@ -18,8 +18,6 @@ from coopt.network.parts import cost_of
 from coopt.plan.store import decided
 from coopt.report import words
 from coopt.report.fronts.text import built_from, front_headline
-from coopt.report.screen import plan_screen
-from coopt.report.tables import rendered
 from coopt.solving.fronts.tracing import TOLERANCE
 from coopt.solving.sensitivity.explanations import explained
 from coopt.solving.sensitivity.resolves import only_plan
@@ -59,11 +57,6 @@ def test_lists_are_read_and_written_out_again() -> None:
     alone = left_open(cluster__gpu=["h100-sxm"], workload__0__global_batch=[64])
     assert (alone.problem, alone.cluster.generations, alone.workload[0].batches) == ("shared", (), ())
     assert ask(cluster__gpus={"least": 16, "most": 70, "step": 16}).cluster.gpus == (16, 32, 48, 64)
-
-
-def test_knobs_may_be_listed_in_their_own_place_and_among_those_allowed() -> None:
-    options = {"dp_mode": ["sync", "overlap"], "allowed": {"transport": ["rdma", "ipoib"]}}
-    assert len(list(choices_of(ask(workload__0__options=options)))) == 4
 
 
 def test_each_choice_has_the_domains_that_are_sold_with_its_gpu() -> None:
@@ -231,66 +224,6 @@ def test_points_of_a_front_name_what_they_choose() -> None:
 def test_every_batch_of_a_list_is_checked_as_the_question_is_read() -> None:
     with pytest.raises(ValueError, match=r"with 63 sequences of w: cluster\.shares = 4: does not divide"):
         Instance.model_validate(apart(workload__0__global_batch=[64, 63]))
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"cluster__generations": GENERATIONS, "cluster__gpu": "gb200"}, "generations: begins with another value"),
-        ({"workload__0__batches": [96, 64], "workload__0__global_batch": 64}, "batches: begins with another value"),
-        ({"workload__0__options": {"allowed": {"dp_mode": ["stale-1"]}}}, "allowed.dp_mode: begins with another value"),
-    ],
-)
-def test_a_list_beside_a_value_that_it_does_not_begin_with_is_refused(changes: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        ask(**changes)
-
-
-def knobs(**options: Any) -> Instance:
-    """A bound that ordinary training meets on a dearer network alone."""
-    return ask(workload__0__options=options, network__oversubscription=8.0)
-
-
-def test_knobs_are_taken_where_they_are_allowed_and_told_with_what_is_known_of_them() -> None:
-    instance = knobs(tp_sync_fraction=[1.0, 0.5], dp_mode=["sync", "stale-1"])
-    each = {one.text: coopt.solve(at_choice(instance, one)) for one in choices_of(instance)}
-    assert len(each) == 4
-    plan = coopt.solve(instance)
-    assert plan.objective.value == min(one.objective.value or math.inf for one in each.values())
-    assert coopt.verify(instance, plan).accepted
-    assert plan.objective.value <= (coopt.solve(knobs()).objective.value or math.inf)
-    risky = next(
-        one for one in choices_of(instance) if one.options["w"] == {"tp_sync_fraction": 0.5, "dp_mode": "sync"}
-    )
-    question = at_choice(instance, risky)
-    assert question.workload[0].options.evidence[0].startswith("tp_sync_fraction: language models")
-    told = rendered(plan_screen(question, each[risky.text]))
-    assert "declared risk" in told
-    assert "arXiv 2506.19645" in told
-    assert "declared risk" not in rendered(plan_screen(knobs(), coopt.solve(knobs())))
-
-
-def test_knobs_that_no_mapping_allows_are_refused_with_the_choice() -> None:
-    with pytest.raises((InstanceError, ValueError), match=r"with tp_sync_fraction = 0.5 of w: .*sequence_parallel"):
-        ask(
-            workload__0__options={"tp_sync_fraction": [1.0, 0.5]},
-            workload__0__mapping={"sequence_parallel": True},
-        )
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"cluster__gpu": ["h100-sxm", "mi300x"]}, "no HB domain of network.hb_domains is sold with 'mi300x'"),
-        ({"cluster__gpu": ["h100-sxm", "h100-sxm"]}, "two of the list have one name"),
-        ({"workload__0__global_batch": {"least": 1, "most": 2000, "step": 1}}, "needs at most 1,000"),
-        ({"workload__0__global_batch": {"least": 9, "most": 1, "step": 1}}, "needs a most that is at least"),
-        ({"cluster__gpu": ["h100-sxm", "gb2000"]}, "no gpu of this name"),
-    ],
-)
-def test_lists_that_go_with_nothing_are_refused(changes: dict[str, Any], words: str) -> None:
-    with pytest.raises((InstanceError, ValueError), match=words):
-        left_open(**changes)
 
 
 @pytest.mark.parametrize("aim", ["regret", "worst-case"])

@@ -48,9 +48,9 @@ from coopt.report.parts import (
     workload_rows,
 )
 from coopt.report.plan import plan_sections
-from coopt.report.remarks import first_sentences, margins_table, notes, question_rows
+from coopt.report.remarks import first_sentences, margins_table, notes
 from coopt.report.screen import parts_table
-from coopt.report.sentence import headline, without_gpus
+from coopt.report.sentence import headline, question_rows, without_gpus
 from coopt.report.tables import Cell, FactTable, FigureTable, facts
 from coopt.report.traffic import COUNTING
 from coopt.verifier.checks.verdict import Verdict
