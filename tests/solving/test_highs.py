@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
+import subprocess
+import sys
 import threading
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import highspy
 import numpy as np
@@ -110,6 +114,27 @@ def lost_by_presolve() -> pyo.ConcreteModel:
 
 def test_the_optimum_that_presolve_loses_is_found() -> None:
     assert solve(lost_by_presolve(), time_limit_s=10, settings=SETTINGS).value == 0
+
+
+def test_a_model_whose_smaller_ones_are_presolved_without_end_is_searched() -> None:
+    """A process of its own, as a search that hears nothing can only be killed."""
+    search = """
+import json, sys
+import highspy
+
+h = highspy.Highs()
+for name, value in json.loads(sys.argv[2]).items():
+    h.setOptionValue(name, value)
+h.readModel(sys.argv[1])
+h.run()
+print(h.modelStatusToString(h.getModelStatus()), h.getInfo().objective_function_value)
+"""
+    settings = json.dumps(options(gap=1e-4, threads=1))
+    file = Path(__file__).parents[1] / "data" / "endless_presolve.mps.gz"
+    ran = subprocess.run(
+        [sys.executable, "-c", search, file, settings], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "Optimal 861." in ran.stdout
 
 
 @pytest.mark.parametrize("threads", [1, 2])
