@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,9 +25,9 @@ from coopt.verifier.checks.verdict import LENIENT
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.fleet_paths import IslandPaths
 from coopt.verifier.parts.optics import candidate_optics
-from coopt.verifier.proofs.cases import AskedIslands
+from coopt.verifier.proofs.cases import AskedIslands, CaseLimits, CheapIslands
 from coopt.verifier.proofs.leaves import UnitRange, least_excess
-from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains
+from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains, PriceFloors
 from coopt.verifier.proofs.rivals import Taken, UnbeatenIslands, product_name
 from tests.solving.fleets import fleets
 from tests.verifier.cases import ask
@@ -301,3 +302,13 @@ def test_a_proof_is_checked_without_a_solver_and_numpy(tmp_path) -> None:
     words = [sys.executable, "-c", "from coopt.instance.schema import Instance\n" + script, *map(str, paths)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [True, []]
+
+
+def test_networks_count_exactly_beside_prices_that_a_float_rounds() -> None:
+    domains: Any = SimpleNamespace(least=SimpleNamespace(uses=frozenset(), amounts={}), installed=8)
+    for price in (2**60 + 200, -(2**60) - 56, 10**30):
+        prices: Any = SimpleNamespace(price=lambda amounts, site, price=price: price)
+        floors = PriceFloors(0.0, 0.0, [[(1.0, 7), (1.5, 8)]])
+        cheap = CheapIslands(prices, CaseLimits(), "w", floors, price + 10)
+        assert 7 in cheap.gears(domains)
+        assert 8 not in cheap.gears(domains)

@@ -77,7 +77,7 @@ class CheapIslands:
             if price < self.ceiling:
                 yield id(None)
             for usd, gear in gears:
-                if price + domains.installed * usd >= self.ceiling:
+                if domains.installed * usd >= self.ceiling - price:  # a float would round a large price
                     break
                 yield gear
 
