@@ -165,7 +165,7 @@ def open_ways(ways: Iterable[Way]) -> tuple[Way, ...]:
     return some if len(some) > 1 else ()
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class AffineSeconds:
     """fixed + sum of the bytes of each kind times its seconds per byte; each an array or 0."""
 
@@ -179,13 +179,13 @@ class AffineSeconds:
     tied: Any = 0.0
 
     def __add__(self, other: AffineSeconds) -> AffineSeconds:
-        return AffineSeconds(*(_sum(a, b) for a, b in zip(self.parts, other.parts, strict=True)))
+        return AffineSeconds(*map(_sum, self.parts, other.parts))
 
     def __sub__(self, other: AffineSeconds) -> AffineSeconds:
         return self + other * -1.0
 
     def __mul__(self, factor: Any) -> AffineSeconds:
-        return AffineSeconds(*(part if _is_zero(part) else part * factor for part in self.parts))
+        return AffineSeconds(*[part if type(part) is float and part == 0.0 else part * factor for part in self.parts])
 
     @property
     def is_zero(self) -> bool:
@@ -217,4 +217,6 @@ def _is_zero(part: Any) -> bool:
 
 
 def _sum(a: Any, b: Any) -> Any:
-    return b if _is_zero(a) else a if _is_zero(b) else a + b
+    if type(a) is float and a == 0.0:
+        return b
+    return a if type(b) is float and b == 0.0 else a + b
