@@ -185,6 +185,8 @@ class AffineSeconds:
         return self + other * -1.0
 
     def __mul__(self, factor: Any) -> AffineSeconds:
+        if type(factor) is float and factor in (0.0, 1.0):
+            return self if factor else AffineSeconds()
         return AffineSeconds(*[part if type(part) is float and part == 0.0 else part * factor for part in self.parts])
 
     @property

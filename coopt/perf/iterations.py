@@ -120,13 +120,13 @@ class Iteration:
         added = self.logits + self.tp_logits + (self.cp + self.ep) * self.further_predictions
         return added - self.whole_layer * self.missing_layers
 
-    @property
+    @cached_property
     def met_hops(self) -> AffineSeconds:
         """What hops take once more that are on the same links at the same time as gradients: their loads add."""
         crossing = (np.asarray(self.dp.dp) > 0) | (np.asarray(self.dp.edp) > 0)
         return AffineSeconds(pp=self.hop.pp) * (self.met * crossing)
 
-    @property
+    @cached_property
     def left_of_dp(self) -> tuple[AffineSeconds, AffineSeconds]:
         """What gradients cost that hide, the larger counts: hidden wholly they slow the hops that they meet, and what
         has no compute to hide behind waits for these hops as well.
@@ -134,7 +134,7 @@ class Iteration:
         met = self.met_hops
         return self.dp * self.dp_share + met, self.dp - self.window + met * 2
 
-    @property
+    @cached_property
     def epilogue(self) -> AffineSeconds:
         """What follows pipeline and data-parallel traffic."""
         return self.embedding + self.optimizer
