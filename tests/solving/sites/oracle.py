@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import permutations, product
 from typing import Any
 
@@ -116,14 +117,14 @@ def _of_ring(instance: Instance, ring: Ring) -> float:
     sites, links = ring
     whole, best = instance.cluster.shares or 0, math.inf
     for channels in product(*(range(1, link.most + 1) for link in links)):
-        waits = [_wait_s(ring, channels)] * len(instance.workload)
+        wait_s = _wait_s(ring, channels)
         lit = sum(
             c * sum(_weighed(instance, site, a.usd / 2, a.w / 2) for site in sites if site.name in a.between)
             for a, c in zip(links, channels, strict=True)
         )
         for parts in product(range(1, whole + 1), repeat=len(sites)):
             if sum(parts) == whole:
-                best = min(best, lit + _sites(instance, ring, channels, parts, waits))
+                best = min(best, lit + _sites(instance, ring, channels, parts, wait_s))
     return best
 
 
@@ -136,14 +137,12 @@ def _wait_s(ring: Ring, channels: tuple[int, ...]) -> float:
     return steps * slowest + steps / len(sites) * BYTES_OF_SMALL / rate
 
 
-def _sites(
-    instance: Instance, ring: Ring, channels: tuple[int, ...], parts: tuple[int, ...], waits: list[float]
-) -> float:
+def _sites(instance: Instance, ring: Ring, channels: tuple[int, ...], parts: tuple[int, ...], wait_s: float) -> float:
     """The least objective of what is built at the sites; racks couple them, so that all combinations are tried."""
     found = []
     for site, shares in zip(ring[0], parts, strict=True):
         ends_w = sum(c * a.w / 2 for a, c in zip(ring[1], channels, strict=True) if site.name in a.between)
-        found.append(list(_designs(instance, site, shares, ends_w, waits)))
+        found.append(_designs(instance, site, shares, ends_w, wait_s))
     most = instance.limits.racks or math.inf
     return min(
         (sum(value for value, _ in chosen) for chosen in product(*found) if sum(r for _, r in chosen) <= most),
@@ -155,9 +154,10 @@ def _weighed(instance: Instance, site: Site, usd: float, w: float) -> float:
     return weigh(electricity_of(instance.objective, site), usd, w)
 
 
+@lru_cache(maxsize=4096)
 def _designs(
-    instance: Instance, site: Site, shares: int, ends_w: float, waits: list[float]
-) -> Iterator[tuple[float, int]]:
+    instance: Instance, site: Site, shares: int, ends_w: float, wait_s: float
+) -> tuple[tuple[float, int], ...]:
     """Objective and racks of every network that serves all workloads in time and can be fed; the cheapest by racks."""
     local, pue = local_question(instance, shares), electricity_of(instance.objective, site).pue
     best: dict[int, float] = {}
@@ -167,14 +167,14 @@ def _designs(
             value = _weighed(instance, site, cost.capex_usd, cost.power_w)
             racks = math.ceil(family.domains * (family.hb.racks or 0))
             fed = (cost.power_w + ends_w) * pue <= site.power_mw * 1e6
-            if fed and value < best.get(racks, math.inf) and _in_time(local, family, uplinks, waits):
+            if fed and value < best.get(racks, math.inf) and _in_time(local, family, uplinks, wait_s):
                 best[racks] = value
-    yield from ((value, racks) for racks, value in best.items())
+    return tuple((value, racks) for racks, value in best.items())
 
 
-def _in_time(local: Instance, family: Family, uplinks: int, waits: list[float]) -> bool:
+def _in_time(local: Instance, family: Family, uplinks: int, wait_s: float) -> bool:
     context = context_of(family)
-    for workload, wait_s in zip(local.workload, waits, strict=True):
+    for workload in local.workload:
         pool = every_mapping(workload, local.cluster.gpu, family.hb, context.site, context.discipline)
         if not np.any(waiting(pool, wait_s).time_s(context, uplinks) <= workload.bound_s):
             return False
