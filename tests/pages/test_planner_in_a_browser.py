@@ -226,10 +226,10 @@ def test_bills_that_count_different_things_say_so(planner):
     put(browser, NUMBER, "0.9")
     settled(browser)
     assert "lists GPUs" not in text_of(browser, "#comparison")
-    counted = TINY + '\n[objective]\ninclude = ["gpu", "hb", "nic", "switch", "optics"]\n'
-    put_text(browser, counted)
-    said = "Only the new bill lists GPUs: totals count the same where both list them in objective.include."
-    until(browser, f"return document.getElementById('comparison').innerText.includes('{said}')")
+    for alone, says in (("gpu", "lists GPUs"), ("host", "counts hosts")):
+        put_text(browser, TINY + f'\n[objective]\ninclude = ["{alone}", "hb", "nic", "switch", "optics"]\n')
+        said = f"Only the new bill {says}: totals count the same where both list them in objective.include."
+        until(browser, f"return document.getElementById('comparison').innerText.includes('{said}')")
 
 
 def test_times_of_every_workload_stand_side_by_side(planner):

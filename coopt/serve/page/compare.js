@@ -13,7 +13,7 @@ export function showComparison(root, kept, now, { swap, end }) {
     h("div", { class: "pair" },
       h("div", {}, h("h3", {}, `Kept: ${kept.plan.name}`), h("p", {}, tied(kept.plan.headline))),
       h("div", {}, h("h3", {}, `Now: ${now.plan.name}`), h("p", {}, tied(now.plan.headline)))),
-    counted(kept.plan, now.plan),
+    counted(kept, now),
     h("div", { class: "scroll", role: "region", "aria-label": "Figures side by side", tabindex: 0 }, h("table", {},
       h("caption", {}, "Figures"), h("thead", {}, h("tr", {}, ["figure", "kept", "now", "difference"].map((name, n) => h("th", { scope: "col", class: n && "number" }, name)))),
       h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), cells.map((cell) => h("td", { class: "number" }, tied(cell)))))))),
@@ -21,11 +21,13 @@ export function showComparison(root, kept, now, { swap, end }) {
     h("ul", { class: "reasons" }, changes.slice(0, 40).map(([key, before, after]) => h("li", {}, h("code", {}, key), `: ${before} and now ${after}`)))));
 }
 
-/** That one bill lists GPUs and the other none, so that their totals are of different things. */
+/** What one bill counts and the other does not, GPUs or hosts, so that their totals are of different things. */
 function counted(kept, now) {
-  const [before, after] = [kept, now].map(({ plan }) => plan.cost?.items.some((one) => one.kind === "gpu"));
-  if (!kept.plan.cost || !now.plan.cost || before === after) return "";
-  return h("p", { class: "remark" }, `Only the ${before ? "kept" : "new"} bill lists GPUs: totals count the same where both list them in objective.include.`);
+  if (![kept, now].every(({ plan }) => plan.plan.cost)) return "";
+  const lists = ({ plan }) => plan.plan.cost.items.some((one) => one.kind === "gpu");
+  const hosts = ({ table }) => [table?.objective?.include ?? []].flat().includes("host");
+  return [["lists GPUs", lists], ["counts hosts", hosts]].filter(([, of]) => of(kept) !== of(now)).map(([what, of]) =>
+    h("p", { class: "remark" }, `Only the ${of(kept) ? "kept" : "new"} bill ${what}: totals count the same where both list them in objective.include.`));
 }
 
 /** The figures of a plan, with the time of every workload in place of that of the slowest. */
