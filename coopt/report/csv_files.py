@@ -130,7 +130,8 @@ def _product(item: Item) -> Bought:
 
 def _bought(item: Item, network: str, sizes: Mapping[str, int]) -> tuple[object, ...]:
     words = f"spare {DESCRIPTIONS[item.kind]}" if item.spare else DESCRIPTIONS[item.kind]
-    size = sizes.get(item.item, 1) if item.kind == "hb" and not item.idle else 1
+    name = item.item if item.item in sizes else item.item.rpartition(", ")[0]  # the year that buys it may follow
+    size = sizes.get(name, 1) if item.kind == "hb" and not item.idle else 1
     each = size if item.count % size == 0 else 1
     if item.idle:
         words = "GPU that does not train"

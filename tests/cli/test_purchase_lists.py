@@ -62,6 +62,10 @@ def test_all_lines_of_a_purchase_list_add_up_to_the_bill(name: str, shipped_plan
     bill = planner.bom(load(INSTANCES / f"{name}.toml"), plan)
     assert bill.usd == plan.cost.capex_usd
     check_sums(bill)
+    bought = [row["description"] for row in rows_of(bill)]
+    assert not [words for words in bought if "per GPU" in words], "HB domains are bought whole, also in phases"
+    domains = any(item.kind == "hb" and not item.idle for item in bill.items)
+    assert any(words.startswith("HB domain of ") for words in bought) == domains
 
 
 def test_lines_of_several_designs_add_up_with_spares_and_work(tmp_path: Path) -> None:
