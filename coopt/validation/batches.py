@@ -121,7 +121,7 @@ class Ranking(Table):
     regret_max: Annotated[float | None, Field(description="the largest regret of a group")]
 
 
-class _Group(NamedTuple):
+class _RankedGroup(NamedTuple):
     """Mappings of one group: their times, the median where a mapping was run more than once."""
 
     measured_s: list[float]
@@ -154,13 +154,13 @@ def ranking_of(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predict
     )
 
 
-def _groups(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_s: Floats) -> list[_Group]:
+def _groups(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_s: Floats) -> list[_RankedGroup]:
     """Groups of at least two mappings whose times are not all the same."""
     alike: dict[object, dict[object, list[int]]] = {}
     for index, (row, run) in enumerate(zip(rows, runs, strict=True)):
         alike.setdefault(_all_but_mapping(row, run), {}).setdefault(run.split, []).append(index)
     found = [
-        _Group(
+        _RankedGroup(
             [median(runs[i].measured_s for i in repeats) for repeats in mappings.values()],
             [float(predicted_s[repeats[0]]) for repeats in mappings.values()],
         )
@@ -176,12 +176,12 @@ def _all_but_mapping(row: Measurement, run: MeasuredRun) -> object:
     return row.group, model, hardware, row.global_batch, row.precision, run.software.name, row.release
 
 
-def _regret(group: _Group) -> float:
+def _regret(group: _RankedGroup) -> float:
     preferred = group.predicted_s.index(min(group.predicted_s))
     return group.measured_s[preferred] / min(group.measured_s) - 1.0
 
 
-def _spearman(group: _Group) -> float:
+def _spearman(group: _RankedGroup) -> float:
     """Correlation of ranks, equal times sharing theirs; 0 where the predictions are all the same."""
     ranks = [_ranks(times) for times in group]
     spread = [float(np.std(rank)) for rank in ranks]

@@ -79,7 +79,7 @@ def list_islands(
     outlooks = tuple(at_prices(first, one) for one in factors)
     compared = first.model_copy(update={"site": instance.site})  # sites limit power, whatever is minimized
     coupling = Coupling(market=Market(instance=compared, measures=measures), outlooks=outlooks)
-    search = _Search(question=first, coupling=coupling, check=check)
+    search = _IslandSearch(question=first, coupling=coupling, check=check)
     search.list_all(robust)
     listing, phases = search.found, max(len(instance.phase), 1)
     listing.paths = [stretched({start: uplinks}, {start: family}, phases) for family, uplinks in search.kept]
@@ -100,7 +100,7 @@ def list_islands(
 
 
 def _begun(
-    search: _Search, instance: Instance, asked: Mapping[int, Instance]
+    search: _IslandSearch, instance: Instance, asked: Mapping[int, Instance]
 ) -> Iterator[tuple[Stages, tuple[int, ...]]]:
     """Networks of the last phase that began smaller, and the GPUs they may have begun with: no island that stays takes
     as little of everything."""
@@ -122,7 +122,7 @@ def _begun(
 
 
 @dataclass(kw_only=True)
-class _Search:
+class _IslandSearch:
     """The islands of a question that are kept so far, and what they take."""
 
     question: Instance

@@ -92,7 +92,7 @@ class Offers:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Place:
+class _SitePlace:
     """A kind of HB domain: mappings of each workload on it, and the longest wait any bears at full bandwidth."""
 
     pools: tuple[Pool, ...]
@@ -182,7 +182,7 @@ def offers(listed: Networks, check: Callable[[], None]) -> Offers:
 
 def _places(
     local: Instance, contexts: Mapping[DomainSet, Collection[Context]], check: Callable[[], None]
-) -> dict[DomainSet, _Place]:
+) -> dict[DomainSet, _SitePlace]:
     """What each kind of HB domain offers to the workloads."""
     gpu = local.cluster.gpu
     domains = {domain.name: domain for domain in local.network.hb_domains}
@@ -194,7 +194,7 @@ def _places(
         rows = [patient(source, gpu, domains[site.hb], site, best) for source in sources[site.gpus]]
         waits, gated = tuple(each for each, _ in rows), sum((dropped for _, dropped in rows), Counter[str]())
         roof_s = tuple(float(each.longest_s(best, np.array([1]))[0]) for each in waits)
-        places[site] = _Place(pools=tuple(each.now for each in waits), gated=gated, patience=waits, roof_s=roof_s)
+        places[site] = _SitePlace(pools=tuple(each.now for each in waits), gated=gated, patience=waits, roof_s=roof_s)
     return places
 
 
