@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from coopt.instance.couplings import PriceFactors
+from coopt.instance.couplings import Phase, PriceFactors
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.family import Family, next_even
@@ -24,7 +24,7 @@ from coopt.network.parts import Key, bill, usd_per_w
 from coopt.network.space import families
 from coopt.network.wiring import EndPoints, pod_span
 from coopt.plan.couplings import Stored
-from coopt.plan.schema import Cost, Item
+from coopt.plan.parts import Cost, Item, line
 
 RETROFIT = "retrofit links"
 
@@ -202,7 +202,7 @@ def energy_usd_per_w(instance: Instance, phase: int) -> float:
     return usd_per_w(whole) * instance.phase[phase].price.energy
 
 
-def spending(instance: Instance, line: Line, uplinks: Sequence[int], *, ahead: bool = True) -> tuple[Spent, ...]:
+def spending(instance: Instance, network: Line, uplinks: Sequence[int], *, ahead: bool = True) -> tuple[Spent, ...]:
     """What every phase buys and pays when its leaves have so many uplinks.
 
     Parameters
@@ -212,7 +212,7 @@ def spending(instance: Instance, line: Line, uplinks: Sequence[int], *, ahead: b
     ahead
         Whether units may be bought before the phase that needs them.
     """
-    bills = [bill(instance, family, u) for family, u in zip(line.phases, uplinks, strict=False)]
+    bills = [bill(instance, family, u) for family, u in zip(network.phases, uplinks, strict=False)]
     units: dict[Key, Item] = {(item.kind, item.item): item for lines in bills for item in lines}
     placed: list[Counter[Key]] = [Counter({(item.kind, item.item): item.count for item in lines}) for lines in bills]
     bought: list[Counter[Key]] = [Counter() for _ in bills]
@@ -224,7 +224,8 @@ def spending(instance: Instance, line: Line, uplinks: Sequence[int], *, ahead: b
     found, store = [], Counter[Key]()
     for t, lines in enumerate(bills):
         store.update(bought[t])
-        items = (*_purchased_items(instance, t, bought[t], units), *_labour(instance, t, line, uplinks))
+        added = network.retrofit(t).links(uplinks[t - 1], uplinks[t]) if t else 0
+        items = (*_purchased_items(instance, t, bought[t], units), *labour_lines(instance.phase[t], added))
         power_w = math.fsum(item.w for item in lines)
         found.append(
             Spent(
@@ -253,22 +254,20 @@ def _purchased_items(instance: Instance, phase: int, bought: Counter[Key], units
     return lines
 
 
-def _labour(instance: Instance, phase: int, line: Line, uplinks: Sequence[int]) -> list[Item]:
+def labour_lines(phase: Phase, links: int) -> list[Item]:
     """The line for links added to switches that stood before; none where there are none or they cost nothing."""
-    rate = instance.phase[phase].retrofit_usd_per_link
-    count = line.retrofit(phase).links(uplinks[phase - 1], uplinks[phase]) if phase else 0
-    if not (count and rate):
-        return []
-    return [Item(item=RETROFIT, kind="labour", count=count, unit_usd=rate, usd=count * rate, unit_w=0.0, w=0.0)]
+    rate = phase.retrofit_usd_per_link
+    return [line("labour", RETROFIT, links, rate, 0.0)] if links and rate else []
+
+
+def dated(phase: Phase, item: Item) -> Item:
+    """A line of what a phase buys, in the bill of all phases."""
+    return item.model_copy(update={"item": f"{item.item}, {phase.year:.10g}"})
 
 
 def whole_cost(instance: Instance, spent: Sequence[Spent]) -> Cost:
     """The bill of the phases spent in, each line with its year, and electricity from the first phase on."""
-    items = tuple(
-        item.model_copy(update={"item": f"{item.item}, {phase.year:.10g}"})
-        for phase, one in zip(instance.phase, spent, strict=False)
-        for item in one.bought
-    )
+    items = tuple(dated(phase, item) for phase, one in zip(instance.phase, spent, strict=False) for item in one.bought)
     capex_usd = math.fsum(item.usd for item in items)
     return Cost(
         capex_usd=capex_usd,

@@ -161,15 +161,10 @@ def _lines(good: Good, pools: list[tuple[CostKind, str, int]]) -> list[Item]:
             kind, label, needed = left[0]
             spare = len(left) == 1
             count = rest if spare else min(rest, needed)
-            w = 0.0 if spare else good.w
-            items.append(_item(kind, label, count, usd, w))
+            items.append(line(kind, label, count, usd, 0.0 if spare else good.w))
             left = [(kind, label, needed - count), *left[1:]]
             rest -= count
     return items
-
-
-def _item(kind: CostKind, label: str, count: int, usd: float, w: float) -> Item:
-    return Item(item=label, kind=kind, count=count, unit_usd=usd, usd=count * usd, unit_w=w, w=count * w)
 
 
 def island_limits(instance: Instance, families: Iterable[Family], cost: Cost) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from coopt.instance.hardware import IDLE, SPARE
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.goods import Good
-from coopt.network.growth import RETROFIT, factor
+from coopt.network.growth import dated, factor, labour_lines
 from coopt.network.island_bills import core_switch, core_switches
 from coopt.network.parts import racks
 from coopt.plan.couplings import PhaseSpending, SitePower, Stored
-from coopt.plan.parts import Cost, Item
+from coopt.plan.parts import Cost, Item, line
 from coopt.solving.fleet.arrays import Grid, Placed
 from coopt.solving.partition.arrays import orders
 from formulations.partition_data import Floats, Product
@@ -66,13 +67,17 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     )
     needed = np.diff(units.sum(axis=1), axis=0, prepend=0.0)
     bought = [_ordered(grid, g, needed[:, g]) for g in range(len(grid.goods))]
-    items = [tuple(_lines(grid, t, bought, needed)) + tuple(_labour(grid, t, chosen)) for t in range(grid.phases)]
+    items = [[*_lines(grid, t, bought, needed)] for t in range(grid.phases)]
+    for t, phase in enumerate(instance.phase):
+        items[t] += labour_lines(phase, sum(one.path.retrofitted(t) for one in chosen))
     energy = [
         math.fsum(watts[t, s] * grid.usd_per_w(t, site) for s, site in enumerate(grid.sites))
         for t in range(grid.phases)
     ]
     capex = [math.fsum(item.usd for item in of_phase) for of_phase in items]
-    named = tuple(_with_year(instance, t, item) for t, of_phase in enumerate(items) for item in of_phase)
+    named = tuple(chain(*items))
+    if instance.phase:
+        named = tuple(dated(phase, item) for phase, lines in zip(instance.phase, items, strict=True) for item in lines)
     cost = Cost(
         capex_usd=math.fsum(item.usd for item in named),
         power_w=math.fsum(item.w for item in named),
@@ -83,7 +88,7 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
         PhaseSpending(
             year=phase.year,
             years=years_of(instance, t),
-            bought=items[t],
+            bought=tuple(items[t]),
             stored=tuple(_stored(grid, t, bought, needed)),
             capex_usd=capex[t],
             power_w=math.fsum(watts[t]),
@@ -156,32 +161,7 @@ def _priced(product: Product, count: int) -> Iterator[tuple[int, float]]:
 def _item(grid: Grid, good: Good, count: int, usd: float, *, spare: bool) -> Item:
     idle = good.kind == "gpu" and "gpu" not in grid.instance.objective.include
     name = f"{good.name}{IDLE}" if idle else good.name
-    w = 0.0 if spare else good.w
-    return Item(
-        item=name + SPARE * spare,
-        kind="hb" if idle else good.kind,
-        count=count,
-        unit_usd=usd,
-        usd=count * usd,
-        unit_w=w,
-        w=count * w,
-    )
-
-
-def _labour(grid: Grid, phase: int, chosen: Sequence[Placed]) -> Iterator[Item]:
-    """The line for links added to switches that stood; none where there are none or they cost nothing."""
-    if not grid.instance.phase:
-        return
-    rate = grid.instance.phase[phase].retrofit_usd_per_link
-    count = sum(one.path.retrofitted(phase) for one in chosen)
-    if count and rate:
-        yield Item(item=RETROFIT, kind="labour", count=count, unit_usd=rate, usd=count * rate, unit_w=0.0, w=0.0)
-
-
-def _with_year(instance: Instance, phase: int, item: Item) -> Item:
-    if not instance.phase:
-        return item
-    return item.model_copy(update={"item": f"{item.item}, {instance.phase[phase].year:.10g}"})
+    return line("hb" if idle else good.kind, name + SPARE * spare, count, usd, 0.0 if spare else good.w)
 
 
 def _stored(grid: Grid, phase: int, bought: Sequence[tuple[int, ...]], needed: Floats) -> Iterator[Stored]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, permutations
@@ -11,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from coopt.fabric.bills import together
 from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.network.parts import cost_of, electricity_of, total, usd_per_w, weigh
 from coopt.perf.mapping import Floats
-from coopt.plan.schema import Cost, Item
+from coopt.plan.parts import Cost, line
 from coopt.solving.highs import LARGEST
 from coopt.solving.sites.options import Networks, Option, gradient_bytes, local_question
 from formulations.sites import SiteLimit, SitesData
@@ -241,10 +241,7 @@ def built(instance: Instance, problem: RingProblem, chosen: tuple[int, ...]) -> 
         local = local_question(instance, option.shares)
         items = cost_of(local, option.family, option.uplinks).items
         costs.append(total(electricity_of(objective, site), items))
-    lit = [
-        Item(item=a.name, kind="wan", count=c, unit_usd=a.usd, usd=c * a.usd, unit_w=a.w, w=c * a.w)
-        for a, c in zip(ring.links, channels, strict=True)
-    ]
+    lit = [line("wan", a.name, c, a.usd, a.w) for a, c in zip(ring.links, channels, strict=True)]
     half_w = {
         s.name: sum(c * a.w / 2 for a, c in zip(ring.links, channels, strict=True) if s.name in a.between)
         for s in sites
@@ -256,24 +253,12 @@ def built(instance: Instance, problem: RingProblem, chosen: tuple[int, ...]) -> 
         usd_per_w(electricity_of(objective, site)) * (cost.power_w + half_w[site.name])
         for site, cost in zip(sites, costs, strict=True)
     )
-    bill = total(objective, (*_merged(costs), *lit))
+    bill = total(objective, (*together(item for cost in costs for item in cost.items), *lit))
     whole = bill.model_copy(update={"tco_usd": bill.capex_usd + energy})
     racks = sum(option.racks for option in options)
     over = tuple(_over(instance, sites, fed, whole, racks))
     return Built(
         problem=problem, chosen=chosen, channels=channels, costs=tuple(costs), fed_w=fed, whole=whole, over=over
-    )
-
-
-def _merged(costs: list[Cost]) -> tuple[Item, ...]:
-    """The lines of all sites, those of one thing together."""
-    counts: Counter[tuple[Any, ...]] = Counter()
-    for cost in costs:
-        for item in cost.items:
-            counts[item.kind, item.item, item.unit_usd, item.unit_w] += item.count
-    return tuple(
-        Item(item=name, kind=kind, count=n, unit_usd=usd, usd=n * usd, unit_w=w, w=n * w)
-        for (kind, name, usd, w), n in counts.items()
     )
 
 
