@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 import coopt
+from coopt.columns.pace import paces, unbounded
+from coopt.network.space import families
 from coopt.plan.store import read_plan
+from coopt.verifier.training.iteration import model_flop_per_token
 from tests.conftest import SHIPPED
 
 ROOT = Path(__file__).parents[2]
@@ -50,3 +53,26 @@ def test_the_page_shows_what_is_on_file() -> None:
     lines = (ROOT / "docs" / "loads.md").read_text("utf-8").splitlines()
     shown = [line.split(" | ")[0][2:] for line in lines[lines.index(next(x for x in lines if "| routed |" in x)) + 2 :]]
     assert shown[: len(RECORD)] == [row["instance"] for row in RECORD]
+
+
+@pytest.mark.parametrize("gpus", [16_384, 24_576])
+def test_a_network_like_that_of_llama_3_keeps_the_published_time(gpus: int) -> None:
+    """Leaves without oversubscription and seven links down for one up above; 400 TFLOP/s a GPU (arXiv 2407.21783)."""
+    keys = {
+        "cluster.gpus": gpus,
+        "workload.0.global_batch": gpus // 8,
+        "workload.0.mapping": {"tp": 8, "pp": 16, "interleave": [1, 2, 4, 8], "zero": [1, 2]},
+        "workload.0.options": {"dp_mode": "overlap"},
+        "network.hb_domains": "hgx-h100-8",
+        "network.fabrics": "clos",
+        "network.switches": "qm9700",
+        "network.oversubscription": 7.0,
+    }
+    asked = coopt.load(ROOT / "instances" / "llama3-405b-16k.toml", keys)
+    (workload,) = asked.workload
+    bound_s = model_flop_per_token(workload.model) * workload.tokens_per_iteration / (gpus * 400e12)
+    asked = coopt.load(ROOT / "instances" / "llama3-405b-16k.toml", keys | {"workload.0.max_iteration_time_s": bound_s})
+    wide = [one for one in families(asked) if one.pods is not None and one.active == one.hb.size]
+    like = next(one for one in wide if one.pods.l == 7 * one.pods.w and one.down in one.uplink_choices)
+    (pace,) = paces(asked, (like,), unbounded(asked, (like,), lambda site: None))
+    assert pace[like.uplink_choices.index(like.down)] <= 1
