@@ -77,6 +77,13 @@ def _year(row: Mapping[str, Any]) -> str | None:
     return str(year) if isinstance(year, int) else f"{year:g}" if isinstance(year, float) else None
 
 
+def spoken(number: float) -> str:
+    """`15 trillion`, `300 billion`, `20,000`."""
+    scales = ((1e15, " quadrillion"), (1e12, " trillion"), (1e9, " billion"), (1e6, " million"), (1.0, ""))
+    scale, word = next((one for one in scales if number >= one[0]), scales[-1])
+    return f"{number / scale:,.4g}{word}"
+
+
 def counted(number: int, noun: str) -> str:
     """`1 rack`, `4,096 switches`: a count and its noun."""
     plural = f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s"

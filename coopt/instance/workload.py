@@ -21,7 +21,7 @@ from coopt.instance.base import (
     one_or_many,
 )
 from coopt.instance.catalog import find, named
-from coopt.instance.errors import both
+from coopt.instance.errors import both, spoken
 from coopt.instance.hardware import Precision
 from coopt.instance.software import (
     NOTHING_ALLOWED,
@@ -175,13 +175,6 @@ def _default_software() -> Software:
     entry = find("software", "megatron-core")
     assert isinstance(entry, Software)
     return entry
-
-
-def spoken(number: float) -> str:
-    """`15 trillion`, `300 billion`, `20,000`."""
-    scales = ((1e15, " quadrillion"), (1e12, " trillion"), (1e9, " billion"), (1e6, " million"), (1.0, ""))
-    scale, word = next((one for one in scales if number >= one[0]), scales[-1])
-    return f"{number / scale:,.4g}{word}"
 
 
 YEARS_FROM = 730.0  # days that are told as years

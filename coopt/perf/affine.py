@@ -165,7 +165,7 @@ def open_ways(ways: Iterable[Way]) -> tuple[Way, ...]:
     return some if len(some) > 1 else ()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class AffineSeconds:
     """fixed + sum of the bytes of each kind times its seconds per byte; each an array or 0."""
 
@@ -187,7 +187,7 @@ class AffineSeconds:
     def __mul__(self, factor: Any) -> AffineSeconds:
         if type(factor) is float and factor in (0.0, 1.0):
             return self if factor else AffineSeconds()
-        return AffineSeconds(*[part if type(part) is float and part == 0.0 else part * factor for part in self.parts])
+        return AffineSeconds(*[part if _is_zero(part) else part * factor for part in self.parts])
 
     @property
     def is_zero(self) -> bool:
@@ -215,10 +215,10 @@ def kinds_of(pieces: Sequence[AffineSeconds]) -> tuple[str, ...]:
 
 def _is_zero(part: Any) -> bool:
     """Whether a part is the number 0, which costs no pass over the rows, and not an array of zeros."""
-    return isinstance(part, float) and part == 0.0
+    return type(part) is float and part == 0.0
 
 
 def _sum(a: Any, b: Any) -> Any:
-    if type(a) is float and a == 0.0:
+    if _is_zero(a):
         return b
-    return a if type(b) is float and b == 0.0 else a + b
+    return a if _is_zero(b) else a + b

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
+from coopt.instance.errors import spoken
 from coopt.instance.schema import Instance
-from coopt.instance.workload import Workload, spoken
+from coopt.instance.workload import Workload
 from coopt.perf.parameters import model_parameters
 from coopt.plan.parts import DirectLinks, NicChoice, Uptime
 from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, WorkloadPlan

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from coopt.instance.catalog import entries
+from coopt.instance.errors import spoken
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.reserves import KnownError, is_catalogued, known_error
 from coopt.instance.schema import Instance
 from coopt.instance.transformer import FLOP_PER_PARAMETER
-from coopt.instance.workload import spoken
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Plan, WorkloadPlan

@@ -76,7 +76,8 @@ def options(*, gap: float, threads: int, seed: int = 0) -> dict[str, float | int
 
     Heuristics that search a smaller model within the search are off: they presolve it whatever `presolve` says, and
     HiGHS 1.16 never leaves the presolve of one model of `fleet-131k-w64`, deaf to its time limit and to interrupts
-    (tests/solving/test_highs.py holds that model). The fleets and direct links take as long without them, or less.
+    (tests/solving/test_highs.py holds that model). In single runs without them, shipped fleets of islands and direct
+    links took 0.73 to 0.84 of the CPU seconds, one shared network and fleets with a core, phases or sites 1.07 to 1.26.
     """
     return {
         "mip_rel_gap": gap,

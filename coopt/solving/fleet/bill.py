@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
@@ -75,9 +74,8 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
         for t in range(grid.phases)
     ]
     capex = [math.fsum(item.usd for item in of_phase) for of_phase in items]
-    named = tuple(chain(*items))
-    if instance.phase:
-        named = tuple(dated(phase, item) for phase, lines in zip(instance.phase, items, strict=True) for item in lines)
+    dates = zip(instance.phase, items, strict=True)
+    named = tuple(dated(phase, item) for phase, lines in dates for item in lines) if instance.phase else (*items[0],)
     cost = Cost(
         capex_usd=math.fsum(item.usd for item in named),
         power_w=math.fsum(item.w for item in named),
