@@ -157,8 +157,25 @@ def test_no_bound_on_the_way_drops_a_mapping_that_is_in_time(seed: int) -> None:
         quick = [split for split, fits in room.items() if fits and clock.work(split).floor_s() <= workload.bound_s]
         assert timings.fits(family.gpus, 0, 0.0) == bool(quick)
         bound_s = workload.bound_s * draw.uniform(0.3, 1.0)
-        listed = [split for split in splits(workload, family.gpus) if clock.layers_s(split) <= bound_s]
-        assert list(clock.quick(family.gpus, bound_s)) == listed
+        listed = [(clock.layers_s(split), split) for split in splits(workload, family.gpus)]
+        assert sorted(clock.quick(family.gpus, bound_s)) == sorted(one for one in listed if one[0] <= bound_s)
+
+
+def test_no_more_works_are_made_than_are_read() -> None:
+    """What the quickest mapping settles asks for no other, of which there are hundreds."""
+    instance = ask(cluster__gpus=32, workload__0__mapping={"micro_batch": [1, 2]})
+    timings = Timings(instance.workload, instance.cluster.gpu)
+    clock, made = timings.clocks[0], list[Work]()
+    every = [clock.work(split) for split in splits(instance.workload[0], 32)]
+    timings.clocks[0].work = lambda split: made.append(Clock.work(clock, split)) or made[-1]  # type: ignore[method-assign, func-returns-value]
+    family = next(one for one in families(instance) if one.gear is not None)
+    floors = [compute_s for compute_s, _ in timings._quick(32, 0, math.inf)]
+    assert floors == sorted(work.floor_s() for work in made)
+    made.clear()
+    other = Timings(instance.workload, instance.cluster.gpu)
+    other.clocks[0] = clock
+    assert other.may_train(family, 0.0)
+    assert len(made) < len(every) / 10
 
 
 @pytest.mark.parametrize("seed", range(8))

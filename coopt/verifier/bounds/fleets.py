@@ -263,7 +263,7 @@ def _least_alone(fleet: Fleet, island: FleetIsland) -> float:
     before, usd, energy, power_w = Counter[ProductKey](), 0.0, 0.0, 0.0
     for t, here in enumerate(island.phases):
         if here is not None:
-            units = fleet.counted(here.counts)
+            units = fleet.units_of(here)
             usd += sum((units[product] - before[product]) * fleet.floor_usd(t, product) for product in units)
             usd += fleet.labour_usd(t) * island.links_added(t)
             before, power_w = units, fleet.watts(units)

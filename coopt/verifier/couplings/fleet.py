@@ -91,6 +91,7 @@ class Fleet:
         self.sites: tuple[Site | None, ...] = question.site or (None,)
         self.islands = island_names(question)
         self._tariffs: dict[tuple[int, ProductKey], Tariff] = {}
+        self._units: dict[StandingIsland, Counter[ProductKey]] = {}
         self.questions = [of_phase(question, t) for t in range(len(question.phase))] or [question]
 
     @cached_property
@@ -168,6 +169,12 @@ class Fleet:
         found["gpu", name] += units.active * ("gpu" in include) + units.idle * ("hb" in include)
         return found
 
+    def units_of(self, island: StandingIsland) -> Counter[ProductKey]:
+        """The same of an island as it stands, counted once."""
+        if island not in self._units:
+            self._units[island] = self.counted(island.counts)
+        return self._units[island]
+
     def watts(self, units: Mapping[ProductKey, int]) -> float:
         """What units draw (W)."""
         return math.fsum(count * self.prices[product].w for product, count in units.items())
@@ -189,7 +196,7 @@ def standing_units(fleet: Fleet, islands: Sequence[FleetIsland]) -> dict[Place, 
     for island in islands:
         for t, here in enumerate(island.phases):
             if here is not None:
-                found[t, _site_name(island.site)].update(fleet.counted(here.counts))
+                found[t, _site_name(island.site)].update(fleet.units_of(here))
     core = core_switch(fleet.question)
     if core is not None and "switch" in fleet.question.objective.include:
         for place, links in core_links(islands).items():

@@ -6,9 +6,9 @@ import math
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import count, islice, takewhile
+from itertools import count, islice
 from threading import Lock
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
@@ -23,7 +23,7 @@ from coopt.verifier.training.iteration import exchanges, iteration_s, replica_gr
 from coopt.verifier.training.mappings import ScalarMapping, divisors, simpler
 from coopt.verifier.training.memory import MemoryNeeds
 from coopt.verifier.training.placing import Placement, expert_copies, placements
-from coopt.verifier.training.work import Clock, Work
+from coopt.verifier.training.work import Clock, Work, ascending
 
 WIDENING = 1.25  # by which a list is made longer at least, so that limits that rise slowly do not list anew each time
 
@@ -49,20 +49,27 @@ class PlacedWork(NamedTuple):
     place: Placement
 
 
-class NearWorks:
-    """Works that are in time if no switch slows them down, each with that time, looked for as far as they are read."""
+One = TypeVar("One")
 
-    def __init__(self, timed: Iterator[tuple[float, PlacedWork]]) -> None:
-        self._timed, self._known, self._lock = timed, list[tuple[float, PlacedWork]](), Lock()
 
-    def __iter__(self) -> Iterator[tuple[float, PlacedWork]]:
+class ListedOnce(Generic[One]):
+    """A list that is made as far as somebody reads it."""
+
+    def __init__(self, ones: Iterator[One]) -> None:
+        self._ones, self._known, self._lock = ones, list[One](), Lock()
+
+    def __iter__(self) -> Iterator[One]:
         for number in count():
             with self._lock:  # threads that verify plans of one question share it
                 if number == len(self._known):
-                    self._known += islice(self._timed, 1)
+                    self._known += islice(self._ones, 1)
             if number == len(self._known):
                 return
             yield self._known[number]
+
+
+NearWorks = ListedOnce[tuple[float, PlacedWork]]
+"""Works that are in time if no switch slows them down, each with that time."""
 
 
 class RankedWorks:
@@ -110,7 +117,7 @@ class Timings:
         self._usable_bytes, self.clocks = gpu.usable_bytes, [Clock(workload, gpu) for workload in workloads]
         self._needs = [MemoryNeeds(workload) for workload in workloads]
         self._fits: dict[tuple[int, int, float], bool] = {}
-        self._works: dict[tuple[int, int], tuple[float, list[Work]]] = {}
+        self._works: dict[tuple[int, int], tuple[float, ListedOnce[tuple[float, Work]]]] = {}
         self._bytes: dict[tuple[int, ScalarMapping], float] = {}
         self._candidates: dict[tuple[int, TimingKey], tuple[float, NearWorks]] = {}
         self._after_waits: dict[tuple[int, TimingKey, float], NearWorks] = {}
@@ -139,7 +146,7 @@ class Timings:
         key, bound_s, clock = (index, gpus, short), self.bound_s(index, short), self.clocks[index]
         if key not in self._fits:
             quick = clock.quick(gpus, bound_s)
-            fitting = (split for split in quick if self.has_room(split, index, short))
+            fitting = (split for _, split in quick if self.has_room(split, index, short))
             self._fits[key] = any(clock.work(split).floor_s() <= bound_s for split in fitting)
         return self._fits[key]
 
@@ -219,7 +226,9 @@ class Timings:
     def _timed(self, family: DesignFamily, index: int, bound_s: float) -> Iterator[tuple[float, PlacedWork]]:
         workload, speed = self.clocks[index].workload, _undisturbed(family)
         times, turned = PlacedTimes(workload, family, speed), family.charges_loads
-        for work in takewhile(lambda work: work.floor_s() <= bound_s, self._quick(family.gpus, index, bound_s)):
+        for compute_s, work in self._quick(family.gpus, index, bound_s):
+            if compute_s > bound_s:
+                break
             if work.floor_s(times.least_gather_s(work), times.least_data_s(work)) > bound_s:
                 continue
             for place in placements(workload, work.split, family.active, family.rooms, turned=turned):
@@ -235,16 +244,23 @@ class Timings:
         fits = self.has_room(split, index, LENIENT)
         return fits and not any(self.has_room(other, index, STRICT) for other in others)
 
-    def _quick(self, gpus: int, index: int, bound_s: float) -> list[Work]:
-        """Mappings that are needed and whose compute alone takes no more than that, the quickest first, and perhaps
-        slower ones after them."""
-        known_s, found = self._works.get((index, gpus), (-math.inf, list[Work]()))
-        if known_s < bound_s:
-            clock = self.clocks[index]
-            works = (clock.work(split) for split in clock.quick(gpus, bound_s) if self._is_needed(split, index))
-            found = sorted((work for work in works if work.floor_s() <= bound_s), key=Work.floor_s)
-            self._works[index, gpus] = bound_s, found
-        return found
+    def _quick(self, gpus: int, index: int, bound_s: float) -> ListedOnce[tuple[float, Work]]:
+        """Mappings that are needed and whose compute alone takes no more than that, the quickest first, each with the
+        time of it, and perhaps slower ones after them."""
+        known_s, works = self._works.get((index, gpus), (-math.inf, None))
+        if works is None or known_s < bound_s:
+            needed = partial(self._needed, index, bound_s)
+            works = ListedOnce(ascending(self.clocks[index].quick(gpus, bound_s), needed))
+            self._works[index, gpus] = bound_s, works
+        return works
+
+    def _needed(self, index: int, bound_s: float, split: ScalarMapping) -> Iterator[tuple[float, Work]]:
+        """The work of a mapping, with the time of its compute alone; none where it is not needed or takes longer."""
+        if self._is_needed(split, index):
+            work = self.clocks[index].work(split)
+            floor_s = work.floor_s()
+            if floor_s <= bound_s:
+                yield floor_s, work
 
 
 @lru_cache(maxsize=8)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from operator import add
 from typing import NamedTuple, Protocol
 
@@ -114,7 +113,10 @@ class IslandMenu:
     """
 
     def __init__(self, fleet: Fleet, paths: IslandPaths, name: str, rivals: UnbeatenIslands) -> None:
-        self.name, self.sizes = name, paths.sizes(name)
+        self.name, sizes = name, paths.sizes(name)
+        first = next((n for n, gpus in enumerate(sizes) if paths.fits(name, gpus)), len(sizes) - 1)
+        self.sizes, self.fewest = sizes[first:], sizes[first]
+        """GPUs that islands may have, and of the smallest one on which compute alone is in time."""
         self._fleet, self._paths = fleet, paths
         self._grows = len(fleet.training_phases(name)) > 1
         self._last = fleet.training_phases(name)[-1]
@@ -150,11 +152,6 @@ class IslandMenu:
     def listed(self) -> Iterator[MenuIsland]:
         """The islands that were listed so far."""
         return (island for menu in self._menus.values() for island in menu.islands)
-
-    @cached_property
-    def fewest(self) -> int:
-        """GPUs of the smallest island on which compute alone is in time."""
-        return next((gpus for gpus in self.sizes if self._paths.fits(self.name, gpus)), self.sizes[-1])
 
     @property
     def gears(self) -> Sequence[NetworkGear]:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache, partial
+from heapq import heappop, heappush
+from itertools import count
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
 from coopt.verifier.training.kernels import machine_of, moved_s
 from coopt.verifier.training.layer import Pass, core_s, host_waits, layer_pass, logits_s, weights_s
-from coopt.verifier.training.mappings import ScalarMapping, layer_mappings, shapes, styled
+from coopt.verifier.training.mappings import ScalarMapping, Style, layer_mappings, shapes, styled
 from coopt.verifier.training.placing import HeldParameters, held_parameters, sharded_parameters, stage_copies
 from coopt.verifier.training.schedules import LayerPasses, PassRow, SplitShape, SplitStage, longest_row
 
 OPTIMIZER_BYTES = 60
 ACCUMULATE_BYTES = 6
+
+Whole = TypeVar("Whole")
+Part = TypeVar("Part")
 
 
 class Work(NamedTuple):
@@ -166,6 +172,20 @@ def _lighter_visits(
     return (*lighter, *(one._replace(visits=one.visits + seldom) for one in few if seldom))
 
 
+def ascending(
+    wholes: Iterable[tuple[float, Whole]], parts: Callable[[Whole], Iterable[tuple[float, Part]]]
+) -> Iterator[tuple[float, Part]]:
+    """The parts of wholes, the least first; these come with what none of their parts is below, the least first."""
+    found, number = list[tuple[float, int, Part]](), count()
+    for least, whole in wholes:
+        while found and found[0][0] <= least:
+            size, _, part = heappop(found)
+            yield size, part
+        for size, part in parts(whole):
+            heappush(found, (size, next(number), part))
+    yield from ((size, part) for size, _, part in sorted(found))
+
+
 class Clock:
     """Works of one workload on one kind of GPU; nothing is computed twice."""
 
@@ -208,24 +228,39 @@ class Clock:
             factor=options.slowdown * options.software.overhead,
         )
 
-    def quick(self, gpus: int, bound_s: float) -> Iterator[ScalarMapping]:
-        """Mappings on so many GPUs whose layers alone take no more than that.
+    def quick(self, gpus: int, bound_s: float) -> Iterator[tuple[float, ScalarMapping]]:
+        """Mappings on so many GPUs whose layers alone take no more than that, the quickest first, with the time of
+        these.
 
-        Where those of the quickest style that any mapping may have take longer, no style of a shape is looked at.
+        Where those of the quickest style that any mapping may have take longer, no style of a shape is looked at, and
+        none before it is its turn.
         """
         if self.least_gpu_s <= bound_s * gpus:
-            for shape, styles in shapes(self.workload, gpus):
-                least_s = self._least_layer_s.get((shape.tp, shape.cp, shape.micro_batch), math.inf)  # no style: none
-                if self._passed_s(shape, least_s) <= bound_s:
-                    every = (styled(shape, style) for style in styles)
-                    yield from (split for split in every if self.layers_s(split) <= bound_s)
+            floors = ((self._least_s(shape), (shape, styles)) for shape, styles in shapes(self.workload, gpus))
+            near = sorted((one for one in floors if one[0] <= bound_s), key=itemgetter(0))
+            yield from ascending(near, partial(self._in_styles, bound_s))
+
+    def _in_styles(
+        self, bound_s: float, shape_and_styles: tuple[ScalarMapping, list[Style]]
+    ) -> Iterator[tuple[float, ScalarMapping]]:
+        shape, styles = shape_and_styles
+        passes = self._passes_of(shape)
+        for split in (styled(shape, style) for style in styles):
+            layers_s = passes * self._layer_s(split)
+            if layers_s <= bound_s:
+                yield layers_s, split
+
+    def _least_s(self, shape: ScalarMapping) -> float:
+        """Seconds of the layers of a shape in the quickest style; infinite where there is no style."""
+        return self._passes_of(shape) * self._least_layer_s.get((shape.tp, shape.cp, shape.micro_batch), math.inf)
 
     def layers_s(self, split: ScalarMapping) -> float:
         """Seconds that the layers of the fullest stage take at least, with all micro-batches and while the pipeline
         fills and drains; less than the floor of the work by more than rounding."""
-        return self._passed_s(split, self._layer_s(split))
+        return self._passes_of(split) * self._layer_s(split)
 
-    def _passed_s(self, split: ScalarMapping, layer_s: float) -> float:
+    def _passes_of(self, split: ScalarMapping) -> float:
+        """How often it takes the time of a layer, whatever the style."""
         options, model = self.workload.options, self.workload.model
         passes = split.micro_batches(self.workload.global_batch) + (split.pp - 1) / split.interleave
         last = split.last_lacks(model.layers, model.extra_predictions)
@@ -234,10 +269,10 @@ class Clock:
             m = split.micro_batches(self.workload.global_batch)
             lacks = m / 2 * (first + last) if split.pp == 2 and options.schedule == "dualpipe" else first
             least = m * split.stage_layers(model.layers) - lacks
-            return options.slowdown * options.software.overhead * least * layer_s * (1 - 2e-12)
+            return options.slowdown * options.software.overhead * least * (1 - 2e-12)
         lacks = first * max(1.0, passes / 2 if split.pp == 2 else 1.0) + 2 * last
-        busy_s = (passes * split.stage_layers(model.layers) - lacks) * layer_s
-        return options.slowdown * options.software.overhead * busy_s * (1 - 2e-12)
+        least = passes * split.stage_layers(model.layers) - lacks
+        return options.slowdown * options.software.overhead * least * (1 - 2e-12)
 
     @cached_property
     def _least_layer_s(self) -> dict[tuple[int, int, int], float]:
