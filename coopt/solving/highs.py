@@ -22,7 +22,7 @@ from pyomo.core.staleflag import StaleFlagManager
 from pyomo.repn.linear import LinearRepnVisitor
 from pyomo.repn.util import OrderedVarRecorder
 
-from coopt.solving.watching import ALONE, OnStanding, turn_came, watched
+from coopt.solving.watching import ALONE, Ending, OnStanding, turn_came, watched
 
 Outcome = Literal["optimal", "infeasible", "unbounded", "time limit", "interrupted", "failed"]
 
@@ -110,7 +110,8 @@ def solve(
 
     A KeyboardInterrupt, or `cancel` once it is set, stops the search and keeps its best solution. `on_standing` hears
     how far the search is, in the caller's thread and at most twice a second; an interrupt it raises counts as
-    one. Waiting for the turn of this thread counts against the time limit.
+    one. Waiting for the turn of this thread counts against the time limit. Where HiGHS does not stop in time, its best
+    solution is the answer, and nobody waits for its thread.
     """
     started = time.perf_counter()
     cancel = cancel or threading.Event()
@@ -127,10 +128,12 @@ def solve(
     try:
         left = max(started + time_limit_s - time.perf_counter(), 0.0)
         _checked(h.setOptionValue("time_limit", left), f"option time_limit = {left!r}")
-        interrupted = watched(h, on_standing, cancel)
+        ended = watched(h, on_standing, cancel, started + time_limit_s)
     finally:
         ALONE.release()
-    outcome, detail = _outcome(h, interrupted)
+    if ended.left:
+        return _left(lp, columns, ended, handed_over - started, time.perf_counter() - handed_over)
+    outcome, detail = _outcome(h, ended.interrupted)
     info, bound = h.getInfo(), _bound(h.getInfo(), outcome)
     bounded = np.isfinite(lp.col_lower_).all() and np.isfinite(lp.col_upper_).all()
     if outcome == "optimal" and bounded and highspy.HighsVarType.kInteger not in lp.integrality_:
@@ -228,6 +231,22 @@ def _unsearched(outcome: Outcome, handover_s: float) -> SolverAnswer:
         nodes=0,
         handover_s=handover_s,
         solve_s=0.0,
+    )
+
+
+def _left(lp: Any, columns: list[Any], ended: Ending, handover_s: float, solve_s: float) -> SolverAnswer:
+    """What HiGHS had told of a search that it does not end: a solution is worth what it costs, whatever it said."""
+    best, standing = ended.solution, ended.standing
+    if best is not None:
+        _load(columns, best)
+    return SolverAnswer(
+        outcome="interrupted" if ended.interrupted else "time limit",
+        detail="deaf",
+        value=None if best is None else float(lp.offset_ + np.asarray(lp.col_cost_) @ best),
+        bound=-math.inf if standing is None or standing.bound is None else standing.bound,
+        nodes=0 if standing is None else standing.nodes,
+        handover_s=handover_s,
+        solve_s=solve_s,
     )
 
 

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 ALONE = threading.Lock()
 """Held by the thread whose turn it is."""
@@ -29,6 +32,9 @@ def turn_came(deadline: float, cancel: threading.Event) -> bool:
             return False
     return False
 
+
+DEAF_S = 10.0
+"""Seconds that a search has to stop; one of HiGHS's may hear neither its time limit nor an interrupt."""
 
 TELL_S = 0.5
 """Least seconds between two reports of how far a search is."""
@@ -83,42 +89,75 @@ def interrupts_heard(heard: threading.Event, *, raised: bool = True) -> Iterator
         signal.signal(signal.SIGINT, before)
 
 
-def watched(h: Any, on_standing: OnStanding | None, cancel: threading.Event) -> bool:
-    """Run in HiGHS's own thread so that Ctrl-C and `cancel` reach us; True when one did.
+class Ending(NamedTuple):
+    """How a search came to its end; `left` where it was told to stop, or should have, and was not waited for.
+
+    HiGHS then runs on in its thread, which a process need not wait for, and says no more than what it had told: how far
+    it was, and its best solution, column by column.
+    """
+
+    interrupted: bool
+    left: bool
+    standing: SearchStanding | None
+    solution: NDArray[np.float64] | None
+
+
+def watched(h: Any, on_standing: OnStanding | None, cancel: threading.Event, deadline: float) -> Ending:
+    """Run in HiGHS's own thread so that Ctrl-C and `cancel` reach us; a search that has not ended `DEAF_S` after one of
+    them, or after its deadline (`time.perf_counter`), is left.
 
     Ctrl-C sets `cancel`, so that searches to come hear it too where this one had just ended.
     """
     with interrupts_heard(cancel, raised=False):
-        return _watched(h, on_standing, cancel.is_set)
+        return _watched(h, on_standing, cancel.is_set, deadline)
 
 
-def _watched(h: Any, on_standing: OnStanding | None, cancelled: Callable[[], bool]) -> bool:
+def _watched(h: Any, on_standing: OnStanding | None, cancelled: Callable[[], bool], deadline: float) -> Ending:
     h.HandleUserInterrupt = True
-    latest: list[Any] = [None]
-    if on_standing:
-        h.cbMipInterrupt.subscribe(lambda event: latest.__setitem__(0, _standing(event.data_out)))
-    h.startSolve()
+    latest, best = list[SearchStanding](), list[NDArray[np.float64]]()
+    h.cbMipInterrupt.subscribe(lambda event: _put(latest, _standing(event.data_out)))
+    h.cbMipImprovingSolution.subscribe(lambda event: _put(best, np.array(event.data_out.mip_solution)))
+    search = threading.Thread(target=_run, args=(h,), daemon=True)  # highspy's own allows one search in a process
+    search.start()
     interrupted, told = False, time.perf_counter()
+
+    def ending(*, left: bool) -> Ending:
+        return Ending(interrupted, left, latest[0] if latest else None, best[0] if best else None)
+
     try:
         while True:
             try:
-                done, _ = h.wait(POLL_S)
-                if done:
-                    return interrupted
+                search.join(POLL_S)
+                done, now = not search.is_alive(), time.perf_counter()
+                if done or now > deadline + DEAF_S:
+                    return ending(left=not done)
                 if cancelled() and not interrupted:
-                    interrupted = True
+                    interrupted, deadline = True, min(deadline, now)
                     h.cancelSolve()
-                now = time.perf_counter()
-                if on_standing and latest[0] and not interrupted and now - told >= TELL_S:
+                if on_standing and latest and not interrupted and now - told >= TELL_S:
                     told = now
                     on_standing(latest[0])
             except KeyboardInterrupt:  # of the callback
-                interrupted = True
+                interrupted, deadline = True, min(deadline, time.perf_counter())
                 h.cancelSolve()
     except BaseException:  # of the callback: HiGHS must not run on behind it
         h.cancelSolve()
-        h.wait()
+        search.join(DEAF_S)
         raise
+
+
+def _run(h: Any) -> None:
+    """Run HiGHS as highspy does in a thread, which ends its workers, or on Windows may wait for them for ever."""
+    try:
+        h.run()
+    finally:
+        ended = "resetThreadScheduler" if hasattr(h, "resetThreadScheduler") else "resetGlobalScheduler"
+        getattr(h, ended)(False)
+
+
+def _put(place: list[Any], value: Any) -> None:
+    """Keep a value in place of one before it."""
+    place[:] = [value]
 
 
 def _standing(data: Any) -> SearchStanding:

@@ -11,13 +11,15 @@ import threading
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from coopt.solving.highs import linear_program, options, safe_bound, solve, solved
+from coopt.solving import highs, watching
+from coopt.solving.highs import QuietHighs, linear_program, options, safe_bound, solve, solved
 from formulations.shared import UPLINKS, SharedData, add_uplinks_demanded, build
 
 SETTINGS = options(gap=0.0, threads=1)
@@ -135,6 +137,41 @@ print(h.modelStatusToString(h.getModelStatus()), h.getInfo().objective_function_
         [sys.executable, "-c", search, file, settings], capture_output=True, text=True, timeout=120, check=True
     )
     assert "Optimal 861." in ran.stdout
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_search_that_is_deaf_to_its_limits_is_left_with_its_best_solution(
+    monkeypatch: pytest.MonkeyPatch, cancelled: bool
+) -> None:
+    """HiGHS is held up where it asks whether to stop, as soon as it has a solution."""
+    found, released, cancel = threading.Event(), threading.Event(), threading.Event()
+
+    def held_up(event: Any) -> None:
+        if found.is_set():
+            if cancelled:
+                cancel.set()
+            released.wait()
+
+    class DeafHighs(QuietHighs):
+        def run(self) -> Any:
+            self.cbMipImprovingSolution.subscribe(lambda event: found.set())
+            self.cbMipInterrupt.subscribe(held_up)
+            return super().run()
+
+    monkeypatch.setattr(watching, "DEAF_S", 0.2)
+    monkeypatch.setattr(highs, "QuietHighs", DeafHighs)
+    m = knapsack(40)
+    try:
+        answer = solve(m, time_limit_s=60.0 if cancelled else 1.0, settings=SETTINGS, cancel=cancel)
+        monkeypatch.undo()
+        assert solve(knapsack(4), time_limit_s=10, settings=SETTINGS).outcome == "optimal"  # beside the one left
+    finally:
+        released.set()
+    assert (answer.outcome, answer.detail) == ("interrupted" if cancelled else "time limit", "deaf")
+    assert answer.solve_s < 30
+    assert answer.value == pytest.approx(pyo.value(m.cost))
+    assert pyo.value(m.most.body) <= m.most.upper
+    assert answer.bound <= answer.value
 
 
 @pytest.mark.parametrize("threads", [1, 2])
