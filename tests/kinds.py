@@ -78,7 +78,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "fleet": question(**FLEET),
     "sites": apart(**ALIKE),
     "direct": linked(**ALIKE),
-    "switched": linked(network__panels=[{"name": "gold", "usd_per_port": 1e6, "w_per_port": 0}], **ALIKE),
+    "switched": linked(network__panels=[{"name": "gold", "usd_per_port": 50_000, "w_per_port": 0}], **ALIKE),
 }
 
 

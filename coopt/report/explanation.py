@@ -51,8 +51,8 @@ LIMITS = frozenset(
 """Checks of what the plan takes against a limit of the instance."""
 TIMES = frozenset({"deadline", "bound-time"})
 """Checks of the time that an iteration may take, where there is such a bound."""
-BEYOND = "better beyond"
-"""The column of bounds that says whether a better plan waits beyond one: it binds then, whatever its slack."""
+BINDS = "binds"
+"""The column of bounds that says whether a better plan waits beyond one, whatever its slack."""
 SOURCES = ("bound-source", "tp-inside-source")
 """The checks that say in words what a bound rests on, or that nothing is feasible."""
 
@@ -74,11 +74,11 @@ def bounds_table(explanation: Explanation) -> FigureTable:
     numbers = ("plan", "bound", "slack", f"tighter {_unit(explanation)}", f"looser {_unit(explanation)}")
     rows = [_bound_row(explanation, bound) for bound in explanation.bounds]
     if all(bound.loosest is None for bound in explanation.bounds):
-        return figures("What each bound costs", ("bound", BEYOND), numbers, rows)
+        return figures("What each bound costs", ("bound", BINDS), numbers, rows)
     without = [_extra(explanation, bound.without, asked=not bound.binds) for bound in explanation.bounds]
     title = "What each bound costs: 1% tighter than what the plan takes, 1% looser than now, and without it"
     more = [(*row, last) for row, last in zip(rows, without, strict=True)]
-    return figures(title, ("bound", BEYOND), (*numbers, f"without {_unit(explanation)}"), more)
+    return figures(title, ("bound", BINDS), (*numbers, f"without {_unit(explanation)}"), more)
 
 
 def rivals_table(explanation: Explanation) -> FigureTable:

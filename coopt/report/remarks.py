@@ -16,6 +16,7 @@ from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.building import building_notes, mating_notes
+from coopt.report.catalog import FAR, far_figures
 from coopt.report.direct_links import relay_remarks
 from coopt.report.sentence import kept_free
 from coopt.report.tables import FigureTable, figures, verdict_word
@@ -94,10 +95,11 @@ def _scaled_usd(domain: HbDomain) -> float:
 
 
 def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
-    """That GPUs and servers which the objective leaves out take more than the limit on power, where they do."""
+    """That GPUs and servers which the objective leaves out take more than the limit on power, where they do; that a
+    limit is so far above what is drawn that its unit may be another one."""
     limit_mw, gpu, include = instance.limits.power_mw, instance.cluster.gpu, instance.objective.include
     left_out = [text for kind, text in (("gpu", "GPUs"), ("host", "servers")) if kind not in include]
-    if limit_mw is None or plan.cost is None or not left_out:
+    if plan.cost is None:
         return
     domains = {domain.name: domain for domain in instance.network.hb_domains}
     drawn_w: dict[float | None, float] = {}
@@ -109,12 +111,21 @@ def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
             own_w = gpus_w + network.hb_domain.count * domain.size * host_w
             drawn_w[part.phase] = drawn_w.get(part.phase, 0.0) + own_w
     together_mw = (plan.cost.power_w + max(drawn_w.values(), default=0.0)) / 1e6
-    if together_mw > limit_mw:
+    if limit_mw is not None and left_out and together_mw > limit_mw:
         kinds = words.both(f'"{kind}"' for kind in ("gpu", "host") if kind not in include)
         yield (
             f"With its {words.both(left_out)} this plan draws {words.with_unit(together_mw, 'MW')}, more than "
             f"limits.power_mw = {limit_mw:g}, which holds for what objective.include lists: add {kinds} there."
         )
+    limits = {"limits.power_mw": limit_mw} | {
+        f"site[{s}].power_mw": one.power_mw for s, one in enumerate(instance.site)
+    }
+    for key, cap_mw in limits.items():
+        if cap_mw is not None and cap_mw > FAR * together_mw:
+            yield (
+                f"{key} = {cap_mw:,g} is more than {FAR:g} times the {words.with_unit(together_mw, 'MW')} that this "
+                "plan draws with its GPUs: check its unit, which is MW."
+            )
 
 
 def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
@@ -170,6 +181,7 @@ def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
         yield f"In place of what the file says: {plan.overrides.replaced}."
     yield from study_notes(instance, networks_of(plan))
     yield from mating_notes(instance, {part.name: part.design for part in plan.parts if part.design is not None})
+    yield from far_figures(instance)
     yield from _power_left_out(instance, plan)
     yield from _long_runs(instance, plan)
     yield from _standing_still(instance, plan)

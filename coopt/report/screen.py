@@ -45,19 +45,25 @@ def plan_screen(
             yield tco_sentence(instance, plan.cost)
         yield ""
         yield _margins(instance, plan)
-        yield from numbers_between(instance, plan)
-        yield from accuracy(instance, plan.runs)
-        yield from tp_across(plan.runs, none_inside=plan.tp_across)
-        yield from margin_note(instance, plan, without_margin)
-        networks = {part.name: network_of(part) for part in plan.parts}
-        designs = {name: network for name, network in networks.items() if isinstance(network, Design)}
-        yield from leaf_notes([*designs.values()])
-        yield from order_notes_of_parts(instance, designs)
+        yield from remarks(instance, plan, without_margin)
     yield ""
     yield facts("Proof", _proof_rows(instance, plan))
     if plan.alternatives_stop is not None:
         yield ""
         yield from runners_tables(plan)
+
+
+def remarks(instance: Instance, plan: Plan, without_margin: float | None = None) -> Iterator[str]:
+    """What one has to know before one builds: what was not asked for, how far times are off, what a loss does, and
+    which modules to order."""
+    yield from numbers_between(instance, plan)
+    yield from accuracy(instance, plan.runs)
+    yield from tp_across(plan.runs, none_inside=plan.tp_across)
+    yield from margin_note(instance, plan, without_margin)
+    networks = {part.name: network_of(part) for part in plan.parts}
+    designs = {name: network for name, network in networks.items() if isinstance(network, Design)}
+    yield from leaf_notes([*designs.values()])
+    yield from order_notes_of_parts(instance, designs)
 
 
 def _decision(instance: Instance, plan: Plan) -> Iterator[RenderableType]:

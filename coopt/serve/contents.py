@@ -47,8 +47,8 @@ from coopt.report.page.contents import glances
 from coopt.report.page.evidence import plane_caption, time_bar
 from coopt.report.parts import BILL, bill_table
 from coopt.report.plan import plan_sections, ranking_report
-from coopt.report.remarks import accuracy, first_sentences, margins_table
-from coopt.report.screen import parts_table
+from coopt.report.remarks import first_sentences, margins_table
+from coopt.report.screen import parts_table, remarks
 from coopt.report.sentence import headline
 from coopt.report.tables import Cell, FactTable, FigureTable, facts, figures
 from coopt.verifier.checks.verdict import Verdict
@@ -76,13 +76,13 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
     if plan.cost is not None:
         cost = plan.cost
         document |= {
-            "figures": [asdict(one) for one in glances(plan)],
+            "figures": [asdict(one) for one in glances(instance, plan)],
             "parts": _table(parts_table(plan)) if len(plan.parts) > 1 else None,
             "bill": _table(bill_table(BILL, cost.items, cost.capex_usd, cost.power_w)),
             "origins": _table(_origins(instance, cost.items)),
             "bill_csv": bill_csv(instance, plan),
             "margins": _table(margins_table(plan_checks(instance, plan))),
-            "accuracy": list(accuracy(instance, plan.runs)),
+            "remarks": list(remarks(instance, plan)),
             "runs": [_run(part, run, len(plan.parts) > 1) for part in plan.parts for run in part.workloads],
             "drawings": list(_drawings(instance, plan)),
             "sections": list(_sections(plan_sections(instance, plan, cost, baseline_of(instance, plan)))),

@@ -94,11 +94,11 @@ def test_another_fabric_is_told_with_what_it_gives(coopt, written):
     ((rival,), design) = ([one for one in found["rivals"] if one["part"] == "network.fabrics"]), found["design"]
     assert (design["fabric"]["kind"], rival["choice"]) == ("rail-only", "rail-optimized")
     joins, speeds = rival["gives"].split(". ")
-    assert joins.startswith("Its switches join any two GPUs, where rails of the plan meet in HB domains alone")
+    assert joins.startswith("Its switches join any two GPUs, while rails of the plan meet only in HB domains")
     slower = 8 / 7 + 50 / 450  # seven NICs of eight, and what they carry for another GPU passes through the domain
     assert speeds == (
-        f"An iteration takes as long; with a leaf lost, what leaves an HB domain takes {slower:.4g} times as long, "
-        "as on the plan's"
+        "An iteration takes as long as on the plan's network; with a leaf lost, what leaves an HB domain takes "
+        f"{slower:.4g} times as long on either network"
     )
     assert any(rival["gives"] in said for said in found["sentences"])
 

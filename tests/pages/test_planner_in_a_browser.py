@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.planner import NUMBER, SLIDER, put, put_text, question, settled, text_of, until
+from tests.pages.planner import NUMBER, SLIDER, WAIT_S, put, put_text, question, settled, text_of, until
 from tests.pages.test_pages_in_a_browser import CONTRASTS, LEAST_CONTRAST, NAMELESS, RATIO
 from tests.serve.conftest import INSTANCES, TINY, served
 
@@ -152,7 +152,10 @@ def test_a_reload_keeps_the_question_and_another_tab_has_its_own(planner):
     assert browser.execute_script("return document.querySelector(arguments[0]).value", NUMBER) == "1.3"
 
 
-def test_a_link_holds_the_question(planner):
+def test_a_link_holds_the_question_and_one_that_was_cut_says_so(planner):
+    from selenium.webdriver.support import expected_conditions
+    from selenium.webdriver.support.wait import WebDriverWait
+
     browser = planner()
     put(browser, NUMBER, "1.21")
     settled(browser)
@@ -163,6 +166,26 @@ def test_a_link_holds_the_question(planner):
     assert len(fragment) < len(text)
     assert question(planner(fragment=fragment)) == text
     assert browser.execute_script("return location.hash") == ""
+    settled(browser)
+    put(browser, NUMBER, "1.5")
+    settled(browser)
+    follow = "setTimeout(() => { location.hash = arguments[0] })"
+    for link, said in ((fragment, "Its changes are not saved"), (fragment[:-8], "lost a part of its question")):
+        browser.execute_script(follow, link)
+        asked = WebDriverWait(browser, WAIT_S).until(expected_conditions.alert_is_present())
+        assert said in asked.text
+        asked.accept()
+        until(browser, f"return sessionStorage.getItem('coopt-question') === {json.dumps(text)}")
+
+
+def test_a_server_that_was_started_with_another_question_shows_that(planner):
+    browser = planner()
+    put(browser, NUMBER, "1.3")
+    settled(browser)
+    browser.execute_script("sessionStorage.setItem('coopt-served', 'another')")
+    browser.refresh()
+    settled(browser)
+    assert question(browser) == TINY
 
 
 def test_two_questions_stand_side_by_side(planner):

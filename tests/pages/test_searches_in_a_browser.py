@@ -22,6 +22,13 @@ const ask = window.fetch;
 window.fetch = async (path, given) => path !== '/plan' ? ask(path, given)
   : new Response((await (await ask(path, given)).text()).replace(/"total_s":[^,]+/, '"total_s":9'));
 """
+DYING = """
+const ask = window.fetch;
+window.ask = ask;
+const died = ['event: failed', 'data: {"sentence":"The process that searched died; the last answer stays."}', '',
+  'event: end', 'data: {}', '', ''].join('\\n');
+window.fetch = (path, given) => path !== '/front' ? ask(path, given) : Promise.resolve(new Response(died));
+"""
 WAITED = """
 window.said = [];
 const progress = document.getElementById('progress');
@@ -115,6 +122,21 @@ def test_reasons_of_a_plan_do_not_stand_where_nothing_can_be_built(planner):
     put(browser, NUMBER, "0.01")
     until(browser, "return document.getElementById('reasons').innerText.includes('still being sought')")
     assert text_of(browser, "#why") == ""
+
+
+def test_a_front_whose_search_died_is_sought_once_more_with_the_next_try(planner):
+    browser = planner()
+    browser.execute_script(DYING)
+    put(browser, "#at-workload-0-global_batch", "32")
+    until(browser, "return !document.getElementById('lost').hidden")
+    until(browser, BUSY.format("false"))
+    assert "The process that searched died" in text_of(browser, "#lost")
+    assert (count(browser, "#front *"), count(browser, "#ask-front")) == (0, 1)
+    browser.execute_script("window.fetch = window.ask")
+    browser.find_element("id", "again").click()
+    until(browser, "return document.querySelector('#front:not(.stale) #chart') !== null")
+    settled(browser)
+    assert browser.execute_script("return document.getElementById('lost').hidden")
 
 
 @pytest.mark.parametrize("way", ["button", "Escape"])

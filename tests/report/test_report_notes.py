@@ -35,6 +35,28 @@ def test_what_counts_and_what_does_not() -> None:
     assert "GPUs that train. Not counted: servers" in everything
 
 
+def test_a_figure_in_another_unit_is_named_with_the_range_of_the_catalog() -> None:
+    """Terabytes in place of gigabytes, thousands of dollars; a price of 0, and figures like the catalog's, are none."""
+    ours = {"extends": "h200", "name": "ours", "hbm_gb": 0.192, "usd": 0}
+    optic = {"extends": "400g-sr4", "name": "quoted", "usd": 600_000, "w": 12}
+    instance = ask(cluster__gpu=ours, network__optics=["400g-sr4", optic], network__switches="64x400g")
+    told = [one for one in first_sentences(instance, coopt.solve(instance)) if "check its unit" in one]
+    assert told == [
+        "cluster.gpu: hbm_gb = 0.192 of ours is far from all of the catalog, which has 42.95 to 298.01 (10^9 bytes): "
+        "check its unit.",
+        "network.optics: usd = 600,000 of quoted is far from all of the catalog, which has 136 to 1,700 (USD): check "
+        "its unit.",
+    ]
+
+
+def test_a_limit_on_power_in_another_unit_is_named() -> None:
+    of_hall, of_kilowatts = (ask(limits={"power_mw": limit}) for limit in (5.0, 700_000.0))
+    told = [list(first_sentences(one, coopt.solve(one))) for one in (of_hall, of_kilowatts)]
+    assert "check its unit" not in " ".join(told[0])
+    assert "limits.power_mw = 700,000 is more than 100 times the 0.0" in " ".join(told[1])
+    assert "MW that this plan draws with its GPUs: check its unit, which is MW." in " ".join(told[1])
+
+
 def test_a_box_with_fewer_cages_than_modules_is_named() -> None:
     box = {**switch(8, 900), "port_gbit_s": 800, "modes": [{"radix": 16, "port_gbit_s": 400}]}
     changes = {"cluster__gpus": 256, "network__switches": [box], "network__hb_domains": "hgx-h100-8"}

@@ -157,7 +157,7 @@ def page_contents(case: PageCase) -> Contents:
         "origin": facts("Provenance", _origin(case)),
     }
     if case.verdict.accepted and case.plan.cost is not None:
-        contents["glances"] = list(glances(case.plan))
+        contents["glances"] = list(glances(case.instance, case.plan))
         contents["parts"] = parts_table(case.plan) if len(case.plan.parts) > 1 else None
     if case.instance.problem != "shared" and case.plan.cost is not None:
         contents["blocks"] = list(_blocks(case.instance, case.plan, case.plan.cost))
@@ -281,14 +281,15 @@ def _workload_section(workload: WorkloadPlan, rows: FactTable) -> WorkloadSectio
     )  # fmt: skip
 
 
-def glances(plan: Plan) -> Iterator[Glance]:
+def glances(instance: Instance, plan: Plan) -> Iterator[Glance]:
     """What a plan costs, what it promises and how far it is proven, at a glance."""
     cost, claim = plan.cost, plan.objective
     assert cost is not None
     counted = without_gpus(cost) or "GPUs included"
     yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=counted, number=cost.capex_usd, unit="USD")
     yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought", number=cost.power_w, unit="W")
-    owned = "total cost of ownership"
+    years = instance.objective.years
+    owned = f"total cost of {years:g} year{'' if years == 1 else 's'}"
     yield Glance(name="With electricity", value=words.money(cost.tco_usd), note=owned, number=cost.tco_usd, unit="USD")
     if plan.runs:
         run = min(plan.runs, key=lambda run: run.slack)

@@ -45,8 +45,8 @@ export function showEvidence(root, plan, verdict) {
   const part = (name, title, open, ...content) =>
     h("details", { class: "part", "data-name": name, open: opened.get(name) ?? open }, h("summary", {}, h("h2", {}, title)), content);
   show(root,
-    plan.runs?.length ? part("times", "Times against bounds", true, times(plan.runs),
-      plan.accuracy.map((sentence) => h("p", { class: "remark" }, tied(sentence))), plan.margins ? table(plan.margins) : "") : "",
+    plan.runs?.length ? part("times", "Times against bounds", true, times(plan.runs), plan.margins ? table(plan.margins) : "") : "",
+    plan.remarks?.length ? part("remarks", "What to know before you build", true, h("ul", { class: "reasons" }, plan.remarks.map((sentence) => h("li", {}, tied(sentence))))) : "",
     plan.bill ? part("bill", "The bill", true, table(plan.bill)) : "",
     plan.origins ? part("origins", "Where prices come from", false, table(plan.origins)) : "",
     plan.drawings?.length ? part("drawing", "The network, drawn", true, drawings(plan.drawings, root)) : "",

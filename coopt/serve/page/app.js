@@ -7,12 +7,12 @@ import { Editor } from "./editor.js";
 import { QuestionForm, showField } from "./form.js";
 import { Chart } from "./front.js";
 import { Form, pathOf, valueOf } from "./schema.js";
-import { save, showLink, textOfAddress } from "./share.js";
+import { keepInTab, onLink, save, showLink, textOfAddress, textOfTab } from "./share.js";
 import { showComplaints, showDecision, showEvidence, showReasons } from "./answer.js";
 import { answerTo, Lost, Refused, search, tell, waits } from "./stream.js";
 import { showViews } from "./views.js";
 
-const KEPT = "coopt-question", YOUNG_MS = 250, QUIET_MS = 500, QUICK_S = 2;
+const YOUNG_MS = 250, QUIET_MS = 500, QUICK_S = 2;
 
 const question = { text: "", table: null, complaints: [] };
 const NOTHING = { text: null, table: null, plan: null, verdict: null, front: null, reasons: null };
@@ -53,7 +53,7 @@ async function sendEdits() {
       edits.changes.clear();
       hold(JSON.parse(await answerTo("/question", given)));
       if (whole && question.table && question.table.name !== answer.table?.name) forget();
-      sessionStorage.setItem(KEPT, question.text);
+      keepInTab(question.text);
       connected();
       showQuestion();
     }
@@ -237,12 +237,11 @@ async function extra(name) {
     else showWhy();
     mark();
   };
-  const say = (text) => take({ refused: text, bounds: [] });
   const hear = {
     ...waits(name, told),
     [name]: take,
-    refused: ({ complaints }) => say(complaints.map((one) => one.sentence).join(" ")),
-    failed: ({ sentence }) => { say(sentence); trouble(sentence); },
+    refused: ({ complaints }) => take({ refused: complaints.map((one) => one.sentence).join(" "), bounds: [] }),
+    failed: ({ sentence }) => trouble(sentence),
   };
   try {
     await search(`/${name}`, { text, plan: answer.plan.plan }, hear, control.signal);
@@ -365,6 +364,7 @@ function listen() {
   on("compare", () => keep(kept || !answer.plan ? null : { ...answer }));
   on("share", () => showLink(question.text));
   const leaves = () => question.text === saved || confirm("Leave this question? Its changes are not saved.");
+  onLink((text) => leaves() && put(text));
   on("open", () => leaves() && byId("file").click());
   on("new", () => leaves() && open(starter));
   on("save-question", () => { saved = question.text; save(fileName(question, "toml"), saved, "application/toml"); });
@@ -393,7 +393,7 @@ async function begin() {
   form = new QuestionForm(byId("form"), names, change);
   editor = new Editor(byId("text"), names, settled(250, put));
   chart = new Chart(byId("front"), (pace) => moveBounds(pace));
-  await put((await textOfAddress()) ?? sessionStorage.getItem(KEPT) ?? start.text);
+  await put((await textOfAddress()) ?? textOfTab(start.text));
 }
 
 begin();

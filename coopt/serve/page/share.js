@@ -1,6 +1,18 @@
-// A question as a link or a file, and what is saved.
+// A question in its tab, as a link or a file, and what is saved.
 
 import { byId } from "./dom.js";
+
+const KEPT = "coopt-question", SERVED = "coopt-served";
+
+/** The tab keeps the question over a reload. */
+export const keepInTab = (text) => sessionStorage.setItem(KEPT, text);
+
+/** The text that the tab keeps; the one that is served where there is none, or the server was started with another since. */
+export function textOfTab(served) {
+  const same = sessionStorage.getItem(SERVED) === served;
+  sessionStorage.setItem(SERVED, served);
+  return (same && sessionStorage.getItem(KEPT)) || served;
+}
 
 /** A text as a part of an address: deflated, in letters that need no escape. */
 export async function packed(text) {
@@ -27,7 +39,17 @@ export async function textOfAddress() {
   const part = /^#q=(.+)$/.exec(location.hash)?.[1];
   if (!part) return null;
   history.replaceState(null, "", location.pathname);
-  return unpacked(part);
+  const text = await unpacked(part);
+  if (text === null) alert("The link has lost a part of its question on the way here; what you see is another question.");
+  return text;
+}
+
+/** Hear of a link that is opened where the page stands already, which loads nothing anew. */
+export function onLink(take) {
+  addEventListener("hashchange", async () => {
+    const text = await textOfAddress();
+    if (text !== null) take(text);
+  });
 }
 
 export async function showLink(text) {

@@ -3,7 +3,12 @@
 import { h, tied } from "./dom.js";
 
 const textOf = (cell) => (typeof cell === "string" ? cell : cell.text);
-const shownCell = (cell) => (typeof cell === "string" ? tied(cell) : h("span", { class: cell.mark }, cell.text));
+const shownCell = (cell) => (typeof cell === "string" ? breaking(tied(cell)) : h("span", { class: cell.mark }, cell.text));
+
+const LONG = 60;  // letters of a cell that would be a tall column on a narrow screen
+
+/** A text whose keys go on in a second line behind a dot or an underscore, where they read best. */
+const breaking = (text) => text.split(/(?<=[a-z\]][._])(?=[a-z])/).flatMap((part, place) => (place ? [h("wbr"), part] : [part]));
 
 /** A document of a table as an element: names with what they are, or rows of words and numbers. */
 export function table(given) {
@@ -42,7 +47,7 @@ function figureTable({ title, words, numbers, rows, total }) {
 }
 
 const cellOf = (cell, column, number) =>
-  h(column ? "td" : "th", { scope: column ? null : "row", class: number && "number" }, shownCell(cell));
+  h(column ? "td" : "th", { scope: column ? null : "row", class: number ? "number" : textOf(cell).length > LONG && "long" }, shownCell(cell));
 
 function sorted(rows, { column, falling }, isNumber) {
   if (column < 0) return rows;

@@ -104,11 +104,11 @@ def _given_by(designs: Designs, chosen: int, row: int) -> str:
         return ""
     joins = ""
     if _has_rails_apart(ours) and _joins_all(theirs):
-        joins = "its switches join any two GPUs, where rails of the plan meet in HB domains alone"
+        joins = "its switches join any two GPUs, while rails of the plan meet only in HB domains"
     elif _has_rails_apart(theirs) and _joins_all(ours):
-        joins = "its rails meet in HB domains alone, where switches of the plan join any two GPUs"
+        joins = "its rails meet only in HB domains, while switches of the plan join any two GPUs"
     most, own = 2 * theirs.tiers - 1, 2 * ours.tiers - 1
-    way = f"a way passes {counted(most, 'switch')} at most, in place of {own}" if most != own else ""
+    way = f"a route passes at most {counted(most, 'switch')}, in place of {own}" if most != own else ""
     speeds = () if designs.instance.objective.minimize == "time" else (_how_fast(designs, chosen, row),)
     said = ", and ".join(filter(None, (joins, way))), "; ".join([*speeds, _without_leaf(theirs, ours)])
     return ". ".join(map(sentence, filter(None, said)))
@@ -129,7 +129,7 @@ def _how_fast(designs: Designs, chosen: int, row: int) -> str:
     for limit, workload in zip(limits_of(designs.instance), workloads, strict=False):
         ours, theirs = float(designs.uses[limit.key][chosen]), float(designs.uses[limit.key][row])
         same = math.isclose(ours, theirs, rel_tol=SAME_TIME)
-        takes = "as long" if same else f"{number(theirs)} s in place of {number(ours)} s"
+        takes = "as long as on the plan's network" if same else f"{number(theirs)} s in place of {number(ours)} s"
         told.append(f"an iteration{f' of {workload.name}' if len(workloads) > 1 else ''} takes {takes}")
     return both(told)
 
@@ -138,8 +138,8 @@ def _without_leaf(theirs: Family, ours: Family) -> str:
     """What the loss of a leaf does to traffic between HB domains, on theirs and on ours."""
     slower, own = slower_without_leaf(theirs), slower_without_leaf(ours)
     takes, own_takes = ("is cut off" if math.isinf(x) else f"takes {x:.4g} times as long" for x in (slower, own))
-    than = "as on the plan's" if math.isclose(slower, own) else f"where on the plan's it {own_takes}"
-    return f"with a leaf lost, what leaves an HB domain {takes}, {than}"
+    than = " on either network" if math.isclose(slower, own) else f", and {own_takes} on the plan's network"
+    return f"with a leaf lost, what leaves an HB domain {takes}{than}"
 
 
 def _difference(designs: Designs, chosen: int, row: int) -> str:
@@ -164,7 +164,7 @@ def _obstacle(designs: Designs, among: Bools) -> str:
         if rows.any():
             best = float(designs.uses[key][rows].min())
             own, reached = number(limit.own(limit.cap)), number(limit.enough(best))
-            text = f"the best of them comes to {reached} {limit.unit}, and {key} is {own} {limit.unit}"
+            text = f"the nearest comes to {reached} {limit.unit}, and {key} is {own} {limit.unit}"
             nearest.append((best / limit.cap, text))
     if nearest:
         return min(nearest)[1]
