@@ -73,3 +73,16 @@ def test_with_several_ways_for_prices_to_turn_out_no_product_may_be_taken_more_o
     rivals.add(Taken({(0, "switch 64x400g"): 1, (0, "optics 400g-199"): 1}, frozenset()))
     assert rivals.beat(Taken({(0, "switch 64x400g"): 1, (0, "optics 400g-199"): 100}, frozenset()))
     assert not rivals.beat(Taken({(0, "optics 400g-199"): 10_000}, frozenset()))
+
+
+def test_neither_dollars_nor_watts_alone_make_up_for_more_of_the_other() -> None:
+    optics = [
+        {"name": "passive", "gbit_s": 400, "reach_m": 100, "usd": 100, "w": 0},
+        {"name": "given", "gbit_s": 400, "reach_m": 100, "usd": 0, "w": 8},
+    ]
+    asked = Fleet(ask(**ISLANDS | {"network__optics": optics, "sharing": {"mode": "partition"}}), "tco")
+    for name in ("optics passive", "optics given"):
+        rivals = UnbeatenIslands(asked, by_bill=True)
+        rivals.add(Taken({(0, name): 5}, frozenset()))
+        assert rivals.beat(Taken({(0, name): 5}, frozenset()))
+        assert not rivals.beat(Taken({(0, name): 4}, frozenset()))

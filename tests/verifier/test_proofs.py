@@ -8,15 +8,19 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
+from coopt.instance.couplings import corners
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.plan.claims import Proof
+from coopt.instance.variants import at_prices
+from coopt.plan.claims import Leaf, Proof
 from coopt.plan.store import plan_json, proof_json, read_proof
 from coopt.solving.answer import solve
 from coopt.solving.proofs.search import prove
@@ -26,11 +30,11 @@ from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.fleet_paths import IslandPaths
 from coopt.verifier.parts.optics import candidate_optics
 from coopt.verifier.proofs.cases import AskedIslands, CaseLimits, CheapIslands
-from coopt.verifier.proofs.leaves import UnitRange, least_excess
+from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange, least_excess
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains, PriceFloors
-from coopt.verifier.proofs.rivals import Taken, UnbeatenIslands, product_name
+from coopt.verifier.proofs.rivals import GPUS, LABOUR, Taken, UnbeatenIslands, product_name
 from tests.solving.fleets import fleets
-from tests.verifier.cases import ask
+from tests.verifier.cases import ask, switch
 from tests.verifier.fleets import CORE, FLEETS, ISLANDS, SITES
 from tests.verifier.forgeries import answered, claiming, forged
 from tests.verifier.kinds import solved
@@ -223,6 +227,46 @@ def test_a_deep_proof_is_read_at_once() -> None:
     assert json.loads(proof_json(Proof.model_validate(document)))["cases"][0]["tree"] == tree
 
 
+@pytest.mark.parametrize("most", [0, 3, 1_000])
+def test_both_sides_of_a_cut_through_islands_hold_every_island(most: int) -> None:
+    """Also one that has none of the product: with the same multipliers on both sides nothing more is proven."""
+    instance, plan, proof = answered("sites")
+    value, document = plan.objective.value, json.loads(proof_json(proof))
+    assert value is not None
+    for name, taken in (("first", "switch 4x400"), ("second", "nic nic400"), ("second", "switch 8x400")):
+        for cases in document["cases"]:
+            cut = {"island": name, "product": taken, "phase": 0, "most": most}
+            cases["tree"] = cut | {"up_to": cases["tree"], "beyond": cases["tree"]}
+        asked = Proof.model_validate(document)
+        assert certify(instance, plan, asked).ok
+        assert not certify(instance, claiming(plan, value * 1.01), asked).ok
+
+
+def test_multipliers_charge_labour_as_capex_and_limits_as_they_are_and_outlooks_weigh_one_at_most() -> None:
+    asked = FLEETS["worst-case"]()
+    instance = asked.model_copy(update={"limits": asked.limits.model_copy(update={"capex_usd": 1e6})})
+    labour_usd = Fraction(str(instance.phase[1].retrofit_usd_per_link))
+    for kind, costs in (("tco", 1), ("power", 0)):
+        for budget in ("0", "0.5"):
+            prices = LeafPrices(Terms(Fleet(instance, kind), []), Leaf(budget=budget), {})  # type: ignore[arg-type]
+            charged = Fraction(prices.by_site[0].get((1, LABOUR), 0), prices.scale)
+            assert charged == labour_usd * (costs + Fraction(budget))
+    terms = Terms(Fleet(instance, "tco"), [])
+    for leaf, caps in (
+        (Leaf(costs=False, budget="0.5"), 500_000 * (1 + SLACK)),
+        (Leaf(costs=False, limits={"gpus": ("3", "0.5")}), 3 * 16 + 12),
+    ):
+        prices = LeafPrices(terms, leaf, {})
+        assert Fraction(prices.fixed, prices.scale) == -caps
+    assert instance.robust is not None
+    outlooks = [(Fleet(at_prices(instance, one), "tco"), 0.0) for one in corners(instance.robust.prices)]
+    terms = Terms(Fleet(instance, "tco"), outlooks)
+    LeafPrices(terms, Leaf(outlooks=("0.5", "0.5")), {})
+    for leaf in (Leaf(outlooks=("0.5", "0.51")), Leaf(costs=False, outlooks=("0.5", "0"))):
+        with pytest.raises(NothingProvenError, match="weigh more than 1"):
+            LeafPrices(terms, leaf, {})
+
+
 class Every:
     """Every island is wanted."""
 
@@ -231,6 +275,48 @@ class Every:
 
     def gears(self, domains: OpenDomains) -> list[int]:
         return list(domains.families)
+
+
+class FewNics(Every):
+    """Islands with few NICs are wanted, of networks on every gear."""
+
+    def __call__(self, least: Taken) -> bool:
+        return least.amounts.get((0, "nic nic400"), 0) <= 16
+
+
+GEARS = ISLANDS | {"network__nics_per_gpu": [1, 2], "network__gpus_per_nic": [1, 2], "sharing": {"mode": "partition"}}
+
+
+def menu_of(instance: Instance, name: str) -> tuple[IslandMenu, UnbeatenIslands]:
+    fleet = Fleet(instance, "tco")
+    rivals = UnbeatenIslands(fleet, by_bill=False)
+    return IslandMenu(fleet, IslandPaths(fleet, None, LENIENT, math.inf), name, rivals), rivals
+
+
+def test_what_nobody_wanted_before_is_listed_once_somebody_does() -> None:
+    """Of networks of the same products some were in time and the others not looked at."""
+    instance = ask(**GEARS | {"network__fabrics": "clos", "network__switches": [switch(8)]})
+    (fresh, _), (asked, rivals) = menu_of(instance, "first"), menu_of(instance, "first")
+    few = sum(1 for gpus in asked.sizes for _ in asked.of_size(gpus, FewNics()))
+    for gpus in asked.sizes:
+        list(asked.of_size(gpus, Every()))
+    every = [island.taken for gpus in fresh.sizes for island in fresh.of_size(gpus, Every())]
+    assert 0 < few < len(every)
+    assert all(rivals.beat(taken) for taken in every)
+
+
+def test_no_network_takes_less_than_its_family_is_known_to() -> None:
+    (menu, _), seen = menu_of(ask(**GEARS), "first"), set[tuple[int, int]]()
+    for family in (one for gpus in menu.sizes for one in menu._paths.families("first", gpus) if one.gear):
+        least = menu._least_of(family, family.gear)
+        seen.add((family.gear.per_gpu, family.gear.gpus_per_nic))
+        for stages in menu._paths.candidates("first", family):
+            taken = menu._network(stages).least
+            assert least.uses <= taken.uses
+            assert all(taken.amounts[measure] >= count for measure, count in least.amounts.items())
+            for same in ("nic nic400", GPUS):
+                assert taken.amounts[0, same] == least.amounts[0, same]
+    assert seen == {(1, 1), (2, 1), (1, 2)}
 
 
 def test_no_island_costs_less_than_the_floor_of_its_gpus() -> None:
@@ -274,8 +360,8 @@ def test_optics_are_gone_through_that_a_discount_may_make_the_cheaper_ones(
 
 def test_units_are_not_worth_more_than_they_cost() -> None:
     """A whole bill less the worth of its units is least at an end of a piece."""
-    usd, begins = [10, 8, 5], [0, 10, 20]
-    for worth in range(6):
+    begins = [0, 10, 20]
+    for usd, worth in product(([10, 8, 5], [5, 9, 7]), range(8)):
         for low, high in ((0, 30), (3, 9), (10, 10), (9, 21)):
             bills = [n * next(p for b, p in reversed([*zip(begins, usd, strict=True)]) if n >= b) for n in range(40)]
             least = min(bills[n] - worth * n for n in range(low, high + 1))

@@ -180,19 +180,25 @@ class IslandMenu:
     def _close(self, family: DesignFamily) -> bool:
         """Whether an island that is kept beats what a network of a family takes at least; the same then holds of those
         with more GPUs, which take no less of anything."""
-        gear, hb, gpus = family.gear, family.hb, family.gpus
-        if gear is None or self._grows or self._is_closed(family):
+        if family.gear is None or self._grows or self._is_closed(family):
             return self._is_closed(family)
+        beaten = self._rivals.beat(self._least_of(family, family.gear))
+        if beaten:
+            self._closed[family.hb.name, id(family.gear)] = family.gpus
+        return beaten
+
+    def _least_of(self, family: DesignFamily, gear: NetworkGear) -> Taken:
+        """What every network of a family takes at least: domains that are full, their NICs, and leaves."""
+        hb, gpus = family.hb, family.gpus
         domains, ports = ceil_ratio(gpus, hb.size), gpus * gear.per_gpu * gear.nic_planes // gear.gpus_per_nic
-        nics, switches = domains * family.rails, ports // gear.switch.radix
-        units: dict[ProductKey, int] = {("hb", hb.name): domains * hb.size, ("nic", gear.nic.name): nics}
-        units["switch", gear.switch.name] = switches
+        units: dict[ProductKey, int] = {("hb", hb.name): domains * hb.size}
+        units |= {
+            ("nic", gear.nic.name): domains * family.rails,
+            ("switch", gear.switch.name): ports // gear.switch.radix,
+        }
         racks = 0 if hb.racks is None else least_racks(domains, hb.racks)
         least = self._taken_at_last(UnitCounts(Counter(units), gpus, 0, family.to_core), racks)
-        beaten = self._rivals.beat(least._replace(uses=frozenset(map(product_name, units))))
-        if beaten:
-            self._closed[hb.name, id(gear)] = gpus
-        return beaten
+        return least._replace(uses=frozenset(map(product_name, units)))
 
     def _open_families(self, menu: SizeMenu, wanted: Wanted) -> None:
         """List the networks of the families that are wanted, if they are in time where no switch slows them down."""
