@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance, SwitchedKind
 from coopt.network.space import families
 from coopt.network.wiring import EndPoints, wirings
+from coopt.verifier.parts.layouts import chains
 from tests.conftest import ask, example_count, switch
 from tests.solving.oracle import instances
 from tests.solving.plane_questions import planar
+from tests.verifier.test_layouts import family
 
 
 def filled(instance: Instance, leaf_fill: str) -> Instance:
@@ -40,6 +42,7 @@ def test_a_leaf_between_two_ratios_saves_a_tier() -> None:
 
 @pytest.mark.parametrize("kind", ["rail-only", "rail-optimized", "clos"])
 @given(domains=st.integers(9, 60), rails=st.integers(1, 6), ratio=st.sampled_from([1.0, 1.5, 2.5]))
+@example(domains=9, rails=5, ratio=2.5)  # four ports hold no domain of five rails whole
 @settings(max_examples=example_count(30))
 def test_every_number_of_leaves_is_offered(kind: SwitchedKind, domains: int, rails: int, ratio: float) -> None:
     ends, radix = EndPoints(fabric=kind, domains=domains, rails=rails), 8
@@ -52,7 +55,9 @@ def test_every_number_of_leaves_is_offered(kind: SwitchedKind, domains: int, rai
         for leaves in {leaves for leaves, _ in offered}:
             assert min(down for of, down in offered if of == leaves) == math.ceil(domains / leaves)
     if kind == "clos" and rails <= most and domains * rails > radix:
-        assert {down for _, down in offered if down % rails} == set()
+        assert {down for _, down in offered if down >= rails and down % rails} == set()
+    joined = family(kind, domains * rails, rails, radix)
+    assert {down for _, down in offered} == {one.ports.down for one in chains(joined, network) if one.ports.tiers > 1}
 
 
 @settings(max_examples=example_count(25))
