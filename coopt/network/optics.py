@@ -41,11 +41,22 @@ PerModule = Sequence[tuple[int, int]]
 
 
 def values_of(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = None) -> OpticValues:
-    """What a module of the list adds to each measure; to those of the instance where there are none."""
-    kinds = (measures or measures_of(instance)) if "optics" in instance.objective.include else ()
+    """What a module of the list adds to each measure; to those of the instance where there are none.
+
+    Where the price of a product depends on how many are bought, or few products may be in use, how many of it there are
+    is a measure of its own.
+    """
+    counted, sharing = "optics" in instance.objective.include, instance.sharing
+    kinds = (measures or measures_of(instance)) if counted else ()
+    discounted = {one.item for one in sharing.discount if one.kind == "optics"} if counted else set()
+    listed = instance.network.optics
+    told = [one.name for one in listed if one.name in discounted or sharing.most_products.optics is not None]
     known = {
-        optic.name: tuple(weigh(instance.objective, optic.usd, optic.w, kind) for kind in kinds)
-        for optic in instance.network.optics
+        optic.name: (
+            *(weigh(instance.objective, optic.usd * (optic.name not in discounted), optic.w, kind) for kind in kinds),
+            *(float(optic.name == name) for name in told),
+        )
+        for optic in listed
     }
     return lambda optic: known[optic.name]
 

@@ -150,12 +150,13 @@ class Space:
     """The families of docs/network.md that an instance ranges over, site by site.
 
     Optics are compared by `measures`; as the instance has it where there are none. Where each end of links has its own,
-    they may be compared by other `values` of one module.
+    they may be compared by other `values` of one module. Networks that `grow` have stood smaller before.
     """
 
     instance: Instance
     measures: tuple[ObjectiveKind, ...] | None = None
     values: OpticValues | None = None
+    grow: bool = False
 
     @cached_property
     def gears(self) -> tuple[Gear, ...]:
@@ -228,24 +229,47 @@ class Space:
         network, values = self.instance.network, self.values or values_of(self.instance, self.measures)
         for cages, choices_of in _choices(levels).items():
             for wiring in parts.wirings(network, cages):
-                choices = choices_of.get(wiring.tiers)
-                if choices is None:
-                    continue
                 bare = parts.family(network, wiring, ())
-                for alike in uplinks_alike(bare, choices):
+                choices = [ends for ends in choices_of.get(wiring.tiers, ()) if _leaves_room(bare, ends)]
+                if self.grow:
+                    yield from _each(bare, choices)
+                    continue
+                for alike in uplinks_alike(bare, choices) if choices else ():
                     some = replace(bare, uplink_choices=alike)
                     yield from (replace(some, optics=optics) for optics in unbeaten_ends(some, choices, values))
 
 
-def families(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = None) -> Iterator[Family]:
+def _leaves_room(family: Family, ends: tuple[LinkEnds, ...]) -> bool:
+    """Whether the modules of a single tier leave the ports that lead into a core."""
+    if family.tiers != 1 or not family.core_ports:
+        return True
+    per_module = ends[0].above.links_of(family.link_gbit_s)
+    filled = min(family.planes_together, family.planes) * family.down
+    return -(-filled // per_module) * per_module + family.core_ports <= family.switch.radix
+
+
+def _each(bare: Family, choices: Iterable[tuple[LinkEnds, ...]]) -> Iterator[Family]:
+    """The families with every choice of ends, of which any may be the best of a network that grows; where modules break
+    out above leaves one for each number of uplinks."""
+    for ends in choices:
+        family = replace(bare, optics=ends)
+        for run in ((u,) for u in family.uplink_choices) if family.breaks_out else (family.uplink_choices,):
+            yield replace(family, uplink_choices=run)
+
+
+def families(
+    instance: Instance, measures: tuple[ObjectiveKind, ...] | None = None, *, grow: bool = False
+) -> Iterator[Family]:
     """Every family of docs/network.md, in the order of the instance's lists.
 
     Parameters
     ----------
     measures
         What optics are compared by; as the instance has it where left out.
+    grow
+        Whether they have stood smaller before.
     """
-    space = Space(instance=instance, measures=measures)
+    space = Space(instance=instance, measures=measures, grow=grow)
     for gpus in instance.cluster.gpus:
         for hb, active in space.sites(gpus):
             yield from space.families(gpus, hb, active, space.gears)

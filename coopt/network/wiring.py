@@ -120,7 +120,7 @@ def _down(ends: EndPoints, radix: int, ratio: int, together: int) -> int:
     """Down-ports of a leaf once the fewest ports are kept that hold the links to a core; 0 where none are left."""
     for kept in range(0, radix - 1, together):
         down = _filled(ends, _taper(radix - kept, ratio, together))
-        if ends.links <= kept * ends.planes * _leaves(ends, down):
+        if down and ends.links <= kept * ends.planes * _leaves(ends, down):
             return down
     return 0
 

@@ -21,17 +21,17 @@ def with_every_optic(instance: Instance, families: Iterable[Family]) -> Iterator
 
     Ports are split by the modules of a network's ends, so that others split them alike.
     """
-    cages: dict[Family, set[tuple[int, int]]] = {}
+    split_by: dict[Family, set[tuple[int, int]]] = {}
     for family in families:
-        cages.setdefault(replace(family, optics=()), set()).add(_cages(family.per_module))
-    for base, split in cages.items():
+        split_by.setdefault(replace(family, optics=()), set()).add(cages(family.per_module))
+    for base, split in split_by.items():
         for optics in choices(instance, base):
             family = replace(base, optics=optics)
-            if instance.network.link_ends == "same" or _cages(family.per_module) in split:
+            if instance.network.link_ends == "same" or cages(family.per_module) in split:
                 yield family
 
 
-def _cages(per_module: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+def cages(per_module: tuple[tuple[int, int], ...]) -> tuple[int, int]:
     """Ports of a leaf, and of an aggregation switch, that the modules of two levels take together."""
     leaf = math.lcm(per_module[0][1], per_module[1][0]) if len(per_module) > 1 else 1
     return leaf, math.lcm(per_module[1][1], per_module[2][0]) if len(per_module) > 2 else 1

@@ -25,6 +25,7 @@ from coopt.network.parts import racks
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.perf.mapping import Floats, Ints
+from tests.solving.every_optic import cages
 from tests.solving.every_optic import choices as optic_choices
 from tests.solving.fleet_bills import Book, Way
 from tests.solving.growing import links_added
@@ -238,16 +239,14 @@ def _islands(instance: Instance, name: str, efficiency: float) -> Iterator[Stand
             for last in jobs[active[-1]].networks(counts[-1]):
                 for stages in _stages(instance, last, counts):
                     served = [
-                        [u for u in family.uplink_choices if jobs[t].meets(family, u)]
+                        [u for u in family.uplink_choices if jobs[t].meets(replace(family, optics=()), u)]
                         for t, family in zip(active, stages, strict=True)
                     ]
                     for uplinks in product(*served):
                         if list(uplinks) == sorted(uplinks):
-                            for optics in optic_choices(instance, last):
-                                fitted = [replace(family, optics=optics[: family.tiers]) for family in stages]
-                                standing = dict(zip(active, zip(fitted, uplinks, strict=True), strict=True))
-                                if with_spares := _with_spares(jobs, standing):
-                                    yield _over_phases(with_spares, len(asked))
+                            standing = dict(zip(active, zip(stages, uplinks, strict=True), strict=True))
+                            if with_spares := _with_spares(jobs, standing):
+                                yield _over_phases(with_spares, len(asked))
 
 
 def _with_spares(jobs: dict[int, Job], standing: dict[int, tuple[Family, int]]) -> dict[int, tuple[Family, int]]:
@@ -272,6 +271,15 @@ def _stages(instance: Instance, last: Family, counts: tuple[int, ...]) -> Iterat
     joined = [family.core_links for family in stages]
     if all(have >= least for have, least in zip(joined, links, strict=True)) and joined == sorted(joined):
         yield stages
+
+
+def _has_room(family: Family) -> bool:
+    """Whether modules of the switch of a single tier leave ports for links into a core."""
+    if family.tiers != 1 or not family.core_ports:
+        return True
+    links = min(family.planes_together, family.planes) * family.down
+    each = family.per_module[0][1]
+    return each * math.ceil(links / each) + family.core_ports <= family.switch.radix
 
 
 def _over_phases(trained: dict[int, tuple[Family, int]], phases: int) -> Stands:
@@ -307,10 +315,20 @@ class Job:
         return [n for n in allowed if len(mappings(self.workload, n)[0])]
 
     def _networks(self, gpus: int) -> list[Family]:
-        """Every network of so many GPUs with one choice of optics for each number of links that modules carry."""
+        """Every network of so many GPUs with every choice of optics, alone for each number of uplinks where modules
+        break out."""
         cluster = self.question.cluster.model_copy(update={"gpus": (gpus,)})
-        found = families(self.question.model_copy(update={"cluster": cluster}))
-        return list({(replace(family, optics=()), family.per_module): family for family in found}.values())
+        question = self.question.model_copy(update={"cluster": cluster})
+        split = cages if question.network.link_ends == "any" else tuple
+        alike = {(replace(one, optics=()), split(one.per_module)): one for one in families(question)}
+        found: dict[Family, None] = {}
+        for (bare, ports), one in alike.items():
+            for family in (replace(bare, optics=optics) for optics in optic_choices(question, one)):
+                if split(family.per_module) == ports and _has_room(family):
+                    every = family.uplink_choices
+                    runs = [(u,) for u in every] if family.breaks_out else [every]
+                    found |= dict.fromkeys(replace(family, uplink_choices=run) for run in runs)
+        return list(found)
 
     def _meets(self, family: Family, uplinks: int) -> bool:
         """Whether the bound is met, and the longer ones after each loss."""

@@ -25,7 +25,7 @@ SIDES = ("planes", "planes", "shared", "bundles", "both", "filled", "filled", "t
 products by tier."""
 ENDS = ("ends",)
 """Links with a module of its own at either end."""
-AT_ONCE = ("filled", "tiers", *ENDS)
+AT_ONCE = ("filled", "tiers")
 """What networks that grow do not have."""
 
 
@@ -57,9 +57,9 @@ def fleets(
     if many_sided:
         sides = [side for side in many_sided if count == 1 or side not in AT_ONCE]
         network |= _many_sided(draw, network, sides)
+        include = include if "link_ends" not in network else [*KINDS, "gpu"]
     large = "tier_switches" in network or "link_ends" in network
     sized = {"gpus": [8, 12, 16]} if large else {}  # so many take two tiers
-    sold = [kind for kind in KINDS if kind != "optics" or "link_ends" not in network]
     aims = ["capex", "tco"] if count > 1 else ["capex", "tco", "power"]
     table = question(
         cluster={"gpu": "h100-sxm", "gpus": gpus[-1]},
@@ -69,8 +69,8 @@ def fleets(
         limits=_limits(draw, gpus[-1], phased=count > 1),
         sharing={
             "mode": "partition",
-            "most_products": {kind: 1 for kind in sold if draw(st.integers(0, 3)) == 0},
-            "discount": list(discounts(draw, network, [kind for kind in include if kind in (*sold, "gpu")], gpus[-1])),
+            "most_products": {kind: 1 for kind in KINDS if draw(st.integers(0, 3)) == 0},
+            "discount": list(discounts(draw, network, include, gpus[-1])),
         },
     )
     if "link_ends" in network:  # modules matter where networks of two tiers meet bounds

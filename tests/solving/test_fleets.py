@@ -51,7 +51,7 @@ def test_planes_and_bundles_that_grow_cost_what_enumeration_finds(instance: Inst
 
 
 @settings(max_examples=example_count(20, usual=4))
-@given(fleets(many_sided=ENDS, sites=(0, 0, 2), doubts=True))
+@given(fleets(many_sided=ENDS, phases=(1, 2), sites=(0, 0, 2), cores=True, doubts=True, losses=True))
 def test_islands_whose_links_have_ends_of_their_own_cost_what_enumeration_finds(instance: Instance) -> None:
     plan = agrees_with_enumeration(instance)
     network = instance.network.model_dump(by_alias=True) | {"link_ends": "same"}

@@ -164,21 +164,26 @@ def test_islands_have_ends_of_their_own_where_any_are_asked_for() -> None:
     assert coopt.verify(own, plan).accepted
 
 
-@pytest.mark.parametrize(
-    ("changes", "beside"),
-    [
-        ({"phase": [{"gpus": 512, "year": 0}, {"gpus": 1024, "year": 1}]}, r"\[\[phase\]\] tables"),
-        ({"robust": {"survive": "nic", "slower": 3.0}}, "robust.survive"),
-        (
-            {"sharing": {"mode": "partition", "most_products": {"optics": 1}}},
-            "sharing.most_products.optics",
-        ),
-    ],
-    ids=["phases", "losses", "few products"],
-)
-def test_any_ends_are_refused_where_modules_have_no_price_of_their_own(changes: dict[str, Any], beside: str) -> None:
-    with pytest.raises(ValueError, match=rf"network.link_ends = 'any': .* do not go with {beside}, needs 'same'"):
-        ask(**SUPERPOD, **changes, network__link_ends="any")
+ISLANDS: dict[str, Any] = {"sharing__mode": "partition", "workload__0__gpus": 256}
+COUPLED: dict[str, dict[str, Any]] = {
+    "phases": {"phase": [{"gpus": 512, "year": 0}, {"gpus": 1024, "year": 1}]},
+    "losses": {"robust": {"survive": "nic", "slower": 3.0}, "network__nics_per_gpu": 2},
+    "a core": ISLANDS | {"sharing__core": {"switch": "qm9700", "gbit_s_per_gpu": 50}},
+    "few products": ISLANDS | {"sharing__most_products": {"optics": 3}},
+    "discounts": ISLANDS | {"sharing__discount": {"kind": "optics", "item": "800g-sr8", "from": 8, "off": 0.2}},
+}
+
+
+@pytest.mark.parametrize("changes", COUPLED.values(), ids=COUPLED)
+def test_switches_have_twin_port_modules_in_what_is_coupled_too(changes: dict[str, Any]) -> None:
+    asked = SUPERPOD | {"workload__0__mapping": {"micro_batch": [1], "tp": [8], "pp": [1]}, "sharing": {}} | changes
+    own, same = ask(**asked, network__link_ends="any"), ask(**asked)
+    plan = coopt.solve(own)
+    bought = {item.item.split(",")[0] for item in plan.cost.items if item.kind == "optics"}
+    assert {"400g-sr4", "800g-sr8"} <= bought
+    assert plan.objective.value < coopt.solve(same).objective.value
+    verdict = coopt.verify(own, plan)
+    assert verdict.accepted, verdict.failures
 
 
 @pytest.mark.parametrize(

@@ -319,8 +319,15 @@ def test_no_network_takes_less_than_its_family_is_known_to() -> None:
     assert seen == {(1, 1), (2, 1), (1, 2)}
 
 
-def test_no_island_costs_less_than_the_floor_of_its_gpus() -> None:
-    instance = FLEETS["sites"]()
+SINGLE = {"name": "single", "gbit_s": 400, "fibre": "f", "reach_m": 600, "usd": 200, "w": 5}
+OWN_ENDS = {"link_ends": "any", "optics": [SINGLE, SINGLE | {"name": "twin", "gbit_s": 800, "breakout": 2}]}
+
+
+@pytest.mark.parametrize("changes", [{}, OWN_ENDS], ids=["one module", "twin ports above"])
+def test_no_island_costs_less_than_the_floor_of_its_gpus(changes: dict[str, Any]) -> None:
+    whole = FLEETS["sites"]().model_dump(by_alias=True)
+    boxes = [one | ({"cages": one["radix"] // 2} if changes else {}) for one in whole["network"]["switches"]]
+    instance = Instance.model_validate(whole | {"network": whole["network"] | changes | {"switches": boxes}})
     fleet = Fleet(instance, "tco")
     paths = IslandPaths(fleet, None, LENIENT, math.inf)
     prices = {(0, product_name(product)): 7 + n for n, product in enumerate(fleet.prices)} | {(0, "gpus"): 3}

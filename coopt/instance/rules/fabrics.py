@@ -144,16 +144,6 @@ def _fill(instance: Question) -> Iterator[str]:
     given = [other for other, is_given in built_otherwise.items() if is_given]
     if network.tier_switches == "any" and given:
         yield (f"network.tier_switches = 'any': products by tier do not go with {both(given)}, needs 'same'")
-    sharing = instance.sharing
-    ends_alike = {
-        **built_otherwise,
-        "robust.survive": robust is not None and robust.survive,
-        "sharing.discount on optics": any(one.kind == "optics" for one in sharing.discount),
-        "sharing.most_products.optics": sharing.most_products.optics is not None,
-    }
-    given = [other for other, is_given in ends_alike.items() if is_given]
-    if network.link_ends == "any" and given:
-        yield f"network.link_ends = 'any': products at either end of links do not go with {both(given)}, needs 'same'"
     if network.domain_fill == "any" and instance.even_for:
         yield (
             "network.domain_fill = 'any': domains that are not filled alike do not go with "

@@ -106,7 +106,7 @@ def list_paths(
     links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
     before = sorted({gpus for t in earlier for gpus in sizes[t]})
     lines = []
-    for last in families(_sized(asked[final], sizes[final]), measures):
+    for last in families(_sized(asked[final], sizes[final]), measures, grow=bool(before)):
         check()
         if last.core_links >= links[last.gpus]:
             lines.append(stages_of(last, before, instance.network.largest_ratio, links))

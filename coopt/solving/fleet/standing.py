@@ -107,7 +107,8 @@ def _begun(
     first, *_, final = asked.values()
     between = {gpus for question in list(asked.values())[1:-1] for gpus in sizes_of(question)}
     open_gears = search.open_gears(np.array(sizes_of(first), dtype=np.int64))
-    space, ratio = Space(instance=final, measures=search.coupling.market.measures), instance.network.largest_ratio
+    space = Space(instance=final, measures=search.coupling.market.measures, grow=True)
+    ratio = instance.network.largest_ratio
     links = {gpus: links_to_core(instance, gpus) for question in asked.values() for gpus in sizes_of(question)}
     for gpus in sizes_of(final):
         for hb, active in space.sites(gpus):

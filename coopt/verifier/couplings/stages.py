@@ -28,7 +28,7 @@ from coopt.verifier.parts.layouts import (
     spine_count,
     switches_above,
 )
-from coopt.verifier.parts.optics import optics_choices
+from coopt.verifier.parts.optics import optics_choices, spares_core
 from coopt.verifier.parts.space import DesignFamily, OpticPair, families
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.wiring import WiredGraph, wire
@@ -107,7 +107,7 @@ def last_stages(
     """Every whole network of a family, with every choice of optics for so many tiers, as the end of its growth."""
     known: dict[tuple[tuple[int, int], bool], list[Chain]] = {}
     for tiers in range(network.max_tiers + 1):
-        for optics in optics_of(tiers):
+        for optics in filter(partial(spares_core, family), optics_of(tiers)):
             carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
             key = cages(carried), any(max(each) > 1 for each in carried[1:])
             if key not in known:

@@ -84,7 +84,7 @@ def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list
         return []  # all ports would face one way
     for over in whole_ratios(radix, network):
         fillings.add(_whole_blocks(family, split_ports(radix, over, cage)))
-        for aside in range(radix - 1):
+        for aside in range(radix - 2 * cage + 1):  # two cages are left, as one faces one way
             down = _whole_blocks(family, split_ports(radix - aside, over, cage))
             if aside * leaf_count(family, down) * family.planes >= family.to_core:
                 fillings.add(down)

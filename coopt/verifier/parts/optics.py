@@ -17,6 +17,7 @@ from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Fabric
 from coopt.verifier.parts.bills import SwitchLevel, priced_total
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports, planes_on_switch
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair, linkable
 
 
@@ -205,11 +206,20 @@ def candidate_ends(instance: Instance, kind: ObjectiveKind, gear: NetworkGear, l
     if instance.network.link_ends == "same":
         return [OpticPair(optic, optic) for optic in candidate_optics(instance, kind, gear, level)]
     fitting, front = fitting_ends(instance, gear, level), list[OpticPair]()
+    if instance.sharing.most_products.optics is not None:
+        return fitting
     if not optics_open(instance, kind):
         fitting = _cheapest_of_ends(instance, kind, gear, fitting)
+
+    def no_worse(rival: Optic, optic: Optic) -> bool:
+        """Whether it costs no more at any quantity, or is the same, and draws no more."""
+        if rival.name == optic.name:
+            return True
+        return _usd_of_units(instance, rival).most <= _usd_of_units(instance, optic).least and rival.w <= optic.w
+
     for ends in sorted(fitting, key=lambda ends: (ends.below.usd, ends.below.w, ends.above.usd, ends.above.w)):
         alike = (rival for rival in front if gear.carried(rival) == gear.carried(ends))
-        if not any(all(a.usd <= b.usd and a.w <= b.w for a, b in zip(rival, ends, strict=True)) for rival in alike):
+        if not any(all(map(no_worse, rival, ends)) for rival in alike):
             front.append(ends)
     return front
 
@@ -221,6 +231,14 @@ def optics_choices(
     if family.gear is None:
         return [()]
     return product(*(candidate_ends(instance, kind, family.gear, level) for level in range(1, tiers + 1)))
+
+
+def spares_core(family: DesignFamily, optics: Sequence[OpticPair]) -> bool:
+    """Whether whole modules of the switches of a single tier leave ports for their links into a core."""
+    if family.gear is None or len(optics) != 1 or not family.to_core or not planes_on_switch(family):
+        return True
+    count, ends = family.gear.links_of(optics[0].above), min(planes_on_switch(family), family.planes) * family.ends
+    return ceil_ratio(ends, count) * count <= family.gear.switch.radix - core_ports(family, Ports(1, family.ends))
 
 
 def least_choices(
@@ -263,4 +281,4 @@ def optics_named(
     levels = [allowed_ends(instance, kind, family.gear, level) for level in range(1, len(names) + 1)]
     pairs = zip(names, levels, strict=True)
     optics = tuple(ends for told, allowed in pairs for ends in allowed if (ends.below.name, ends.above.name) == told)
-    return optics if len(optics) == len(names) else None
+    return optics if len(optics) == len(names) and spares_core(family, optics) else None

@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import add
 from typing import NamedTuple, Protocol
 
-from coopt.instance.hardware import Optic
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths
 from coopt.verifier.couplings.prices import ProductKey, UnitCounts
 from coopt.verifier.couplings.stages import GrowthStage
 from coopt.verifier.parts.bills import least_racks
 from coopt.verifier.parts.layouts import ceil_ratio
-from coopt.verifier.parts.optics import candidate_optics
-from coopt.verifier.parts.space import DesignFamily, NetworkGear
+from coopt.verifier.parts.optics import candidate_ends
+from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair
 from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, Taken, UnbeatenIslands, product_name
 
 ROUNDED = 1 - 1e-12
@@ -273,12 +272,12 @@ class FloorPrices:
     """The least price of a GPU of an island, whatever its network.
 
     Every GPU has its share of a NIC; every port of a NIC has a link to a leaf, which takes one port there and its
-    share of the modules at both ends, or at one where the switch has them inside.
+    share of the modules at both ends.
     """
 
     def __init__(self, fleet: Fleet, parts: Sequence[NetworkGear]) -> None:
         self._fleet, question = fleet, fleet.question
-        self._gears = [(gear, candidate_optics(question, fleet.kind, gear, 1)) for gear in parts]
+        self._gears = [(gear, candidate_ends(question, fleet.kind, gear, 1)) for gear in parts]
 
     def floors(self, by_site: Sequence[Mapping[Measure, int]], barred: frozenset[str]) -> PriceFloors:
         """The floors at the prices of each site."""
@@ -302,12 +301,13 @@ class FloorPrices:
         return math.inf if name in barred else prices.get((self._fleet.phases[-1], name), 0)
 
     def _of_network(
-        self, prices: Mapping[Measure, int], barred: frozenset[str], gear: NetworkGear, optics: Sequence[Optic]
+        self, prices: Mapping[Measure, int], barred: frozenset[str], gear: NetworkGear, ends: Sequence[OpticPair]
     ) -> float:
-        ends = 1 if gear.switch.optics_inside else 2
-        of_links = (self._price(prices, barred, f"optics {one.name}") / gear.links_of(one) for one in optics)
+        of_links = (
+            sum(self._price(prices, barred, f"optics {one.name}") / gear.links_of(one) for one in pair) for pair in ends
+        )
         switch = self._price(prices, barred, f"switch {gear.switch.name}") / gear.switch.radix
-        link = switch + ends * min(of_links, default=math.inf)
+        link = switch + min(of_links, default=math.inf)
         return (
             gear.per_gpu
             / gear.gpus_per_nic

@@ -113,6 +113,20 @@ def test_contexts_across_domains_take_as_few_links_as_enumeration_finds(ring: di
         assert not coopt.verify(instance, wrong).accepted or turned == run.placement
 
 
+def test_switches_beside_direct_links_have_modules_of_their_own_at_either_end() -> None:
+    one = {"name": "one", "gbit_s": 10, "fibre": "f", "reach_m": 500, "usd": 40, "w": 1}
+    twin = one | {"name": "twin", "gbit_s": 20, "breakout": 2, "usd": 50}
+    box = switch(8, 500, 10) | {"cages": 4}
+    table = linked(network__optics=[one, twin], network__switches=[box], network__link_ends="any")
+    instance, values = Instance.model_validate(table), {}
+    plan = coopt.solve(instance)
+    assert coopt.verify(instance, plan).accepted
+    for ends in ("own", "same"):
+        network = table["network"] | {"fabrics": ["rail-only", "clos"], "panels": [], "link_ends": ends}
+        values[ends] = coopt.solve(Instance.model_validate(table | {"network": network})).objective.value
+    assert plan.rivals.switched.value == values["own"] < values["same"]
+
+
 def test_every_mutant_is_rejected(answered: tuple[Instance, Plan]) -> None:
     instance, plan = answered
     table = plan.model_dump(mode="json", by_alias=True)

@@ -30,6 +30,7 @@ from coopt.solving.evaluate import pinned
 from tests.changes import NOTHING_BUILT
 from tests.conftest import accepted, ask, example_count, switch, value_of
 from tests.solving.oracle import instances
+from tests.solving.own_ends import twin_ported
 from tests.solving.robust_oracle import enumerated, wishes
 from tests.verifier.test_mutations import survivors
 
@@ -62,6 +63,15 @@ def small_leaves(draw: st.DrawFn) -> Instance:
 @settings(max_examples=example_count(15))
 @given(small_leaves())
 def test_products_by_tier_in_doubt_cost_what_enumeration_finds(instance: Instance) -> None:
+    plan, expected = accepted(instance), enumerated(instance)
+    assert value_of(plan) == pytest.approx(expected, rel=1e-9)
+
+
+@settings(max_examples=example_count(20, usual=3))
+@given(twin_ported(), wishes())
+def test_ends_of_their_own_in_doubt_and_after_losses_cost_what_enumeration_finds(base: Instance, wish: Robust) -> None:
+    network = base.network.model_copy(update={"link_ends": "any"})
+    instance = base.model_copy(update={"network": network, "robust": wish})
     plan, expected = accepted(instance), enumerated(instance)
     assert value_of(plan) == pytest.approx(expected, rel=1e-9)
 

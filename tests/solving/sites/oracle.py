@@ -22,13 +22,15 @@ from coopt.solving.sites.options import local_question
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
 from tests.solving.oracle import every_mapping
+from tests.solving.own_ends import modules, switch_of_cages
 
 BYTES_OF_SMALL = 4.0 * (8 * (4 * 4096**2 + 2 * 4096 * 16384) + 51200 * 4096)  # fp32 gradients of tests' small model
 
 
 @st.composite
-def instances(draw: st.DrawFn) -> Instance:
-    """Up to three sites, up to four shares, whole prices; bounds and power from hopeless to loose."""
+def instances(draw: st.DrawFn, *, own_ends: bool = False) -> Instance:
+    """Up to three sites, up to four shares, whole prices; bounds and power from hopeless to loose. Links may have ends
+    of their own."""
     shares, money = draw(st.integers(2, 4)), st.integers(0, 3000)
     gpus, names = 8 * shares * draw(st.sampled_from([1, 2])), ["a", "b", "c"][: draw(st.integers(2, 3))]
     pairs = [("a", "b"), ("b", "c"), ("a", "c")][: 1 if len(names) == 2 else draw(st.integers(2, 3))]
@@ -73,6 +75,7 @@ def instances(draw: st.DrawFn) -> Instance:
             "switches": [switch(k, draw(money)) for k in (8, 16)],
             "optics": optics(draw, [400]),
             "oversubscription": draw(st.sampled_from([1.0, 2.0])),
+            **(_ends(draw) if own_ends else {}),
         },
         objective={
             "minimize": draw(st.sampled_from(["capex", "power", "tco"])),
@@ -81,6 +84,14 @@ def instances(draw: st.DrawFn) -> Instance:
         limits=draw(st.sampled_from([{}, {}, {"racks": gpus / 8}])),
     )
     return Instance.model_validate(table)
+
+
+def _ends(draw: st.DrawFn) -> dict[str, Any]:
+    """A module of its own at each end of a link, on small switches."""
+    money = st.integers(0, 3000)
+    boxes = [switch_of_cages(draw, radix, money, (1,)) for radix in (4, 8)]
+    listed = modules(draw, money, st.integers(0, 30))
+    return {"link_ends": "any", "switches": boxes, "optics": listed[:4], "fabrics": ["rail-optimized"]}
 
 
 def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:

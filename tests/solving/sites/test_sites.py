@@ -30,6 +30,17 @@ from tests.verifier.test_mutations import survivors
 @settings(max_examples=example_count(60))
 @given(instance=instances())
 def test_the_optimum_is_that_of_enumeration(instance: Instance) -> None:
+    costs_what_enumeration_finds(instance)
+
+
+@settings(max_examples=example_count(30, usual=2))
+@given(instance=instances(own_ends=True))
+def test_sites_whose_links_have_ends_of_their_own_cost_what_enumeration_finds(instance: Instance) -> None:
+    costs_what_enumeration_finds(instance)
+
+
+def costs_what_enumeration_finds(instance: Instance) -> None:
+    """Solve, verify, enumerate and compare."""
     plan, expected = accepted(instance), enumerated(instance)
     assert plan.status == ("optimal" if math.isfinite(expected) else "infeasible")
     if plan.status == "optimal":
