@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from coopt.instance.couplings import Robust
+from coopt.instance.errors import counted
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.bounds.timed import billed, cheapest_interrupted, interrupted_designs, timed_designs
@@ -106,7 +107,11 @@ def _feasible(instance: Instance, kind: ObjectiveKind, bound: float, short: floa
 def design_text(design: FoundDesign) -> str:
     """A design in a few words."""
     family, ports = design.family, design.ports
-    fabric = f"{family.gear.kind}, {ports.tiers} tiers, {ports.up} uplinks per leaf" if family.gear else "no network"
+    fabric = (
+        f"{family.gear.kind}, {counted(ports.tiers, 'tier')}, {counted(ports.up, 'uplink')} a leaf"
+        if family.gear
+        else "no network"
+    )
     return f"{design.value:,.2f} with {family.domains} x {family.hb.name!r}, {family.active} active GPUs each, {fabric}"
 
 
@@ -191,7 +196,7 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequenc
     """
     names = [built_alike(*design) for design in designs]
     duplicates = tuple(f"runner-up {rank}" for rank, name in enumerate(names) if name in names[:rank])
-    why = f"Listed before under this or another name: {', '.join(duplicates)}."
+    why = f"These were listed before, under this or another name: {', '.join(duplicates)}."
     ledger.holds("runner-up-distinct", not duplicates, duplicates, (), why)
     kind = plan.objective.kind
     proven = [

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from coopt.instance.couplings import Core as Asked
-from coopt.instance.errors import alternatives
+from coopt.instance.errors import alternatives, counted
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.couplings import CorePlan
@@ -113,7 +113,8 @@ def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[
     _links(ledger, instance, plan, core, core_joints)
     ports = sum(joint.links for joint in core_joints)
     count = ceil_ratio(ports, switch.radix)
-    why = f"{ports} links into the core fill {count} switches of {switch.radix} ports, the plan says {core.switches}"
+    needed = f"{counted(count, 'switch')} of {switch.radix} ports"
+    why = f"The core needs {needed} for {counted(ports, 'link')}, the plan says {core.switches}"
     expected_ports = f"{ports} ports of {count} switches"
     ledger.same(
         "core-switches", f"{core.ports} ports of {core.switches} switches", expected_ports, f"{why} for {core.ports}."

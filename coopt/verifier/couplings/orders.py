@@ -79,7 +79,9 @@ def check_orders(
         _check_lines(ledger, fleet, t, items, bought, units, sum(island.links_added(t) for island in islands))
         bought.update(_ordered(fleet, items))
         short = tuple(product[1] for product, count in units[t].items() if bought[product] < count)
-        ledger.holds("in-place", not short, short, (), f"More stands than was bought so far: {', '.join(short)}.")
+        ledger.holds(
+            "in-place", not short, short, (), f"More of these stands than was bought so far: {', '.join(short)}."
+        )
         if growth:
             _check_phase(ledger, fleet, t, growth[t], bought, units[t], standing)
     ledger.subject = ""
@@ -198,7 +200,8 @@ def _check_phase(
     spent, power_w = math.fsum(item.usd for item in phase.bought), fleet.watts(placed)
     why = f"This phase spends {spent:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
     ledger.close("phase-capex", phase.capex_usd, spent, why)
-    ledger.close("phase-power", phase.power_w, power_w, f"{power_w:,.2f} W stand, the plan says {phase.power_w:,.2f}.")
+    why = f"What stands draws {power_w:,.2f} W, the plan says {phase.power_w:,.2f}."
+    ledger.close("phase-power", phase.power_w, power_w, why)
     usd, years = electricity_usd(fleet, standing, t), fleet.years(t)
     why = f"Electricity costs {usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
     ledger.close("phase-energy", phase.energy_usd, usd, why)

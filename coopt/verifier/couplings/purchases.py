@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
+from coopt.instance.errors import counted
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.plan.couplings import Myopic, MyopicStep
@@ -162,7 +163,7 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
         holds = holds and saving is claim.saving
     else:
         holds = holds and abs(saving - claim.saving) <= TOLERANCE * max(abs(total_usd or 0.0), abs(optimum or 0.0))
-    why = f"Its phases take {total_usd} together, {saving} more than the plan."
+    why = f"Its phases together cost {total_usd}, which is {saving} more than the plan."
     ledger.holds("myopic-value", holds, claim.value, total_usd, why, TOLERANCE)
 
 
@@ -249,10 +250,10 @@ def _lines(
     rate = instance.phase[t].retrofit_usd_per_link
     labour_due = [(RETROFIT, links, rate, 0.0)] if links and rate else []
     if [(item.item, item.count, item.unit_usd, item.unit_w) for item in labour] != labour_due:
-        faults.append(f"labour for {links} links at {rate:g} USD")
+        faults.append(f"labour for {counted(links, 'link')} at {rate:g} USD")
     if not all(is_product(item) for item in labour):
         faults.append("the product of labour")
-    why = f"Not what this phase pays for: {', '.join(faults)}."
+    why = f"What this phase pays for differs in: {', '.join(faults)}."
     ledger.holds("bought-lines", not faults, tuple(faults), (), why, TOLERANCE)
 
 
@@ -268,7 +269,7 @@ def _covers(
 ) -> None:
     """Check that what stands was bought by then, that the rest is in store, and that nothing is left in the end."""
     missing = tuple(key[1] for key, count in standing_counts.items() if bought[key] < count)
-    why = f"More stands than was bought so far: {', '.join(missing)}."
+    why = f"More of these stands than was bought so far: {', '.join(missing)}."
     ledger.holds("in-place", not missing, missing, (), why)
     stored = {
         key: count - standing_counts.get(key, 0) for key, count in bought.items() if count > standing_counts.get(key, 0)
@@ -293,18 +294,21 @@ def _sums(ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, power_w:
     spent = math.fsum(item.usd for item in phase.bought)
     why = f"This phase spends {spent:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
     ledger.close("phase-capex", phase.capex_usd, spent, why)
-    ledger.close("phase-power", phase.power_w, power_w, f"{power_w:,.2f} W stand, the plan says {phase.power_w:,.2f}.")
+    why = f"What stands draws {power_w:,.2f} W, the plan says {phase.power_w:,.2f}."
+    ledger.close("phase-power", phase.power_w, power_w, why)
     usd, years = phase_electricity_usd(instance, t, power_w), years_of(instance, t)
     why = f"Electricity costs {usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
     ledger.close("phase-energy", phase.energy_usd, usd, why)
-    ledger.close("phase-years", phase.years, years, f"It lasts {years:g} years, the plan says {phase.years:g}.")
+    ledger.close(
+        "phase-years", phase.years, years, f"The years that it lasts are {years:g}, the plan says {phase.years:g}."
+    )
 
 
 def _limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNetwork, t: int) -> None:
     limits, family = instance.limits, grown.path[t].family
     megawatts = phase.power_w / 1e6
     if limits.power_mw is not None:
-        why = f"The limit is {limits.power_mw:,.10g} MW, {megawatts:,.10g} stand."
+        why = f"The limit is {limits.power_mw:,.10g} MW, what stands draws {megawatts:,.10g}."
         ledger.holds("limit-power", megawatts <= limits.power_mw * (1 + TOLERANCE), limits.power_mw, megawatts, why)
     if limits.racks is not None and family.hb.racks is not None:
         racks = least_racks(family.domains, family.hb.racks, TOLERANCE)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from coopt.instance.errors import alternatives, both
+from coopt.instance.errors import alternatives, both, counted
 from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Fabric, Tier
@@ -60,7 +60,7 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     """Check GPUs, HB domains, spares and racks; None where they are not those of the instance."""
     sizes, choice = instance.cluster.gpus, design.hb_domain
     texts = tuple(str(gpus) for gpus in sizes)
-    why = f"The plan trains on {design.gpus} GPUs, the instance allows {', '.join(texts)}."
+    why = f"The plan trains on {counted(design.gpus, 'GPU')}, the instance allows {', '.join(texts)}."
     size_allowed = ledger.holds("gpus", design.gpus in sizes, design.gpus, texts, why)
     domains = instance.network.hb_domains
     hb = _pick(domains, choice.name)
@@ -82,7 +82,7 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     if not active_allowed:
         return None
     count = -(-design.gpus // choice.active)
-    why = f"{design.gpus} GPUs in domains of {choice.active} need {count} domains, the plan buys {choice.count}."
+    why = f"{design.gpus} GPUs fill {counted(count, 'domain')} of {choice.active}, the plan buys {choice.count}."
     ledger.same("domain-count", choice.count, count, why)
     spares = check_spare_domains(ledger, instance, design)
     family = DesignFamily(design.gpus, hb, choice.active, None, links_needed(instance, design.gpus), spares)
@@ -104,17 +104,17 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     ledger.holds("nic", nic is not None, fabric.nic.name, _names(network.nics), why)
     counts, per_gpu = network.nics_per_gpu, fabric.nic.per_gpu
     texts = tuple(str(number) for number in counts)
-    why = f"The plan gives each GPU {per_gpu} NICs, the instance allows {', '.join(texts)}."
+    why = f"The plan gives each GPU {counted(per_gpu, 'NIC')}, the instance allows {', '.join(texts)}."
     sound = ledger.holds("nics-per-gpu", per_gpu in counts, per_gpu, texts, why) and sound
     shared, listed = fabric.nic.shared_by, network.gpus_per_nic if fabric.tiers else (1,)
     sizes = design.hb_domain.size, design.hb_domain.active
     fits_nics = shared in listed and (shared == 1 or (per_gpu == 1 and not any(size % shared for size in sizes)))
     texts = tuple(str(number) for number in listed)
-    why = f"{shared} GPUs share a NIC, the instance allows {', '.join(texts)}, whole in a domain."
+    why = f"A NIC serves {counted(shared, 'GPU')}, the instance allows {', '.join(texts)}, whole in a domain."
     sound = ledger.holds("gpus-per-nic", fits_nics, shared, texts, why) and sound
     planes, allowed = fabric.nic.planes, network.nic_planes if fabric.tiers else (1,)
     texts = tuple(str(number) for number in allowed)
-    why = f"The ports of a NIC lead to {planes} planes, the instance allows {', '.join(texts)}."
+    why = f"The ports of a NIC lead to {counted(planes, 'plane')}, the instance allows {', '.join(texts)}."
     sound = ledger.holds("nic-planes", planes in allowed, planes, texts, why) and sound
     way = run_for(switch, nic, planes) if switch and nic and planes > 0 else None
     fits = switch is not None and (nic is None or way is not None or fabric.tiers == 0)
@@ -156,15 +156,15 @@ def check_spare_domains(ledger: Ledger, instance: Instance, design: Design | Dir
     if asked is None and not spares:
         return 0
     allowed = (0,) if asked is None else asked.spares
-    shown = allowed if asked is None or asked.spare_domains else f"0 to {allowed[-1]}"
-    why = f"{spares} domains stand by, the instance allows {shown}."
+    shown = ", ".join(map(str, allowed)) if asked is None or asked.spare_domains else f"0 to {allowed[-1]}"
+    why = f"So many domains stand by: {spares}; the instance allows {shown}."
     return spares if ledger.holds("spare-domains", spares in allowed, spares, str(shown), why) else 0
 
 
 def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: DesignFamily) -> None:
     hb = family.hb
     idle = family.bought * hb.size - family.gpus
-    made = f"{family.bought} domains of {hb.size} GPUs, of which {family.gpus} train, leave {idle} spares"
+    made = f"Of {counted(family.bought * hb.size, 'GPU')} in domains {family.gpus} train: spare are {idle}"
     why = f"{made}, the plan says {design.spare_gpus}."
     ledger.same("spares", design.spare_gpus, idle, why)
     if hb.racks is None:
@@ -177,7 +177,7 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
         design.racks is not None and fewest <= design.racks <= most,
         design.racks,
         most,
-        f"{family.bought} domains of {hb.racks:g} racks fill {most}, the plan says {design.racks}.",
+        f"Racks that the domains fill are {most}, the plan says {design.racks}.",
         TOLERANCE,
     )
 
@@ -187,7 +187,9 @@ def check_ports(
 ) -> Ports | None:
     """Check the ports of a design, from nothing but the claims; None where no network can be built from them."""
     planes = family.planes * family.copies if family.gear else 0
-    ledger.same("planes", fabric.planes, planes, f"This fabric has {planes} planes, the plan says {fabric.planes}.")
+    ledger.same(
+        "planes", fabric.planes, planes, f"This fabric has {counted(planes, 'plane')}, the plan says {fabric.planes}."
+    )
     tiers = tuple(fabric.tier)
     numbers = [tier.level for tier in tiers]
     if not ledger.holds(
@@ -195,7 +197,8 @@ def check_ports(
         numbers == list(range(1, fabric.tiers + 1)) if 0 <= fabric.tiers <= 3 else False,
         tuple(str(number) for number in numbers),
         fabric.tiers,
-        f"The plan says {fabric.tiers} tiers and describes levels {numbers}, needs each from 1 up once.",
+        f"The plan says {counted(fabric.tiers, 'tier')} and describes levels {numbers}, where it has to describe each "
+        "from 1 up once.",
     ):
         return None
     carried = _carried(instance.network, family, tiers)
@@ -236,7 +239,7 @@ def _ports(
     if not _tiers(ledger, network, family, tiers, cage):
         return None
     if len(tiers) < 3 and each != 1:
-        why = f"Leaves have {each} links to each switch of a pod, and there are no pods."
+        why = f"Leaves have {counted(each, 'link')} to each switch of a pod, and there are no pods."
         ledger.holds("pod-ports", False, each, 1, why)
         return None
     if not tiers:
@@ -244,13 +247,14 @@ def _ports(
     assert family.gear is not None
     leaf = tiers[0]
     fillings = [family.ends] if len(tiers) == 1 else leaf_fillings(family, network, cage)
-    why = f"A leaf with {leaf.down_ports} ports towards NICs is not one of the fillings {fillings}."
+    why = f"A leaf with {counted(leaf.down_ports, 'port')} towards NICs is not one of the fillings {fillings}."
     if not ledger.holds("leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), why):
         return None
     menus = [(0, (0,))] if len(tiers) == 1 else list(uplink_menus(family, leaf.down_ports, network, cage))
     uplinks = tuple(sorted(up for _, menu in menus for up in menu))
     choices = _range(uplinks)
-    why = f"A leaf with {leaf.down_ports} NICs may have {choices} uplinks, the plan gives it {leaf.uplinks_per_switch}."
+    given = counted(leaf.uplinks_per_switch, "uplink")
+    why = f"The plan gives {given} to a leaf with {counted(leaf.down_ports, 'NIC')}; allowed are {choices}."
     if not ledger.holds("uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, choices, why):
         return None
     if len(tiers) < 3:
@@ -272,7 +276,7 @@ def _pods(
         claimed in options and leaf.uplinks_per_switch % each == 0,
         "{} down, {} up, {} to each".format(*claimed),
         tuple("{} down, {} up, {} to each".format(*option) for option in options),
-        "An aggregation switch with {} ports down, {} up and {} links to each leaf is not allowed.".format(*claimed),
+        "An aggregation switch may not have its ports so: {} down, {} up, {} to each leaf.".format(*claimed),
     )
     if not holds:
         return None
@@ -288,8 +292,8 @@ def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[
         down = tiers[0].down_ports if tiers else 0
         tiers_needed = fewest_tiers(family, down if down in fillings else fillings[0]) if fillings else 1
     holds = len(tiers) == tiers_needed and tiers_needed <= network.max_tiers
-    limit_text = f" of {network.max_tiers} allowed"
-    why = f"{family.domains} HB domains need {tiers_needed} tiers{limit_text}, the plan builds {len(tiers)}."
+    needed = f"{counted(tiers_needed, 'tier')} of {network.max_tiers} allowed"
+    why = f"The network of {counted(family.domains, 'HB domain')} needs {needed}, the plan builds {len(tiers)}."
     return ledger.holds("tiers", holds, len(tiers), tiers_needed, why)
 
 
@@ -327,7 +331,7 @@ def _texts(numbers: list[int]) -> tuple[str, ...]:
 def _range(numbers: tuple[int, ...]) -> str:
     """Numbers in words, as a range where they are one."""
     if not numbers:
-        return "no number of"
+        return "none"
     if len(numbers) == numbers[-1] - numbers[0] + 1 and len(numbers) > 2:
         return f"{numbers[0]} to {numbers[-1]}"
     return alternatives(str(number) for number in numbers)

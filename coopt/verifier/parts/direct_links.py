@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from coopt.instance.errors import alternatives
+from coopt.instance.errors import alternatives, counted
 from coopt.instance.hardware import Nic, Optic, Panel
 from coopt.instance.schema import Instance
 from coopt.plan.parts import DirectLinks, LinkPhase
@@ -56,7 +56,8 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     linked = LinkedRun(work, run.place, family, byte_s, run.workload.bound_s)
     sends, links_needed = sends_on(linked.grid), least_links(linked)
     holds = links_needed <= claim.links_bound <= claim.links
-    why = f"At least {links_needed} links are needed; the plan says {claim.links_bound}, and has {claim.links}."
+    needed = counted(links_needed, "link")
+    why = f"At least {needed} must be there; the plan says {claim.links_bound}, and has {claim.links}."
     ledger.holds("links-bound", holds, claim.links_bound, links_needed, why)
     why = "Paths over direct links stand with the links, not with a workload."
     if run.claim.routes:
@@ -74,7 +75,9 @@ def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> LinkNics | 
     nic = next((nic for nic in network.nics if nic.name == name), None)
     names = tuple(nic.name for nic in network.nics)
     nic_listed = ledger.holds("nic", nic is not None, name, names, f"The instance lists no NIC {name!r}.")
-    why = f"The plan allows each GPU {per_gpu} NICs, the instance {', '.join(map(str, network.nics_per_gpu))}."
+    why = (
+        f"The plan allows each GPU {counted(per_gpu, 'NIC')}, the instance {', '.join(map(str, network.nics_per_gpu))}."
+    )
     count_allowed = ledger.holds("nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, why)
     planes, shared = claim.nic.planes, claim.nic.shared_by
     alone = ledger.holds(
@@ -118,7 +121,7 @@ def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkN
         graph.add_edge(*bundle.between, links=bundle.links)
     ports = family.hb.size * gear.per_gpu
     used_ports = max(degree for _, degree in graph.degree(weight="links"))
-    why = f"A domain has {ports} ports, the plan says {claim.ports} and uses up to {used_ports}."
+    why = f"A domain has {counted(ports, 'port')}, the plan says {claim.ports} and uses up to {used_ports}."
     ledger.holds("link-ports", claim.ports == ports and used_ports <= ports, claim.ports, ports, why)
     connected = nx.is_connected(graph)
     return graph if ledger.holds("connected", connected, connected, True, "Links leave some domains apart.") else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from coopt.instance.errors import counted
 from coopt.plan.schema import Fabric
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import SwitchLevel
@@ -172,20 +173,20 @@ def check_network(
 def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> None:
     for tier, count in zip(fabric.tier, counts, strict=True):
         where = f"Level {tier.level} of the wiring has"
-        why = f"{where} {count.switches} switches, the plan says {tier.switches}."
+        why = f"{where} {counted(count.switches, 'switch')}, the plan says {tier.switches}."
         ledger.same("tier-switches", tier.switches, count.switches, why)
         claimed = f"{tier.down_ports} down, {tier.uplinks_per_switch} up"
         recomputed = f"{count.down_ports} down, {count.up_ports} up"
         why = f"{where} ports in use on its fullest switch: {recomputed}; the plan says {claimed}."
         ledger.same("tier-ports", claimed, recomputed, why)
-        why = f"{where} {count.links} links to the level below, the plan says {tier.links}."
+        why = f"{where} {counted(count.links, 'link')} to the level below, the plan says {tier.links}."
         ledger.same("tier-links", tier.links, count.links, why)
 
 
 def _totals(ledger: Ledger, fabric: Fabric, counts: Sequence[SwitchLevel], carried: Sequence[tuple[int, int]]) -> None:
     switches = sum(count.switches for count in counts)
     ends = sum(sum(count.modules(links)) for count, links in zip(counts, carried, strict=True))
-    why = f"The wiring has {switches} switches, the plan says {fabric.switch_count}."
+    why = f"The wiring has {counted(switches, 'switch')}, the plan says {fabric.switch_count}."
     ledger.same("switch-count", fabric.switch_count, switches, why)
     why = f"The wiring has {ends} transceivers at the ends of its links, the plan says {fabric.transceiver_count}."
     ledger.same("transceiver-count", fabric.transceiver_count, ends, why)
@@ -196,10 +197,12 @@ def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
     gear = family.gear
     most = [(used - gear.at(tier).radix, used, gear.at(tier).radix) for tier, used in fullest_switches(wiring).items()]
     over, used_ports, radix = max(most)
-    why = f"A switch of the wiring has {used_ports} links and {radix} ports."
+    why = f"A switch of the wiring has {counted(used_ports, 'link')} and {counted(radix, 'port')}."
     ledger.holds("radix", over <= 0, radix, used_ports, why)
     ends, attached = family.ends * wiring.planes, attached_ends(wiring)
-    ledger.same("attached", ends, attached, f"{ends} NICs need a link to a leaf, {attached} have one.")
+    ledger.same(
+        "attached", ends, attached, f"So many NICs need a link to a leaf: {ends}; so many have one: {attached}."
+    )
 
 
 def _groups(ledger: Ledger, family: DesignFamily, ports: Ports, wiring: WiredGraph, runs: Sequence[ClaimedRun]) -> None:
