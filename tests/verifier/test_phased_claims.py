@@ -162,7 +162,11 @@ def test_phases_do_not_stand_beside_an_instance_without_them() -> None:
     assert [check.name for check in verify(instance, plan).failures] == ["status", "coupled"]
 
 
-def test_a_plan_without_its_phases_is_rejected() -> None:
+def test_a_plan_without_its_phases_or_that_boasts_of_what_planning_saves_is_rejected() -> None:
     instance = growing()
-    plan = with_couplings(solve(instance), growth=())
-    assert not verify(instance, plan).accepted
+    plan = solve(instance)
+    assert not verify(instance, with_couplings(plan, growth=())).accepted
+    assert plan.myopic is not None
+    assert plan.myopic.saving is not None
+    boasted = plan.myopic.model_copy(update={"saving": plan.myopic.saving + 500})
+    assert [check.name for check in verify(instance, with_couplings(plan, myopic=boasted)).failures] == ["myopic-value"]

@@ -86,3 +86,11 @@ def test_neither_dollars_nor_watts_alone_make_up_for_more_of_the_other() -> None
         rivals.add(Taken({(0, name): 5}, frozenset()))
         assert rivals.beat(Taken({(0, name): 5}, frozenset()))
         assert not rivals.beat(Taken({(0, name): 4}, frozenset()))
+
+
+def test_more_units_are_bought_where_all_of_them_cost_less() -> None:
+    question, product = fleet().question, ("switch", "64x400g")
+    usd = fleet().prices[product].usd  # type: ignore[index]
+    for needed, bought, factor in ((2, 2, 1.0), (4, 9, 0.5), (8, 9, 0.5), (10, 10, 0.5)):
+        ((units, each),) = cheapest_purchase(question, product, needed)  # type: ignore[arg-type]
+        assert (units, round(each / usd, 9)) == min([(needed, 1.0), (bought, factor)], key=lambda one: one[0] * one[1])
