@@ -260,8 +260,8 @@ def _check_survival(ledger: Ledger, fleet: Fleet, robust: Robust, plan: Plan, is
     names = {(island, year): name for island, year, name in island_places(fleet.question)}
     wanted = tuple(names[island.name, fleet.year(t)] for island, t, _ in training)
     claimed = tuple(one.part for one in plan.couplings.losses)
-    asked, told = (", ".join(parts) or "no part" for parts in (wanted, claimed))
-    why = f"The losses asked for are those of {asked}, the plan tells of those of {told}."
+    needed, told = (", ".join(parts) or "no part" for parts in (wanted, claimed))
+    why = f"The losses asked for are those of {needed}, the plan tells of those of {told}."
     if not ledger.same("part-losses", claimed, wanted, why):
         return
     for (island, t, asked), one in zip(training, plan.couplings.losses, strict=True):
