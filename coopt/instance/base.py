@@ -12,6 +12,16 @@ class Table(BaseModel):
     """A frozen table; unknown keys are refused and text never turns into a number."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
+    __slots__ = ("_hash",)  # no copy takes it along, so that one with changes has a hash of its own
+
+    def __hash__(self) -> int:
+        """The hash of all fields, worked out once: what is kept of a question is looked up by whole tables."""
+        try:
+            found: int = object.__getattribute__(self, "_hash")
+        except AttributeError:
+            found = hash(tuple(self.__dict__[field] for field in type(self).model_fields))
+            object.__setattr__(self, "_hash", found)
+        return found
 
 
 def _tuple_from_one(value: Any) -> Any:

@@ -62,6 +62,21 @@ def test_every_document_goes_through_json_and_pickle_and_back(file: Path) -> Non
         validator(_schema(kind, mode)).validate(json.loads(text))
 
 
+def test_an_instance_is_hashed_once_and_a_changed_copy_by_what_it_holds() -> None:
+    class Name(str):
+        hashed = 0
+
+        def __hash__(self) -> int:
+            Name.hashed += 1
+            return super().__hash__()
+
+    instance = ask().model_copy(update={"name": Name("x")})
+    assert hash(instance) == hash(instance) == hash(ask(name="x"))
+    assert Name.hashed == 1
+    changed = instance.model_copy(update={"name": "y"})
+    assert hash(changed) == hash(pickle.loads(pickle.dumps(changed))) == hash(ask(name="y")) != hash(instance)
+
+
 @cache
 def _schema(kind: type[BaseModel], mode: Literal["validation", "serialization"]) -> str:
     return json.dumps(kind.model_json_schema(by_alias=True, mode=mode))
