@@ -36,15 +36,14 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECTED_AT, 20, 20)
-    if settings().derandomize:
-        _draw_no_constants_of_modules()
 
 
-def _draw_no_constants_of_modules() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems() -> None:
     """Hypothesis draws some numbers from the code of modules that happen to be loaded, so that fixed questions would be
-    others whenever tests run in another order or code changes."""
+    others whenever tests run in another order or code changes; it reads all of that code right after this."""
     providers: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
-    if hasattr(providers, "_get_local_constants"):
+    if settings().derandomize and hasattr(providers, "_get_local_constants"):
         none = providers.Constants()
         providers._get_local_constants = lambda: none
 
