@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from coopt.columns.context import Context, context_of
+from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.grid import mappings
 from coopt.columns.pools import Pool
 from coopt.instance.couplings import Robust
+from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.network.family import Family
@@ -30,7 +31,7 @@ from tests.solving.every_optic import choices as optic_choices
 from tests.solving.fleet_bills import Book, Way
 from tests.solving.growing import links_added
 from tests.solving.interrupted import least_mean_s, promised
-from tests.solving.oracle import every_mapping
+from tests.solving.oracle import every_mapping, least_s
 from tests.solving.partition_oracle import with_every_core_optic
 from tests.solving.robust_oracle import KINDS, at_efficiency, restarts, worst_loss
 
@@ -363,10 +364,13 @@ class Job:
         return self.in_time(context_of(weak), uplinks, longer)
 
     def _in_time(self, context: Context, uplinks: int, longer: float) -> bool:
-        times_s = self.pool(context.site).time_s(context, uplinks)
-        return bool((times_s <= self.workload.bound_s * longer).any())
+        return (
+            least_s(self.workload, self.gpu, self.hb(context.site), context, uplinks) <= self.workload.bound_s * longer
+        )
 
-    def _pool(self, site: Any) -> Pool:
+    def _pool(self, site: DomainSet) -> Pool:
         """Every mapping that fits into memory, in every placement."""
-        hb = next(hb for hb in self.question.network.hb_domains if hb.name == site.hb)
-        return every_mapping(self.workload, self.gpu, hb, site, self.question.network.discipline)
+        return every_mapping(self.workload, self.gpu, self.hb(site), site, self.question.network.discipline)
+
+    def hb(self, site: DomainSet) -> HbDomain:
+        return next(hb for hb in self.question.network.hb_domains if hb.name == site.hb)
