@@ -205,7 +205,9 @@ def _check_phase(
     usd, years = electricity_usd(fleet, standing, t), fleet.years(t)
     why = f"Electricity costs {usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
     ledger.close("phase-energy", phase.energy_usd, usd, why)
-    ledger.close("phase-years", phase.years, years, f"It lasts {years:g} years, the plan says {phase.years:g}.")
+    ledger.close(
+        "phase-years", phase.years, years, f"The years that it lasts are {years:g}, the plan says {phase.years:g}."
+    )
 
 
 def _counts_text(counts: Mapping[tuple[str, str], int]) -> tuple[str, ...]:

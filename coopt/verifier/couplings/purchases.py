@@ -312,7 +312,7 @@ def _limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNe
         ledger.holds("limit-power", megawatts <= limits.power_mw * (1 + TOLERANCE), limits.power_mw, megawatts, why)
     if limits.racks is not None and family.hb.racks is not None:
         racks = least_racks(family.domains, family.hb.racks, TOLERANCE)
-        why = f"The limit is {limits.racks:g} racks, {racks} are filled."
+        why = f"The limit on racks is {limits.racks:g}, {racks} are filled."
         ledger.holds("limit-racks", racks <= limits.racks * (1 + TOLERANCE), limits.racks, racks, why)
 
 

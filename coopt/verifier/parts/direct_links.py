@@ -114,7 +114,9 @@ def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkN
     pairs_sound = all(0 <= i < j < family.domains for i, j in pairs) and len(set(pairs)) == len(pairs)
     counts_sound = all(bundle.links >= 1 for bundle in claim.bundles)
     total = sum(bundle.links for bundle in claim.bundles)
-    why = f"Bundles of links join two domains each, once, and hold {total} links; the plan says {claim.links}."
+    why = (
+        f"Bundles of links join two domains each, once, and hold {counted(total, 'link')}; the plan says {claim.links}."
+    )
     if not ledger.holds("links", pairs_sound and counts_sound and total == claim.links, claim.links, total, why):
         return None
     for bundle in claim.bundles:
@@ -167,7 +169,7 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
     if not ledger.holds("link-routes", bad_path is None and not unmet, len(phase.routes), len(sends), why):
         return None
     pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
-    why = f"Phase {phase.name!r} passes as over {pace:.9g} links, the plan says {phase.pace_links:.9g}."
+    why = f"Phase {phase.name!r} is as fast as so many links: {pace:.9g}; the plan says {phase.pace_links:.9g}."
     ledger.holds("link-pace", agree(phase.pace_links, pace), phase.pace_links, pace, why, TOLERANCE)
     return float(pace)
 

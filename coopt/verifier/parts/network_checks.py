@@ -164,7 +164,7 @@ def check_network(
     _ports(ledger, family, wiring)
     if ports.bundle:
         uneven = uneven_switches(wiring)
-        why = f"{uneven} switches at the top of the wiring have not equally many links to every switch below them."
+        why = f"So many switches at the top of the wiring have uneven links to those below them: {uneven}."
         ledger.same("bundles", 0, uneven, why)
     _groups(ledger, family, ports, wiring, runs)
     return switch_levels
