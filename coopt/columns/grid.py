@@ -234,6 +234,7 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool) 
         tuple(RECOMPUTE.index(name) for name in allowed_recompute(workload)),
         tuple(_allowed((0,) if one_sequence else (0, 1), [int(flag) for flag in limits.sequence_parallel])),
         tuple(_allowed(_zero_stages(workload, d * c), limits.zero)) if zero else (0,),
+        tuple(limits.offload_percent),
         (STAGES_APART,),
     )
 

@@ -241,15 +241,18 @@ def _fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
 def saves_needlessly(workload: Workload, gpu: Gpu, fit: Mappings) -> Bools:
     """Mappings alike to another that fits too, is no slower anywhere, and saves less memory; shape (n,).
 
-    Whatever is repeated adds to the time of a layer, and ZeRO 2 and 3 send in every micro-batch what ZeRO 1 sends once
-    an iteration; groups lie alike. Where gradients hide behind compute, more of either may hide more, and where
-    collectives may run in several ways, other ways may be taken for them: there nothing is said to be needless.
+    Whatever is repeated adds to the time of a layer, unless less then goes to the host; so may what goes there, and
+    ZeRO 2 and 3 send in every micro-batch what ZeRO 1 sends once an iteration; groups lie alike. Where gradients hide
+    behind compute, more of these may hide more, and where collectives may run in several ways, other ways may be taken
+    for them: there nothing is said to be needless.
     """
     needless = np.zeros(len(fit), dtype=np.bool_)
     if workload.options.dp_mode == "overlap" or workload.options.collectives != "levels":
         return needless
-    repeats = fit.recompute != NONE if "none" in allowed_recompute(workload) else needless
+    at_home, offloads = fit.offload_percent == 0, workload.mapping.offload_percent
+    repeats = at_home & (fit.recompute != NONE) if "none" in allowed_recompute(workload) else needless
     less = [(repeats, {"recompute": NONE})]
+    less += [(fit.offload_percent > share, {"offload_percent": share}) for share in sorted(offloads)[:-1]]
     less += [(fit.zero > stage, {"zero": stage}) for stage in (1, 2) if stage in workload.mapping.zero]
     for which, change in less:
         rows = np.flatnonzero(which & ~needless)

@@ -107,6 +107,10 @@ class MappingLimits(Table):
         2,
         3,
     )
+    offload_percent: Annotated[
+        Annotated[tuple[Annotated[Whole, Field(ge=0, le=100)], ...], one_or_many, Field(min_length=1)],
+        Field(description="share of the activations kept for the backward pass that the host's memory keeps (%)"),
+    ] = (0,)
     outermost: Annotated[
         tuple[Outermost, ...],
         one_or_many,

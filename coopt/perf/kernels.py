@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -68,6 +69,11 @@ class Device:
     def byte_s(self) -> float:
         """HBM bandwidth that streaming kernels reach (bytes/s)."""
         return self.gpu.reached(self.precision).hbm * self.gpu.hbm_gbyte_s * 1e9
+
+    @cached_property
+    def host_byte_s(self) -> float:
+        """What goes to the host's memory, or comes back, at most (bytes/s)."""
+        return math.inf if self.gpu.host_gbyte_s is None else self.gpu.host_gbyte_s * 1e9
 
     @cached_property
     def pause_s(self) -> float:

@@ -12,6 +12,7 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.kernels import BLOCK, BYTES, Blocks, Device, Passes, fused_attention, pointwise, product
 from coopt.perf.mapping import FULL, NORM_ACT, NORM_FFN, SELECTIVE, Floats, Mappings, distinct_rows
+from coopt.perf.memory import offloaded_bytes
 from coopt.perf.parameters import (
     expert_layers,
     expert_rows,
@@ -169,6 +170,7 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
     """Seconds of the kernels of the mean layer: forward, and backward with recomputation; shape (n,), or weights 0.
 
     Evaluated once for every distinct (tp, cp, ep, micro_batch, recompute, sequence_parallel) and spread over the rows.
+    Neither pass is shorter than its activations are on their way to the host or back, behind its kernels.
     """
     (t, c, x, b, recompute, sp), position = distinct_rows(
         mappings.tp,
@@ -194,7 +196,11 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
     repeated = np.select([recompute == kind for kind in again], np.broadcast_arrays(*again.values()))
     backward = whole.backward + repeated
     weights = np.broadcast_to(whole.weights, backward.shape)[position] if device.splits_backward else 0.0
-    return Passes(np.broadcast_to(whole.forward, backward.shape)[position], backward[position], weights)
+    forward, backward = np.broadcast_to(whole.forward, backward.shape)[position], backward[position]
+    if mappings.offload_percent.any():
+        on_the_way_s = offloaded_bytes(workload, mappings) / device.host_byte_s
+        forward, backward = np.maximum(forward, on_the_way_s), np.maximum(backward, on_the_way_s)
+    return Passes(forward, backward, weights)
 
 
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:

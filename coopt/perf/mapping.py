@@ -23,7 +23,7 @@ STAGES_APART, STAGES_TOGETHER = range(2)
 """Which dimension lies outermost across domains: stages far apart, or the stages of a pipeline side by side."""
 NAMED = {"recompute": RECOMPUTE, "outermost": OUTERMOST}
 LARGEST_TABLE = 1 << 22
-UNSPLIT = {"recompute": NONE, "sequence_parallel": 0, "zero": 0, "outermost": STAGES_APART}
+UNSPLIT = {"recompute": NONE, "sequence_parallel": 0, "zero": 0, "offload_percent": 0, "outermost": STAGES_APART}
 """What a field holds where nothing is split or saved; 1 for all others, which are degrees and counts."""
 
 
@@ -44,6 +44,7 @@ class Mappings:
     recompute: Ints
     sequence_parallel: Bools
     zero: Ints
+    offload_percent: Ints
     outermost: Ints
 
     @classmethod

@@ -42,17 +42,24 @@ LOGIT_BYTES = 4.0  # of a logit in fp32
 
 
 def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Bytes on the fullest GPU: of the first, second or last stage; shape (n,)."""
+    """Bytes on the fullest GPU: of the first, second or last stage; shape (n,).
+
+    Activations that the host keeps are on the GPU where two layers are at work or on their way, and where gradients of
+    weights are still to come.
+    """
     m, model = mappings, workload.model
     sequence = m.sequence_parallel.astype(np.int64)
     rows, position = representatives(m.tp, m.cp, m.micro_batch, m.recompute, sequence)
     few = m.take(rows)
-    kept_of_layer = layer_activation_bytes(workload, few)[position]
+    kept_of_layer, offloaded = layer_activation_bytes(workload, few)[position], m.offload_percent / 100.0
     predictions = 1 + model.extra_predictions
     logits = (predictions * LOGIT_BYTES * _rows(workload, few) * vocab_share(model, few.tp))[position]
     of_layer, of_table, gathered = state_bytes(workload, m)
     held = tuple(_every_stage(workload, m))
-    needs = [of_layer * layers + of_table * tables + kept_of_layer * kept for layers, tables, kept, _ in held]
+    needs = [
+        of_layer * layers + of_table * tables + kept_of_layer * (kept - offloaded * np.maximum(kept - late - 2, 0))
+        for layers, tables, kept, late in held
+    ]
     if workload.options.schedule != "1f1b":
         put_off = brought_back_bytes(workload, few)[position]
         needs = [need + put_off * late for need, (*_, late) in zip(needs, held, strict=True)]
@@ -200,6 +207,11 @@ def layer_activation_bytes(workload: Workload, mappings: Mappings) -> Floats:
     less = whole - _repeated_bytes(workload, mappings)
     kinds = {NONE: whole + scores, FULL: inputs, NORM_ACT: less + scores, NORM_FFN: less + scores}
     return np.select([kind == one for one in kinds], list(kinds.values()), whole)
+
+
+def offloaded_bytes(workload: Workload, mappings: Mappings) -> Floats:
+    """Bytes that a layer sends to the host's memory in its pass forward, and has back for backward; shape (n,)."""
+    return layer_activation_bytes(workload, mappings) * (mappings.offload_percent / 100.0)
 
 
 def brought_back_bytes(workload: Workload, mappings: Mappings) -> Floats:

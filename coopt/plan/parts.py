@@ -175,7 +175,10 @@ class Cost(Record):
 
 
 class MappingChoice(Record):
-    """How a workload is split; `outermost` is the dimension that lies farthest apart across domains."""
+    """How a workload is split; `outermost` is the dimension that lies farthest apart across domains.
+
+    The host's memory keeps `offload_percent` of the activations that wait for their backward pass.
+    """
 
     tp: int
     pp: int
@@ -187,6 +190,7 @@ class MappingChoice(Record):
     recompute: Literal["none", "selective", "full", "norm+act", "norm+ffn"]
     sequence_parallel: bool
     zero: int
+    offload_percent: int = 0
     outermost: Literal["pp", "dp"] = "pp"
 
 

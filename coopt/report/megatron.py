@@ -107,6 +107,10 @@ def mapping_arguments(split: RankGrid, mapping: MappingChoice, *, pp_last: bool)
     if mapping.recompute == "full":
         yield "--recompute-method", "uniform"
         yield "--recompute-num-layers", "1"
+    if mapping.offload_percent:
+        yield ("--fine-grained-activation-offloading",)
+        yield "--offload-modules", *_offloaded_modules(workload.model, mapping)
+        yield "--activation-offload-fraction", f"{mapping.offload_percent / 100:g}"
     yield from _sharding(mapping)
     yield from _overlaps(workload, mapping)
 
@@ -121,6 +125,16 @@ def _recomputed_modules(workload: Workload, mapping: MappingChoice) -> list[str]
     else:
         has = {}
     return [name for name, there in has.items() if there]
+
+
+def _offloaded_modules(model: Transformer, mapping: MappingChoice) -> list[str]:
+    """Megatron-LM's names of modules whose inputs go to the host's memory: all that keep theirs."""
+    if mapping.recompute == "full":
+        return ["attn_norm"]
+    norms = [] if mapping.recompute.startswith("norm") else ["attn_norm", "mlp_norm"]
+    experts = ["expert_fc1"] if model.experts and mapping.recompute != "norm+ffn" else []
+    activations = ["moe_act"] if experts and mapping.recompute != "norm+act" else []
+    return [*norms, "qkv_linear", "core_attn", "attn_proj", *experts, *activations]
 
 
 def sharded_fully(mapping: MappingChoice) -> bool:
@@ -244,6 +258,11 @@ def _shape(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
         yield f"experts work on {model.capacity:g} times their even share: --moe-expert-capacity-factor caps it"
     if mapping.interleave > 1 and mapping.pp == 2 and not workload.options.software.pp_overlap:
         yield "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they do not"
+    if mapping.offload_percent and (not model.experts or model.dense_layers or model.shared_ffn):
+        yield (
+            f"offload_percent = {mapping.offload_percent}: the plan counts all activations of a layer, and Megatron-LM "
+            "has no switch for those of dense feed-forward layers and shared experts"
+        )
     if mapping.interleave > 1 and sharded_fully(mapping) and workload.options.software.shards_in_rounds:
         yield "shards_in_rounds: Megatron-FSDP reduces and gathers shards for every micro-batch"
 

@@ -128,6 +128,8 @@ def mapping_words(mapping: Mapping[str, int | bool | str]) -> str:
         rest.append(f"ZeRO {mapping['zero']}")
     if mapping["recompute"] != "none":
         rest.append(f"recompute {mapping['recompute']}")
+    if mapping["offload_percent"]:
+        rest.append(f"offload {mapping['offload_percent']}%")
     if mapping["tp"] != 1 and not mapping["sequence_parallel"]:
         rest.append("without sequence parallelism")
     return ", ".join(split + rest)

@@ -351,9 +351,10 @@ def schedule(mapping: MappingChoice, order: str) -> str:
     """The order of passes where it is not 1F1B, micro-batches, recomputation and sharding in words."""
     named = ORDERS.get(order, "") if mapping.pp > 1 else ""
     interleave = f", {mapping.interleave} interleaved chunks" if mapping.interleave > 1 else ""
+    offloaded = f", {mapping.offload_percent}% of activations in the host's memory" if mapping.offload_percent else ""
     return (
         f"{named}micro-batch {mapping.micro_batch}{interleave}, recompute {mapping.recompute}, "
-        f"sequence parallelism {'on' if mapping.sequence_parallel else 'off'}, ZeRO {mapping.zero}"
+        f"sequence parallelism {'on' if mapping.sequence_parallel else 'off'}, ZeRO {mapping.zero}{offloaded}"
     )
 
 

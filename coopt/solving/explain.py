@@ -221,7 +221,7 @@ def _workload(instance: Instance, every: tuple[Family, ...], table: Columns, w: 
         yield (
             f"{place_of}: the smallest mapping needs {least / GIB:.2f} GiB a GPU, "
             f"{gpu.name} has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more memory or wider mapping lists"
-            f"{_defaults(instance, workload, ('cp', 'recompute'))}"
+            f"{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"
         )
     else:
         fastest, hb = _fastest(instance, every, table, w)
@@ -229,12 +229,14 @@ def _workload(instance: Instance, every: tuple[Family, ...], table: Columns, w: 
             needed = fastest * (1.0 + workload.time_margin)
             own = f", that is {workload.in_own_units(needed)}" if workload.max_iteration_time_s is None else ""
             own += " without interruptions" if own and workload.calendar and instance.availability is not None else ""
+            keys = ["cp", "micro_batch", "recompute"]
+            keys += ["offload_percent"] if any(len(source.too_large) for source in sources) else []
             margin = f" less a margin of {workload.time_margin:.2%}" if workload.time_margin else ""
             yield (
                 f"{place_of}: the fastest design takes {rounded_up(fastest)} s an iteration (on {hb}), "
                 f"and the bound is {workload.asked_s:.6g} s{margin}: needs a bound of at least {rounded_up(needed)} s "
                 f"({fastest / workload.bound_s - 1:+.2%}){own}"
-                f"{_defaults(instance, workload, ('cp', 'micro_batch', 'recompute'))}"
+                f"{_defaults(instance, workload, keys)}"
             )
 
 
@@ -300,6 +302,7 @@ def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> 
         "cp": {c for gpus in instance.cluster.gpus for c in divisors(math.gcd(seq, gpus))},
         "micro_batch": set(divisors(workload.global_batch)),
         "recompute": set() if workload.options.software.recompute_modules else {"norm+act", "norm+ffn"},
+        "offload_percent": {100} if instance.cluster.gpu.host_gbyte_s else set(),
     }
     left = {key: getattr(limits, key) for key in possible if key in keys and key not in limits.model_fields_set}
     narrow = [

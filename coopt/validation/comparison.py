@@ -115,7 +115,7 @@ class RowResult(Table):
     memory_gib: Annotated[float | None, Field(description="memory that the fullest GPU needs, as predicted")] = None
     memory_limit_gib: Annotated[float | None, Field(description="memory of a GPU")] = None
     states_mapping: Annotated[
-        bool, Field(description="the source states degrees and micro-batch, and its recipe offloads nothing")
+        bool, Field(description="the source states degrees and micro-batch, and how much its recipe offloads")
     ] = False
     doubt: Annotated[str, Field(description="why a row is doubted that ran and is predicted not to fit")] = ""
 
@@ -131,7 +131,7 @@ class MemoryResult(Table):
     """Runs whose mapping is published, and those of them that are said not to fit, though they ran."""
 
     stated: Annotated[
-        int, Field(description="evaluated rows that state degrees and micro-batch, and whose recipes offload nothing")
+        int, Field(description="evaluated rows that state degrees and micro-batch, and how much their recipes offload")
     ]
     refused: Annotated[int, Field(description="those predicted to need more memory than a GPU has")]
 
@@ -228,7 +228,8 @@ def _result(row: Measurement, run: MeasuredRun, predicted_s: float, parts: dict[
 
 
 def _offloads(row: Measurement) -> bool:
-    """Whether its recipe keeps activations in the memory of the host, so that nothing follows for that of the GPU."""
+    """Whether its recipe keeps activations in the memory of the host and nobody knows how many, so that nothing follows
+    for that of the GPU."""
     recipe = recomputed_of(row)
     return recipe is not None and recipe.offloads
 

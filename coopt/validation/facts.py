@@ -125,7 +125,10 @@ class Recomputed(Fact):
     model: str
     published: str = ""
     kind: Recompute
-    offloads: Annotated[bool, Field(description="activations go to the memory of the host besides")] = False
+    offload_percent: Annotated[
+        int, Field(ge=0, le=100, description="share of the activations that goes to the memory of the host (%)")
+    ] = 0
+    offloads: Annotated[bool, Field(description="activations go there, how many is not known")] = False
 
 
 class Recipe(Fact):

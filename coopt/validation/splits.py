@@ -25,7 +25,7 @@ DOMAIN = re.compile(r"\bhbd=(\d+)")
 SERVER = 8  # GPUs of the usual server; what is larger is a rack of trays, whose GPUs a table counts by tray
 SHARDED = 3  # ZeRO stage that shards parameters too
 MANY_EXPERTS = 64  # models of as many are trained without splitting an expert by TP (judgement)
-OFFLOADED = ", and activations in the memory of the host, which is not modelled"
+OFFLOADED = ", and activations in the memory of the host, how many is not known"
 # kinds of recomputation, those that repeat least first
 BY_COST: tuple[Recompute, ...] = ("none", "selective", "norm+act", "norm+ffn", "full")
 MISSING_LAYERS = 3  # embedding, loss and a further prediction may each take the place of a layer
@@ -48,6 +48,7 @@ class MeasuredSplit:
     zero: int
     expert_tp: bool
     inside: tuple[int, int, int, int]
+    offload_percent: int = 0
 
 
 def split_of(
@@ -72,6 +73,7 @@ def split_of(
         zero=_zero(row, stack, p, assumed),
         expert_tp=etp,
         inside=ranks_inside((t, c, d, p), size),
+        offload_percent=recipe.offload_percent if (recipe := recomputed_of(row)) else 0,
     )
 
 
@@ -159,7 +161,9 @@ def _recompute(row: Measurement, assumed: list[str]) -> int:
     recipe = recomputed_of(row)
     if recipe is not None:
         kind = recipe.kind
-        assumed.append(f"recomputation {kind}, as its recipe has it" + OFFLOADED * recipe.offloads)
+        share = recipe.offload_percent
+        kept = f", and {share}% of activations in the memory of the host" if share else ""
+        assumed.append(f"recomputation {kind}, as its recipe has it{kept}" + OFFLOADED * recipe.offloads)
     elif row.recompute:
         kind = _named_kind(row.recompute)
         if row.recompute.lower() not in RECOMPUTE and row.recompute != f"{kind}+seqpar":

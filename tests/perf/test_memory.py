@@ -168,6 +168,28 @@ def test_recomputation_by_module_drops_what_it_repeats_and_brings_back_one_layer
         assert used(workload, rows) == states + 2048 * (8 * kept[kind] + again + logits)
 
 
+@pytest.mark.parametrize(("recompute", "each"), [(NONE, 16 * 4096 + 4 * 16384), (FULL, 2 * 4096)])
+def test_what_the_host_keeps_is_on_the_gpu_for_two_layers_at_a_time(recompute: int, each: int) -> None:
+    workload = training(small_model())
+    needed = [used(workload, one(recompute=recompute, offload_percent=share)) for share in (0, 50, 100)]
+    assert needed[0] - np.array(needed) == pytest.approx([0, 3 * 2048 * each, 6 * 2048 * each])
+    alone = training(small_model(layers=2))
+    assert used(alone, one(offload_percent=100)) == used(alone, one()), "one layer is at work, one on its way"
+
+
+def test_what_goes_to_the_host_stays_where_gradients_of_weights_are_to_come() -> None:
+    """On the last of four stages under ZB-H1 all of them are; under 1F1B the first one keeps those of two layers on the
+    GPU in place of sixteen, as the last one does, which has logits besides.
+    """
+    model = small_model(layers=16, vocab=128)
+    at_home, away = one(pp=4), one(pp=4, offload_percent=100)
+    workload = training(model, schedule="zb-h1")
+    assert used(workload, away) == used(workload, at_home)
+    layer, logits = float(layer_activation_bytes(workload, at_home)[0]), 4 * 2048 * 128
+    saved = used(training(model), at_home) - used(training(model), away)
+    assert saved == pytest.approx(14 * layer - logits)
+
+
 def test_activations_of_experts_and_latents_are_repeated_by_norm_act() -> None:
     model = small_model(experts=8, top_k=2, ffn=1024, kv_rank=512, rope_dim=64, q_rank=1536, gated=True)
     workload = training(model)

@@ -101,6 +101,9 @@ def check_rules(args: argparse.Namespace, world: int) -> None:
     assert args.bf16 != args.fp16
     assert not (args.fp8_format and args.fp4_format)
     assert (args.recompute_granularity == "full") == bool(args.recompute_method and args.recompute_num_layers)
+    assert not args.offload_modules or args.fine_grained_activation_offloading
+    assert "attn_proj" not in (args.offload_modules or ()) or "core_attn" in args.offload_modules
+    assert args.num_experts or not {"expert_fc1", "moe_act"} & {*(args.offload_modules or ())}
     assert not (args.grad_reduce_in_bf16 and args.accumulate_allreduce_grads_in_fp32)
     assert not args.mtp_num_layers or args.position_embedding_type == "rope"
 

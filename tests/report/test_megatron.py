@@ -50,7 +50,8 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 @cache
 def cases(name: str) -> tuple[tuple[RankGrid, Any], ...]:
     table: dict[str, Any] = {"name": "w", "model": small_model(), "global_batch": 32, "max_iteration_time_s": 1.0}
-    limits = {"cp": [1, 2], "micro_batch": [1, 2], "zero": [0, 1, 2, 3], "recompute": rows.RECOMPUTE}
+    limits: dict[str, Any] = {"cp": [1, 2], "micro_batch": [1, 2], "zero": [0, 1, 2, 3], "recompute": rows.RECOMPUTE}
+    limits |= {"offload_percent": [0, 60]}
     return tuple(every_split(Workload.model_validate(table | {"mapping": limits} | WORKLOADS[name]), 32, 8, every=17))
 
 
@@ -81,6 +82,7 @@ def test_whatever_is_not_refused_keeps_the_rules_of_megatron(name: str, data: st
     assert args.sequence_parallel == one.sequence_parallel
     assert args.use_distributed_optimizer == (one.zero > 0)
     assert args.use_megatron_fsdp == (one.zero > 1)
+    assert (args.activation_offload_fraction or 0.0) == one.offload_percent / 100
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

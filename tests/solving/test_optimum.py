@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from coopt.instance.catalog import find
 from coopt.instance.files import load
 from coopt.instance.schema import Instance, Limits
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from tests.conftest import ask, example_count, question, switch, value
+from tests.conftest import accepted, ask, example_count, question, switch, value
 from tests.solving.oracle import enumerated, instances
 
 
@@ -236,3 +238,23 @@ def test_the_stated_relaxation_is_enough() -> None:
     words = solve(ask(workload__0__max_iteration_time_s=0.01)).explanation[0]
     enough = float(words.split("needs a bound of at least ")[1].split(" s")[0])
     assert solve(ask(workload__0__max_iteration_time_s=enough)).status == "optimal"
+
+
+def test_activations_on_the_host_make_room_where_the_gpu_has_none() -> None:
+    mapping = {"tp": 2, "pp": 4, "cp": 1, "micro_batch": 4, "recompute": "none", "zero": 1}
+    small = find("gpu", "h100-sxm").model_dump() | {"name": "small", "hbm_gb": 5.95}
+    at_home = ask(cluster__gpu=small, workload__0__mapping=mapping)
+    plan = solve(at_home)
+    assert plan.status == "infeasible"
+    assert "mapping.offload_percent = [0] is a default" in plan.explanation[0]
+    for slow, wanted in ((55.0, {50, 100}), (0.5, {50})):
+        away = mapping | {"offload_percent": [0, 50, 100]}
+        instance = ask(cluster__gpu=small | {"host_gbyte_s": slow}, workload__0__mapping=away)
+        plan = accepted(instance)
+        assert plan.objective.value == enumerated(instance)
+        assert plan.workloads[0].mapping.offload_percent in wanted
+    unknown = (
+        r"workload\[0\].mapping.offload_percent = \[50\]: nothing is known of the way from GPU 'small' to its host"
+    )
+    with pytest.raises(ValidationError, match=unknown):
+        ask(cluster__gpu=small | {"host_gbyte_s": None}, workload__0__mapping=mapping | {"offload_percent": 50})

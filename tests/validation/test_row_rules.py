@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from coopt.instance.catalog import find
@@ -278,13 +280,26 @@ def test_dualpipe_hides_the_exchange_of_experts(run, experts):
     assert (plain.ep_overlap, plain.schedule) == (False, "1f1b")
 
 
-def test_what_a_recipe_offloads_says_nothing_about_the_memory_of_a_gpu(row):
+def test_what_a_recipe_offloads_is_in_the_memory_of_the_host(row):
     offloaded = row(
         id="mbridge-26.04-llama3-70b-GB300-fp8-64", gpu="GB300", precision="fp8", tp=1, pp=1, dp=64, interleave=None,
         zero=3, micro_batch=2, recompute="", notes="FSDP shard=64",
     )  # fmt: skip
-    made = comparison_of([offloaded, row()])
-    assert "none, as its recipe has it, and activations in the memory of the host" in " ".join(made.rows[0].assumptions)
+    less, more = comparison_of([offloaded, replace(offloaded, id="mbridge-26.04-llama3-70b-GB200-fp8-64")]).rows
+    for found, share in ((less, 25), (more, 50)):
+        assert f"none, as its recipe has it, and {share}% of activations in the memory of" in " ".join(
+            found.assumptions
+        )
+    assert more.memory_gib < less.memory_gib
+
+
+def test_memory_says_nothing_where_a_recipe_offloads_no_one_knows_how_much(row):
+    unknown = row(
+        id="moezoo-qwen235b-GB200-mxfp8-64", model="qwen3-235b-a22b", gpu="GB200", precision="mxfp8", tp=1, pp=8, dp=8,
+        ep=8, interleave=4, experts=128, topk=8, layers=94, recompute="",
+    )  # fmt: skip
+    made = comparison_of([unknown, row()])
+    assert "and activations in the memory of the host, how many is not known" in " ".join(made.rows[0].assumptions)
     assert (made.rows[0].states_mapping, made.rows[1].states_mapping) == (False, True)
     assert made.memory.stated == 1
 

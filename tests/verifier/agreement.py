@@ -110,7 +110,13 @@ def _workload(draw: Random) -> Workload:
         },
         global_batch=draw.choice([48, 96, 192]),
         precision=draw.choice(["bf16", "fp16", "fp8", "fp4"]),
-        mapping={"cp": [1, 2, 4], "micro_batch": [1, 2, 3], "zero": [0, 1, 2, 3], "recompute": RECOMPUTE},
+        mapping={
+            "cp": [1, 2, 4],
+            "micro_batch": [1, 2, 3],
+            "zero": [0, 1, 2, 3],
+            "recompute": RECOMPUTE,
+            "offload_percent": [0, 30, 100],
+        },
     )
 
 
@@ -154,7 +160,8 @@ def _gpu(draw: Random) -> Gpu:
         own["fp8"] = {"gemm": 0.6, "hbm": 0.4, "kernel_s": 6e-6}
     if draw.random() < 0.4:
         own["fp4"] = {"gemm": 0.5, "hbm": 0.5, "kernel_s": 7e-6}
-    return Gpu.model_validate(GPU | {"fp8_tflop_s": 600, "fp4_tflop_s": 1200, "efficiency": EFFICIENCY | own})
+    peaks = {"fp8_tflop_s": 600, "fp4_tflop_s": 1200, "host_gbyte_s": draw.choice([1, 20, 400])}
+    return Gpu.model_validate(GPU | peaks | {"efficiency": EFFICIENCY | own})
 
 
 def _instance(draw: Random, gpus: int, active: int) -> Instance:

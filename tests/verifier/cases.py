@@ -25,6 +25,7 @@ GPU = {
     "bf16_tflop_s": 300,
     "hbm_gb": 40,
     "hbm_gbyte_s": 2000,
+    "host_gbyte_s": 20,
     "sm_count": 100,
     "usd": 20_000,
     "w": 500,

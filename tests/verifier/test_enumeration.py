@@ -46,7 +46,9 @@ CHOICES = {
         {"micro_batch": [1, 2], "interleave": 1, "cp": 1, "zero": [0, 1], "recompute": ["none", "full"]},
         {"micro_batch": 1, "interleave": 1, "zero": [1, 3], "cp": [1, 2], "recompute": ["none", "full"]},
         {"micro_batch": 1, "interleave": 1, "cp": 1, "tp": [1, 2]},
+        {"micro_batch": 1, "interleave": 1, "cp": 1, "zero": 1, "offload_percent": [0, 50, 100]},
     ],
+    "cluster__gpu__hbm_gb": [40, 9],
     "workload__0__options": [
         *({"dp_mode": "overlap"}, {"dp_mode": "stale-1"}, {"tp_sync_fraction": 0.5}, {}),
         *({"schedule": "zb-h1"}, {"schedule": "dualpipe"}),

@@ -117,7 +117,7 @@ def test_software_may_bring_its_own_attention() -> None:
 
 def fused(heads: float = 1000, keys: float = 1e9, head_dim: int = 128, backward: bool = False, **sizes: int) -> float:
     """Seconds of fused attention, on ten processors of which a forward pass reaches 1 TFLOP/s."""
-    machine = Machine(FAST_MEMORY, FAST_MEMORY, FAST_MEMORY, attention_flop_s=1e12)
+    machine = Machine(FAST_MEMORY, FAST_MEMORY, FAST_MEMORY, attention_flop_s=1e12, host_byte_s=1e9)
     model = workload(model={"head_dim": head_dim, **sizes}).model
     kernel = FUSED_BACKWARD if backward else FUSED_FORWARD
     return fused_s(machine, kernel, model, FusedWork(heads, 1024, keys, keys))

@@ -22,6 +22,7 @@ EVERY: dict[str, tuple[Any, ...]] = {
     "recompute": ("none", "selective", "norm+act", "norm+ffn", "full"),
     "sequence_parallel": (False, True),
     "zero": (0, 1, 2, 3, 4),
+    "offload_percent": (0, 50, 100),
 }
 CASES: dict[str, dict[str, Any]] = {
     "dense": {"model": {"kv_heads": 4}, "mapping": {"recompute": ["none", "selective"]}},
@@ -29,6 +30,7 @@ CASES: dict[str, dict[str, Any]] = {
     "experts": {"model": EXPERTS, "mapping": {"cp": [1, 2, 3], "zero": 2, "pp": [1, 2, 3]}},
     "split experts": {"model": EXPERTS, "mapping": {"cp": [2, 4]}, "options": {"expert_tp": True}},
     "partly synchronised": {"options": {"tp_sync_fraction": 0.5}},
+    "on the host": {"mapping": {"cp": 1, "recompute": "none", "zero": [0, 1], "offload_percent": [0, 100]}},
     "by module": {"mapping": {"cp": 1}, "software": {"recompute_modules": True}},
 }
 

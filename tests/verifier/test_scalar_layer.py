@@ -8,11 +8,13 @@ import pytest
 
 from coopt.instance.workload import Workload
 from coopt.verifier.training.kernels import Engine, Machine
-from coopt.verifier.training.layer import layer_s, logits_s
+from coopt.verifier.training.layer import layer_pass, layer_s, logits_s
+from coopt.verifier.training.memory import kept_bytes
+from coopt.verifier.training.placing import shard
 from tests.verifier.cases import split, workload
 
 SLOW = Engine(flop_s=1e18, k0=0, input_bytes=2, byte_s=1e9, kernel_s=0, processors=10)
-MACHINE = Machine(SLOW, SLOW, SLOW, attention_flop_s=1e12)
+MACHINE = Machine(SLOW, SLOW, SLOW, attention_flop_s=1e12, host_byte_s=1e9)
 TINY = {"layers": 2, "hidden": 64, "heads": 4, "kv_heads": 2, "head_dim": 16, "ffn": 128, "vocab": 101, "seq": 32}
 SHAPES = [(32, 64, 64), (32, 64, 32), (32, 64, 64), (32, 64, 64)]
 """QKV, output, up and down with b = 1, t = 2: n = 32, n_q/t = 32, n_kv = 1·32, f/t = 64."""
@@ -62,6 +64,18 @@ def test_a_layer_with_flash_attention() -> None:
     again = expected + traffic(SHAPES) + FORWARD + core()[0]
     assert seconds(tiny(), recompute="full") == pytest.approx(again / 1e9, rel=1e-12)
     assert seconds(tiny(), recompute="selective") == seconds(tiny())
+
+
+def test_no_pass_is_shorter_than_its_activations_are_on_the_way_to_the_host() -> None:
+    here = tiny()
+    forward_s, backward_s = layer_pass(here, MACHINE, split(tp=2))
+    kept = kept_bytes(here, split(tp=2), shard(here, split(tp=2)))
+    for share in (50, 100):
+        for rate in (kept / forward_s, kept / backward_s, kept / (forward_s + backward_s)):
+            away_s = share / 100 * kept / rate
+            machine = MACHINE._replace(host_byte_s=rate)
+            found = layer_pass(here, machine, split(tp=2, offload_percent=share))
+            assert found == pytest.approx((max(forward_s, away_s), max(backward_s, away_s)))
 
 
 def test_a_layer_with_unfused_attention() -> None:

@@ -27,6 +27,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from _optics_inside(instance)
     yield from _hosts(instance)
     yield from _precisions(instance)
+    yield from _offloads(instance)
     yield from _transports(instance)
     yield from _one_kind(instance)
     yield from site_disagreements(instance)
@@ -184,6 +185,17 @@ def _precisions(instance: Question) -> Iterator[str]:
             yield (
                 f"workload {workload.name!r}: precision = {workload.precision!r}: GPU {gpu.name!r} has no such peak, "
                 f"needs another precision or {workload.precision}_tflop_s in the GPU's table"
+            )
+
+
+def _offloads(instance: Question) -> Iterator[str]:
+    gpu = instance.cluster.gpu
+    for w, workload in enumerate(instance.workload):
+        shares = workload.mapping.offload_percent
+        if any(shares) and gpu.host_gbyte_s is None:
+            yield (
+                f"workload[{w}].mapping.offload_percent = {list(shares)}: nothing is known of the way from GPU "
+                f"{gpu.name!r} to its host, needs [0], or host_gbyte_s in the GPU's table"
             )
 
 

@@ -20,7 +20,9 @@ from coopt.plan.schema import Design, Plan
 from coopt.solving.reasons.limits import with_part, with_workload
 
 FREE: dict[str, tuple[Any, ...] | None] = MappingLimits().model_dump()
-"""Every list of a mapping at its widest; None leaves it free."""
+"""Every list of a mapping by default, which is its widest; None leaves it free."""
+OFFLOADED = (0, 50, 100)
+"""Shares of the activations (%) to try where the host can have them, which none go to by default."""
 CATALOGS = {"hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic"}
 FABRICS = ("rail-only", "rail-optimized", "clos")
 Changed = tuple[tuple[Change, ...], Instance]
@@ -219,7 +221,8 @@ def _with_sizes(w: int, instance: Instance, sizes: tuple[Any, ...] | None) -> In
 
 
 def _mappings(instance: Instance, w: int) -> Iterator[Listed]:
-    for key, free in FREE.items():
+    shares = {"offload_percent": OFFLOADED} if instance.cluster.gpu.host_gbyte_s else {}
+    for key, free in (FREE | shares).items():
         now = getattr(instance.workload[w].mapping, key)
         if now is None or (free is not None and not set(free) - set(now)):
             continue

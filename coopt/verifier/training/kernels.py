@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -50,6 +51,8 @@ class Machine(NamedTuple):
     """the two products of unfused attention"""
     attention_flop_s: float
     """ea·peak16, at heads of 128 and long sequences"""
+    host_byte_s: float
+    """to the host's memory or back"""
 
 
 def machine_of(workload: Workload, gpu: Gpu) -> Machine:
@@ -68,7 +71,8 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
     peak16 = gpu.bf16_tflop_s * 1e12
     wide = layers._replace(flop_s=share.gemm * peak16, input_bytes=2)
     fused = share.attention if software.attention is None else software.attention
-    return Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16)
+    host_byte_s = (gpu.host_gbyte_s or math.inf) * 1e9
+    return Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16, host_byte_s)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -21,6 +21,7 @@ from coopt.verifier.training.kernels import (
     product_s,
 )
 from coopt.verifier.training.mappings import ScalarMapping
+from coopt.verifier.training.memory import kept_bytes
 from coopt.verifier.training.placing import Shard, expert_share, latent_width, shard
 
 SCORES_FORWARD, SCORES_BACKWARD = 9, 11
@@ -82,7 +83,8 @@ def host_waits(workload: Workload, machine: Machine, split: ScalarMapping) -> Pa
 
 
 def _kernels(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
-    """The kernels of the mean layer and micro-batch; what is recomputed runs backward."""
+    """The kernels of the mean layer and micro-batch; what is recomputed runs backward. Each pass is as long at least as
+    activations take to the host's memory or from there."""
     part, core = shard(workload, split), _core(workload, machine, split)
     passes = [_projections(workload.model, machine, part), core, _norms(workload, machine, part)]
     feed_forward = _mean_feed_forward(workload, machine, split, part)
@@ -96,7 +98,8 @@ def _kernels(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass
         again_s = _norms_again_s(workload, machine, part) + _cheap_again_s(workload, machine, split, part)
     elif split.recompute == "selective" and workload.options.attention == "unfused":
         again_s = core.forward_s
-    return Pass(layer.forward_s, layer.backward_s + again_s)
+    away_s = split.offload_percent / 100 * kept_bytes(workload, split, part) / machine.host_byte_s
+    return Pass(max(layer.forward_s, away_s), max(layer.backward_s + again_s, away_s))
 
 
 def _launches_s(workload: Workload, split: ScalarMapping) -> float:

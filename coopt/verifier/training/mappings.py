@@ -32,6 +32,7 @@ class ScalarMapping(NamedTuple):
     recompute: str
     sequence_parallel: bool
     zero: int
+    offload_percent: int = 0
 
     def micro_batches(self, global_batch: int) -> int:
         """m: micro-batches each pipeline runs in one iteration."""
@@ -76,8 +77,8 @@ def recomputes(workload: Workload) -> tuple[str, ...]:
     return ("none", *scores, *modules, "full")
 
 
-Style = tuple[int, str, bool, int]
-"""EP, recomputation, sequence parallelism and ZeRO stage of a mapping."""
+Style = tuple[int, str, bool, int, int]
+"""EP, recomputation, sequence parallelism, ZeRO stage and offloaded share of a mapping."""
 
 
 def splits(workload: Workload, gpus: int) -> Iterator[ScalarMapping]:
@@ -87,8 +88,8 @@ def splits(workload: Workload, gpus: int) -> Iterator[ScalarMapping]:
 
 def styled(shape: ScalarMapping, style: Style) -> ScalarMapping:
     """The mapping of a shape and a style."""
-    x, recompute, on, zero = style
-    return ScalarMapping(*shape[:4], x, *shape[5:7], recompute, on, zero)
+    x, recompute, on, zero, offloaded = style
+    return ScalarMapping(*shape[:4], x, *shape[5:7], recompute, on, zero, offloaded)
 
 
 def shapes(workload: Workload, gpus: int) -> Iterator[tuple[ScalarMapping, list[Style]]]:
@@ -110,15 +111,17 @@ def shapes(workload: Workload, gpus: int) -> Iterator[tuple[ScalarMapping, list[
 
 
 def simpler(workload: Workload, split: ScalarMapping) -> Iterator[ScalarMapping]:
-    """Mappings allowed that take no longer anywhere, as they repeat less and are alike otherwise: without
-    recomputation, or with a lower ZeRO stage that shares the optimizer.
+    """Mappings allowed that take no longer anywhere, as they repeat or offload less and are alike otherwise: without
+    recomputation where nothing goes to the host, or with a lower ZeRO stage that shares the optimizer.
 
     None where gradients hide behind compute, as more of it hides more, or collectives may run in several ways.
     """
     if workload.options.dp_mode == "overlap" or workload.options.collectives != "levels":
         return
-    if split.recompute != "none" and "none" in recomputes(workload):
+    if split.recompute != "none" and "none" in recomputes(workload) and not split.offload_percent:
         yield split._replace(recompute="none")
+    shares = workload.mapping.offload_percent
+    yield from (split._replace(offload_percent=share) for share in shares if share < split.offload_percent)
     yield from (split._replace(zero=stage) for stage in range(1, split.zero) if stage in workload.mapping.zero)
 
 
@@ -126,7 +129,7 @@ def layer_mappings(workload: Workload) -> Iterator[ScalarMapping]:
     """A mapping for every way the layers of one may be cut, on whatever number of GPUs."""
     experts = [x for x in divisors(max(workload.model.experts, 1)) if _free(workload.mapping.ep, x)]
     for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
-        recompute, sequence, _ = _styles(workload, t, 1)
+        recompute, sequence, *_ = _styles(workload, t, 1)
         for x, b, kind, on in product(experts, sorted(set(workload.mapping.micro_batch)), recompute, sequence):
             yield ScalarMapping(t, 1, 1, c, x, b, 1, kind, on, 0)
 
@@ -173,14 +176,15 @@ def expert_room(workload: Workload, stage: int, t: int) -> int:
     return math.gcd(workload.model.experts, stage // t if workload.options.expert_tp else stage)
 
 
-def _styles(workload: Workload, t: int, ranks: int) -> tuple[list[str], list[bool], list[int]]:
-    """Recomputation, sequence parallelism and ZeRO stages that go with t and `ranks` data-parallel ranks."""
+def _styles(workload: Workload, t: int, ranks: int) -> tuple[list[str], list[bool], list[int], list[int]]:
+    """Recomputation, sequence parallelism, ZeRO stages and offloaded shares that go with t and `ranks` data-parallel
+    ranks."""
     limits = workload.mapping
     split_norms = t > 1 and workload.options.tp_sync_fraction == 1
     sequence = [on for on in (False, True) if on in limits.sequence_parallel and (split_norms or not on)]
     possible = zero_stages(workload, ranks)
     zeros: list[int] = [stage for stage in possible if stage in limits.zero]
-    return list(dict.fromkeys(recomputes(workload))), sequence, zeros
+    return list(dict.fromkeys(recomputes(workload))), sequence, zeros, sorted(set(limits.offload_percent))
 
 
 def zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:

@@ -64,7 +64,10 @@ class MemoryNeeds:
         layer, loads = self._layer(split), self._stage_loads(split)
         states, gathered = self._held(split, loads)
         most = max(
-            state + load.kept * layer.kept + load.late * layer.brought_back + (layer.logits if load.logits else 0.0)
+            state
+            + (load.kept - split.offload_percent / 100 * _away(load)) * layer.kept
+            + load.late * layer.brought_back
+            + (layer.logits if load.logits else 0.0)
             for state, load in zip(states, loads, strict=True)
         )
         return most + gathered + layer.working + self._workload.options.software.reserve_gib * GIB
@@ -95,6 +98,12 @@ class MemoryNeeds:
             states = [states_bytes(workload, stage, split) for stage in stages]
             self._states[key] = states, gathered_bytes(workload, held, split)
         return self._states[key]
+
+
+def _away(load: StageLoad) -> int:
+    """Layers times micro-batches whose activations may be in the host's memory: all but those of the layer at work, of
+    one on its way, and those that gradients of weights are still taken from."""
+    return max(0, load.kept - load.late - 2)
 
 
 def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:
