@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from coopt.instance.couplings import Lost, Robust
+from coopt.instance.errors import counted
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss
@@ -182,7 +183,7 @@ def _check_job(
     counts = active_counts(claim.gpus, family.hb.size) if claim.gpus > 0 else []
     fits = active in counts and claim.gpus <= family.gpus and claim.gpus // active < family.domains
     text = f"{claim.gpus} GPUs, {active} in each domain"
-    need = f"at most {family.gpus} GPUs on at most {family.domains - 1} domains of {family.hb.size}"
+    need = f"at most {family.gpus} GPUs on at most {counted(family.domains - 1, 'domain')} of {family.hb.size}"
     why = f"Workload {workload.name!r} runs on {text}, and has {need}, evenly and more than half of each used."
     if ledger.holds("place-left", fits, text, need, why):
         job = job_family(family, claim.gpus, active)
