@@ -271,5 +271,8 @@ class Question(Table):
             _forget(switch, "rack_units")
         for optic in () if self._mixes_ends else asked["network"]["optics"]:
             _forget(optic, "fibre")
+        if not any(any(one.mapping.offload_percent) for one in self.workload):
+            for gpu in (asked["cluster"]["gpu"], *asked["cluster"].get("generations", ())):
+                _forget(gpu, "host_gbyte_s")
         content = {name: table for name, table in asked.items() if table}
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
