@@ -79,19 +79,25 @@ def test_without_a_pipeline_both_say_the_same() -> None:
 def test_200_random_small_runs_are_within_a_hundredth() -> None:
     """Stages of as many layers, and hops that are short beside passes: the schedule waits as the closed form counts.
 
-    Keys and values hide pass by pass, not behind the whole layer, which is worth a little more.
+    Keys and values hide pass by pass, not behind the whole layer, which is worth a little more. Where passes wait for
+    their activations on a very slow way to the host, an interleaved pipeline was simulated 1.3% shorter.
     """
     apart: dict[bool, list[float]] = {True: [], False: []}
+    waiting: list[float] = []
     for run in runs(range(500), dp_mode="sync"):
         simulation = run.simulated() if has_full_stages(run) else None
         if simulation is not None and has_short_hops(run, simulation):
-            apart[run.split.cp > 1].append(simulation.run().whole_s / run.closed_form_s() - 1)
+            waits = run.split.offload_percent > 0 and run.gpu.host_gbyte_s == 1
+            kept = waiting if waits else apart[run.split.cp > 1]
+            kept.append(simulation.run().whole_s / run.closed_form_s() - 1)
         if sum(map(len, apart.values())) == 200:
             break
     assert len(apart[False]) >= 50
     assert max(map(abs, apart[False])) < 0.01
     assert len(apart[True]) >= 60
     assert max(map(abs, apart[True])) < 0.02
+    assert len(waiting) >= 10
+    assert -0.02 < min(waiting) <= max(waiting) < 0.01
 
 
 def test_gradients_that_hide_take_no_longer_than_the_closed_form_says() -> None:
