@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from coopt.instance.couplings import Robust, Site, corners
-from coopt.instance.errors import alternatives
+from coopt.instance.errors import alternatives, counted
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_efficiency
 from coopt.plan.couplings import SharedCore, SitePower
@@ -99,15 +99,15 @@ def check_fleet_cores(
         ledger.same("core", one.core.switch.name, switch.name, why)
         _check_links(ledger, [island for island in islands if _stands(island, t, site)], t, one)
         ports = links[t, site]
-        found = f"{ports} ports of {ceil_ratio(ports, switch.radix)} switches"
-        why = f"The links into it fill {found}."
-        ledger.same("core-switches", f"{one.core.ports} ports of {one.core.switches} switches", found, why)
+        claimed_ports = f"{counted(one.core.ports, 'port')} of {counted(one.core.switches, 'switch')}"
+        found = f"{counted(ports, 'port')} of {counted(ceil_ratio(ports, switch.radix), 'switch')}"
+        ledger.same("core-switches", claimed_ports, found, f"The links into it fill {found}.")
         may = optics_of_core(fleet.question, fleet.kind)
         fine = one.core.optic in may and one.core.optic == core_optic(fleet.question, fleet.kind).name
         why = f"All links into cores have one of the optics {alternatives(may)}, this one takes {one.core.optic}."
         ledger.holds("core-optic", fine, one.core.optic, may, why)
-        counted = "switch" in fleet.question.objective.include
-        power_w = ceil_ratio(ports, switch.radix) * switch.w if counted else 0.0
+        billed = "switch" in fleet.question.objective.include
+        power_w = ceil_ratio(ports, switch.radix) * switch.w if billed else 0.0
         why = f"It draws {power_w:,.2f} W, the plan says {one.core.power_w:,.2f} W."
         ledger.close("core-power", one.core.power_w, power_w, why)
     ledger.subject = ""
