@@ -100,10 +100,7 @@ class Gpu(Entry):
     fp4_tflop_s: Annotated[Positive | None, Field(description="dense 4-bit peak (TFLOP/s)")] = None
     hbm_gb: Annotated[Positive, Field(description="memory capacity (10^9 bytes)")]
     hbm_gbyte_s: Annotated[Positive, Field(description="memory bandwidth (10^9 bytes/s)")]
-    host_gbyte_s: Annotated[
-        Positive | None,
-        Field(description="one-way bandwidth to its host's memory that it reaches (10^9 bytes/s); unknown if left out"),
-    ] = None
+    host_gbyte_s: Annotated[Positive | None, Field(description="reached one way to its host (10^9 bytes/s)")] = None
     sm_count: Annotated[Count, Field(description="streaming multiprocessors or compute units")]
     usd: Annotated[Price, Field(description="street price of one GPU (USD)")]
     w: Annotated[Watts, Field(description="board power (W)")]

@@ -42,22 +42,18 @@ LOGIT_BYTES = 4.0  # of a logit in fp32
 
 
 def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Bytes on the fullest GPU: of the first, second or last stage; shape (n,).
-
-    Activations that the host keeps are on the GPU where two layers are at work or on their way, and where gradients of
-    weights are still to come.
-    """
+    """Bytes on the fullest GPU: of the first, second or last stage; shape (n,)."""
     m, model = mappings, workload.model
     sequence = m.sequence_parallel.astype(np.int64)
     rows, position = representatives(m.tp, m.cp, m.micro_batch, m.recompute, sequence)
     few = m.take(rows)
-    kept_of_layer, offloaded = layer_activation_bytes(workload, few)[position], m.offload_percent / 100.0
+    kept_of_layer = layer_activation_bytes(workload, few)[position]
     predictions = 1 + model.extra_predictions
     logits = (predictions * LOGIT_BYTES * _rows(workload, few) * vocab_share(model, few.tp))[position]
     of_layer, of_table, gathered = state_bytes(workload, m)
     held = tuple(_every_stage(workload, m))
     needs = [
-        of_layer * layers + of_table * tables + kept_of_layer * (kept - offloaded * np.maximum(kept - late - 2, 0))
+        of_layer * layers + of_table * tables + kept_of_layer * _on_the_gpu(m, kept, late)
         for layers, tables, kept, late in held
     ]
     if workload.options.schedule != "1f1b":
@@ -67,6 +63,15 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     fullest = np.maximum(np.maximum(first, second), last + logits)
     always = workload.options.software.reserve_gib * GIB + working_bytes(workload, few)[position]
     return np.asarray(fullest + gathered + always, dtype=np.float64)
+
+
+def _on_the_gpu(mappings: Mappings, kept: Ints, late: Any) -> Any:
+    """Layers times micro-batches whose activations the GPU has; of those that the host keeps, the layer at work, one on
+    its way, and those whose gradients of weights are still to come.
+    """
+    if not mappings.offload_percent.any():
+        return kept
+    return kept - mappings.offload_percent / 100.0 * np.maximum(kept - late - 2, 0)
 
 
 def checkpoint_bytes(workload: Workload) -> float:

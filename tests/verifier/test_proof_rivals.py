@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.prices import cheapest_purchase
+from coopt.verifier.parts.optics import candidate_optics
 from coopt.verifier.proofs.rivals import GPUS, LINKS, Taken, UnbeatenIslands, product_name
 from tests.verifier.cases import ask
 from tests.verifier.fleets import ISLANDS
@@ -94,3 +97,25 @@ def test_more_units_are_bought_where_all_of_them_cost_less() -> None:
     for needed, bought, factor in ((2, 2, 1.0), (4, 9, 0.5), (8, 9, 0.5), (10, 10, 0.5)):
         ((units, each),) = cheapest_purchase(question, product, needed)  # type: ignore[arg-type]
         assert (units, round(each / usd, 9)) == min([(needed, 1.0), (bought, factor)], key=lambda one: one[0] * one[1])
+
+
+@pytest.mark.parametrize(
+    ("applies", "off", "kept"),
+    [
+        ("incremental", [0.3], ["short"]),
+        ("incremental", [0.6], ["short", "long"]),
+        ("all-units", [0.3], ["short", "long"]),
+    ],
+)
+def test_optics_are_gone_through_that_a_discount_may_make_the_cheaper_ones(
+    applies: str, off: list[float], kept: list[str]
+) -> None:
+    optics = [
+        {"name": name, "gbit_s": 400, "reach_m": reach_m, "usd": usd, "w": w}
+        for name, reach_m, usd, w in (("long", 2000, 200, 9), ("short", 600, 100, 8))
+    ]
+    discount = {"kind": "optics", "item": "long", "from": [10], "off": off, "applies": applies}
+    sharing = {"mode": "partition", "discount": [discount]}
+    instance = ask(**ISLANDS | {"network__optics": optics, "sharing": sharing})
+    nic = instance.network.nics[0]
+    assert [optic.name for optic in candidate_optics(instance, "tco", nic, 1)] == kept

@@ -28,7 +28,6 @@ from coopt.verifier.certificates import certify
 from coopt.verifier.checks.verdict import LENIENT
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.fleet_paths import IslandPaths
-from coopt.verifier.parts.optics import candidate_optics
 from coopt.verifier.proofs.cases import AskedIslands, CaseLimits, CheapIslands
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange, least_excess
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains, PriceFloors
@@ -341,28 +340,6 @@ def test_no_island_costs_less_than_the_floor_of_its_gpus(changes: dict[str, Any]
     assert 1 <= min(ratios) < 1.5
     assert any(gpus > largest for gpus, _ in worth)
     assert slopes[0] < slopes[1]
-
-
-@pytest.mark.parametrize(
-    ("applies", "off", "kept"),
-    [
-        ("incremental", [0.3], ["short"]),
-        ("incremental", [0.6], ["short", "long"]),
-        ("all-units", [0.3], ["short", "long"]),
-    ],
-)
-def test_optics_are_gone_through_that_a_discount_may_make_the_cheaper_ones(
-    applies: str, off: list[float], kept: list[str]
-) -> None:
-    optics = [
-        {"name": name, "gbit_s": 400, "reach_m": reach_m, "usd": usd, "w": w}
-        for name, reach_m, usd, w in (("long", 2000, 200, 9), ("short", 600, 100, 8))
-    ]
-    discount = {"kind": "optics", "item": "long", "from": [10], "off": off, "applies": applies}
-    sharing = {"mode": "partition", "discount": [discount]}
-    instance = ask(**ISLANDS | {"network__optics": optics, "sharing": sharing})
-    nic = instance.network.nics[0]
-    assert [optic.name for optic in candidate_optics(instance, "tco", nic, 1)] == kept
 
 
 def test_units_are_not_worth_more_than_they_cost() -> None:

@@ -6,9 +6,8 @@ import math
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import count, islice
 from threading import Lock
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
@@ -23,7 +22,7 @@ from coopt.verifier.training.iteration import exchanges, iteration_s, replica_gr
 from coopt.verifier.training.mappings import ScalarMapping, divisors, simpler
 from coopt.verifier.training.memory import MemoryNeeds
 from coopt.verifier.training.placing import Placement, expert_copies, placements
-from coopt.verifier.training.work import Clock, Work, ascending
+from coopt.verifier.training.work import Clock, ListedOnce, Work, ascending
 
 WIDENING = 1.25  # by which a list is made longer at least, so that limits that rise slowly do not list anew each time
 
@@ -47,25 +46,6 @@ class PlacedWork(NamedTuple):
 
     work: Work
     place: Placement
-
-
-One = TypeVar("One")
-
-
-class ListedOnce(Generic[One]):
-    """A list that is made as far as somebody reads it."""
-
-    def __init__(self, ones: Iterator[One]) -> None:
-        self._ones, self._known, self._lock = ones, list[One](), Lock()
-
-    def __iter__(self) -> Iterator[One]:
-        for number in count():
-            with self._lock:  # threads that verify plans of one question share it
-                if number == len(self._known):
-                    self._known += islice(self._ones, 1)
-            if number == len(self._known):
-                return
-            yield self._known[number]
 
 
 NearWorks = ListedOnce[tuple[float, PlacedWork]]

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache, partial
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, islice
 from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from threading import Lock
+from typing import Generic, NamedTuple, TypeVar
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
@@ -24,6 +25,7 @@ ACCUMULATE_BYTES = 6
 
 Whole = TypeVar("Whole")
 Part = TypeVar("Part")
+One = TypeVar("One")
 
 
 class Work(NamedTuple):
@@ -184,6 +186,22 @@ def ascending(
         for size, part in parts(whole):
             heappush(found, (size, next(number), part))
     yield from ((size, part) for size, _, part in sorted(found))
+
+
+class ListedOnce(Generic[One]):
+    """A list that is made as far as somebody reads it."""
+
+    def __init__(self, ones: Iterator[One]) -> None:
+        self._ones, self._known, self._lock = ones, list[One](), Lock()
+
+    def __iter__(self) -> Iterator[One]:
+        for number in count():
+            with self._lock:  # threads that verify plans of one question share it
+                if number == len(self._known):
+                    self._known += islice(self._ones, 1)
+            if number == len(self._known):
+                return
+            yield self._known[number]
 
 
 class Clock:
