@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from coopt.instance.reserves import HYBRID
 from coopt.validation.calibration import Calibration, feasible_sets
 from coopt.validation.comparison import Score, architecture_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import is_used, runs_used, set_name
 from coopt.validation.published import MEASURED, Measurement
-from coopt.validation.runs import MeasuredRun, outcome_of
+from coopt.validation.runs import MeasuredRun, outcome_of, runs_among
 
 WHOLE = "all"
 COLUMNS = (
@@ -32,6 +33,11 @@ class Subject:
     name: str
     parameters: int
     rows: int
+
+
+def fitted_runs(rows: Sequence[Measurement]) -> list[MeasuredRun]:
+    """Runs that fits may use: none of a hybrid, whose layers are charged by their kernels alone."""
+    return [run for run in runs_among(rows) if architecture_of(run) != HYBRID]
 
 
 def subjects(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[Subject]:

@@ -25,9 +25,8 @@ from coopt.validation.calibration import UnseenError, calibration_of
 from coopt.validation.comparison import Comparison, GroupResult, comparison_of
 from coopt.validation.facts import published_facts
 from coopt.validation.published import Measurement, read_measurements
-from coopt.validation.runs import runs_among
 from docs import kernel_errors
-from docs.calibration_record import COLUMNS, read_record, record_lines, spreads, unseen_lines
+from docs.calibration_record import COLUMNS, fitted_runs, read_record, record_lines, spreads, unseen_lines
 
 HERE = Path(__file__).parent
 ROWS = HERE.parent / "benchmarks" / "published.csv"
@@ -45,7 +44,7 @@ def main() -> None:
     parser.add_argument("--calibrate", action="store_true", help="fit everything again before")
     wishes = parser.parse_args()
     if wishes.calibrate:
-        found = calibration_of(runs_among(read_measurements(ROWS)), published_facts().fit)
+        found = calibration_of(fitted_runs(read_measurements(ROWS)), published_facts().fit)
         write_text(CALIBRATION, lines_text(COLUMNS, record_lines(found)))
         write_text(UNSEEN, lines_text(tuple(UnseenError.model_fields), unseen_lines(found)))
     place, text = HERE / "model.md", page()

@@ -130,7 +130,7 @@ def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]
         if not splits_tensors(workload, t):
             continue
         for c in _allowed(divisors(gpus // t), limits.cp):
-            if model.seq % c:
+            if not splits_sequences(workload, c):
                 continue
             for p in _allowed(divisors(gpus // (t * c)), limits.pp):
                 d = gpus // (t * c * p)
@@ -145,16 +145,23 @@ def degrees_up_to(workload: Workload, gpus: int) -> Ints:
     whole = [p for p in _allowed(range(1, model.layers + 1), limits.pp) if interleaves(model.layers, p)]
     found = [np.zeros((0, 4), dtype=np.int64)]
     for t in _allowed([t for t in range(1, model.heads + 1) if splits_tensors(workload, t)], limits.tp):
-        for c in _allowed(divisors(model.seq), limits.cp):
+        for c in (c for c in _allowed(divisors(model.seq), limits.cp) if splits_sequences(workload, c)):
             ranks = t * c * np.array(whole, dtype=np.int64)[:, None] * batches
             p, d = np.nonzero(ranks <= gpus)
             found.append(np.stack([np.full_like(p, t), np.full_like(p, c), np.array(whole)[p], batches[d]], axis=1))
     return np.concatenate(found)
 
 
+def splits_sequences(workload: Workload, c: int) -> bool:
+    """Whether c ranks can share a sequence evenly; scans of Mamba-2 are not cut here."""
+    return workload.model.seq % c == 0 and (c == 1 or not workload.model.mamba_layers)
+
+
 def splits_tensors(workload: Workload, t: int) -> bool:
-    """Whether t ranks can share the heads and the widths of every layer evenly."""
+    """Whether t ranks can share the heads and the widths of every layer evenly, and groups of Mamba-2 with them."""
     model = workload.model
+    if model.mamba_groups % t:
+        return False
     split_ffn = model.ffn if not model.experts or workload.options.expert_tp else 0
     shares_kv = model.kv_heads % t == 0 or t % model.kv_heads == 0
     return not model.heads % t and shares_kv and not any(w % t for w in (split_ffn, model.shared_ffn, model.dense_ffn))

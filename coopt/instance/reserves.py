@@ -132,10 +132,22 @@ class Margin(Table):
         return self.standard_errors * standard_error(gpu, workload)
 
 
+HYBRID = "hybrid"
+KINDS = {"dense": "dense models", "mixture of experts": "mixtures of experts", HYBRID: "hybrids with Mamba-2"}
+"""Kinds of models, and several of each."""
+
+
 def error_names(gpu: Gpu, workload: Workload) -> tuple[str, str]:
     """What the errors that bear on a workload are called: those of hardware and precision, and of a kind of model."""
     precision = workload.precision if workload.precision in ("fp8", "fp4") else "16-bit"
-    return f"{gpu.generation} {precision}", "mixture of experts" if workload.model.experts else "dense"
+    return f"{gpu.generation} {precision}", model_kind(workload)
+
+
+def model_kind(workload: Workload) -> str:
+    """What kind of model a workload trains, as errors of the time model are told apart."""
+    if workload.model.mamba_layers:
+        return HYBRID
+    return "mixture of experts" if workload.model.experts else "dense"
 
 
 class KnownError(NamedTuple):
@@ -162,7 +174,7 @@ def known_error(gpu: Gpu, workload: Workload) -> KnownError | None:
     _, _, precision = hardware.rpartition(" ")
     runs = {
         hardware: f"published {precision} runs of {gpu.generation} GPUs",
-        kind: f"published runs of {'mixtures of experts' if workload.model.experts else 'dense models'}",
+        kind: f"published runs of {KINDS[kind]}",
     }
     largest = max((one for one in (known[hardware], known[kind]) if isinstance(one, ModelError)), key=_left_out)
     return KnownError(largest.left_out, f"{runs[largest.name]} that were left out of the fit")

@@ -1,4 +1,4 @@
-"""The shape of a transformer, dense or a mixture of experts, and how many tokens published laws give a dense one."""
+"""The shape of a transformer: dense, a mixture of experts, or a hybrid with Mamba-2; tokens by published laws."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from coopt.instance.base import MOST, Count, Entry, Positive, Whole
 
+MAMBA_SIZES = ("mamba_heads", "mamba_head_dim", "mamba_groups", "mamba_state")
 FLOP_PER_PARAMETER = 6.0  # of a token, forward and backward, as the laws count compute
 
 
@@ -57,6 +58,24 @@ class Transformer(Entry):
     extra_predictions: Annotated[
         Whole, Field(ge=0, le=16, description="modules that predict further tokens, each a layer and a loss")
     ] = 0
+    expert_latent: Annotated[
+        Whole,
+        Field(ge=0, le=MOST, description="width that tokens are projected to for their experts; 0 where it is hidden"),
+    ] = 0
+    mamba_layers: Annotated[
+        Whole, Field(ge=0, le=MOST, description="layers of a hybrid with a Mamba-2 mixer, which have no attention")
+    ] = 0
+    attention_layers: Annotated[
+        Whole | None,
+        Field(ge=0, le=MOST, description="layers of a hybrid with attention; all but those with Mamba-2 if left out"),
+    ] = None
+    ffn_layers: Annotated[
+        Whole | None, Field(ge=1, le=MOST, description="layers of a hybrid with a feed-forward part; all if left out")
+    ] = None
+    mamba_heads: Annotated[Whole, Field(ge=0, le=MOST, description="heads of a Mamba-2 mixer")] = 0
+    mamba_head_dim: Annotated[Whole, Field(ge=0, le=MOST, description="size of such a head")] = 0
+    mamba_groups: Annotated[Whole, Field(ge=0, le=MOST, description="groups of its heads that share B and C")] = 0
+    mamba_state: Annotated[Whole, Field(ge=0, le=MOST, description="size of its state")] = 0
 
     @model_validator(mode="after")
     def _fits_together(self) -> Transformer:
@@ -74,19 +93,43 @@ class Transformer(Entry):
             yield "shared_ffn, dense_layers, dense_ffn and capacity describe a mixture of experts, needs experts > 0"
         if self.expert_groups or self.top_groups:
             yield from self._group_complaints()
-        if (self.dense_layers > 0) != (self.dense_ffn > 0) or self.dense_layers >= self.layers + (not self.experts):
+        if (self.dense_layers > 0) != (self.dense_ffn > 0) or self.dense_layers >= self.with_ffn + (not self.experts):
             yield (
                 f"dense_layers = {self.dense_layers}, dense_ffn = {self.dense_ffn}: "
-                "needs both or neither, and fewer dense layers than layers"
+                "needs both or neither, and fewer dense layers than layers with a feed-forward part"
             )
         if self.kv_rank == 0 and (self.q_rank or self.rope_dim):
             yield "q_rank and rope_dim describe latent attention, needs kv_rank > 0"
         if self.kv_rank and self.rope_dim >= self.head_dim:
             yield f"rope_dim = {self.rope_dim}: needs less than head_dim = {self.head_dim}"
-        if self.window_layers > self.layers or (self.window > 0) != (self.window_layers > 0):
+        if self.window_layers > self.with_attention or (self.window > 0) != (self.window_layers > 0):
             yield (
                 f"window = {self.window}, window_layers = {self.window_layers}: "
-                "needs both or neither, and no more windowed layers than layers"
+                "needs both or neither, and no more windowed layers than layers with attention"
+            )
+        if self.expert_latent and not self.experts:
+            yield f"expert_latent = {self.expert_latent}: describes a mixture of experts, needs experts > 0"
+        yield from self._hybrid_complaints()
+
+    def _hybrid_complaints(self) -> Iterator[str]:
+        """What is wrong with layers that differ in their parts."""
+        sizes = {name: getattr(self, name) for name in MAMBA_SIZES}
+        if not self.mamba_layers:
+            given = [name for name, size in sizes.items() if size]
+            given += [name for name in ("attention_layers", "ffn_layers") if getattr(self, name) is not None]
+            if given:
+                yield f"{', '.join(given)}: describe a hybrid, needs mamba_layers > 0"
+            return
+        missing = [name for name, size in sizes.items() if not size]
+        if missing:
+            yield f"mamba_layers = {self.mamba_layers}: needs {', '.join(missing)} as well"
+        elif self.mamba_heads % self.mamba_groups:
+            yield f"mamba_groups = {self.mamba_groups}: needs a divisor of mamba_heads = {self.mamba_heads}"
+        mixers = self.mamba_layers + self.with_attention
+        if max(mixers, self.with_ffn) > self.layers or mixers + self.with_ffn < self.layers:
+            yield (
+                f"layers = {self.layers}: needs at least as many as mamba_layers and attention_layers together "
+                f"({mixers}) and as ffn_layers ({self.with_ffn}), and no more than all of these"
             )
 
     def _group_complaints(self) -> Iterator[str]:
@@ -105,6 +148,7 @@ class Transformer(Entry):
         """Parameters of a dense model with ordinary attention, norms and biases left out."""
         assert not self.experts, "asked for of dense models"
         assert not self.kv_rank, "asked for of ordinary attention"
+        assert not self.mamba_layers, "asked for of plain transformers"
         attention = self.heads * self.head_dim + (self.kv_heads + self.heads) * self.value_size
         attention += self.kv_heads * self.head_dim
         layer = self.hidden * (attention + (3 if self.gated else 2) * self.ffn)
@@ -114,6 +158,16 @@ class Transformer(Entry):
     def value_size(self) -> int:
         """Size of a value head."""
         return self.value_dim or self.head_dim
+
+    @property
+    def with_attention(self) -> int:
+        """Layers with attention."""
+        return self.layers - self.mamba_layers if self.attention_layers is None else self.attention_layers
+
+    @property
+    def with_ffn(self) -> int:
+        """Layers with a feed-forward part."""
+        return self.layers if self.ffn_layers is None else self.ffn_layers
 
 
 class ScalingLaw(Entry):

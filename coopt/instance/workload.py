@@ -258,7 +258,7 @@ class Workload(Table):
             return self
         if self.loss is not None and self.compute_flop is not None:
             raise ValueError("loss and compute_flop given, needs one of them")
-        if self.model.experts or self.model.kv_rank:
+        if self.model.experts or self.model.kv_rank or self.model.mamba_layers:
             raise ValueError(f"no scaling law holds for {self.model.name}, needs a dense model or train_tokens")
         size, law = float(self.model.parameters), self.law
         tokens = law.tokens(size, self.loss) if self.loss else (self.compute_flop or 0.0) / FLOP_PER_PARAMETER / size

@@ -1,4 +1,4 @@
-"""Compute time of a layer for one micro-batch: attention, feed-forward, norms; and of the logits."""
+"""Compute time of a layer for one micro-batch: attention or Mamba-2, feed-forward, norms; and of the logits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ from coopt.perf.kernels import BLOCK, BYTES, Blocks, Device, Passes, fused_atten
 from coopt.perf.mapping import FULL, NORM_ACT, NORM_FFN, SELECTIVE, Floats, Mappings, distinct_rows
 from coopt.perf.memory import offloaded_bytes
 from coopt.perf.parameters import (
+    attention_share,
+    block_share,
     expert_layers,
     expert_rows,
+    expert_width,
+    ffn_share,
     kv_width,
     latent_width,
+    mamba_columns,
+    mamba_share,
     query_width,
     value_width,
     vocab_share,
@@ -31,6 +37,11 @@ FUSED_HEADS, APART_FORWARD, APART_BACKWARD = 4, 32, 34
 QUERY_FORWARD, QUERY_BACKWARD = 4, 30  # bytes moved for each element of the queries
 KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12  # pointwise kernels of a layer
 NORMS_AGAIN, NORMS = 8, 2  # bytes read and written for each element of the residual stream by its norms
+# Mamba-2 as the kernels of mamba_ssm train it (ops/triton/ssd_combined.py): tokens of a chunk (Megatron-LM's), kernels
+# that are no products, and bytes that its convolution moves for an element and its scan for one of a chunk's states
+CHUNK, SCAN_KERNELS_FORWARD, SCAN_KERNELS_BACKWARD = 128, 4, 8
+SCAN_SHARE = 2 / 3  # that its kernels in Triton reach of what libraries' products and moved bytes would (judgement)
+CONVOLVED_FORWARD, CONVOLVED_BACKWARD, STATE_FORWARD, STATE_BACKWARD = 4, 10, 8, 16
 # bytes moved for each element of the widened activations by the nonlinearity, gated or plain
 GATED_FORWARD, GATED_BACKWARD = 6, 10
 PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
@@ -44,7 +55,7 @@ OVERLAP_STARTS = 1.5
 
 
 def attention_s(model: Transformer, device: Device, t: Any, rows: Any, norm_split: Any, software: Software) -> Passes:
-    """Projections and pointwise kernels; shape of the arguments.
+    """Projections of attention, and the pointwise kernels of a layer, the mean over all layers; shape of the arguments.
 
     Parameters
     ----------
@@ -53,15 +64,16 @@ def attention_s(model: Transformer, device: Device, t: Any, rows: Any, norm_spli
     norm_split
         z: over how many ranks the norms are split.
     """
-    query = query_width(model)
+    share, query = attention_share(model), query_width(model)
+    normed, asked = rows * model.hidden / norm_split * block_share(model), rows * query / t * share
     stream = pointwise(
         device,
-        software.norm_forward_bytes * rows * model.hidden / norm_split + QUERY_FORWARD * rows * query / t,
-        software.norm_backward_bytes * rows * model.hidden / norm_split + QUERY_BACKWARD * rows * query / t,
+        software.norm_forward_bytes * normed + QUERY_FORWARD * asked,
+        software.norm_backward_bytes * normed + QUERY_BACKWARD * asked,
     )
-    pauses = Passes(KERNELS_FORWARD * device.pause_s, KERNELS_BACKWARD * device.pause_s)
+    pauses = Passes(KERNELS_FORWARD * device.pause_s, KERNELS_BACKWARD * device.pause_s) * block_share(model)
     output = product(device, rows, model.hidden, value_width(model) / t)
-    return _inputs(model, device, t, rows) + output + stream + pauses
+    return (_inputs(model, device, t, rows) + output) * share + stream + pauses
 
 
 def _inputs(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
@@ -75,6 +87,35 @@ def _inputs(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
         queries = product(device, rows, query / t, h)
     down = product(device, rows, model.kv_rank + model.rope_dim, h)
     return queries + down + product(device, rows, latent_width(model) / t, model.kv_rank)
+
+
+def mamba_s(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
+    r"""A Mamba-2 mixer: projections, convolution, the scan chunk by chunk, gate and norm; shape of the arguments.
+
+    Of Q tokens of a chunk, heads of P columns and a state of N, the scan multiplies :math:`C B^T` in each group, and in
+    each head that with X, X with B into the state of the chunk, and C with the state before it; the first and the third
+    once more backward (arXiv 2405.21060, section 6).
+    """
+    heads, groups, p, n = model.mamba_heads / t, model.mamba_groups / t, model.mamba_head_dim, model.mamba_state
+    wide, chunks = heads * p, rows / CHUNK
+    projections = product(device, rows, mamba_columns(model, t), model.hidden) + product(
+        device, rows, model.hidden, wide
+    )
+    rate = replace(device.bf16_rate, k0=SCORES_K0)
+    scores = product(device, CHUNK, CHUNK, n, chunks * groups, rate)
+    states = product(device, p, n, CHUNK, chunks * heads, rate)
+    seen = product(device, CHUNK, p, CHUNK, chunks * heads, rate) + product(device, CHUNK, p, n, chunks * heads, rate)
+    again = Passes(0.0, scores.forward + states.forward)
+    held = chunks * wide * n
+    carried = Passes(device.stream_s(STATE_FORWARD * held), device.stream_s(STATE_BACKWARD * held))
+    scan = replace(scores + states + seen + again + carried, weights=0.0) * (1 / SCAN_SHARE)  # without parameters
+    convolved, gated = rows * (wide + 2 * groups * n), rows * wide
+    moved = Passes(
+        device.stream_s(CONVOLVED_FORWARD * convolved + GATED_FORWARD * gated),
+        device.stream_s(CONVOLVED_BACKWARD * convolved + GATED_BACKWARD * gated),
+    )
+    pauses = Passes(SCAN_KERNELS_FORWARD * device.pause_s, SCAN_KERNELS_BACKWARD * device.pause_s)
+    return projections + scan + moved + pauses
 
 
 def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash: bool) -> Passes:
@@ -100,7 +141,7 @@ def _fused_core_s(model: Transformer, device: Device, heads: Any, c: Any) -> Pas
     if model.window_layers:
         seen = model.window + BLOCK  # by a block of queries
         windowed = Blocks(heads, queries, min(keys, seen), min(longest, seen), c)
-        share = model.window_layers / model.layers
+        share = model.window_layers / model.with_attention
         core = core * (1 - share) + fused_attention(device, sizes, windowed) * share
     return core + Passes(c * device.pause_s, 2 * c * device.pause_s)
 
@@ -111,10 +152,14 @@ def nonlinearity_s(model: Transformer, device: Device, elements: Any) -> Passes:
     return pointwise(device, forward * elements, backward * elements)
 
 
-def dense_s(model: Transformer, device: Device, rows: Any, width: Any, batch: Any = 1) -> Passes:
-    """A feed-forward layer of `width` columns on this rank, `batch` of them side by side."""
-    up = product(device, rows, (2 if model.gated else 1) * width, model.hidden, batch)
-    down = product(device, rows, model.hidden, width, batch)
+def dense_s(
+    model: Transformer, device: Device, rows: Any, width: Any, batch: Any = 1, hidden: int | None = None
+) -> Passes:
+    """A feed-forward layer of `width` columns on this rank, `batch` of them side by side, on rows as wide as `hidden`,
+    that of the model where left out."""
+    narrow = hidden or model.hidden
+    up = product(device, rows, (2 if model.gated else 1) * width, narrow, batch)
+    down = product(device, rows, narrow, width, batch)
     return up + down + nonlinearity_s(model, device, batch * rows * width)
 
 
@@ -125,14 +170,17 @@ def experts_s(
     split = t if expert_tp else 1
     held = model.experts / ep
     routed = expert_rows(model, rows, t, split)
-    experts = dense_s(model, device, routed / held, model.ffn / split, held)
+    wide = expert_width(model)
+    experts = dense_s(model, device, routed / held, model.ffn / split, held, wide)
     permuted = Passes(
-        device.stream_s(PERMUTE_FORWARD * routed * model.hidden),
-        device.stream_s(PERMUTE_BACKWARD * routed * model.hidden),
+        device.stream_s(PERMUTE_FORWARD * routed * wide), device.stream_s(PERMUTE_BACKWARD * routed * wide)
     )
     pauses = _expert_kernels(device, held) * device.pause_s
     router = product(device, rows / norm_split, model.experts, model.hidden, 1, device.bf16_rate)
     shared = dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
+    if model.expert_latent:
+        own = rows / norm_split
+        shared = shared + product(device, own, wide, model.hidden) + product(device, own, model.hidden, wide)
     return experts + permuted + pauses + router + shared
 
 
@@ -183,10 +231,13 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
     flash = workload.options.attention == "flash"
     model, options, norm_split = workload.model, workload.options, np.where(sp == 1, t, 1)
     rows = b * float(model.seq) / c
-    core = core_s(model, device, t, c, b, flash=flash)
+    core = core_s(model, device, t, c, b, flash=flash) * attention_share(model)
     feed_forward = _feed_forward_s(workload, device, t, x, rows, norm_split)
     whole = core + attention_s(model, device, t, rows, norm_split, options.software) + feed_forward
+    if model.mamba_layers:
+        whole = whole + mamba_s(model, device, t, rows) * mamba_share(model)
     norms = device.pointwise_s(NORMS_AGAIN * rows * model.hidden / norm_split) + NORMS * device.pause_s
+    norms = norms * block_share(model)
     again = {
         FULL: whole.forward,
         SELECTIVE: 0.0 if flash else core.forward,
@@ -204,7 +255,8 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
 
 
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
-    """Seconds of the attention core of a layer in those passes that need keys and values; shape (n,)."""
+    """Seconds of the attention core of a layer in those passes that need keys and values; shape (n,). No hybrid splits
+    sequences."""
     (t, c, b, recompute), position = distinct_rows(mappings.tp, mappings.cp, mappings.micro_batch, mappings.recompute)
     core = core_s(workload.model, device, t, c, b, flash=workload.options.attention == "flash")
     passes = core.forward * np.where(recompute == FULL, 2.0, 1.0) + core.backward
@@ -215,10 +267,11 @@ def _feed_forward_s(workload: Workload, device: Device, t: Any, x: Any, rows: An
     """What follows attention, the mean over dense layers and layers with experts."""
     model, options = workload.model, workload.options
     if not model.experts:
-        return dense_s(model, device, rows, model.ffn / t)
+        return dense_s(model, device, rows, model.ffn / t) * ffn_share(model)
     share = expert_layers(model)
     experts = experts_s(model, device, t, x, rows, norm_split, expert_tp=options.expert_tp)
-    dense = dense_s(model, device, rows, model.dense_ffn / t) * (1 - share) if model.dense_layers else Passes()
+    plain = ffn_share(model) - share
+    dense = dense_s(model, device, rows, model.dense_ffn / t) * plain if model.dense_layers else Passes()
     return experts * share + dense
 
 
@@ -231,10 +284,11 @@ def _cheap_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
         elements = expert_rows(model, rows, t, split) * model.ffn / split
         once = nonlinearity_s(model, device, elements).forward + device.pause_s
         seconds = seconds + expert_layers(model) * once
+    share = attention_share(model)
     if model.kv_rank:
-        seconds = seconds + device.product_s(rows, latent_width(model) / t, model.kv_rank)
+        seconds = seconds + share * device.product_s(rows, latent_width(model) / t, model.kv_rank)
     if model.q_rank:
-        seconds = seconds + device.product_s(rows, query_width(model) / t, model.q_rank)
+        seconds = seconds + share * device.product_s(rows, query_width(model) / t, model.q_rank)
     return seconds
 
 

@@ -26,11 +26,18 @@ from coopt.perf.mapping import (
     stage_layers,
 )
 from coopt.perf.parameters import (
+    attention_share,
+    block_share,
     expert_layers,
     expert_rows,
+    expert_width,
+    ffn_share,
     kv_width,
     layer_expert_parameters,
     layer_parameters,
+    mamba_columns,
+    mamba_share,
+    mamba_width,
     query_width,
     value_width,
     vocab_share,
@@ -262,9 +269,12 @@ def _kept_bytes(workload: Workload, mappings: Mappings) -> Floats:
     norms = 2 * 2 + 2 * width + 2 * workload.options.software.dropout
     narrow = width if width < 2 else 0  # the output projection has its input in 8 bits beside that of the core
     heads = 2 * (query_width(model) / t + kv_width(model, t)) + (2 + narrow) * value_width(model) / t
+    if model.mamba_layers:  # results of its input projection and of its scan, and the input of its output projection
+        mixed = 2 * mamba_columns(model, t) + (2 + width) * mamba_width(model) / t
+        heads = attention_share(model) * heads + mamba_share(model) * mixed
     rows = _rows(workload, mappings)
-    kept = rows * (norms * model.hidden / _norm_split(mappings) + heads)
-    return np.asarray(kept + _kept_feed_forward(workload, t, rows), dtype=np.float64)
+    kept = rows * (norms * model.hidden / _norm_split(mappings) * block_share(model) + heads)
+    return np.asarray(kept + _kept_feed_forward(workload, t, rows, _norm_split(mappings)), dtype=np.float64)
 
 
 def _repeated_bytes(workload: Workload, mappings: Mappings) -> Floats:
@@ -273,26 +283,29 @@ def _repeated_bytes(workload: Workload, mappings: Mappings) -> Floats:
     if not ((kind == NORM_ACT) | (kind == NORM_FFN)).any():
         return np.zeros(len(mappings))
     rows = _rows(workload, mappings)
-    norms = 2 * width * model.hidden / _norm_split(mappings) * rows
+    norms = 2 * width * model.hidden / _norm_split(mappings) * rows * block_share(model)
     split = t if workload.options.expert_tp else 1
     cheap = (
         expert_layers(model) * expert_rows(model, rows, t, split) * width * model.ffn / split if model.experts else 0
     )
     if model.kv_rank:  # latents are kept in place of what they expand to
         queries = query_width(model) / t - model.q_rank if model.q_rank else 0
-        cheap = cheap + 2 * rows * np.maximum(queries + kv_width(model, t) - model.kv_rank - model.rope_dim, 0)
-    repeated = norms + np.where(kind == NORM_ACT, cheap, _kept_feed_forward(workload, t, rows))
+        saved = np.maximum(queries + kv_width(model, t) - model.kv_rank - model.rope_dim, 0)
+        cheap = cheap + 2 * rows * saved * attention_share(model)
+    repeated = norms + np.where(kind == NORM_ACT, cheap, _kept_feed_forward(workload, t, rows, _norm_split(mappings)))
     return np.asarray(np.where((kind == NORM_ACT) | (kind == NORM_FFN), repeated, 0.0), dtype=np.float64)
 
 
-def _kept_feed_forward(workload: Workload, t: Any, rows: Any) -> Any:
+def _kept_feed_forward(workload: Workload, t: Any, rows: Any, norm_split: Any) -> Any:
     model, width = workload.model, input_bytes(workload)
     each = (4 if model.gated else 2) + width  # what the nonlinearity reads, with its gate, and what it writes
     if not model.experts:
-        return each * model.ffn / t * rows
+        return each * model.ffn / t * rows * ffn_share(model)
     share, split = expert_layers(model), (t if workload.options.expert_tp else 1)
-    routed = expert_rows(model, rows, t, split) * (width * model.hidden + each * model.ffn / split)
-    dense = (1 - share) * each * model.dense_ffn / t * rows
+    routed = expert_rows(model, rows, t, split) * (width * expert_width(model) + each * model.ffn / split)
+    if model.expert_latent:  # what experts give, before it is projected back
+        routed = routed + width * model.expert_latent * rows / norm_split
+    dense = (ffn_share(model) - share) * each * model.dense_ffn / t * rows
     return share * (each * model.shared_ffn / t * rows + routed) + dense
 
 
@@ -302,4 +315,4 @@ def _score_bytes(workload: Workload, mappings: Mappings) -> Floats:
     model = workload.model
     pairs = mappings.micro_batch * model.heads / mappings.tp * float(model.seq) * (model.seq / mappings.cp)
     kept = 2 + 3 * workload.options.software.dropout  # softmax; what dropout leaves of it, and its mask
-    return np.asarray(kept * pairs, dtype=np.float64)
+    return np.asarray(attention_share(model) * kept * pairs, dtype=np.float64)

@@ -11,6 +11,8 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import FULL, NORM_FFN, SELECTIVE, Floats, Ints, Mappings, representatives, stage_layers
 
+SCAN_FLOP = 7.0  # of an element of Mamba-2's width and of its state, forward
+
 
 def query_width(model: Transformer) -> int:
     """n_q: columns of the query projection over all heads."""
@@ -44,14 +46,55 @@ def ffn_matrices(model: Transformer) -> int:
 
 def expert_layers(model: Transformer) -> float:
     """Share of the layers that are mixtures of experts."""
-    return (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
+    return (model.with_ffn - model.dense_layers) / model.layers if model.experts else 0.0
+
+
+def attention_share(model: Transformer) -> float:
+    """Share of the layers that have attention."""
+    return model.with_attention / model.layers
+
+
+def mamba_share(model: Transformer) -> float:
+    """Share of the layers that have a Mamba-2 mixer."""
+    return model.mamba_layers / model.layers
+
+
+def ffn_share(model: Transformer) -> float:
+    """Share of the layers that have a feed-forward part."""
+    return model.with_ffn / model.layers
+
+
+def block_share(model: Transformer) -> float:
+    """Mixers and feed-forward parts of the mean layer, each with a norm, over the two of a plain one."""
+    return (model.with_attention + model.mamba_layers + model.with_ffn) / (2 * model.layers)
+
+
+def mamba_width(model: Transformer) -> int:
+    """n_m: columns of a Mamba-2 mixer over all its heads."""
+    return model.mamba_heads * model.mamba_head_dim
+
+
+def mamba_columns(model: Transformer, t: Any) -> Any:
+    """Columns of the input projection of a Mamba-2 mixer on one TP rank: gate, input, B and C, and a step a head."""
+    return (2 * mamba_width(model) + 2 * model.mamba_groups * model.mamba_state + model.mamba_heads) / t
+
+
+def mamba_parameters(model: Transformer, t: Any) -> Any:
+    """Parameters of a Mamba-2 mixer on one TP rank, those of its convolution left out."""
+    return model.hidden * (mamba_columns(model, t) + mamba_width(model) / t)
+
+
+def expert_width(model: Transformer) -> int:
+    """h_x: width of the rows that experts work on."""
+    return model.expert_latent or model.hidden
 
 
 def attended_share(model: Transformer) -> float:
-    r"""Mean share of the sequence a token looks at under flash attention, over the layers: :math:`\rho`."""
+    r"""Mean share of the sequence a token looks at under flash attention, over its layers: :math:`\rho`."""
     full = 0.5 if model.causal else 1.0
     windowed = min(full, model.window / model.seq)
-    return ((model.layers - model.window_layers) * full + model.window_layers * windowed) / model.layers
+    layers = model.with_attention
+    return ((layers - model.window_layers) * full + model.window_layers * windowed) / layers if layers else 1.0
 
 
 def expert_rows(model: Transformer, rows: Any, t: Any, expert_split: Any) -> Any:
@@ -70,12 +113,18 @@ def attention_parameters(model: Transformer, t: Any) -> Any:
 
 def layer_parameters(model: Transformer, t: Any) -> Any:
     """Parameters of a layer on one TP rank without its experts, the mean over all layers; norms left out."""
-    wide = model.hidden * ffn_matrices(model) / t
+    mixers, wide = mixer_parameters(model, t), model.hidden * ffn_matrices(model) / t
     if not model.experts:
-        return attention_parameters(model, t) + wide * model.ffn
+        return mixers + ffn_share(model) * (wide * model.ffn)
     share = expert_layers(model)
-    routed = share * (wide * model.shared_ffn + model.hidden * model.experts)
-    return attention_parameters(model, t) + routed + (1 - share) * wide * model.dense_ffn
+    routed = share * (wide * model.shared_ffn + model.hidden * (model.experts + 2 * model.expert_latent))
+    return mixers + routed + (ffn_share(model) - share) * wide * model.dense_ffn
+
+
+def mixer_parameters(model: Transformer, t: Any) -> Any:
+    """Parameters of attention, or of Mamba-2, of a layer on one TP rank, the mean over all layers."""
+    attention = attention_share(model) * attention_parameters(model, t)
+    return attention + mamba_share(model) * mamba_parameters(model, t) if model.mamba_layers else attention
 
 
 def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: bool) -> Any:
@@ -83,7 +132,7 @@ def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: b
     if not model.experts:
         return np.zeros(np.shape(t))
     split = t if expert_tp else 1
-    return expert_layers(model) * ffn_matrices(model) * model.hidden * model.ffn * (model.experts / ep) / split
+    return expert_layers(model) * ffn_matrices(model) * expert_width(model) * model.ffn * (model.experts / ep) / split
 
 
 def further_layers(model: Transformer, mappings: Mappings) -> Ints:
@@ -121,14 +170,14 @@ def model_flop_per_token(model: Transformer) -> float:
     """M: FLOPs of a token forward and backward, attention counted in full."""
     further = model.extra_predictions * (_active_parameters(model) + model.vocab * model.hidden)
     products = model.layers * _active_parameters(model) + model.vocab * model.hidden + further
-    return 6.0 * products + 3.0 * (model.layers + model.extra_predictions) * _layer_attention_flop(model)
+    return 6.0 * products + 3.0 * (model.layers + model.extra_predictions) * _mixing_flop(model)
 
 
 def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) -> Floats:
     """R: FLOPs of a token with what is recomputed, in the convention of arXiv 2205.05198; shape of `recompute`."""
-    full = model.layers * (2.0 * _active_parameters(model) + _layer_attention_flop(model))
+    full = model.layers * (2.0 * _active_parameters(model) + _mixing_flop(model))
     selective = 0.0 if flash else 3.0 * model.layers * _layer_attention_flop(model)
-    feed_forward = 2.0 * model.layers * (_active_parameters(model) - attention_parameters(model, 1))
+    feed_forward = 2.0 * model.layers * (_active_parameters(model) - mixer_parameters(model, 1))
     extra = np.select(
         [recompute == FULL, recompute == NORM_FFN, recompute == SELECTIVE], [full, feed_forward, selective]
     )
@@ -139,13 +188,20 @@ def _active_parameters(model: Transformer) -> float:
     """A: parameters of a layer that a token meets, the mean over all layers."""
     if not model.experts:
         return float(layer_parameters(model, 1))
-    routed = expert_layers(model) * ffn_matrices(model) * model.hidden * model.top_k * model.ffn
+    routed = expert_layers(model) * ffn_matrices(model) * expert_width(model) * model.top_k * model.ffn
     return float(layer_parameters(model, 1) + routed)
 
 
 def _layer_attention_flop(model: Transformer) -> float:
-    """FLOPs of scores and context of a token in one layer, forward."""
-    return 2.0 * model.heads * (model.head_dim + model.value_size) * model.seq
+    """FLOPs of scores and context of a token in the mean layer, forward."""
+    return attention_share(model) * (2.0 * model.heads * (model.head_dim + model.value_size) * model.seq)
+
+
+def _mixing_flop(model: Transformer) -> float:
+    """FLOPs with which tokens of the mean layer see others, forward: of attention, and of Mamba-2's scan, as Megatron
+    Bridge counts it (src/megatron/bridge/training/utils/flop_utils.py)."""
+    scanned = mamba_share(model) * SCAN_FLOP * mamba_width(model) * model.mamba_state
+    return _layer_attention_flop(model) + scanned
 
 
 def model_parameters(model: Transformer) -> tuple[float, float]:

@@ -15,7 +15,16 @@ from coopt.perf.collectives import LinkRates, RingKind, all_to_all, gather, gath
 from coopt.perf.kernels import BYTES, Device
 from coopt.perf.mapping import FULL, NORM_FFN, Floats, Ints, Mappings, Placements, expert_ranks
 from coopt.perf.memory import expert_copies, shard_rounds, stage_copies
-from coopt.perf.parameters import expert_layers, held_expert_parameters, held_parameters, kv_width, vocab_share
+from coopt.perf.parameters import (
+    block_share,
+    expert_layers,
+    expert_width,
+    ffn_share,
+    held_expert_parameters,
+    held_parameters,
+    kv_width,
+    vocab_share,
+)
 
 OVERLAP_COST = 0.33  # share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
 FULL_REPEATS, FFN_REPEATS, EXCHANGES, RING_PASSES = 4, 2, 4, 3
@@ -76,7 +85,9 @@ class StageTraffic:
     @property
     def repeated_gathers(self) -> Any:
         """TP all-gathers of a layer that are repeated: all of the forward pass, or those of the feed-forward layer."""
-        return FULL_REPEATS * self.repeats_forward + FFN_REPEATS * (self.mappings.recompute == NORM_FFN)
+        model = self.workload.model
+        feed_forward = FFN_REPEATS * ffn_share(model) * (self.mappings.recompute == NORM_FFN)
+        return FULL_REPEATS * block_share(model) * self.repeats_forward + feed_forward
 
     @property
     def tp(self) -> AffineSeconds:
@@ -87,10 +98,11 @@ class StageTraffic:
     def _tp_passes(self) -> Floats:
         """How many TP collectives the seconds of those of a layer are."""
         options, m, forward = self.workload.options, self.mappings, self._forward_cost
+        blocks = block_share(self.workload.model)
         backward = OVERLAP_COST if options.software.tp_overlap else 1.0
         partial = options.tp_sync_backward if options.tp_sync_fraction < 1.0 else 1.0
-        passes: Floats = (4 + self.repeated_gathers) * forward + 4 * partial * backward
-        return options.tp_sync_fraction * passes + 2.0 * forward * m.sequence_parallel
+        passes: Floats = (4 * blocks + self.repeated_gathers) * forward + 4 * blocks * partial * backward
+        return options.tp_sync_fraction * passes + 2.0 * blocks * forward * m.sequence_parallel
 
     @property
     def _forward_cost(self) -> Floats:
@@ -101,7 +113,8 @@ class StageTraffic:
     @property
     def forward_shares(self) -> tuple[Floats, Floats, Floats]:
         """What of TP, CP and EP traffic of a layer belongs to its pass forward; (n,) each."""
-        ahead = 4 * self.workload.options.tp_sync_fraction * self._forward_cost / self._tp_passes
+        sent = 4 * block_share(self.workload.model) * self.workload.options.tp_sync_fraction
+        ahead = sent * self._forward_cost / self._tp_passes
         return ahead, 1.0 / (RING_PASSES + self.repeats_forward), 2.0 / (EXCHANGES + 2.0 * self.repeats_experts)
 
     @property
@@ -138,7 +151,7 @@ class StageTraffic:
     def routed_bytes(self) -> Floats:
         """Bytes of the rows that a TP group sends to experts."""
         model = self.workload.model
-        return np.asarray(BYTES * model.capacity * self.rows * model.top_k * model.hidden, dtype=np.float64)
+        return np.asarray(BYTES * model.capacity * self.rows * model.top_k * expert_width(model), dtype=np.float64)
 
     @property
     def _exchanges(self) -> Floats:

@@ -208,6 +208,8 @@ def _overlaps(workload: Workload, mapping: MappingChoice) -> Iterator[Argument]:
 def refusals(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
     """What Megatron-LM stops at, each with what it needs."""
     model = workload.model
+    if model.mamba_layers:
+        yield f"mamba_layers = {model.mamba_layers}: pretrain_mamba.py takes an order of layers, needs a model without"
     if not model.kv_rank and model.kv_heads % mapping.tp:
         yield f"tp = {mapping.tp} does not divide kv_heads = {model.kv_heads}, needs a plan with a mapping.tp that does"
     if mapping.cp > 1 and model.seq % (2 * mapping.cp):
@@ -252,6 +254,8 @@ def _shape(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
             f"{model.window_layers} of {model.layers} layers look back {model.window} tokens: say which with "
             "--window-size and --window-attn-skip-freq"
         )
+    if model.expert_latent:
+        yield f"experts work on {model.expert_latent} columns: releases that have it take --moe-latent-size"
     if not model.causal:
         yield "the plan counts full attention, where pretrain_gpt.py leaves out what comes later"
     if model.capacity != 1.0:

@@ -13,6 +13,7 @@ from pydantic import Field
 from coopt.instance.base import Entry, Table
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
+from coopt.instance.reserves import HYBRID, model_kind
 from coopt.perf.mapping import RECOMPUTE, Floats
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.perf.parameters import utilisation
@@ -149,8 +150,10 @@ class Comparison(Table):
 
     rows: tuple[RowResult, ...]
     groups: Annotated[tuple[GroupResult, ...], Field(description="by source: the id up to its first hyphen")]
-    hardware: Annotated[tuple[GroupResult, ...], Field(description="by GPU generation and precision")]
-    architecture: Annotated[tuple[GroupResult, ...], Field(description="dense models, and mixtures of experts")]
+    hardware: Annotated[tuple[GroupResult, ...], Field(description="by GPU generation and precision, hybrids apart")]
+    architecture: Annotated[
+        tuple[GroupResult, ...], Field(description="dense models, mixtures of experts, and hybrids")
+    ]
     overall: GroupResult | None
     ranking: Annotated[Ranking, Field(description="rows that differ in their mapping only")]
     memory: MemoryResult
@@ -180,7 +183,7 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
     return Comparison(
         rows=tuple(_left_out(outcome) if isinstance(outcome, SkippedRow) else next(in_turn) for outcome in outcomes),
         groups=groups,
-        hardware=_grouped(runs, done, lambda run: f"{run.generation} {run.precision}"),
+        hardware=_grouped(runs, done, _hardware_of),
         architecture=_grouped(runs, done, architecture_of),
         overall=next(iter(_grouped(runs, done, lambda run: "all")), None),
         ranking=ranking_of(asked, runs, predicted),
@@ -194,8 +197,14 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
 
 
 def architecture_of(run: MeasuredRun) -> str:
-    """Dense or mixture of experts."""
-    return "mixture of experts" if run.workload.model.experts else "dense"
+    """Dense, mixture of experts or hybrid."""
+    return model_kind(run.workload)
+
+
+def _hardware_of(run: MeasuredRun) -> str:
+    """Generation and precision; hybrids apart, as no fit uses them."""
+    name = f"{run.generation} {run.precision}"
+    return f"{name}, hybrids" if architecture_of(run) == HYBRID else name
 
 
 def _left_out(row: SkippedRow) -> RowResult:

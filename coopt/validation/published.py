@@ -273,4 +273,4 @@ def least_flop_per_token(model: Transformer) -> float:
 
 def _attention_flop(model: Transformer) -> float:
     """FLOPs of scores and context of a token, forward and backward, every token looking at all others."""
-    return 6.0 * model.layers * model.heads * (model.head_dim + model.value_size) * model.seq
+    return 6.0 * model.with_attention * model.heads * (model.head_dim + model.value_size) * model.seq

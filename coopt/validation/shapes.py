@@ -59,14 +59,16 @@ def shape_by_name(row: Measurement, assumed: list[str]) -> Transformer | None:
 
 
 def catalog_model(name: str) -> Transformer | None:
-    """The catalog's model of a name, whatever its case and hyphens; Llama 3.1 and 3.3 have the shapes of Llama 3."""
+    """The catalog's model of a name, whatever its case, hyphens and what stands in brackets; Llama 3.1 and 3.3 have the
+    shapes of Llama 3, and Nemotron 3 may say its size."""
     said = _letters(name)
     models = (model for model in entries("model").values() if isinstance(model, Transformer))
     return next((model for model in models if _letters(model.name) == said), None)
 
 
 def _letters(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    plain = re.sub(r"\(.*?\)|[^a-z0-9]", "", name.lower())
+    plain = re.sub(r"^nemotronv?3(nano|super|ultra)(?:\d+b)?(?:a\d+b)?$", r"nemotron3\1", plain)
     return re.sub(r"^(?:meta)?llama3[13](?=8b|70b|405b)", "llama3", re.sub(r"^gpt3(?=175b)", "gpt", plain))
 
 
@@ -83,10 +85,10 @@ def transformer_of(row: Measurement, assumed: list[str]) -> Transformer:
     UnusableError
         When the row does not say enough.
     """
-    _refuse_unlike(row)
     found = shape_by_name(row, assumed)
     if found is not None:
         return found
+    _refuse_unlike(row)
     _refuse_unknown(row)
     special = _special(row)
     _list_known(row, special, assumed)

@@ -25,12 +25,15 @@ def seen(r: tuple[float, float, float]) -> Reciprocals:
     return Reciprocals(tp=r[0], cp=r[2], dp=r[2], ep=r[2], edp=r[2], pp=r[1], tied=r[1])
 
 
+MAMBA = {"mamba_layers": 3, "mamba_heads": 64, "mamba_head_dim": 64, "mamba_groups": 8, "mamba_state": 128}
 MODELS = (
     small_model(),
     small_model(kv_heads=8, gated=True, ffn=14336, tied_embeddings=False),
     small_model(experts=16, top_k=4, ffn=2048, gated=True, shared_ffn=2048, dense_layers=2, dense_ffn=8192),
     small_model(q_rank=1024, kv_rank=512, rope_dim=64, head_dim=192, value_dim=128),
     small_model(window=512, window_layers=4, extra_predictions=1),
+    small_model(**MAMBA, attention_layers=1, ffn_layers=4, extra_predictions=1),
+    small_model(**MAMBA, experts=16, top_k=4, ffn=2048, expert_latent=1024),
 )
 
 

@@ -56,10 +56,10 @@ class Question:
         return Mappings(recompute=recompute, sequence_parallel=sequence, **whole), Placements(**inside)
 
 
-def question(seed: int, most: int = 120) -> Question:
-    """A question with up to that many rows."""
+def question(seed: int, most: int = 120, *, hybrid: bool = False) -> Question:
+    """A question with up to that many rows, about a hybrid with Mamba-2 if asked to."""
     draw = Random(seed)
-    asked = _workload(draw)
+    asked = _workload(draw, _hybrid(Random(seed)) if hybrid else {})
     gpus = draw.choice(list(GPUS))
     active = draw.choice(GPUS[gpus])
     every = [(shape, style) for shape, styles in shapes(asked, gpus) for style in styles]
@@ -71,10 +71,12 @@ def question(seed: int, most: int = 120) -> Question:
     return Question(asked, instance, _gpu(draw), gpus, active, tuple(rows))
 
 
-def _workload(draw: Random) -> Workload:
+def _workload(draw: Random, hybrid: dict[str, Any]) -> Workload:
     mixed, fraction = draw.random() < 0.6, draw.choice([1.0, 1.0, 0.5])
+    shape = _attention(draw) | (_experts(draw) if mixed else {}) | {"extra_predictions": draw.choice([0, 0, 1, 3])}
+    latent = {"expert_latent": 96} if hybrid and mixed and draw.random() < 0.5 else {}
     return workload(
-        model=_attention(draw) | (_experts(draw) if mixed else {}) | {"extra_predictions": draw.choice([0, 0, 1, 3])},
+        model=shape | hybrid | latent,
         options={
             "attention": draw.choice(["flash", "unfused"]),
             "dp_mode": draw.choice(["sync", "overlap", "stale-1"]),
@@ -151,6 +153,15 @@ def _experts(draw: Random) -> dict[str, Any]:
     }
     shape |= draw.choice([{}, {"expert_groups": 8, "top_groups": 4}, {"expert_groups": 2, "top_groups": 1}])
     return shape | ({"dense_layers": draw.choice([1, 3]), "dense_ffn": 6144} if draw.random() < 0.5 else {})
+
+
+def _hybrid(draw: Random) -> dict[str, Any]:
+    """What differs in a hybrid, whose layers have both parts, or attention, Mamba-2 or a feed-forward part alone."""
+    layers, mamba = draw.choice([8, 11, 16]), draw.choice([2, 3])
+    sizes = {"mamba_heads": 16, "mamba_head_dim": draw.choice([32, 64]), "mamba_groups": draw.choice([4, 8])}
+    apart = {"attention_layers": layers - mamba - 4, "ffn_layers": 4} if draw.random() < 0.5 else {}
+    windows = {"window": 0, "window_layers": 0}
+    return {"layers": layers, "mamba_layers": mamba, "mamba_state": draw.choice([16, 128])} | sizes | apart | windows
 
 
 def _gpu(draw: Random) -> Gpu:

@@ -30,6 +30,7 @@ from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.work import Clock
 from tests.verifier.agreement import Question, question
 
+HYBRIDS = 30
 QUESTIONS = 144
 EXACT = 1e-12
 
@@ -120,3 +121,16 @@ def test_both_models_agree_on_random_runs() -> None:
     named = {name for name in seen if name.startswith("by ")}
     assert len(named) == 9, named
     assert min(count for name, count in seen.items() if name not in slower.keys() | named) > 300, seen
+
+
+def test_both_models_agree_on_hybrids() -> None:
+    """Questions about models with Mamba-2, in layers that have both parts and in layers that have one."""
+    seen, apart = Counter[str](), Counter[bool]()
+    for seed in range(HYBRIDS):
+        asked = question(seed, most=40, hybrid=True)
+        assert asked.workload.model.mamba_layers
+        apart[asked.workload.model.with_ffn < asked.workload.model.layers] += len(asked.rows)
+        seen += compare(asked, seed)
+    assert min(apart.values()) > 200, apart
+    assert min(seen[name] for name in ("tp", "ep", "pp", "dp", "optimizer", "straggler")) > 200, seen
+    assert not seen["cp"]

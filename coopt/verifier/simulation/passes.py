@@ -22,7 +22,7 @@ from coopt.verifier.training.gathers import (
 from coopt.verifier.training.iteration import exchanges, experts_s, tp_group
 from coopt.verifier.training.kernels import machine_of
 from coopt.verifier.training.layer import Pass, core_pass, host_waits, layer_pass, logits_pass
-from coopt.verifier.training.placing import Placement, expert_share
+from coopt.verifier.training.placing import Placement, expert_share, layer_shares
 from coopt.verifier.training.work import Work
 
 
@@ -68,7 +68,8 @@ class PassTimes:
         size_bytes = work.traffic.gathered_bytes
         self._gather_s = gather_s(size_bytes, over_tp, work.links, summed_by_tp(split))
         self._received_s = gather_s(size_bytes, over_tp, work.links)
-        ahead = workload.options.tp_sync_fraction * 4 * forward_cost(workload, split) if split.tp > 1 else 0.0
+        each = workload.options.tp_sync_fraction * 4 * layer_shares(workload.model).blocks
+        ahead = each * forward_cost(workload, split) if split.tp > 1 else 0.0
         self._gathers = Pass(ahead, work.traffic.gathers - ahead)
         of_experts_s = experts_s(work, place, speed.inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
         rounds = max(work.traffic.exchanges, work.traffic.row_gathers)

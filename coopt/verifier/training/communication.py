@@ -9,7 +9,7 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.mappings import ScalarMapping
-from coopt.verifier.training.placing import chunks_are_whole, expert_share, widths_of
+from coopt.verifier.training.placing import chunks_are_whole, expert_share, layer_shares, routed_width, widths_of
 
 SHARES = {"ipoib": 0.20, "tcp": 0.90}
 """What a transport other than RDMA reaches, collectives and sends alike."""
@@ -201,7 +201,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     full_recompute, j = split.recompute == "full", model.extra_predictions
     rows = split.micro_batch * model.seq // split.cp
     gathers = _layer_gathers(workload, split)
-    routed = 2 * model.capacity * rows * model.top_k * model.hidden
+    routed = 2 * model.capacity * rows * model.top_k * routed_width(model)
     rounds = expert_share(model) * (6 if split.recompute in ("full", "norm+ffn") else 4)
     is_two_way = options.schedule == "dualpipe"
     hidden_hop = (split.interleave > 1 or is_two_way) and options.software.pp_overlap
@@ -236,7 +236,8 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
 
 
 def _ahead(workload: Workload, split: ScalarMapping, gathers: float) -> AheadShares:
-    forward = 4 * workload.options.tp_sync_fraction * forward_cost(workload, split)
+    blocks = layer_shares(workload.model).blocks
+    forward = 4 * blocks * workload.options.tp_sync_fraction * forward_cost(workload, split)
     repeated = split.recompute in ("full", "norm+ffn")
     return AheadShares(
         gathers=forward / gathers if gathers else 0.0,
@@ -280,15 +281,15 @@ def _layer_gathers(workload: Workload, split: ScalarMapping) -> float:
     """n_AG, 0 where t = 1."""
     if split.tp == 1:
         return 0.0
-    options = workload.options
+    options, share = workload.options, layer_shares(workload.model)
     sync_fraction = options.tp_sync_fraction
-    backward = 4 * (options.tp_sync_backward if sync_fraction < 1 else 1.0)
+    backward = 4 * share.blocks * (options.tp_sync_backward if sync_fraction < 1 else 1.0)
     if options.software.tp_overlap:
         backward *= OVERLAP_COST
-    repeated = {"full": 4, "norm+ffn": 2}.get(split.recompute, 0)
+    repeats = {"full": 4 * share.blocks, "norm+ffn": 2 * (share.experts + share.plain)}
     forward = forward_cost(workload, split)
-    inputs = 2 * forward if split.sequence_parallel else 0.0
-    return sync_fraction * ((4 + repeated) * forward + backward) + inputs
+    inputs = 2 * share.blocks * forward if split.sequence_parallel else 0.0
+    return sync_fraction * ((4 * share.blocks + repeats.get(split.recompute, 0)) * forward + backward) + inputs
 
 
 def forward_cost(workload: Workload, split: ScalarMapping) -> float:

@@ -17,7 +17,14 @@ from coopt.verifier.training.communication import (
     sent_shares,
 )
 from coopt.verifier.training.gathers import Group, Repeated, gather_s, gathers_s, summed_by_replicas, summed_by_tp
-from coopt.verifier.training.placing import Placement, attention_parameters, matrices
+from coopt.verifier.training.placing import (
+    Placement,
+    attention_parameters,
+    layer_shares,
+    mamba_shard,
+    matrices,
+    routed_width,
+)
 from coopt.verifier.training.schedules import SplitStage
 from coopt.verifier.training.work import EndVisits, Work
 
@@ -291,9 +298,9 @@ def hardware_flop_per_token(workload: Workload, recompute: str) -> float:
     if recompute == "full":
         extra = 2 * model.layers * (met_parameters(model) + _core(model))
     elif recompute == "norm+ffn":
-        extra = 2 * model.layers * (met_parameters(model) - attention_parameters(model, 1))
+        extra = 2 * model.layers * (met_parameters(model) - _mixer_parameters(model))
     elif recompute == "selective" and workload.options.attention == "unfused":
-        extra = 6 * model.layers * _core(model)
+        extra = 6 * model.with_attention * _attention_core(model)
     return model_flop_per_token(model) + extra
 
 
@@ -305,15 +312,28 @@ def utilisation(workload: Workload, gpu: Gpu, gpus: int, flop_per_token: float, 
 
 def met_parameters(model: Transformer) -> float:
     """A: parameters of a layer that a token meets, mean over the layers."""
-    width, router = float(model.ffn), 0.0
-    if model.experts:
-        mixed_layers = model.layers - model.dense_layers
-        routed = mixed_layers * (model.top_k * model.ffn + model.shared_ffn)
-        width = (model.dense_layers * model.dense_ffn + routed) / model.layers
-        router = mixed_layers / model.layers * model.hidden * model.experts
-    return attention_parameters(model, 1) + matrices(model) * model.hidden * width + router
+    share, size = layer_shares(model), matrices(model) * model.hidden
+    if not model.experts:
+        return _mixer_parameters(model) + share.plain * size * model.ffn
+    routed = matrices(model) * routed_width(model) * model.top_k * model.ffn
+    around = size * model.shared_ffn + model.hidden * (model.experts + 2 * model.expert_latent)
+    return _mixer_parameters(model) + share.experts * (routed + around) + share.plain * size * model.dense_ffn
 
 
-def _core(model: Transformer) -> int:
+def _mixer_parameters(model: Transformer) -> float:
+    """Parameters of attention and of Mamba-2, mean over the layers."""
+    mixer = mamba_shard(model, 1)
+    of_mamba = model.mamba_layers * model.hidden * (mixer.projected + mixer.inner)
+    return (model.with_attention * attention_parameters(model, 1) + of_mamba) / model.layers
+
+
+def _core(model: Transformer) -> float:
+    """What a token does in the attention core, or in the scan of Mamba-2 (7/2·n_m·N), of the mean layer, over 2
+    FLOPs."""
+    scanned = model.mamba_layers * 3.5 * mamba_shard(model, 1).inner * model.mamba_state
+    return (model.with_attention * _attention_core(model) + scanned) / model.layers
+
+
+def _attention_core(model: Transformer) -> int:
     """a·(e + e_v)·s: what a token does in the attention core of a layer, over 2 FLOPs."""
     return model.heads * (model.head_dim + model.value_size) * model.seq

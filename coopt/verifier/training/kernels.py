@@ -17,12 +17,12 @@ FUSED_BLOCK, FUSED_STEP, FUSED_REFERENCE = 128, 64, 128
 
 
 class MatrixProduct(NamedTuple):
-    """A matrix product (m, n, k), `batch` of them; an expert's rows need not be whole."""
+    """A matrix product (m, n, k), `batch` of them; an expert's rows need not be whole, nor a sequence's chunks."""
 
     m: float
     n: float
     k: float
-    batch: int = 1
+    batch: float = 1
 
 
 class Engine(NamedTuple):

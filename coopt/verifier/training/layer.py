@@ -22,7 +22,16 @@ from coopt.verifier.training.kernels import (
 )
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.memory import kept_bytes
-from coopt.verifier.training.placing import Shard, expert_share, latent_width, shard
+from coopt.verifier.training.placing import (
+    MambaShard,
+    Shard,
+    expert_share,
+    latent_width,
+    layer_shares,
+    mamba_shard,
+    routed_width,
+    shard,
+)
 
 SCORES_FORWARD, SCORES_BACKWARD = 9, 11
 UNFUSED_SCORES_FORWARD, UNFUSED_SCORES_BACKWARD = 41, 45
@@ -32,6 +41,8 @@ GATED_FORWARD, GATED_BACKWARD = 6, 10
 PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
 PERMUTE_FORWARD, PERMUTE_BACKWARD = 16, 24
 EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15
+SCAN_CHUNK, SCAN_FORWARD, SCAN_BACKWARD, SCAN_STRETCH = 128, 4, 8, 1.5
+CONVOLUTION_FORWARD, CONVOLUTION_BACKWARD, STATES_FORWARD, STATES_BACKWARD = 4, 10, 8, 16
 STARTED_KERNELS, STARTED_FOR_EXPERT, STARTED_IN_PAIRS = 103, 2 + 4, 1.5
 
 
@@ -56,18 +67,24 @@ def weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> flo
     """Seconds of the backward pass of the mean layer that give gradients of weights, as far as kernels take longer than
     the host needs to start them."""
     model, part = workload.model, shard(workload, split)
-    own_s = _weights_s(machine.layers, _projection_shapes(model, part))
+    share, h = layer_shares(model), model.hidden
+    own_s = share.attention * _weights_s(machine.layers, _projection_shapes(model, part))
+    if share.mamba:
+        own_s += share.mamba * _weights_s(machine.layers, _mamba_shapes(model, part, mamba_shard(model, split.tp)))
     if not model.experts:
-        own_s += _weights_s(machine.layers, _feed_forward_shapes(model, part.rows, model.ffn // split.tp))
+        dense = _feed_forward_shapes(model, h, part.rows, model.ffn // split.tp)
+        own_s += share.plain * _weights_s(machine.layers, dense)
     else:
-        share, cut = expert_share(model), part.expert_cut
-        mixed = _feed_forward_shapes(model, part.expert_rows, model.ffn // cut, part.experts)
+        width = routed_width(model)
+        mixed = _feed_forward_shapes(model, width, part.expert_rows, model.ffn // part.expert_cut, part.experts)
         if model.shared_ffn:
-            mixed += _feed_forward_shapes(model, part.rows, model.shared_ffn // split.tp)
-        own_s += share * (_weights_s(machine.layers, mixed) + _weights_s(machine.wide, [_router_shape(model, part)]))
+            mixed += _feed_forward_shapes(model, h, part.rows, model.shared_ffn // split.tp)
+        mixed += _latent_shapes(model, part)
+        router_s = _weights_s(machine.wide, [_router_shape(model, part)])
+        own_s += share.experts * (_weights_s(machine.layers, mixed) + router_s)
         if model.dense_layers:
-            dense = _feed_forward_shapes(model, part.rows, model.dense_ffn // split.tp)
-            own_s += (1 - share) * _weights_s(machine.layers, dense)
+            dense = _feed_forward_shapes(model, h, part.rows, model.dense_ffn // split.tp)
+            own_s += share.plain * _weights_s(machine.layers, dense)
     return min(own_s, max(0.0, sum(_kernels(workload, machine, split)) - _launches_s(workload, split)))
 
 
@@ -85,8 +102,12 @@ def host_waits(workload: Workload, machine: Machine, split: ScalarMapping) -> Pa
 def _kernels(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     """The kernels of the mean layer and micro-batch; what is recomputed runs backward. Each pass is as long at least as
     activations take to the host's memory or from there."""
-    part, core = shard(workload, split), _core(workload, machine, split)
-    passes = [_projections(workload.model, machine, part), core, _norms(workload, machine, part)]
+    part, share = shard(workload, split), layer_shares(workload.model)
+    core = _scaled(_core(workload, machine, split), share.attention)
+    projections = _scaled(_projections(workload.model, machine, part), share.attention)
+    passes = [projections, core, _norms(workload, machine, part)]
+    if share.mamba:
+        passes.append(_scaled(_mamba(workload.model, machine, part, split), share.mamba))
     feed_forward = _mean_feed_forward(workload, machine, split, part)
     layer = _together([*passes, feed_forward])
     again_s = 0.0
@@ -115,19 +136,21 @@ def _launches_s(workload: Workload, split: ScalarMapping) -> float:
 def _norms_again_s(workload: Workload, machine: Machine, part: Shard) -> float:
     """The two norms once more: read and write the residual stream."""
     moved = 2 * 4 * part.rows * workload.model.hidden / part.norm_parts
-    return moved_s(machine.layers, workload.options.software.kernel_traffic * moved) + 2 * machine.layers.kernel_s
+    both_s = moved_s(machine.layers, workload.options.software.kernel_traffic * moved) + 2 * machine.layers.kernel_s
+    return layer_shares(workload.model).blocks * both_s
 
 
 def _cheap_again_s(workload: Workload, machine: Machine, split: ScalarMapping, part: Shard) -> float:
     """Nonlinearities of experts, and latents expanded, once more."""
-    model, total = workload.model, 0.0
+    model, total, attention = workload.model, 0.0, layer_shares(workload.model).attention
     if model.experts:
         forward, _ = _activation_bytes(workload, part.routed_rows * model.ffn / part.expert_cut)
         total += expert_share(model) * (moved_s(machine.layers, forward) + machine.layers.kernel_s)
     if model.kv_rank:
-        total += product_s(machine.layers, MatrixProduct(part.rows, latent_width(model, split.tp), model.kv_rank))
+        unfolded = MatrixProduct(part.rows, latent_width(model, split.tp), model.kv_rank)
+        total += attention * product_s(machine.layers, unfolded)
     if model.q_rank:
-        total += product_s(machine.layers, MatrixProduct(part.rows, part.widths.queries, model.q_rank))
+        total += attention * product_s(machine.layers, MatrixProduct(part.rows, part.widths.queries, model.q_rank))
     return total
 
 
@@ -161,6 +184,10 @@ def _together(passes: Iterable[Pass]) -> Pass:
     return Pass(sum(single.forward_s for single in listed), sum(single.backward_s for single in listed))
 
 
+def _scaled(one: Pass, share: float) -> Pass:
+    return Pass(share * one.forward_s, share * one.backward_s)
+
+
 def _products(engine: Engine, shapes: Iterable[MatrixProduct]) -> Pass:
     return _together(Pass(product_s(engine, shape), gradients_s(engine, shape)) for shape in shapes)
 
@@ -184,6 +211,33 @@ def _projection_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
     return [*shapes, MatrixProduct(n, latent_width(model, tp), model.kv_rank)]
 
 
+def _mamba_shapes(model: Transformer, part: Shard, mixer: MambaShard) -> list[MatrixProduct]:
+    """The projections of a Mamba-2 mixer."""
+    return [
+        MatrixProduct(part.rows, mixer.projected, model.hidden),
+        MatrixProduct(part.rows, model.hidden, mixer.inner),
+    ]
+
+
+def _mamba(model: Transformer, machine: Machine, part: Shard, split: ScalarMapping) -> Pass:
+    """A Mamba-2 mixer: four products for every chunk of tokens, two of them again backward, and what moves bytes."""
+    mixer, engine = mamba_shard(model, split.tp), machine.layers
+    q, p, n, chunks = SCAN_CHUNK, model.mamba_head_dim, model.mamba_state, part.rows / SCAN_CHUNK
+    of_group, of_head = chunks * mixer.groups, chunks * mixer.heads
+    again = [MatrixProduct(q, q, n, of_group), MatrixProduct(p, n, q, of_head)]
+    scan = _products(machine.scores, [*again, MatrixProduct(q, p, q, of_head), MatrixProduct(q, p, n, of_head)])
+    again_s = sum(product_s(machine.scores, shape) for shape in again)
+    states = chunks * mixer.inner * n
+    carried = Pass(moved_s(engine, STATES_FORWARD * states), again_s + moved_s(engine, STATES_BACKWARD * states))
+    convolved, gated = part.rows * (mixer.inner + mixer.shared), part.rows * mixer.inner
+    around = Pass(
+        moved_s(engine, CONVOLUTION_FORWARD * convolved + GATED_FORWARD * gated) + SCAN_FORWARD * engine.kernel_s,
+        moved_s(engine, CONVOLUTION_BACKWARD * convolved + GATED_BACKWARD * gated) + SCAN_BACKWARD * engine.kernel_s,
+    )
+    slow = _scaled(_together([scan, carried]), SCAN_STRETCH)
+    return _together([_products(engine, _mamba_shapes(model, part, mixer)), slow, around])
+
+
 def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     """Scores, softmax and context."""
     model = workload.model
@@ -205,14 +259,15 @@ def _fused_core(model: Transformer, machine: Machine, split: ScalarMapping) -> P
     heads, gap_s = split.micro_batch * model.heads / split.tp, machine.layers.kernel_s
     passes = [Pass(split.cp * gap_s, split.cp * 2 * gap_s)]
     mean = (model.seq + FUSED_BLOCK) / 2 if model.causal else model.seq
-    for layers, reach in ((model.layers - model.window_layers, model.seq), (model.window_layers, model.window)):
+    attending = model.with_attention
+    for layers, reach in ((attending - model.window_layers, model.seq), (model.window_layers, model.window)):
         work = FusedWork(
             heads=heads,
             queries=model.seq / split.cp,
             mean_keys=min(mean, reach + FUSED_BLOCK) / split.cp,
             most_keys=min(model.seq, reach + FUSED_BLOCK) / split.cp,
         )
-        times = split.cp * layers / model.layers
+        times = split.cp * layers / max(attending, 1)
         passes.append(
             Pass(*(times * fused_s(machine, kernel, model, work) for kernel in (FUSED_FORWARD, FUSED_BACKWARD)))
         )
@@ -220,31 +275,32 @@ def _fused_core(model: Transformer, machine: Machine, split: ScalarMapping) -> P
 
 
 def _norms(workload: Workload, machine: Machine, part: Shard) -> Pass:
-    """The memory-bound kernels of the attention block."""
-    software, engine = workload.options.software, machine.layers
-    wide, queries = part.rows * workload.model.hidden / part.norm_parts, part.rows * part.widths.queries
+    """The memory-bound kernels of the mean layer: around attention, and those of norms."""
+    software, engine, share = workload.options.software, machine.layers, layer_shares(workload.model)
+    wide = share.blocks * part.rows * workload.model.hidden / part.norm_parts
+    queries = share.attention * part.rows * part.widths.queries
     forward = software.kernel_traffic * (software.norm_forward_bytes * wide + QUERY_FORWARD * queries)
     backward = software.kernel_traffic * (software.norm_backward_bytes * wide + QUERY_BACKWARD * queries)
     return Pass(
-        moved_s(engine, forward) + KERNELS_FORWARD * engine.kernel_s,
-        moved_s(engine, backward) + KERNELS_BACKWARD * engine.kernel_s,
+        moved_s(engine, forward) + share.blocks * KERNELS_FORWARD * engine.kernel_s,
+        moved_s(engine, backward) + share.blocks * KERNELS_BACKWARD * engine.kernel_s,
     )
 
 
 def _mean_feed_forward(workload: Workload, machine: Machine, split: ScalarMapping, part: Shard) -> Pass:
     """What follows attention, mean over dense layers and layers with experts."""
     model = workload.model
+    share, h = layer_shares(model), model.hidden
     if not model.experts:
-        return _feed_forward(workload, machine, part.rows, model.ffn // split.tp)
-    share = expert_share(model)
+        return _scaled(_feed_forward(workload, machine, h, part.rows, model.ffn // split.tp), share.plain)
     kernels = [_experts(workload, machine, part), _router(workload, machine, part)]
     if model.shared_ffn:
-        kernels.append(_feed_forward(workload, machine, part.rows, model.shared_ffn // split.tp))
-    layer = _together(kernels)
+        kernels.append(_feed_forward(workload, machine, h, part.rows, model.shared_ffn // split.tp))
+    layer = _scaled(_together([*kernels, _products(machine.layers, _latent_shapes(model, part))]), share.experts)
     if not model.dense_layers:
         return layer
-    dense = _feed_forward(workload, machine, part.rows, model.dense_ffn // split.tp)
-    return Pass(*(share * a + (1 - share) * b for a, b in zip(layer, dense, strict=True)))
+    dense = _feed_forward(workload, machine, h, part.rows, model.dense_ffn // split.tp)
+    return _together([layer, _scaled(dense, share.plain)])
 
 
 def _activation_bytes(workload: Workload, elements: float) -> tuple[float, float]:
@@ -254,24 +310,31 @@ def _activation_bytes(workload: Workload, elements: float) -> tuple[float, float
     return traffic * each[0], traffic * each[1]
 
 
-def _feed_forward(workload: Workload, machine: Machine, rows: float, width: float, batch: int = 1) -> Pass:
-    """Products up and down and the activation between them; `width` is that of one GPU."""
-    shapes = _feed_forward_shapes(workload.model, rows, width, batch)
+def _feed_forward(workload: Workload, machine: Machine, h: int, rows: float, width: float, batch: int = 1) -> Pass:
+    """Products up and down and the activation between them, on rows of width h; `width` is that of one GPU."""
+    shapes = _feed_forward_shapes(workload.model, h, rows, width, batch)
     forward, backward = _activation_bytes(workload, batch * rows * width)
     moved = Pass(moved_s(machine.layers, forward), moved_s(machine.layers, backward))
     return _together([_products(machine.layers, shapes), moved])
 
 
-def _feed_forward_shapes(model: Transformer, rows: float, width: float, batch: int = 1) -> list[MatrixProduct]:
-    up = MatrixProduct(rows, (2 if model.gated else 1) * width, model.hidden, batch)
-    return [up, MatrixProduct(rows, model.hidden, width, batch)]
+def _feed_forward_shapes(model: Transformer, h: int, rows: float, width: float, batch: int = 1) -> list[MatrixProduct]:
+    up = MatrixProduct(rows, (2 if model.gated else 1) * width, h, batch)
+    return [up, MatrixProduct(rows, h, width, batch)]
+
+
+def _latent_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
+    """Projections of tokens to the width of their experts and back; none where that is their own."""
+    rows, h, narrow = part.rows / part.norm_parts, model.hidden, model.expert_latent
+    return [MatrixProduct(rows, narrow, h), MatrixProduct(rows, h, narrow)] if narrow else []
 
 
 def _experts(workload: Workload, machine: Machine, part: Shard) -> Pass:
     """The experts of a GPU with routing, permuting and padding."""
     model, engine = workload.model, machine.layers
-    inner = _feed_forward(workload, machine, part.expert_rows, model.ffn // part.expert_cut, part.experts)
-    moved = part.routed_rows * model.hidden
+    width = routed_width(model)
+    inner = _feed_forward(workload, machine, width, part.expert_rows, model.ffn // part.expert_cut, part.experts)
+    moved = part.routed_rows * width
     forward, backward = expert_kernels(workload, machine, part)
     around = Pass(
         moved_s(engine, PERMUTE_FORWARD * moved) + forward * engine.kernel_s,

@@ -150,9 +150,9 @@ def _tensor_degrees(workload: Workload) -> list[int]:
 
 
 def tensor_divides(workload: Workload, t: int) -> bool:
-    """Whether heads and all widths that TP splits divide by t."""
+    """Whether heads, groups of Mamba-2 and all widths that TP splits divide by t."""
     model = workload.model
-    if model.heads % t or (model.kv_heads % t and t % model.kv_heads):
+    if model.heads % t or (model.kv_heads % t and t % model.kv_heads) or model.mamba_groups % t:
         return False
     widths = [model.shared_ffn, model.dense_ffn]
     if not model.experts or workload.options.expert_tp:
@@ -161,7 +161,8 @@ def tensor_divides(workload: Workload, t: int) -> bool:
 
 
 def _context_degrees(workload: Workload) -> list[int]:
-    return sorted(c for c in set(workload.mapping.cp) if workload.model.seq % c == 0)
+    whole = workload.model.mamba_layers > 0  # a scan goes through all tokens of a sequence
+    return sorted(c for c in set(workload.mapping.cp) if workload.model.seq % c == 0 and not (whole and c > 1))
 
 
 def _expert_degrees(workload: Workload, t: int, ranks: int) -> list[int]:
@@ -253,9 +254,11 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether layers, sequences and experts divide."""
     model, t, c, x = workload.model, mapping.tp, mapping.cp, mapping.ep
     if not tensor_divides(workload, t):
-        return f"tp = {t} does not divide the heads, KV heads or FFN widths of {model.name!r}."
+        return f"tp = {t} does not divide the heads, KV heads, Mamba-2 groups or FFN widths of {model.name!r}."
     if model.seq % c:
         return f"cp = {c} does not divide the sequence of {model.seq} tokens."
+    if model.mamba_layers and c > 1:
+        return f"cp = {c} cuts sequences that the Mamba-2 layers of {model.name!r} have whole."
     if expert_room(workload, t * c * mapping.dp, t) % x:
         return f"ep = {x} does not divide the experts of {model.name!r} and the ranks that may hold them."
     return ""

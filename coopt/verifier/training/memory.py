@@ -12,6 +12,9 @@ from coopt.verifier.training.placing import (
     chunks_are_whole,
     expert_share,
     held_parameters,
+    layer_shares,
+    mamba_shard,
+    routed_width,
     shard,
     sharded_parameters,
     stage_copies,
@@ -208,32 +211,38 @@ def product_input_bytes(workload: Workload) -> int:
 def whole_layer_bytes(workload: Workload, split: ScalarMapping, part: Shard, scores: bool = True) -> float:
     """Activations of one layer without recomputation; `scores` with those of unfused attention."""
     model, columns, w = workload.model, part.widths, product_input_bytes(workload)
+    share = layer_shares(model)
     masks = workload.options.software.dropout
     attention = 2 * (columns.queries + columns.keys_values) + (2 if w == 2 else 2 + w) * columns.values
     square = 0.0
     if scores and workload.options.attention == "unfused":
         each = 5 if masks else 2
         square = each * (split.micro_batch * part.heads) * model.seq * (model.seq / split.cp)
-    norms = part.rows * model.hidden * ((6 if masks else 4) + 2 * w) / part.norm_parts
-    return norms + attention * part.rows + _feed_forward_bytes(workload, split, part) + square
+    norms = share.blocks * part.rows * model.hidden * ((6 if masks else 4) + 2 * w) / part.norm_parts
+    mixers = share.attention * (attention * part.rows + square)
+    if share.mamba:
+        mixer = mamba_shard(model, split.tp)
+        mixers += share.mamba * part.rows * (2 * mixer.projected + 2 * mixer.inner + w * mixer.inner)
+    return norms + mixers + _feed_forward_bytes(workload, split, part)
 
 
 def _feed_forward_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """What feed-forward layers keep, mean over the layers."""
     model, w = workload.model, product_input_bytes(workload)
     each = w + (4 if workload.model.gated else 2)
+    share = layer_shares(model)
     if not model.experts:
-        return each * model.ffn / split.tp * part.rows
-    share = expert_share(model)
-    routed = part.routed_rows * (model.hidden * w + each * model.ffn / part.expert_cut)
-    mixed = each * model.shared_ffn / split.tp * part.rows + routed
-    return share * mixed + (1 - share) * each * model.dense_ffn / split.tp * part.rows
+        return share.plain * each * model.ffn / split.tp * part.rows
+    routed = part.routed_rows * (routed_width(model) * w + each * model.ffn / part.expert_cut)
+    given = w * model.expert_latent * part.rows / part.norm_parts
+    mixed = each * model.shared_ffn / split.tp * part.rows + routed + given
+    return share.experts * mixed + share.plain * each * model.dense_ffn / split.tp * part.rows
 
 
 def dropped_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """What recomputation by module does not keep of a layer."""
     model, w = workload.model, product_input_bytes(workload)
-    norms = 2 * w * part.rows * model.hidden / part.norm_parts
+    norms = layer_shares(model).blocks * 2 * w * part.rows * model.hidden / part.norm_parts
     if split.recompute == "norm+ffn":
         return norms + _feed_forward_bytes(workload, split, part)
     if split.recompute != "norm+act":
@@ -243,7 +252,7 @@ def dropped_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> floa
     if model.kv_rank:
         saved = part.widths.keys_values - model.kv_rank - model.rope_dim
         saved += part.widths.queries - model.q_rank if model.q_rank else 0
-        latents = 2 * part.rows * max(saved, 0)
+        latents = layer_shares(model).attention * 2 * part.rows * max(saved, 0)
     return norms + activations + latents
 
 

@@ -258,9 +258,58 @@ def expert_copies(workload: Workload, split: ScalarMapping) -> int:
     return ranks // split.ep
 
 
+class LayerShares(NamedTuple):
+    """Parts of the layers of a model that have attention, Mamba-2, experts and a plain feed-forward part."""
+
+    attention: float
+    mamba: float
+    experts: float
+    plain: float
+
+    @property
+    def blocks(self) -> float:
+        """u: mixers and feed-forward parts of the mean layer, over the two of a layer that has both."""
+        return sum(self) / 2
+
+
+@lru_cache(maxsize=1 << 10)
+def layer_shares(model: Transformer) -> LayerShares:
+    """What parts of the layers of a model have; all have both parts but for those of a hybrid."""
+    mixed = model.with_ffn - model.dense_layers if model.experts else 0
+    counts = (model.with_attention, model.mamba_layers, mixed, model.with_ffn - mixed)
+    return LayerShares(*(number / model.layers for number in counts))
+
+
 def expert_share(model: Transformer) -> float:
-    """Part of the layers that have experts: (L - L_d)/L, 0 for a dense model."""
-    return (model.layers - model.dense_layers) / model.layers if model.experts else 0.0
+    """Part of the layers that have experts: (L_f - L_d)/L, 0 for a dense model."""
+    return layer_shares(model).experts
+
+
+class MambaShard(NamedTuple):
+    """One GPU's part of a Mamba-2 mixer."""
+
+    inner: int
+    """n_m/t: columns of its heads"""
+    shared: int
+    """2·G·N/t: columns of B and C"""
+    heads: int
+    groups: int
+
+    @property
+    def projected(self) -> int:
+        """Columns of its input projection: those of its heads twice, as one half is a gate, B, C and a step a head."""
+        return 2 * self.inner + self.shared + self.heads
+
+
+def mamba_shard(model: Transformer, tp: int) -> MambaShard:
+    """The part of a Mamba-2 mixer on one of `tp` GPUs."""
+    heads, groups = model.mamba_heads // tp, model.mamba_groups // tp
+    return MambaShard(heads * model.mamba_head_dim, 2 * groups * model.mamba_state, heads, groups)
+
+
+def routed_width(model: Transformer) -> int:
+    """h_x: width of a row that goes to experts."""
+    return model.expert_latent if model.expert_latent else model.hidden
 
 
 def chunks_are_whole(workload: Workload, split: ScalarMapping) -> bool:
@@ -310,16 +359,19 @@ def held_layers(model: Transformer, split: ScalarMapping) -> int:
 def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:
     """What the fullest GPU holds."""
     model, tp = workload.model, split.tp
-    layers, matrix_size = held_layers(model, split), matrices(model) * model.hidden
-    common, experts = float(attention_parameters(model, tp)), 0.0
+    layers, matrix_size, share = held_layers(model, split), matrices(model) * model.hidden, layer_shares(model)
+    common, experts = share.attention * attention_parameters(model, tp), 0.0
+    if share.mamba:
+        mixer = mamba_shard(model, tp)
+        common += share.mamba * model.hidden * (mixer.projected + mixer.inner)
     if model.experts:
-        share = expert_share(model)
-        common += share * (matrix_size * model.shared_ffn / tp + model.hidden * model.experts)
-        common += (1 - share) * matrix_size * model.dense_ffn / tp
-        cut = tp if workload.options.expert_tp else 1
-        experts = share * matrix_size * model.ffn * (model.experts // split.ep) / cut
+        around = model.hidden * model.experts + 2 * model.hidden * model.expert_latent
+        common += share.experts * (matrix_size * model.shared_ffn / tp + around)
+        common += share.plain * matrix_size * model.dense_ffn / tp
+        cut, of_expert = tp if workload.options.expert_tp else 1, matrices(model) * routed_width(model) * model.ffn
+        experts = share.experts * of_expert * (model.experts // split.ep) / cut
     else:
-        common += matrix_size * model.ffn / tp
+        common += share.plain * matrix_size * model.ffn / tp
     tables = 2 if split.pp == 1 and not model.tied_embeddings else 1
     embedding = -(-model.vocab // tp) * model.hidden * tables
     return HeldParameters(common, experts, layers * common + embedding, layers * experts)

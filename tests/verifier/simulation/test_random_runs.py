@@ -43,10 +43,10 @@ class RandomRun(NamedTuple):
         return iteration_s(self.work, self.place, Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s))
 
 
-def runs(seeds: range, **options: Any) -> Iterator[RandomRun]:
+def runs(seeds: range, *, hybrid: bool = False, **options: Any) -> Iterator[RandomRun]:
     """Mappings of random questions, with options of their own."""
     for seed in seeds:
-        asked = question(seed, most=12)
+        asked = question(seed, most=12, hybrid=hybrid)
         workload = asked.workload.model_copy(update={"options": asked.workload.options.model_copy(update=options)})
         family = next(one for one in families(asked.instance) if one.active == asked.active)
         if family.gear is None:
@@ -74,6 +74,18 @@ def test_without_a_pipeline_both_say_the_same() -> None:
     assert len(found) >= 20
     for run in found:
         assert run.simulated().run().whole_s == pytest.approx(run.closed_form_s(), rel=1e-9)
+
+
+def test_hybrids_take_as_long_as_the_closed_form_says() -> None:
+    """Under 1F1B, with stages of as many layers and hops that are short beside passes."""
+    ratios = []
+    for run in runs(range(60), hybrid=True, dp_mode="sync", schedule="1f1b"):
+        if has_full_stages(run):
+            simulation = run.simulated()
+            if has_short_hops(run, simulation):
+                ratios.append(simulation.run().whole_s / run.closed_form_s() - 1)
+    assert len(ratios) >= 60
+    assert max(map(abs, ratios)) < 0.01
 
 
 def test_200_random_small_runs_are_within_a_hundredth() -> None:

@@ -1,0 +1,92 @@
+"""Models with Mamba-2 layers: their sizes as published, what they refuse, how they are split, solved and exported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from coopt.columns.grid import mappings
+from coopt.instance.catalog import find
+from coopt.instance.errors import InstanceError
+from coopt.instance.transformer import Transformer
+from coopt.instance.workload import Workload
+from coopt.perf.parameters import model_flop_per_token, model_parameters
+from coopt.report.megatron import megatron_script
+from tests.conftest import accepted, ask, question, small_model
+from tests.perf.training import training
+
+SIZES = {"mamba_heads": 64, "mamba_head_dim": 64, "mamba_groups": 8, "mamba_state": 128}
+HYBRID = SIZES | {"layers": 8, "mamba_layers": 3, "attention_layers": 1, "ffn_layers": 4}
+
+
+def model(name: str) -> Transformer:
+    found = find("model", name)
+    assert isinstance(found, Transformer)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "total", "met"),
+    [("nemotron-h-56b", 56e9, 56e9), ("nemotron-3-nano", 31.6e9, 3.6e9), ("nemotron-3-super", 120.6e9, 12.7e9)],
+)
+def test_parameters_are_those_published(name: str, total: float, met: float) -> None:
+    """Model cards and reports: 56 billion; 31.6 and 3.6 with embeddings; 120.6 and 12.7."""
+    assert model_parameters(model(name)) == pytest.approx((total, met), rel=0.01)
+
+
+def test_the_largest_has_the_size_in_its_name() -> None:
+    total, met = model_parameters(model("nemotron-3-ultra"))
+    assert (round(total, -10), round(met, -10)) == (550e9, 60e9)
+
+
+def test_flops_are_those_that_megatron_bridge_counts() -> None:
+    """Its formula for a hybrid (training/utils/flop_utils.py), with attention in full, where it counts half of it."""
+    nano, s, h = model("nemotron-3-nano"), 8192, 2688
+    mamba = 2 * h * (2 * 4096 + 2 * 8 * 128 + 64) + 7 * 4096 * 128 + 2 * 4096 * h
+    attention = 4 * h * (4096 / h) * (h + h * 2 / 32 + s)
+    experts = 4 * h * 1856 * 6 + 4 * h * 3712
+    router = 2 * h * 128
+    forward = 23 * mamba + 6 * attention + 23 * (experts + router) + 2 * h * 131072
+    assert model_flop_per_token(nano) == pytest.approx(3 * forward, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"mamba_heads": 8}, "mamba_heads: describe a hybrid, needs mamba_layers > 0"),
+        ({"ffn_layers": 4}, "ffn_layers: describe a hybrid, needs mamba_layers > 0"),
+        ({"mamba_layers": 2}, "mamba_layers = 2: needs mamba_heads, mamba_head_dim, mamba_groups, mamba_state as well"),
+        (HYBRID | {"mamba_groups": 7}, "mamba_groups = 7: needs a divisor of mamba_heads = 64"),
+        (HYBRID | {"attention_layers": 6}, "mamba_layers and attention_layers together (9) and as ffn_layers (4)"),
+        (HYBRID | {"attention_layers": 0}, "needs at least as many as"),
+        (HYBRID | {"window": 512, "window_layers": 2}, "no more windowed layers than layers with attention"),
+        ({"expert_latent": 64}, "expert_latent = 64: describes a mixture of experts, needs experts > 0"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        training(small_model(**changes))
+    assert complaint in str(error.value)
+
+
+def test_no_scaling_law_holds_for_hybrids() -> None:
+    table = {"name": "w", "model": small_model(**HYBRID), "global_batch": 64, "max_iteration_time_s": 1.0}
+    with pytest.raises(ValidationError, match="no scaling law holds for small"):
+        Workload.model_validate(table | {"compute_flop": 1e20})
+
+
+def test_sequences_stay_whole_and_tensors_are_split_by_groups() -> None:
+    here = training(small_model(**HYBRID | {"mamba_groups": 2}))
+    whole, _ = mappings(here, 16)
+    assert set(whole.cp) == {1}
+    assert set(whole.tp) == {1, 2}
+
+
+def test_a_hybrid_is_solved_verified_and_not_exported_to_megatron() -> None:
+    (asked,) = question()["workload"]
+    here = ask(workload=[asked | {"model": small_model(**HYBRID), "max_iteration_time_s": 5.0}])
+    plan = accepted(here)
+    with pytest.raises(InstanceError, match=r"mamba_layers = 3: pretrain_mamba.py .* needs a model without"):
+        megatron_script(here, plan)

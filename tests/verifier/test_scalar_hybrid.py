@@ -1,0 +1,140 @@
+"""Hybrids with Mamba-2, and latent experts, counted by hand where products take as long as their traffic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coopt.instance.workload import Workload
+from coopt.plan.schema import MappingChoice
+from coopt.verifier.training.communication import traffic_of
+from coopt.verifier.training.iteration import met_parameters, model_flop_per_token
+from coopt.verifier.training.layer import layer_s, weights_s
+from coopt.verifier.training.mappings import mapping_fault, scalar_mapping, splits
+from coopt.verifier.training.memory import whole_layer_bytes
+from coopt.verifier.training.placing import held_parameters, layer_shares, mamba_shard, shard
+from tests.verifier.cases import split, workload
+from tests.verifier.test_scalar_layer import CORE, MACHINE, SLOW, TINY, traffic, turned
+
+MAMBA = {"mamba_heads": 8, "mamba_head_dim": 16, "mamba_groups": 4, "mamba_state": 32}
+JAMBA = TINY | MAMBA | {"layers": 4, "mamba_layers": 3}
+APART = TINY | MAMBA | {"layers": 8, "mamba_layers": 3, "attention_layers": 1, "ffn_layers": 4}
+ATTENTION, FEED_FORWARD = [(32, 64, 64), (32, 64, 32)], [(32, 64, 64), (32, 64, 64)]
+MIXER = [(32, 64 + 64 + 2 * 2 * 32 + 4, 64), (32, 64, 64)]
+"""Of one of two GPUs: 4 heads of 16, 2 groups, 32 rows; the input projection gives gate, x, B, C and a step a head."""
+SCORES, STATES, MIXED, CARRIED = (128, 128, 32), (16, 32, 128), (128, 16, 128), (128, 16, 32)
+"""Of a chunk of 128 tokens: in each group, and three in each head. 32 rows are a quarter of a chunk."""
+
+
+def hybrid(model: dict[str, Any] | None = None, **options: Any) -> Workload:
+    return workload(model=model or JAMBA, options=options)
+
+
+def scan_bytes() -> float:
+    """Forward and backward, half as long again as the laws say: a quarter of a chunk in 2 groups and 4 heads."""
+    groups, heads = 2 / 4, 4 / 4
+    once = groups * traffic([SCORES]) + heads * traffic([STATES])
+    products = once + heads * traffic([MIXED, CARRIED])
+    gradients = groups * turned([SCORES]) + heads * turned([STATES, MIXED, CARRIED])
+    return 1.5 * (products + gradients + once + (8 + 16) * heads * 16 * 32)
+
+
+BLOCKS = 68 * 32 * 64
+"""Norms of two blocks, forward and backward."""
+OF_MAMBA = traffic(MIXER) + turned(MIXER) + scan_bytes() + (4 + 10) * 32 * (64 + 2 * 2 * 32) + (6 + 10) * 32 * 64
+OF_ATTENTION = traffic(ATTENTION) + turned(ATTENTION) + CORE + 34 * 32 * 32
+OF_FFN = traffic(FEED_FORWARD) + turned(FEED_FORWARD) + (4 + 6) * 32 * 64
+
+
+def test_layers_are_the_mean_of_those_with_each_mixer() -> None:
+    expected = BLOCKS + OF_FFN + 0.25 * OF_ATTENTION + 0.75 * OF_MAMBA
+    assert layer_s(hybrid(), MACHINE, split(tp=2)) == pytest.approx(expected / 1e9, rel=1e-12)
+
+
+def test_layers_of_one_part_each_are_the_mean_of_the_three_kinds() -> None:
+    expected = 0.5 * BLOCKS + (4 * OF_FFN + 1 * OF_ATTENTION + 3 * OF_MAMBA) / 8
+    assert layer_s(hybrid(APART), MACHINE, split(tp=2)) == pytest.approx(expected / 1e9, rel=1e-12)
+
+
+def test_gradients_of_weights_are_those_of_projections() -> None:
+    shapes = {"attention": ATTENTION, "mamba": MIXER, "plain": FEED_FORWARD}
+    share = layer_shares(hybrid(APART).model)
+    weights = sum(getattr(share, name) * traffic([(k, n, m) for m, n, k in own]) for name, own in shapes.items())
+    found = weights_s(hybrid(APART, schedule="zb-h1"), MACHINE, split(tp=2))
+    assert found == pytest.approx(weights / 1e9, rel=1e-12)
+
+
+def test_kernels_of_a_mixer_are_counted() -> None:
+    gap = SLOW._replace(kernel_s=1.0)
+    slow = MACHINE._replace(layers=gap, wide=gap, scores=gap)
+    found = layer_s(hybrid(APART), slow, split()) - layer_s(hybrid(APART), MACHINE, split())
+    # attention: 2 + 1 products forward with the core, twice backward; Mamba-2: 2 products, 4 of the scan at 3/2 and two
+    # of them again, 4 and 8 others; feed-forward: 2. Half of 6 + 12 pointwise ones.
+    attention, mamba, ffn = 3 * 3, 3 * 2 + 1.5 * (3 * 4 + 2) + 4 + 8, 3 * 2
+    assert found == pytest.approx((attention + 3 * mamba + 4 * ffn) / 8 + 9, rel=1e-9)
+
+
+def test_parameters_of_a_hybrid() -> None:
+    mixer = mamba_shard(hybrid().model, 2)
+    assert (mixer.inner, mixer.shared, mixer.heads, mixer.groups, mixer.projected) == (64, 128, 4, 2, 260)
+    held = held_parameters(hybrid(APART), split(tp=2))
+    attention, mamba, ffn = 64 * (32 + 32) + 64 * 32, 64 * (260 + 64), 2 * 64 * 64
+    assert held.layer == (attention + 3 * mamba + 4 * ffn) / 8
+    met = (64 * 128 + 64 * 64 + 3 * 64 * (2 * 260 + 128) + 4 * 2 * 64 * 128) / 8
+    assert met_parameters(hybrid(APART).model) == met
+    seen = 4 * 2 * 16 * 32 + 3 * 3.5 * 128 * 32
+    assert model_flop_per_token(hybrid(APART).model) == 6 * (8 * met + 101 * 64) + 6 * seen
+
+
+def test_bytes_that_a_hybrid_keeps() -> None:
+    part = shard(hybrid(APART), split(tp=2))
+    norms, attention = 0.5 * 32 * 64 * 8, 32 * (2 * (32 + 32) + 2 * 32)
+    mamba, ffn = 32 * (2 * 260 + 2 * 64 + 2 * 64), 32 * 4 * 64
+    found = whole_layer_bytes(hybrid(APART), split(tp=2), part)
+    assert found == norms + (attention + 3 * mamba + 4 * ffn) / 8
+
+
+def test_each_part_has_its_collectives() -> None:
+    both, apart = (traffic_of(hybrid(model), split(tp=2, recompute="norm+ffn")) for model in (JAMBA, APART))
+    assert (both.gathers, apart.gathers) == (4 + 2 + 4, (4 + 2 + 4) / 2)
+
+
+def test_latent_experts_work_on_narrow_rows() -> None:
+    mixed = TINY | {"experts": 8, "top_k": 2}
+    wide, narrow = (hybrid(mixed | {"expert_latent": width}) for width in (0, 16))
+    # 32 rows, of which each of two TP ranks routes 16 to 2 experts: 2 experts a GPU with 16 rows each
+    mapped = split(tp=2, ep=4)
+
+    def routed(width: int) -> int:
+        shapes = [(16, 128, width), (16, width, 128)]
+        return 2 * (traffic(shapes) + turned(shapes)) + (16 + 24) * 32 * width
+
+    around = [(32, 16, 64), (32, 64, 16)]
+    expected = routed(16) - routed(64) + traffic(around) + turned(around)
+    found = layer_s(narrow, MACHINE, mapped) - layer_s(wide, MACHINE, mapped)
+    assert found == pytest.approx(expected / 1e9, rel=1e-9)
+    assert traffic_of(narrow, mapped).exchanged_bytes == traffic_of(wide, mapped).exchanged_bytes / 4
+    less = held_parameters(wide, mapped), held_parameters(narrow, mapped)
+    assert less[0].expert_layer == 4 * less[1].expert_layer
+    assert less[1].layer - less[0].layer == 2 * 64 * 16
+    kept = [whole_layer_bytes(one, mapped, shard(one, mapped)) for one in (wide, narrow)]
+    assert kept[0] - kept[1] == 32 * 2 * (64 - 16) - 32 * 2 * 16
+
+
+def test_scans_are_not_cut() -> None:
+    here = workload(model=JAMBA, global_batch=8, mapping={"cp": [1, 2], "micro_batch": 1})
+    listed = list(splits(here, 8))
+    assert {one.cp for one in listed} == {1}
+    assert {one.tp for one in listed} == {1, 2, 4}
+    fault = mapping_fault(here, 8, plan_mapping(cp=2, tp=2, dp=2))
+    assert fault == "cp = 2 cuts sequences that the Mamba-2 layers of 'model' have whole."
+    assert "Mamba-2 groups" in mapping_fault(workload(model=JAMBA | {"mamba_groups": 2}), 8, plan_mapping(tp=4, dp=2))
+
+
+def plan_mapping(**degrees: int) -> MappingChoice:
+    """The mapping of a plan."""
+    whole = {"tp": 1, "pp": 1, "dp": 1, "cp": 1, "ep": 1, "micro_batch": 1, "interleave": 1, "recompute": "none"}
+    found = MappingChoice.model_validate(whole | {"sequence_parallel": False, "zero": 0} | degrees)
+    assert scalar_mapping(found).tp == found.tp
+    return found
