@@ -136,8 +136,8 @@ class Family:
 
     @property
     def nic_count(self) -> int:
-        """NICs with a link; where one domain holds everything, as many as lead into a core."""
-        return self.domains * self.nics_of_domain if self.tiers else self.lone_links
+        """NICs with a link; where one domain holds everything, as many as lead into a core: a link from each cage."""
+        return self.domains * self.nics_of_domain if self.tiers else -(-self.lone_links // self.nic.cages)
 
     @property
     def spare_nics(self) -> int:

@@ -121,7 +121,7 @@ class Parts:
             fabric=self.fabric,
             domains=-(-self.gpus // self.active),
             rails=self.hb.size * self.nics_per_gpu // self.gpus_per_nic,
-            links=self.links,
+            links=-(-self.links // self.nic_planes),
         )
 
 
@@ -171,7 +171,7 @@ class Space:
             if planes in nic.ports
             and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
             and (network.tier_switches == "same" or mate(nic, switch))
-            and (core is None or core.port_gbit_s == nic.gbit_s)
+            and (core is None or core.port_gbit_s == switch.port_gbit_s)
         )
 
     def sites(self, gpus: int) -> Iterator[tuple[HbDomain, int]]:
@@ -306,7 +306,9 @@ def _same_ends(network: Network, parts: Parts, levels: EndsByModule) -> Iterator
             broken_out = max((count for each in per_module[1 : wiring.tiers] for count in each), default=1) > 1
             of_levels = [level[each] for level, each in zip(levels, per_module[: wiring.tiers], strict=False)]
             for one, optics in product(_apart(wiring) if broken_out else (wiring,), product(*of_levels)):
-                yield parts.family(network, one, optics)
+                family = parts.family(network, one, optics)
+                if _leaves_room(family, optics):
+                    yield family
 
 
 def _apart(wiring: Wiring) -> Iterator[Wiring]:

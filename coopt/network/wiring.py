@@ -22,7 +22,8 @@ Ints = NDArray[np.int64]
 class EndPoints:
     """What a fabric joins: `domains` HB domains with `rails` NICs each (GPUs of a domain times NICs of a GPU).
 
-    From its leaves start `links` or a few more into a core shared with others, equally many from each.
+    From its leaves start `links` or a few more into a core shared with others, equally many from each: of NICs that
+    lead to several equal networks the links of one of these.
     """
 
     fabric: SwitchedKind

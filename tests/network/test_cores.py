@@ -68,15 +68,17 @@ def test_a_single_leaf_keeps_as_few_ports_as_plain_trial_finds(domains, rails, r
     st.sampled_from([8, 12, 16]),
     st.integers(0, 90),
     st.sampled_from(["even", "any"]),
+    st.sampled_from([1, 1, 2, 4]),
 )
-def test_solver_and_verifier_find_the_same_wirings(kind, domains, rails, radix, links, bundles) -> None:
+def test_solver_and_verifier_find_the_same_wirings(kind, domains, rails, radix, links, bundles, planes) -> None:
+    """Links are those of all planes for the verifier, and of one of them for a plane's wirings."""
     instance = ask(
         network__hb_domains=[{"name": "hb", "size": rails, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0}],
         network__switches=[switch(radix, 1000)],
         network__bundles=bundles,
     )
     network = instance.network
-    gear = NetworkGear(kind, network.nics[0], 1, network.switches[0], network.discipline)
+    gear = NetworkGear(kind, network.nics[0], 1, network.switches[0], network.discipline, planes)
     family = DesignFamily(domains * rails, network.hb_domains[0], rails, gear, links)
     theirs = {
         (
@@ -84,13 +86,13 @@ def test_solver_and_verifier_find_the_same_wirings(kind, domains, rails, radix, 
             chain.ports.down,
             chain.uplinks,
             core_ports(family, chain.ports),
-            first.switches,
+            first.switches // planes,
             chain.ports.bundle,
         )
         for chain in chains(family, network)
         for first in levels(family, chain.ports._replace(up=1))[:1]
     }
-    ends = EndPoints(fabric=kind, domains=domains, rails=rails, links=links)
+    ends = EndPoints(fabric=kind, domains=domains, rails=rails, links=-(-links // planes))
     ours = {
         (
             one.tiers,
@@ -142,6 +144,10 @@ def test_the_optic_of_the_core_reaches_it_and_is_the_cheapest() -> None:
         (
             {"network__switches": [switch(8, 1, 800), switch(16, 1)]},
             "its ports have 800 Gbit/s, needs a NIC of that rate",
+        ),
+        (
+            {"sharing": {"mode": "partition", "core": {**CORE, "gbit_s_per_gpu": 201.0}}, "network__gpus_per_nic": 2},
+            "gbit_s_per_gpu = 201: the NICs of a GPU send 200 Gbit/s, needs no more than that",
         ),
         (
             {"network__link_reach_m": [50, 100, 9000]},

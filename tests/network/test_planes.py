@@ -152,10 +152,28 @@ def test_what_cannot_be_wired_is_refused(changes: dict[str, Any], words: str) ->
         ask(network=table | changes, cluster__gpus=1024)
 
 
-def test_planes_of_islands_have_no_core() -> None:
+def test_leaves_of_every_plane_join_a_core_of_their_rate() -> None:
+    """512 GPUs at 25 Gbit/s are 128 links of 100 Gbit/s: two from each of 64 leaves, eight on each of eight planes."""
+    core = {"switch": "core", "gbit_s_per_gpu": 25.0}
+    box = {"name": "b", "radix": 16, "port_gbit_s": 800, "usd": 1, "w": 1}
+    box["modes"] = [{"radix": 128, "port_gbit_s": 100}]
+    parts = {"switches": [box, switch(128, 1, 100) | {"name": "core"}], "hb_domains": NVL64, "nics": CX8}
+    far = {"name": "far", "gbit_s": 100, "reach_m": 500, "usd": 1, "w": 1}
+    table = {f"network__{key}": value for key, value in parts.items()} | {"network__optics": [OPTIC, far]}
+    table |= {"network__fabrics": "rail-optimized", "network__nic_planes": 8, "cluster__gpus": 512}
+    instance = ask(**table, sharing={"mode": "partition", "core": core}, network__leaf_fill="ratio")
+    family = next(one for one in families(instance) if one.down == 64)
+    assert (family.leaves, family.chassis, family.core_ports, family.core_links) == (8, 64, 2, 128)
+    assert family.down + family.uplink_choices[-1] + family.core_ports <= 128
+    alone = {"workload__0__gpus": 64, "sharing": {"mode": "partition", "core": core}}
+    domain = next(one for one in families(ask(**table | {"cluster__gpus": 64}, **alone)) if not one.tiers)
+    assert (domain.nic_count, domain.core_links) == (16, 16)
+
+
+def test_a_core_of_another_rate_than_any_plane_is_refused() -> None:
     table = question()["network"] | {"hb_domains": NVL64, "nics": CX8, "switches": BOX, "optics": OPTIC}
     core = {"switch": BOX["name"], "gbit_s_per_gpu": 1.0}
-    with pytest.raises(ValueError, match=r"several planes do not go with a \[sharing.core\] table, needs 1"):
+    with pytest.raises(ValueError, match="its ports have 800 Gbit/s, needs a NIC of that rate"):
         ask(network=table | {"nic_planes": 8}, sharing={"mode": "partition", "core": core})
 
 

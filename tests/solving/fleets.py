@@ -23,6 +23,8 @@ SHAPE = small_model(layers=4, hidden=2048, heads=16, kv_heads=16, ffn=8192)
 SIDES = ("planes", "planes", "shared", "bundles", "both", "filled", "filled", "tiers", "tiers")
 """Planes of NICs, NICs of several GPUs, bundles in pods, planes with bundles, domains that are not filled alike, and
 products by tier."""
+JOINED = ("joined", "joined", "shared")
+"""Planes that take two tiers beside them, for cores."""
 ENDS = ("ends",)
 """Links with a module of its own at either end."""
 AT_ONCE = ("filled", "tiers")
@@ -58,7 +60,8 @@ def fleets(
         sides = [side for side in many_sided if count == 1 or side not in AT_ONCE]
         network |= _many_sided(draw, network, sides)
         include = include if "link_ends" not in network else [*KINDS, "gpu"]
-    large = "tier_switches" in network or "link_ends" in network
+    joined = any(switch["name"] == "core" for switch in network["switches"])
+    large = "tier_switches" in network or "link_ends" in network or joined
     sized = {"gpus": [8, 12, 16]} if large else {}  # so many take two tiers
     aims = ["capex", "tco"] if count > 1 else ["capex", "tco", "power"]
     table = question(
@@ -73,11 +76,11 @@ def fleets(
             "discount": list(discounts(draw, network, include, gpus[-1])),
         },
     )
-    if "link_ends" in network:  # modules matter where networks of two tiers meet bounds
+    if "link_ends" in network or joined:  # modules and planes matter where networks of two tiers meet bounds
         table["limits"] = {key: 4 * cap for key, cap in table["limits"].items()}
         for workload in table["workload"]:
             workload["max_iteration_time_s"] *= 4
-    if cores and draw(st.integers(0, 3)):
+    if cores and (joined or draw(st.integers(0, 3))):
         table["sharing"]["core"] = _core(draw, network)
     if count > 1:
         table["phase"] = [_phase(draw, t, gpus, workloads, count) for t in range(count)]
@@ -151,7 +154,7 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
         found |= {"nics_per_gpu": 4, "hb_domains": [first | {"name": "hb2", "size": 2, "racks": 1}]}
         rates = [nic["gbit_s"] for nic in network["nics"]]
         network["switches"] = [switch(8, draw(st.integers(0, 9000)), rate) | {"name": f"8x{rate}"} for rate in rates]
-    if kind in ("planes", "both"):
+    if kind in ("planes", "both", "joined"):
         money, ways = st.integers(0, 3000), draw(st.sampled_from([(2,), (2, 4)]))
         found["nic_planes"] = draw(st.sampled_from([[1, 2], [1, 2, 4], [2]]))
         found["nics"] = [nic | {"ports": [1, 2, 4]} for nic in network["nics"]]
@@ -173,6 +176,15 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
                 if draw(st.booleans())
             ),
         ]
+    if kind == "joined":
+        (first, *_) = network["hb_domains"]
+        found["hb_domains"] = [first | {"name": f"hb{size}", "size": size, "racks": 1} for size in (1, 2)]
+        found["nic_planes"], rate = draw(st.sampled_from([[2], [2], [1, 2], [2, 4]])), network["nics"][0]["gbit_s"] / 2
+        found["switches"].append(switch(draw(st.sampled_from([4, 8])), draw(st.integers(0, 3000)), rate))
+        found["switches"][-1]["name"] = "core"
+        found["optics"].append(
+            {"name": "far", "gbit_s": rate, "reach_m": 500, "usd": draw(st.integers(0, 3000)), "w": 5}
+        )
     return found
 
 
@@ -200,9 +212,11 @@ def _limits(draw: st.DrawFn, gpus: int, *, phased: bool) -> dict[str, float]:
 
 
 def _core(draw: st.DrawFn, network: dict[str, Any]) -> dict[str, Any]:
-    """A core of one of the switches, from a link for many GPUs to one for each."""
-    one = draw(st.sampled_from(network["switches"]))
-    share = draw(st.sampled_from([1 / 32, 1 / 8, 0.1, 0.3, 0.5, 1.0]))
+    """A core of one of the switches, from a link for many GPUs to one for each; on planes one of their links' rate."""
+    share = draw(st.sampled_from([1 / 32, 1 / 8, 0.1, 0.3, 0.5, 1.0])) / max(network.get("gpus_per_nic", [1]))
+    named = [one for one in network["switches"] if one["name"] == "core"]
+    rates = {nic["gbit_s"] / planes for nic in network["nics"] for planes in network.get("nic_planes", [1])}
+    one = draw(st.sampled_from(named or [one for one in network["switches"] if one["port_gbit_s"] in rates]))
     return {"switch": one["name"], "gbit_s_per_gpu": one["port_gbit_s"] * share}
 
 

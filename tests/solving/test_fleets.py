@@ -14,7 +14,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from tests.conftest import ask, example_count, switch
 from tests.solving.fleet_oracle import TooManyError, enumerated
-from tests.solving.fleets import ENDS, SHAPE, SIDES, fleets
+from tests.solving.fleets import ENDS, JOINED, SHAPE, SIDES, fleets
 from tests.solving.partition_oracle import partitions
 
 UP_TO_THREE = (1, 2, 2, 3)
@@ -48,6 +48,14 @@ def test_islands_with_planes_bundles_and_any_filling_cost_what_enumeration_finds
 @given(fleets(phases=(2, 2, 3), sites=(0, 1, 2), doubts=True, many_sided=SIDES))
 def test_planes_and_bundles_that_grow_cost_what_enumeration_finds(instance: Instance) -> None:
     agrees_with_enumeration(instance)
+
+
+@settings(max_examples=example_count(25))
+@given(fleets(phases=(1, 1, 2), sites=(0, 0, 2), cores=True, many_sided=JOINED))
+def test_planes_and_shared_nics_that_join_a_core_cost_what_enumeration_finds(instance: Instance) -> None:
+    plan = agrees_with_enumeration(instance)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
 
 
 @settings(max_examples=example_count(20, usual=4))

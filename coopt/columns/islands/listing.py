@@ -182,7 +182,7 @@ class Market:
         joined, links = sites.domains > 1, self.least_links(sites.gpus)
         nics = np.where(joined, sites.domains * self.sizes[sites.hb] * gear.nics_per_gpu // gear.gpus_per_nic, 0)
         ends = nics * gear.nic_planes
-        units[:, self.place["nic", gear.nic.name]] = np.where(joined, nics, links)
+        units[:, self.place["nic", gear.nic.name]] = np.where(joined, nics, -(-links // gear.nic.cages))
         units[:, self.place["switch", gear.switch.name]] = -(-np.where(joined, ends + links, 0) // gear.switch.radix)
         for optic in optics or ():
             units[:, self.place["optics", optic.name]] += ends / optic.links_of(gear.nic.gbit_s / gear.nic_planes)

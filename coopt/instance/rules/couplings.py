@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 
 from coopt.instance.couplings import MostProducts, PhaseWorkload
 from coopt.instance.question import CostKind, Question
@@ -70,11 +71,21 @@ def core_disagreements(instance: Question) -> Iterator[str]:
             "needs at least one for each, so that any two of them meet on a switch"
         )
     rate = switch.port_gbit_s
-    if rate not in {nic.gbit_s for nic in network.nics}:
-        yield f"{where}: its ports have {rate:g} Gbit/s, needs a NIC of that rate in network.nics"
+    joining = [
+        nic
+        for nic, planes in product(network.nics, network.nic_planes)
+        if planes in nic.ports and math.isclose(rate * planes, nic.gbit_s, rel_tol=1e-9)
+    ]
+    if not joining:
+        yield (
+            f"{where}: its ports have {rate:g} Gbit/s, needs a NIC of that rate in network.nics, or one whose ports "
+            "have it on as many planes as network.nic_planes lists"
+        )
         return
     for reach_m, what in zip(network.link_reach_m[::2], ("from NIC to leaf", "to the core"), strict=True):
-        if not any(optic.gbit_s == rate and optic.reach_m >= reach_m for optic in network.optics):
+        whole = what == "to the core"  # where a module carries one link
+        ends = [optic for optic in network.optics if optic.gbit_s == rate or (optic.links_of(rate) and not whole)]
+        if not any(optic.reach_m >= reach_m for optic in ends):
             yield (
                 f"{where}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links {what}, "
                 "needs one in network.optics or another network.link_reach_m"
@@ -85,7 +96,8 @@ def core_disagreements(instance: Question) -> Iterator[str]:
             f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that reaches "
             f"{network.link_reach_m[-1]:g} m, or to be left out"
         )
-    most = rate * min(network.nics_per_gpu)
+    sharing = max(network.gpus_per_nic) if 1 in network.nics_per_gpu else 1
+    most = min(nic.gbit_s for nic in joining) * min(network.nics_per_gpu) / sharing
     if core.gbit_s_per_gpu > most:
         yield (
             f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send {most:g} Gbit/s, "

@@ -92,12 +92,9 @@ def _few(texts: Iterable[str]) -> str:
 
 
 def _planes(instance: Question) -> Iterator[str]:
-    """NICs with ports on several planes, and NICs of several GPUs; links of a core and direct ones are whole NICs'."""
+    """NICs with ports on several planes, and NICs of several GPUs; direct links are those of whole NICs."""
     network = instance.network
-    elsewhere = {
-        "a [sharing.core] table": instance.sharing.core is not None,
-        "direct links": "direct" in network.fabrics,
-    }
+    elsewhere = {"direct links": "direct" in network.fabrics}
     shared = {
         **elsewhere,
         "robust.survive = 'domain'": instance.robust is not None and "domain" in instance.robust.survive,

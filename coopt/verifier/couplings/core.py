@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from coopt.instance.couplings import Core as Asked
 from coopt.instance.errors import alternatives, counted
-from coopt.instance.hardware import Nic, Optic
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.hardware import Nic, Optic, Switch
+from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.couplings import CorePlan
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
@@ -20,17 +21,23 @@ from coopt.verifier.parts.space import DesignFamily, core_switch
 
 
 class Joint(NamedTuple):
-    """The links of an island into a core: `per_leaf` from each leaf, or from NICs of product `nic` without switches."""
+    """The links of an island into a core: `per_leaf` from each leaf of every plane, or from NICs of product `nic` where
+    there is no leaf."""
 
     links: int
     per_leaf: int
     optic: Optic
     nic: Nic | None
 
+    @property
+    def nics(self) -> int:
+        """NICs that they start at: each has as many of them as it takes modules, as one carries one link."""
+        return 0 if self.nic is None else ceil_ratio(self.links, self.nic.cages)
+
     def lines(self) -> list[CountedItem]:
         """What they add to the bill of an island."""
         nic, optic = self.nic, self.optic
-        nics = [] if nic is None else [CountedItem("nic", nic.name, self.links, nic.usd, nic.w)]
+        nics = [] if nic is None else [CountedItem("nic", nic.name, self.nics, nic.usd, nic.w)]
         return [*nics, CountedItem("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
 
 
@@ -48,7 +55,7 @@ def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, port
 def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
     """The optic of links into the core: the one it names, else the one that adds least to the objective."""
     named_optics = [optic for optic in instance.network.optics if optic.name == _asked(instance).optic]
-    best = named_optics[0] if named_optics else cheapest_optic(instance, kind, core_nics(instance)[0], _far(instance))
+    best = named_optics[0] if named_optics else cheapest_optic(instance, kind, _end(instance), _far(instance))
     assert best is not None, "the instance refuses a core that no optic reaches"
     return best
 
@@ -58,7 +65,7 @@ def questions_by_core_optic(instance: Instance, kind: ObjectiveKind) -> Iterator
     if core_switch(instance) is None or _asked(instance).optic is not None:
         yield instance
     else:
-        for optic in candidate_optics(instance, kind, core_nics(instance)[0], _far(instance)):
+        for optic in candidate_optics(instance, kind, _end(instance), _far(instance)):
             yield with_core_optic(instance, optic.name)
 
 
@@ -81,7 +88,7 @@ def optics_of_core(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
     name = _asked(instance).optic
     if name is not None:
         return (name,)
-    return tuple(optic.name for optic in allowed_optics(instance, kind, core_nics(instance)[0], _far(instance)))
+    return tuple(optic.name for optic in allowed_optics(instance, kind, _end(instance), _far(instance)))
 
 
 def _asked(instance: Instance) -> Asked:
@@ -95,9 +102,22 @@ def _far(instance: Instance) -> int:
 
 
 def core_nics(instance: Instance) -> tuple[Nic, ...]:
-    """NICs with which an island without a network can join the core."""
+    """NICs with which an island without a network can join the core: a port has the rate of those of the core."""
+    switch, network = core_switch(instance), instance.network
+    return tuple(nic for nic in network.nics if switch and _planes_of(network, nic, switch))
+
+
+def _planes_of(network: Network, nic: Nic, switch: Switch) -> list[int]:
+    """Numbers of planes on which the ports of a NIC have the rate of those of the core."""
+    listed, rate = [planes for planes in network.nic_planes if planes in nic.ports], Fraction(switch.port_gbit_s)
+    return [planes for planes in listed if planes * rate == Fraction(nic.gbit_s)]
+
+
+def _end(instance: Instance) -> Nic:
+    """What links into the core start at: ports of one rate."""
     switch = core_switch(instance)
-    return tuple(nic for nic in instance.network.nics if switch and nic.gbit_s == switch.port_gbit_s)
+    assert switch is not None
+    return core_nics(instance)[0].model_copy(update={"gbit_s": switch.port_gbit_s})
 
 
 def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[Joint | None]) -> None:
@@ -146,5 +166,10 @@ def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | Non
     core = core_switch(instance)
     if nic is None or core is None:
         return nic
-    why = f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s, the ports of the core have {core.port_gbit_s:g}."
-    return nic if ledger.holds("core-rate", nic.gbit_s == core.port_gbit_s, nic.name, core.name, why) else None
+    able, planes = _planes_of(instance.network, nic, core), design.fabric.nic.planes
+    fits = planes in able if design.fabric.tiers else bool(able)
+    why = (
+        f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s for {counted(planes, 'plane')}, the ports of the core have "
+        f"{core.port_gbit_s:g}."
+    )
+    return nic if ledger.holds("core-rate", fits, nic.name, core.name, why) else None

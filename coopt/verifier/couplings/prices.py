@@ -47,7 +47,7 @@ def counts_of_island(
     if joint is None:
         return UnitCounts(products, family.gpus, installed - family.gpus)
     if joint.nic is not None:
-        products["nic", joint.nic.name] += joint.links
+        products["nic", joint.nic.name] += joint.nics
     products["optics", joint.optic.name] += 2 * joint.links
     return UnitCounts(products, family.gpus, installed - family.gpus, joint.links)
 

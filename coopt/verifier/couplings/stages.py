@@ -67,7 +67,8 @@ class GrowthStage(NamedTuple):
         """Links into a core: as many from each leaf switch, or those that a single domain needs."""
         if self.family.gear is None:
             return self.family.to_core
-        return self.to_core * (self.chassis if self.ports.tiers == 1 else self.leaves * self.family.planes)
+        every_leaf = self.leaves * self.family.planes * self.family.copies
+        return self.to_core * (self.chassis if self.ports.tiers == 1 else every_leaf)
 
     @property
     def per_module(self) -> tuple[tuple[int, int], ...]:
@@ -164,7 +165,7 @@ def earlier_stage(whole: GrowthStage, gpus: int, ratio: float, links: int = 0) -
     uplinks: Sequence[int] = _earlier_uplinks(whole, down, ratio)
     if end.tiers == 2 and end.bundle:  # bundles stay as they can be in the end
         uplinks = [up for up in uplinks if switches_above(up, end.bundle) == ceil_ratio(up, end.bundle)]
-    family = family._replace(to_core=whole.to_core * leaves * family.planes)
+    family = family._replace(to_core=whole.to_core * leaves * family.planes * family.copies)
     ports, optics = end._replace(tiers=tiers, down=down), whole.optics[:tiers]
     return GrowthStage(family, ports, uplinks, optics, 0, whole.to_core)
 

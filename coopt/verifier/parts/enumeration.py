@@ -17,7 +17,7 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.checks.verdict import STRICT, below
 from coopt.verifier.parts.bills import SwitchLevel, bill, bill_total, levels, within_limits
 from coopt.verifier.parts.layouts import Chain, Ports, cages, chains
-from coopt.verifier.parts.optics import least_choices, optics_choices
+from coopt.verifier.parts.optics import least_choices, optics_choices, spares_core
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair, families
 from coopt.verifier.parts.spans import Reach, reach_of
@@ -145,7 +145,7 @@ def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[DesignCha
             if family.gear is not None and not family.gear.is_named_once(tiers):
                 continue
             by_cages: dict[tuple[int, int], list[tuple[OpticPair, ...]]] = {}
-            for optics in optics_choices(instance, kind, family, tiers):
+            for optics in filter(partial(spares_core, family), optics_choices(instance, kind, family, tiers)):
                 carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
                 by_cages.setdefault(cages(carried), []).append(optics)
             for ports_together, alike in by_cages.items():

@@ -86,7 +86,7 @@ def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list
         fillings.add(_whole_blocks(family, split_ports(radix, over, cage)))
         for aside in range(radix - 2 * cage + 1):  # two cages are left, as one faces one way
             down = _whole_blocks(family, split_ports(radix - aside, over, cage))
-            if aside * leaf_count(family, down) * family.planes >= family.to_core:
+            if aside * leaf_count(family, down) * family.planes * family.copies >= family.to_core:
                 fillings.add(down)
                 break
     if network.leaf_fill == "any":
@@ -125,7 +125,7 @@ def planes_on_switch(family: DesignFamily) -> int:
     radix = family.gear.switch.radix
     for core_links in range(radix - family.ends + 1):
         planes = (radix - core_links) // family.ends
-        if core_links * ceil_ratio(family.planes, planes) >= family.to_core:
+        if core_links * ceil_ratio(family.planes, planes) * family.copies >= family.to_core:
             return planes
     return 0
 
@@ -136,12 +136,12 @@ def chassis_count(family: DesignFamily) -> int:
 
 
 def core_ports(family: DesignFamily, ports: Ports) -> int:
-    """Links into a core that start at each leaf, the same number at all."""
+    """Links into a core that start at each leaf, the same number at all, in whichever plane they are."""
     if family.gear is None:
         return 0
     if ports.tiers == 1:
         return ceil_ratio(family.to_core, chassis_count(family))
-    return ceil_ratio(family.to_core, leaf_count(family, ports.down) * family.planes)
+    return ceil_ratio(family.to_core, leaf_count(family, ports.down) * family.planes * family.copies)
 
 
 def free_ports(family: DesignFamily, down: int) -> int:

@@ -178,7 +178,7 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
         for switch in network.switches:
             way = run_for(switch, nic, planes)
             joined = network.tier_switches == "same" or linkable(nic, switch)
-            if way is not None and joined and (core is None or core.port_gbit_s == nic.gbit_s):
+            if way is not None and joined and (core is None or core.port_gbit_s == way.port_gbit_s):
                 for shared in dict.fromkeys(network.gpus_per_nic) if per_gpu == 1 else set(network.gpus_per_nic) & {1}:
                     gear = NetworkGear(kind, nic, per_gpu, way, network.discipline, planes, shared)
                     yield gear
