@@ -27,7 +27,7 @@ CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """By name the instance and what is changed in it."""
 
-LARGE = frozenset({"direct-64", "fleet-131k-w16", "fleet-131k-w64", "nextgen-100b"})
+LARGE = frozenset({"direct-64", "fleet-131k-w16", "fleet-131k-w64", "nextgen-100b", "shared-131k-w8"})
 """Those that take more than 10 s of processor time; the benchmark alone solves them again."""
 
 

@@ -16,14 +16,16 @@ EVERY: dict[str, tuple[Any, ...]] = {
     "pp": (1, 2, 3, 4, 6, 7, 8, 12),
     "dp": (1, 2, 3, 4, 6, 8, 12, 16, 24, 48),
     "cp": (1, 2, 3, 4, 8, 16),
-    "ep": (1, 2, 3, 4, 8, 16),
+    "ep": (1, 3, 4, 16),
     "micro_batch": (1, 2, 3),
-    "interleave": (1, 2, 3, 4),
+    "interleave": (1, 2, 4),
     "recompute": ("none", "selective", "norm+act", "norm+ffn", "full"),
     "sequence_parallel": (False, True),
     "zero": (0, 1, 2, 3, 4),
-    "offload_percent": (0, 50, 100),
+    "offload_percent": (0, 100),
 }
+OPEN = {"micro_batch": [1, 2], "interleave": [1, 2, 4], "ep": [1, 4, 16]}
+"""Lists that all cases have but where they say other, none longer than what is gone through here."""
 CASES: dict[str, dict[str, Any]] = {
     "dense": {"model": {"kv_heads": 4}, "mapping": {"recompute": ["none", "selective"]}},
     "uneven": {"model": {"layers": 7}, "mapping": {"zero": [0, 3], "micro_batch": [1, 3]}},
@@ -43,14 +45,14 @@ def judged(here: Workload, gpus: int) -> set[ScalarMapping]:
         if degrees[0] * degrees[1] * degrees[2] * degrees[3] == gpus:
             for rest in product(*words):
                 choice = dict(zip(EVERY, (*degrees, *rest), strict=True))
-                if not mapping_fault(here, gpus, MappingChoice.model_validate(choice)):
+                if not mapping_fault(here, gpus, MappingChoice.model_construct(**choice)):
                     found.add(ScalarMapping(**choice))
     return found
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_mappings_listed_and_mappings_judged_are_the_same(case: dict[str, Any]) -> None:
-    mapping = {"micro_batch": [1, 2], "interleave": [1, 2, 3, 4]} | case.get("mapping", {})
+    mapping = OPEN | case.get("mapping", {})
     here = workload(**case | {"mapping": mapping, "global_batch": 48})
     listed = list(splits(here, 48))
     assert len(set(listed)) == len(listed) > 50
