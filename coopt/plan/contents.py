@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coopt.instance.schema import Instance
 from coopt.plan.couplings import CorePlan, Part
 from coopt.plan.parts import DirectLinks, Item
 from coopt.plan.schema import Design, Plan, WorkloadPlan
@@ -135,13 +134,18 @@ SOLD_AS = {"hb_domains": "hb", "nics": "nic", "switches": "switch", "optics": "o
 """Lists of the network by the kind of product that they hold."""
 
 
-def entries_used(instance: Instance, plan: Plan, key: str) -> list[str | int | bool]:
-    """What a plan uses of a list, by its key in the instance; names where entries have them."""
-    table, *_, name = key.split(".")
-    if table.startswith("workload["):
-        workload = instance.workload[int(table.removeprefix("workload[").removesuffix("]"))]
-        runs = [one.run for one in running(plan) if one.run.name == workload.name]
-        return sorted({run.gpus for run in runs}) if name == "gpus" else [getattr(run.mapping, name) for run in runs]
+def sizes_used(plan: Plan, workload: str) -> list[int]:
+    """On how many GPUs a workload runs, wherever it does."""
+    return sorted({run.gpus for run in plan.runs if run.name == workload})
+
+
+def mappings_used(plan: Plan, workload: str, name: str) -> list[str | int | bool]:
+    """What the mappings of a workload hold, wherever it runs."""
+    return [getattr(run.mapping, name) for run in plan.runs if run.name == workload]
+
+
+def parts_used(plan: Plan, name: str) -> Sequence[str | int]:
+    """What a plan uses of a list of the network; names where entries have them."""
     if name in SOLD_AS:
         return sorted(products(plan, SOLD_AS[name]))
     designs = built(plan)

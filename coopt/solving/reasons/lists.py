@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.instance.software import MappingLimits
 from coopt.network.optics import first_unmated
-from coopt.plan.contents import built, entries_used
+from coopt.plan.contents import built, mappings_used, parts_used, sizes_used
 from coopt.plan.explanation import Change, Relaxation
 from coopt.plan.schema import Design, Plan
 from coopt.solving.reasons.limits import with_part, with_workload
@@ -36,7 +36,7 @@ class Listed:
     now: tuple[Any, ...]
     widest: tuple[Any, ...] | None
     with_list: Callable[[Instance, tuple[Any, ...] | None], Instance]
-    used: Callable[[Plan], tuple[str | int | bool, ...]]
+    used: Callable[[Plan], Sequence[str | int | bool]]
 
     def dropped(self, instance: Instance) -> Instance:
         """The instance with the widest list."""
@@ -44,13 +44,9 @@ class Listed:
 
     def with_used(self, instance: Instance, plan: Plan) -> tuple[Instance, tuple[Any, ...]]:
         """The instance with no more in the list than is there now and what the plan uses; and the list."""
-        return self.with_entries(instance, self.used(plan))
-
-    def with_entries(self, instance: Instance, used: Iterable[str | int | bool]) -> tuple[Instance, tuple[Any, ...]]:
-        """The instance with no more in the list than is there now and these entries by name; and the list."""
         have = {_name(entry) for entry in self.now}
         every: dict[Any, Any] = {_name(entry): entry for entry in self.widest or ()}
-        more = tuple(every.get(name, name) for name in dict.fromkeys(used) if name not in have)
+        more = tuple(every.get(name, name) for name in dict.fromkeys(self.used(plan)) if name not in have)
         return self.with_list(instance, (*self.now, *more)), (*self.now, *more)
 
 
@@ -134,7 +130,7 @@ def _parts(instance: Instance) -> Iterator[Listed]:
                 now=now,
                 widest=wide,
                 with_list=lambda changed, entries, key=key: with_part(changed, "network", {key: entries}),  # type: ignore[misc]
-                used=partial(_parts_used, key),
+                used=partial(parts_used, name=key),
             )
 
 
@@ -183,22 +179,6 @@ def _as_in(instance: Instance, entry: Entry) -> Entry:
     return entry
 
 
-def _parts_used(key: str, plan: Plan) -> tuple[str | int, ...]:
-    design = plan.design
-    assert design is not None
-    fabric = design.fabric
-    used: dict[str, tuple[str | int, ...]] = {
-        "fabrics": (fabric.kind,),
-        "nics_per_gpu": (fabric.nic.per_gpu,),
-        "nic_planes": (fabric.nic.planes,),
-        "nics": (fabric.nic.name,),
-        "switches": fabric.switch_names,
-        "optics": tuple(dict.fromkeys(name for tier in fabric.tier for name in tier.optics)),
-        "hb_domains": (design.hb_domain.name,),
-    }
-    return used[key]
-
-
 def _sizes(instance: Instance) -> Iterator[Listed]:
     """The sizes of islands: doubled and halved, and powers of two up to all the GPUs there are."""
     there = max(instance.cluster.gpus)
@@ -212,7 +192,7 @@ def _sizes(instance: Instance) -> Iterator[Listed]:
                 now=workload.gpus,
                 widest=(*workload.gpus, *more),
                 with_list=partial(_with_sizes, w),
-                used=lambda plan, w=w: tuple(entries_used(instance, plan, f"workload[{w}].gpus")),  # type: ignore[misc]
+                used=partial(sizes_used, workload=workload.name),
             )
 
 
@@ -231,7 +211,7 @@ def _mappings(instance: Instance, w: int) -> Iterator[Listed]:
             now=now,
             widest=None if free is None else tuple(dict.fromkeys((*now, *free))),
             with_list=partial(_with_mapping, w, key),
-            used=lambda plan, key=key: (getattr(plan.workloads[w].mapping, key),),  # type: ignore[misc]
+            used=partial(mappings_used, workload=instance.workload[w].name, name=key),
         )
 
 

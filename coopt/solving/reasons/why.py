@@ -14,7 +14,7 @@ from coopt.instance.variants import rows_by_name
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.claims import OnProgress
 from coopt.plan.explanation import Explanation, PriceRange, Relaxation, Rival, RunnerUp
-from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
+from coopt.plan.schema import Design, InstanceId, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question, check_same_sha, decided, placed_as
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.reasons import sentences as say
@@ -108,16 +108,15 @@ def _of_choices(
     if best.cost is None:
         return _no_choice(asked, best, on_progress, WAYS_OUT_S if ways_out_s is None else ways_out_s)
     others = _others(resolver, asked, best.chosen)
-    found = _explained(*decided(asked, best), on_progress, asked=asked, others=others)
-    rivals, untried = list[Rival](), [*found.untried]
+    rivals, missed = list[Rival](), list[str]()
     for other in others_of(asked, best.chosen):
         try:
             rivals.append(rival_choice(resolver, asked, best, other))
         except UnprovenError:
-            untried.append(f"{other[0]} = {other[1]}")
-    value = best.objective.value
+            missed.append(f"{other[0]} = {other[1]}")
+    found = _explained(*decided(asked, best), on_progress, asked=asked, others=others, rivals=rivals)
+    value, untried = best.objective.value, [*found.untried, *missed]
     assert value is not None
-    found = _with_nearest(found, value, rivals)
     first, *rest = found.sentences
     said = (
         f"With {best.chosen.text}: {first[0].lower()}{first[1:]}",
@@ -130,19 +129,14 @@ def _of_choices(
     return say.with_tp_said(found.model_copy(update=_heading(asked) | more), best)
 
 
-def _with_nearest(found: Explanation, value: float, rivals: Sequence[Rival]) -> Explanation:
-    """The explanation with the runner-up of all choices: that of the chosen one, or a rival that costs no more."""
-    second, design = found.runner_up, found.design
+def _nearest(second: RunnerUp | None, design: Design, rivals: Sequence[Rival]) -> RunnerUp | None:
+    """The runner-up of all choices: that of the chosen one, or a rival that costs less."""
     near = [one for one in rivals if one.extra is not None and one.design not in (None, design)]
     nearest = min(near, key=lambda one: one.extra or 0.0, default=None)
-    if second is None or design is None or nearest is None or (nearest.extra or 0.0) >= second.regret:
-        return found
+    if second is None or nearest is None or (nearest.extra or 0.0) >= second.regret:
+        return second
     assert nearest.value is not None
-    regret = nearest.extra or 0.0
-    closer = RunnerUp(value=nearest.value, regret=regret, design=nearest.design, why=nearest.why)
-    old, new = (say.of_runner_up(found.kind, value, design, one) for one in (second, closer))
-    said = tuple(new if sentence == old else sentence for sentence in found.sentences)
-    return found.model_copy(update={"runner_up": closer, "sentences": said})
+    return RunnerUp(value=nearest.value, regret=nearest.extra or 0.0, design=nearest.design, why=nearest.why)
 
 
 def _no_choice(asked: Instance, best: Plan, on_progress: OnProgress | None, ways_out_s: float) -> Explanation:
@@ -199,8 +193,12 @@ def _explained(
     ways_out_s: float | None = None,
     asked: Instance | None = None,
     others: Iterable[Designs] = (),
+    rivals: Sequence[Rival] = (),
 ) -> Explanation:
-    """One choice explained: prices have ranges over all that were `asked` for, of one network with `others` designs."""
+    """One choice explained: prices have ranges over all that were `asked` for, of one network with `others` designs.
+
+    The runner-up may be one of the `rivals`, the best of other choices.
+    """
     if instance.problem != "shared" or instance.availability is not None:
         if plan is not None:
             check_same_question(instance, plan)
@@ -212,7 +210,7 @@ def _explained(
         question, answer = placed_as(instance, solved(instance) if plan is None or not given else plan)
         if answer.design is None:
             return _infeasible(question, answer)
-        return say.with_tp_said(_feasible(question, answer, others, proven=not given), answer)
+        return say.with_tp_said(_feasible(question, answer, others, rivals, proven=not given), answer)
     except UnprovenError as stop:
         return _unknown(instance, stop)
 
@@ -245,7 +243,9 @@ def _infeasible(instance: Instance, plan: Plan) -> Explanation:
     )
 
 
-def _feasible(instance: Instance, plan: Plan, choices: Iterable[Designs], *, proven: bool) -> Explanation:
+def _feasible(
+    instance: Instance, plan: Plan, choices: Iterable[Designs], rivals: Sequence[Rival], *, proven: bool
+) -> Explanation:
     designs, row = with_design(designs_of(instance), *family_of_plan(instance, plan))
     runs = plan.workloads if proven else _runs(instance, designs, row, plan)
     kind, value, design = instance.objective.minimize, float(designs.value[row]), designs.design(row)
@@ -255,7 +255,7 @@ def _feasible(instance: Instance, plan: Plan, choices: Iterable[Designs], *, pro
     every = tuple(bounds_of(designs, row, runs))
     others = tuple(rivals_of(designs, row))
     prices, untried = _ranges(designs, row, choices) if optimal and not designs.is_timed else ((), ())
-    second = runner_up(designs, row) if optimal else None
+    second = _nearest(runner_up(designs, row), design, rivals) if optimal else None
     certain = f", and no design {SAYINGS[kind].does} less" if optimal else ""
     said = [f"The plan, {label(design)}, {costs(kind, value)}{certain}."]
     if not optimal:

@@ -15,7 +15,6 @@ from typing import Any, Protocol, TypeVar
 
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Limits
-from coopt.plan import contents
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.reasons.limits import with_part
 from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, relaxation, text_of
@@ -280,6 +279,6 @@ def _one_list(resolver: Resolver, instance: Instance, one: Listed) -> Relaxation
         plan = next((found for other, found in asked if found and not adds_unmated(instance, other, found)), None)
     if plan is None:
         return None
-    wider, to = one.with_entries(instance, contents.entries_used(instance, plan, one.key))
+    wider, to = one.with_used(instance, plan)
     change = Change(limit=one.key, now=text_of(one.now), to=text_of(to), least=None, share=None)
     return relaxation(instance, wider, [change], resolver.plan(wider)) if len(to) > len(one.now) else None
