@@ -12,7 +12,7 @@ from coopt.fabric.designs import chain_of
 from coopt.fabric.halls import CableEnds, Lengths, cable_ends, design_hall
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError, alternatives, both
-from coopt.instance.hardware import SPARE, Nic, Optic, Switch, mate
+from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import SpareRates, WorkRates, not_counted
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
 from coopt.plan.parts import Item, ItemKind, line
@@ -149,7 +149,7 @@ def spare_lines(rates: SpareRates, bought: Iterable[Item]) -> Iterator[Item]:
     for item in bought:
         spare = math.ceil(item.count * rates.of(item.kind) - 1e-9)  # 2% of 50 is 1, whatever the last bit says
         if spare:
-            yield line(item.kind, f"{item.item}{SPARE}", spare, item.unit_usd, 0.0)
+            yield line(item.kind, item.name, spare, item.unit_usd, 0.0, idle=item.idle, spare=True)
 
 
 def work_lines(rates: WorkRates, capex_usd: float) -> tuple[Item, ...]:
@@ -191,7 +191,7 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
 
 def together(items: Iterable[Item]) -> tuple[Item, ...]:
     """Lines of one product at one price as one line; labour and support are paid once for each network."""
-    counts = Counter[tuple[ItemKind, str, float, float]]()
+    counts = Counter[Item]()
     for item in items:
-        counts[item.kind, item.item, item.unit_usd, item.unit_w] += item.count
-    return tuple(line(kind, product, count, usd, w) for (kind, product, usd, w), count in counts.items())
+        counts[item.of(0)] += item.count
+    return tuple(unit.of(count) for unit, count in counts.items())

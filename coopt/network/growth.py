@@ -248,9 +248,8 @@ def _purchased_items(instance: Instance, phase: int, bought: Counter[Key], units
     lines = []
     for key, unit in units.items():
         if bought[key]:
-            usd, count = unit.unit_usd * factor(instance.phase[phase].price, key[0]), bought[key]
-            priced = {"count": count, "unit_usd": usd, "usd": count * usd, "w": count * unit.unit_w}
-            lines.append(unit.model_copy(update=priced))
+            usd = unit.unit_usd * factor(instance.phase[phase].price, key[0])
+            lines.append(unit.model_copy(update={"unit_usd": usd}).of(bought[key]))
     return lines
 
 
@@ -260,14 +259,10 @@ def labour_lines(phase: Phase, links: int) -> list[Item]:
     return [line("labour", RETROFIT, links, rate, 0.0)] if links and rate else []
 
 
-def dated(phase: Phase, item: Item) -> Item:
-    """A line of what a phase buys, in the bill of all phases."""
-    return item.model_copy(update={"item": f"{item.item}, {phase.year:.10g}"})
-
-
 def whole_cost(instance: Instance, spent: Sequence[Spent]) -> Cost:
     """The bill of the phases spent in, each line with its year, and electricity from the first phase on."""
-    items = tuple(dated(phase, item) for phase, one in zip(instance.phase, spent, strict=False) for item in one.bought)
+    phases = zip(instance.phase, spent, strict=False)
+    items = tuple(item.bought_in(phase.year) for phase, one in phases for item in one.bought)
     capex_usd = math.fsum(item.usd for item in items)
     return Cost(
         capex_usd=capex_usd,

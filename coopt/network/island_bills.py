@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
-from coopt.instance.hardware import SPARE, Optic, Switch
+from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import CostKind, Instance, Objective
 from coopt.network.family import Family, levels
 from coopt.network.goods import Good, goods_of
@@ -140,29 +140,31 @@ def _bill(instance: Instance, islands: Iterable[tuple[Family, int]], units: Unit
         active += family.gpus
         idle += family.installed_gpus - family.gpus
     *goods, gpu = goods_of(instance)
-    name = instance.cluster.gpu.name
-    pools: list[tuple[CostKind, str, int]] = [("gpu", name, active), ("hb", instance.cluster.gpu.idle_name, idle)]
+    pools: list[tuple[CostKind, int]] = [("gpu", active), ("hb", idle)]
     items = _lines(gpu, [pool for pool in pools if pool[0] in instance.objective.include])
     for good in goods:
         if good.kind in instance.objective.include:
-            items += _lines(good, [(good.kind, good.name, units[good.kind, good.name])])
+            items += _lines(good, [(good.kind, units[good.kind, good.name])])
     return total(instance.objective, tuple(items))
 
 
-def _lines(good: Good, pools: list[tuple[CostKind, str, int]]) -> list[Item]:
-    """The purchases of a product laid out over what it is needed for; spare units draw no power."""
-    left = [*pools, (pools[0][0] if pools else good.kind, f"{good.name}{SPARE}", 0)]
+def _lines(good: Good, pools: list[tuple[CostKind, int]]) -> list[Item]:
+    """The purchases of a product laid out over the kinds that it is billed with; spare units draw no power.
+
+    GPUs that are billed with HB domains are idle.
+    """
+    left = [*pools, (pools[0][0] if pools else good.kind, 0)]
     items = []
-    for bought, usd in good.purchases(sum(count for *_, count in pools)):
+    for bought, usd in good.purchases(sum(count for _, count in pools)):
         rest = bought
         while rest:
-            while not left[0][2] and len(left) > 1:
+            while not left[0][1] and len(left) > 1:
                 left = left[1:]
-            kind, label, needed = left[0]
-            spare = len(left) == 1
+            kind, needed = left[0]
+            spare, idle = len(left) == 1, kind != good.kind
             count = rest if spare else min(rest, needed)
-            items.append(line(kind, label, count, usd, 0.0 if spare else good.w))
-            left = [(kind, label, needed - count), *left[1:]]
+            items.append(line(kind, good.name, count, usd, 0.0 if spare else good.w, idle=idle, spare=spare))
+            left = [(kind, needed - count), *left[1:]]
             rest -= count
     return items
 

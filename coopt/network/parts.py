@@ -78,7 +78,7 @@ def domain_lines(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> list[Item
     return [
         line("gpu", gpu.name, gpus, gpu.usd, gpu.w),
         line("hb", hb.name, installed, hb.usd_per_gpu, hb.w_per_gpu),
-        line("hb", gpu.idle_name, installed - gpus, gpu.usd, gpu.w),
+        line("hb", gpu.name, installed - gpus, gpu.usd, gpu.w, idle=True),
     ]
 
 

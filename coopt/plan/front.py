@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coopt.instance.tables import Row, frame, html
 from coopt.plan.contents import running
@@ -24,6 +24,7 @@ from coopt.plan.schema import (
     WorkloadPlan,
     check_matplotlib,
 )
+from coopt.plan.schema_one import with_named_lines
 
 FrontStop = Literal["whole front", "points asked for", "infeasible", "time limit", "interrupted"]
 
@@ -105,6 +106,11 @@ class Front(Record):
     tp_across: bool = False
     solves: int
     total_s: float
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_version(cls, content: Any) -> Any:
+        return with_named_lines(content)
 
     def __repr__(self) -> str:
         found = f"{len(self.points)} of {self.size} point{'' if self.size == 1 else 's'}"

@@ -126,7 +126,12 @@ class Design(Record):
 
 
 class Item(Record):
-    """A line of the bill of materials; usd = count * unit_usd, w = count * unit_w."""
+    """A line of the bill of materials; usd = count * unit_usd, w = count * unit_w.
+
+    It has units of the product `name`: `idle` GPUs do not train, `spare` units are not in use, and `year` is when they
+    are bought where several phases buy. `item` says all this in words, for people; documents older than 2.18 hold
+    nothing else.
+    """
 
     item: str
     kind: ItemKind
@@ -135,28 +140,40 @@ class Item(Record):
     usd: float
     unit_w: float
     w: float
-
-    @property
-    def idle(self) -> bool:
-        """Whether these are GPUs that do not train."""
-        return self.kind != "gpu" and IDLE in self.item  # the year that buys them may follow
-
-    @property
-    def spare(self) -> bool:
-        """Whether these units are bought and not in use."""
-        return SPARE in self.item
+    name: str = ""
+    idle: bool = False
+    spare: bool = False
+    year: float | None = None
 
     @property
     def product(self) -> tuple[ItemKind, str]:
         """Kind and name of what is bought: idle GPUs are GPUs, spare units are of their product."""
-        name = self.item.removesuffix(SPARE)
-        return ("gpu", name.removesuffix(IDLE)) if name.endswith(IDLE) else (self.kind, name)
+        return "gpu" if self.idle else self.kind, self.name
+
+    def of(self, count: int) -> Item:
+        """The line of so many of its units."""
+        return self.model_copy(update={"count": count, "usd": count * self.unit_usd, "w": count * self.unit_w})
+
+    def bought_in(self, year: float) -> Item:
+        """The line as the bill of all phases has it."""
+        return self.model_copy(update={"year": year, "item": f"{self.item}, {year:.10g}"})
 
 
-def line(kind: ItemKind, item: str, count: int, unit_usd: float, unit_w: float) -> Item:
+def line(
+    kind: ItemKind, name: str, count: int, unit_usd: float, unit_w: float, *, idle: bool = False, spare: bool = False
+) -> Item:
     """A line of a bill: so many units at the price (USD) and the power (W) of one."""
     return Item(
-        item=item, kind=kind, count=count, unit_usd=unit_usd, usd=count * unit_usd, unit_w=unit_w, w=count * unit_w
+        item=f"{name}{IDLE * idle}{SPARE * spare}",
+        kind=kind,
+        count=count,
+        unit_usd=unit_usd,
+        usd=count * unit_usd,
+        unit_w=unit_w,
+        w=count * unit_w,
+        name=name,
+        idle=idle,
+        spare=spare,
     )
 
 

@@ -38,7 +38,7 @@ from coopt.plan.parts import Record as Record
 from coopt.plan.parts import SwitchChoice as SwitchChoice
 from coopt.plan.parts import Tier as Tier
 from coopt.plan.parts import WorkloadPlan as WorkloadPlan
-from coopt.plan.schema_one import Island, PhasePlan, Standing, Together, is_old, renewed
+from coopt.plan.schema_one import Island, PhasePlan, Standing, Together, is_old, renewed, with_named_lines
 
 VALUES = {
     **{"capex": (",.0f", "USD"), "power": (",.0f", "W"), "tco": (",.0f", "USD")},
@@ -73,7 +73,8 @@ class Plan(Answer):
     @model_validator(mode="before")
     @classmethod
     def _of_any_schema(cls, content: Any) -> Any:
-        return renewed(content) if is_old(content) else content
+        named = with_named_lines(content)
+        return renewed(named) if is_old(named) else named
 
     def __repr__(self) -> str:
         claim, count = self.objective, len(self.parts)

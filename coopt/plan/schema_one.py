@@ -1,4 +1,4 @@
-"""Schema 1 of plans: its sections as views of parts and couplings, and plans written in it, which are read for ever.
+"""Schema 1 of plans: its sections as views of parts and couplings, and old plans, which are read for ever.
 
 A view is empty for a question that it does not belong to.
 
@@ -8,11 +8,12 @@ couplings alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from coopt.instance.hardware import IDLE, SPARE
 from coopt.plan.claims import Answer
 from coopt.plan.couplings import (
     NETWORK,
@@ -212,6 +213,49 @@ class OldPlan(Answer):
     direct: DirectLinks | None = None
     phases: tuple[PhasePlan, ...] = ()
     myopic: Myopic | None = None
+
+
+BILLS = frozenset(
+    {"cost", "items", "parts", "couplings", "growth", "bought", "phases", "together", "sites", "alternatives"}
+    | {"points", "best"}
+)
+"""The keys under which documents hold lines of bills."""
+
+
+def with_named_lines(content: Any, years: Iterable[float] = ()) -> Any:
+    """A document whose lines of bills say what they are of, and not in words alone, as those before 2.18 do.
+
+    Lines of a bill of all phases end with one of their `years`.
+    """
+    if isinstance(content, list | tuple):
+        return [with_named_lines(inner, years) for inner in content]
+    if not isinstance(content, Mapping):
+        return content
+    if isinstance(text := content.get("item"), str):
+        return content if "name" in content else {**content, **_said(text, content.get("kind"), years)}
+    dates = {"cost": [*_years(content)], "items": years}
+    return {
+        key: with_named_lines(inner, dates.get(key, ())) if key in BILLS else inner for key, inner in content.items()
+    }
+
+
+def _years(content: Mapping[str, Any]) -> Iterator[float]:
+    """The years of the phases in which what a table holds grows."""
+    tied = content.get("couplings")
+    growth = content.get("phases") or (tied.get("growth") if isinstance(tied, Mapping) else None)
+    for spent in growth if isinstance(growth, list | tuple) else ():
+        year = spent.get("year") if isinstance(spent, Mapping) else None
+        if isinstance(year, int | float):
+            yield year
+
+
+def _said(text: str, kind: object, years: Iterable[float]) -> dict[str, Any]:
+    """What a line says in words."""
+    year = next((year for year in years if text.endswith(f", {year:.10g}")), None)
+    named = text if year is None else text.removesuffix(f", {year:.10g}")
+    used = named.removesuffix(SPARE)
+    idle = kind == "hb" and used.endswith(IDLE)
+    return {"name": used.removesuffix(IDLE) if idle else used, "idle": idle, "spare": used != named, "year": year}
 
 
 def is_old(content: Any) -> bool:

@@ -142,9 +142,8 @@ def price_origins(instance: Instance, items: Iterable[Item]) -> tuple[PriceOrigi
 
 
 def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
-    phase = next((one for one in instance.phase if item.item.endswith(f", {one.year:.10g}")), None)
-    bought = item.item if phase is None else item.item.removesuffix(f", {phase.year:.10g}")
-    kind, name = item.model_copy(update={"item": bought}).product
+    phase = next((one for one in instance.phase if one.year == item.year), None)
+    kind, name = item.product
     if kind in ("labour", "rack", "wan"):
         return PriceOrigin(item=item.item, usd=OWN, w=OWN if item.unit_w else NONE)
     listed, entry = _entry(instance, kind, name)

@@ -13,7 +13,7 @@ from coopt.network.part_networks import network_of, part_named
 from coopt.plan.contents import flat_design
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.networks import NetworksBill
-from coopt.plan.parts import ItemKind, Record, line
+from coopt.plan.parts import ItemKind, Record
 from coopt.plan.schema import Design, Item, Plan
 from coopt.plan.store import check_same_question
 from coopt.plan.traffic import LinkLoad, Routing
@@ -35,8 +35,6 @@ ORDER = "order"
 CABLE = "cable, in the price of its ends,"
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
-Bought = tuple[ItemKind, str, float, float]
-"""A product and what one of it costs and draws."""
 
 
 def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
@@ -91,10 +89,10 @@ def procurement_csv(bill: NetworksBill) -> str:
     sizes = {network.hb_domain: network.domain_gpus for network in bill.networks if network.domain_gpus}
     left = _counts(bill.items)
     for network in bill.networks:
-        own = {**sizes, **{item.item: network.domain_gpus for item in network.items if item.kind == "hb"}}
+        own = {**sizes, **{item.name: network.domain_gpus for item in network.items if item.kind == "hb"}}
         for item in network.items if _orders(bill) else ():
             rows.append((*_bought(item, network.name, own), ORDER))
-            left[_product(item)] -= item.count
+            left[item.of(0)] -= item.count
         rows += (
             (
                 f"cable {cable.length_m} m",
@@ -105,8 +103,7 @@ def procurement_csv(bill: NetworksBill) -> str:
             for cable in tier.cables
             if cable.added != 0
         )
-    others = (line(kind, name, count, usd, w) for (kind, name, usd, w), count in left.items() if count)
-    rows += ((*_bought(item, "", sizes), ORDER) for item in others)
+    rows += ((*_bought(unit.of(count), "", sizes), ORDER) for unit, count in left.items() if count)
     rows += ((what, "not counted", 0, 0.0, 0.0, 0.0, 0.0, "", "") for what in bill.not_counted)
     return _csv(PROCUREMENT_COLUMNS, rows)
 
@@ -117,21 +114,16 @@ def _orders(bill: NetworksBill) -> bool:
     return _counts(item for network in bill.networks for item in network.items) <= _counts(bill.items)
 
 
-def _counts(items: Iterable[Item]) -> Counter[Bought]:
-    counts = Counter[Bought]()
+def _counts(items: Iterable[Item]) -> Counter[Item]:
+    counts = Counter[Item]()
     for item in items:
-        counts[_product(item)] += item.count
+        counts[item.of(0)] += item.count
     return counts
-
-
-def _product(item: Item) -> Bought:
-    return item.kind, item.item, item.unit_usd, item.unit_w
 
 
 def _bought(item: Item, network: str, sizes: Mapping[str, int]) -> tuple[object, ...]:
     words = f"spare {DESCRIPTIONS[item.kind]}" if item.spare else DESCRIPTIONS[item.kind]
-    name = item.item if item.item in sizes else item.item.rpartition(", ")[0]  # the year that buys it may follow
-    size = sizes.get(name, 1) if item.kind == "hb" and not item.idle else 1
+    size = sizes.get(item.name, 1) if item.kind == "hb" and not item.idle else 1
     each = size if item.count % size == 0 else 1
     if item.idle:
         words = "GPU that does not train"

@@ -275,7 +275,7 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
 def _optics(design: PublishedDesign, file: str) -> dict[str, int]:
     """Modules of each product in use, as the bill counts them."""
     items = design_bill(design, file).items
-    return {item.item: item.count for item in items if item.kind == "optics" and not item.spare}
+    return {item.name: item.count for item in items if item.kind == "optics" and not item.spare}
 
 
 def _other_optics(ours: dict[str, int], theirs: dict[str, int]) -> Iterator[str]:

@@ -83,14 +83,15 @@ AT_OTHER_PRICES = frozenset({"bought-lines", "phased-bill", "phase-capex", "phas
 
 
 class PlacedCheck(NamedTuple):
-    """A check and what it is about."""
+    """A check and what it is about, in words, and by the name of the part where it is one."""
 
     subject: str
+    part: str
     check: Check
 
 
 class PlacedLedger(Ledger):
-    """A ledger that keeps what each check is about."""
+    """A ledger that keeps what each check of the plan itself is about."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +102,8 @@ class PlacedLedger(Ledger):
     ) -> bool:
         """Note a check and its subject."""
         held = super().holds(name, ok, claimed, recomputed, why, tolerance)
-        self.placed.append(PlacedCheck(subject=self.subject, check=self.checks[-1]))
+        if not self.aside:
+            self.placed.append(PlacedCheck(subject=self.subject, part=self.part, check=self.checks[-1]))
         return held
 
 
@@ -132,8 +134,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     KINDS[instance.problem].contents(ledger, instance, asked)
     _refuse_other_decisions(instance, ledger)
     labels = [one.label for one in running(plan)]
-    told = [one for one in ledger.placed if not one.subject.startswith(("Runner-up", "Myopic", "Without"))]
-    placed = _part_by_part(told, plan)
+    placed = _part_by_part(ledger.placed, plan)
     if not labels or sum(one.check.name == "iteration-time" for one in placed) != len(labels):
         raise InstanceError(
             f"{instance.name}: the parts of the plan are not those the verifier looks for, needs a plan that "
@@ -158,8 +159,8 @@ def _part_by_part(placed: list[PlacedCheck], plan: Plan) -> list[PlacedCheck]:
 
     The verifier looks at the last phase of an island before the phases that grow into it.
     """
-    order = {f"Part {part.name!r}: ": number for number, part in enumerate(plan.parts)}
-    return sorted(placed, key=lambda one: order.get(one.subject, len(order)))
+    order = {part.name: number for number, part in enumerate(plan.parts)}
+    return sorted(placed, key=lambda one: order.get(one.part, len(order)))
 
 
 def _refuse_other_decisions(instance: Instance, ledger: PlacedLedger) -> None:
@@ -193,25 +194,24 @@ def _of_all(placed: list[PlacedCheck]) -> list[PlanFigure]:
         *_, last = [one.check.recomputed for one in placed if one.check.name == name]
         assert isinstance(last, float | int)
         found.append(PlanFigure(name=words, of="", value=float(last), unit=unit))
-    for number, (subject, check) in enumerate(placed):
+    for subject, _, check in placed:
         if check.name == "site-power" and isinstance(check.recomputed, float):
-            site = subject.removesuffix(": ") or str(number)
-            found.append(PlanFigure(name="facility power", of=site, value=check.recomputed, unit="W"))
+            found.append(PlanFigure(name="facility power", of=subject, value=check.recomputed, unit="W"))
     return found
 
 
 def _limits(placed: list[PlacedCheck], labels: list[str]) -> list[LimitCheck]:
     """Bounds of every workload, then what holds for all."""
     found, seen = [], dict.fromkeys(LIMITS, 0)
-    for subject, check in placed:
+    for subject, _, check in placed:
         if check.name == "site-power-limit":
             limit, value = check.recomputed, _fed(placed, subject)
-            name, unit = f"facility power, {subject.removesuffix(': ')}", "W"
+            name, unit = f"facility power, {subject}", "W"
         elif check.name in LIMITS:
             words, unit = LIMITS[check.name]
             number, seen[check.name] = seen[check.name], seen[check.name] + 1
             each = check.name in ("deadline", "memory-fits")
-            name = f"{words}, {labels[number]}" if each else f"{subject}{words}"
+            name = f"{words}, {labels[number]}" if each else ": ".join(filter(None, (subject, words)))
             limit, value = check.claimed, check.recomputed
             value = len(value) if isinstance(value, tuple) else value
             if check.name == "deadline" and isinstance(limit, float) and limit >= LONGEST_S:

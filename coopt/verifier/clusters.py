@@ -115,7 +115,7 @@ def _check_runners_up(ledger: Ledger, instance: Instance, plan: Plan, first: Cou
         return
     listed = [first]
     for rank, alternative in enumerate(plan.alternatives, start=1):
-        ledger.subject = f"Runner-up {rank}: "
+        ledger.turn_to(f"Runner-up {rank}", aside=True)
         sections = {
             "objective": alternative.objective,
             "design": alternative.design,
@@ -125,7 +125,7 @@ def _check_runners_up(ledger: Ledger, instance: Instance, plan: Plan, first: Cou
         claim = plan.model_copy(update=sections)
         check_gap(ledger, claim)
         listed.append(_check_cluster(ledger, instance, claim, alternative.design, alternative.cost))
-    ledger.subject = ""
+    ledger.turn_to()
     parts = [part for part in listed if part is not None]
     if len(parts) == len(listed):
         check_order(ledger, instance, plan, [(part.family, part.ports) for part in parts])
@@ -163,14 +163,14 @@ def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[BuiltIsland
         return None
     islands = []
     for workload, part in zip(instance.workload, plan.parts, strict=True):
-        ledger.subject = f"Island of {workload.name!r}: "
+        ledger.turn_to(f"Island of {workload.name!r}")
         if part.design is not None and match_workloads(ledger, (workload,), part.workloads):
             fits = _check_size(ledger, instance, workload, part.design.gpus)
             question = question_of_island(instance, (workload,), part.design.gpus)
             islands.append(_island(ledger, question, plan.objective.kind, part, part.design) if fits else None)
         else:
             islands.append(None)
-    ledger.subject = ""
+    ledger.turn_to()
     sound_islands = [built_island for built_island in islands if built_island is not None]
     return sound_islands if len(sound_islands) == len(islands) else None
 
@@ -224,12 +224,12 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     waits_s = check_exchanges(ledger, instance, together, links)
     built_sites = []
     for site, claim in zip(sites, together.sites, strict=True):
-        ledger.subject = f"Site {site.name!r}: "
+        ledger.turn_to(f"Site {site.name!r}")
         built_site = _site(ledger, instance, plan, site, claim, waits_s)
         if built_site is not None:
             built_sites.append(built_site)
             check_site_power(ledger, instance, together, site, built_site.power_w, claim)
-    ledger.subject = ""
+    ledger.turn_to()
     if len(built_sites) == len(sites) and plan.cost is not None:
         _whole(ledger, instance, plan, together, built_sites)
 

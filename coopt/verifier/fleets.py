@@ -72,7 +72,7 @@ def _check_islands(ledger: Ledger, fleet: Fleet, robust: Robust | None, plan: Pl
     for island in fleet.islands:
         own = {years.index(year): by_name[name] for one, year, name in places if one == island}
         found.append(_check_island(ledger, fleet, island, own))
-        ledger.subject = ""
+        ledger.turn_to()
     islands = [one for one in found if one is not None]
     if robust is not None and len(islands) == len(found):
         _check_survival(ledger, fleet, robust, plan, islands)
@@ -86,7 +86,7 @@ def _check_island(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part
     years = tuple(part.phase for part in parts.values())
     fine = len(named) == 1 and (named[0] in known if known else named[0] is None)
     fine = fine and years == tuple(fleet.year(t) for t in parts)
-    ledger.subject = f"Island of {name!r}: "
+    ledger.turn_to(f"Island of {name!r}")
     why = f"It stands at {named} in {years}, needs one site of the instance where there are sites, and its phases."
     if not ledger.holds("place", fine, tuple(map(str, named)), tuple(known), why):
         return None
@@ -97,8 +97,8 @@ def _check_island(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part
         return None
     phases: list[StandingIsland | None] = [None] * len(fleet.phases)
     for t, part in parts.items():
-        ledger.subject = f"Part {part.name!r}: "
-        phases[t] = _check_standing(ledger, fleet, site, t, part, *stages[t])
+        ledger.turn_to(f"Part {part.name!r}", part=part.name)
+        phases[t] = _check_standing(ledger, fleet, site, t, (name, part), *stages[t])
     return None if any(phases[t] is None for t in parts) else FleetIsland(name, site, tuple(phases))
 
 
@@ -109,7 +109,7 @@ def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part]) 
     """Check design, network and training of the last phase in which an island trains; that phase, and its network."""
     t = fleet.training_phases(name)[-1]
     part, asked = parts[t], fleet.workloads_in(t, name)
-    ledger.subject = f"Part {part.name!r}: "
+    ledger.turn_to(f"Part {part.name!r}", part=part.name)
     if part.design is None or not _check_size(ledger, fleet, t, asked, part.design.gpus):
         return None
     question = question_of_island(fleet.question, asked, part.design.gpus)
@@ -154,7 +154,7 @@ def _check_growth(
     found: dict[int, tuple[GrowthStage, int]] = {}
     before: Part | None = None
     for t, part in parts.items():
-        ledger.subject = f"Part {part.name!r}: "
+        ledger.turn_to(f"Part {part.name!r}", part=part.name)
         stood = found[t - 1] if before else None
         trains = fleet.workloads_in(t, name)
         if not trains:
@@ -209,11 +209,12 @@ def _same_gear(design: Design, last: Design | None) -> bool:
 
 
 def _check_standing(
-    ledger: Ledger, fleet: Fleet, site: Site | None, t: int, part: Part, stage: GrowthStage, uplinks: int
+    ledger: Ledger, fleet: Fleet, site: Site | None, t: int, built: tuple[str, Part], stage: GrowthStage, uplinks: int
 ) -> StandingIsland | None:
-    """Check bill and training of a part whose network is sound."""
+    """Check bill and training of a part, by its island, whose network is sound."""
+    name, part = built
     assert part.design is not None
-    _check_training(ledger, fleet, t, part, stage, uplinks)
+    _check_training(ledger, fleet, t, name, part, stage, uplinks)
     nic = joining_nic(ledger, fleet.question, part.design)
     if nic is None or part.cost is None:
         return None
@@ -226,9 +227,10 @@ def _check_standing(
     return StandingIsland(stage, uplinks, joint)
 
 
-def _check_training(ledger: Ledger, fleet: Fleet, t: int, part: Part, stage: GrowthStage, uplinks: int) -> None:
-    """Check graph and training of a part; those of the last phase that trains have been checked as a design."""
-    name = part.name.removesuffix(f", {fleet.year(t):.10g}") if fleet.question.phase else part.name
+def _check_training(
+    ledger: Ledger, fleet: Fleet, t: int, name: str, part: Part, stage: GrowthStage, uplinks: int
+) -> None:
+    """Check graph and training of a part of an island; those of the last phase that trains have been checked before."""
     asked, failures = fleet.workloads_in(t, name), fleet.question.availability
     if t == fleet.training_phases(name)[-1]:
         return
@@ -265,9 +267,9 @@ def _check_survival(ledger: Ledger, fleet: Fleet, robust: Robust, plan: Plan, is
     if not ledger.same("part-losses", claimed, wanted, why):
         return
     for (island, t, asked), one in zip(training, plan.couplings.losses, strict=True):
-        ledger.subject = f"Part {one.part!r}: "
+        ledger.turn_to(f"Part {one.part!r}", part=one.part)
         here = island.phases[t]
         assert here is not None
         question = fleet.questions[t].model_copy(update={"workload": asked})
         check_losses(ledger, question, robust, one.survived, here.stage.family, here.stage.with_up(here.uplinks))
-    ledger.subject = ""
+    ledger.turn_to()

@@ -148,7 +148,7 @@ def test_prices_carry_their_source_and_how_it_is_known():
     assert found["own"].usd == OWN
     assert found["400g-199"].usd.startswith("quoted by somebody else: Rail-only (arXiv 2307.12169")
     assert found["cx7-400g"].usd == "recalled, seen in no source: midpoint of 1,500 to 2,000 USD"
-    changed = plan.cost.items[0].model_copy(update={"item": "unheard of"})
+    changed = plan.cost.items[0].model_copy(update={"name": "unheard of"})
     assert price_origins(question, [changed])[0].usd == "not in the instance"
 
 

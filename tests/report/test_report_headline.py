@@ -33,7 +33,7 @@ def test_the_price_is_the_one_that_was_minimised(instance, plan, kind, says):
 
 
 def test_idle_gpus_that_are_paid_for_are_no_gpus_left_out(instance, plan):
-    idle = changed(plan.cost.items[0], item="gb200 (idle)", usd=33_000.0)
+    idle = changed(plan.cost.items[0], name="gb200", idle=True, usd=33_000.0)
     cost = changed(plan.cost, items=(*plan.cost.items, idle))
     assert "without the GPUs that train; " in headline(instance, changed(plan, cost=cost))
 

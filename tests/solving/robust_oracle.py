@@ -90,7 +90,7 @@ def cost(instance: Instance, family: Family, uplinks: int, way: dict[str, float]
 
 def factor(way: dict[str, float], line: Item) -> float:
     """How dear a line turned out; GPUs that stay idle on the bill of their HB domains are GPUs all the same."""
-    return way["gpu" if line.item.endswith("(idle)") else line.kind]
+    return way["gpu" if line.idle else line.kind]
 
 
 def standing(instance: Instance, efficiency: float) -> list[tuple[Family, int]]:

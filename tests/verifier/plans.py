@@ -142,13 +142,15 @@ def _tiers(found: FoundDesign) -> list[dict[str, Any]]:
 def _merged(lines: Any) -> list[dict[str, Any]]:
     return [
         {
-            "item": line.item,
+            "item": line.key.text,
             "kind": line.kind,
             "count": line.amount,
             "unit_usd": line.unit_usd,
             "usd": line.amount * line.unit_usd,
             "unit_w": line.unit_w,
             "w": line.amount * line.unit_w,
+            "name": line.name,
+            "idle": line.idle,
         }
         for line in lines
     ]

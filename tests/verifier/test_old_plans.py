@@ -13,7 +13,7 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from coopt.plan.schema_one import OldPlan
+from coopt.plan.schema_one import OldPlan, with_named_lines
 from coopt.plan.store import plan_json, read_plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
@@ -53,7 +53,7 @@ def test_an_old_plan_is_read_and_verifies(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_an_old_plan_says_what_the_new_one_says(file: Path) -> None:
     instance, table = question_and_plan(file)
-    old, plan, new = OldPlan.model_validate(table), Plan.model_validate(table), solve(instance)
+    old, plan, new = OldPlan.model_validate(with_named_lines(table)), Plan.model_validate(table), solve(instance)
     for name in SECTIONS:
         assert getattr(plan, name) == getattr(old, name) == getattr(new, name), name
     assert plan.couplings == new.couplings
@@ -61,6 +61,46 @@ def test_an_old_plan_says_what_the_new_one_says(file: Path) -> None:
     assert plan.parts == tuple(
         part.model_copy(update={"cost": None}) if file.stem in NO_BILLS else part for part in new.parts
     )
+
+
+def test_lines_that_say_in_words_alone_what_they_are_of_are_read_and_verify() -> None:
+    """The last version whose lines did has idle GPUs and spare units, bought in two phases."""
+    instance, table = question_and_plan(DATA / "plan-2.17.0.json")
+    plan = Plan.model_validate(table)
+    assert plan.cost is not None
+    assert [(*line.product, line.idle, line.spare, line.year) for line in plan.cost.items] == [
+        ("gpu", "h100-sxm", True, False, 2026),
+        ("hb", "hb8", False, False, 2026),
+        ("hb", "hb8", False, True, 2026),
+        ("gpu", "h100-sxm", True, False, 2027.5),
+    ]
+    assert [line.item for line in plan.cost.items] == [line["item"] for line in table["cost"]["items"]]
+    assert {line.year for spent in plan.couplings.growth for line in spent.bought} == {None}
+    new = solve(instance)
+    assert (plan.cost, plan.couplings, plan.parts) == (new.cost, new.couplings, new.parts)
+    assert verify(instance, plan).failures == ()
+
+
+@pytest.mark.parametrize("field", [{"name": "other"}, {"idle": False}, {"spare": True}, {"year": 2027.0}])
+def test_a_line_whose_words_are_not_what_it_says_is_refused(field: dict[str, Any]) -> None:
+    instance, table = question_and_plan(DATA / "plan-2.17.0.json")
+    plan = Plan.model_validate(table)
+    assert plan.cost is not None
+    first, *others = plan.cost.items
+    cost = plan.cost.model_copy(update={"items": (first.model_copy(update=field), *others)})
+    assert not verify(instance, plan.model_copy(update={"cost": cost})).accepted
+    words = first.bought_in(2028.0).item
+    assert words == "h100-sxm (idle), 2026, 2028"
+    cost = plan.cost.model_copy(update={"items": (first.model_copy(update={"item": words}), *others)})
+    assert not verify(instance, plan.model_copy(update={"cost": cost})).accepted
+
+
+def test_a_name_that_ends_like_a_year_is_no_year_where_nothing_grows() -> None:
+    line = {"item": "model, 2026 (spare)", "kind": "nic", "unit_usd": 1.0}
+    told = {"name": "model, 2026", "idle": False, "spare": True, "year": None}
+    assert with_named_lines({"cost": {"items": [line]}}) == {"cost": {"items": [line | told]}}
+    bought = {"cost": {"items": [line | {"item": "model, 2026 (spare), 2026"}]}, "phases": [{"year": 2026.0}]}
+    assert with_named_lines(bought)["cost"]["items"][0]["year"] == 2026.0
 
 
 def test_the_first_plan_there_was_verifies() -> None:

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.instance.hardware import IDLE, SPARE
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.goods import Good
-from coopt.network.growth import dated, factor, labour_lines
+from coopt.network.growth import factor, labour_lines
 from coopt.network.island_bills import core_switch, core_switches
 from coopt.network.parts import racks
 from coopt.plan.couplings import PhaseSpending, SitePower, Stored
@@ -75,7 +74,11 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     ]
     capex = [math.fsum(item.usd for item in of_phase) for of_phase in items]
     dates = zip(instance.phase, items, strict=True)
-    named = tuple(dated(phase, item) for phase, lines in dates for item in lines) if instance.phase else (*items[0],)
+    named = (
+        tuple(item.bought_in(phase.year) for phase, lines in dates for item in lines)
+        if instance.phase
+        else (*items[0],)
+    )
     cost = Cost(
         capex_usd=math.fsum(item.usd for item in named),
         power_w=math.fsum(item.w for item in named),
@@ -158,8 +161,8 @@ def _priced(product: Product, count: int) -> Iterator[tuple[int, float]]:
 
 def _item(grid: Grid, good: Good, count: int, usd: float, *, spare: bool) -> Item:
     idle = good.kind == "gpu" and "gpu" not in grid.instance.objective.include
-    name = f"{good.name}{IDLE}" if idle else good.name
-    return line("hb" if idle else good.kind, name + SPARE * spare, count, usd, 0.0 if spare else good.w)
+    kind = "hb" if idle else good.kind
+    return line(kind, good.name, count, usd, 0.0 if spare else good.w, idle=idle, spare=spare)
 
 
 def _stored(grid: Grid, phase: int, bought: Sequence[tuple[int, ...]], needed: Floats) -> Iterator[Stored]:

@@ -69,8 +69,8 @@ def ranges_of(designs: Designs, chosen: int, others: Iterable[Designs] = ()) -> 
 def _as_of(other: Designs, designs: Designs, chosen: int) -> Designs:
     """The chosen design among those of another choice, with as much room within its limits as it has of its own."""
     bought = dict[Line, tuple[Item, int]]()
-    for (line, item), count in zip(designs.lines.items(), designs.counts[chosen].tolist(), strict=True):
-        sold = _sold_as(designs.instance, line)
+    for item, count in zip(designs.lines.values(), designs.counts[chosen].tolist(), strict=True):
+        sold = item.product
         bought[sold] = designs.lines.get(sold, item), count + (bought[sold][1] if sold in bought else 0)
     family, row = int(designs.family[chosen]), slice(chosen, chosen + 1)
     return Designs(
@@ -177,8 +177,8 @@ def _prices(designs: Designs) -> Iterator[Price]:
     instance = designs.instance
     watts, each = instance.objective.minimize == "power", _usd_of_price(instance)
     columns: dict[Line, list[int]] = {}
-    for column, line in enumerate(designs.lines):
-        columns.setdefault(_sold_as(instance, line), []).append(column)
+    for column, line in enumerate(designs.lines.values()):
+        columns.setdefault(line.product, []).append(column)
     for (kind, item), which in columns.items():
         unit = list(designs.lines.values())[which[0]]
         bought = designs.counts[:, which].sum(axis=1) * each
@@ -207,12 +207,6 @@ def _prices(designs: Designs) -> Iterator[Price]:
 def _usd_of_price(instance: Instance) -> float:
     """What the objective takes of each USD of a price, or of each watt."""
     return instance.objective.owned_share if instance.objective.minimize == "tco" else 1.0
-
-
-def _sold_as(instance: Instance, line: Line) -> Line:
-    """Idle GPUs have the price of those that train."""
-    gpu = instance.cluster.gpu
-    return ("gpu", gpu.name) if line == ("hb", gpu.idle_name) else line
 
 
 def _range(designs: Designs, chosen: int, price: Price) -> PriceRange:

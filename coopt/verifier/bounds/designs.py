@@ -118,10 +118,10 @@ def design_text(design: FoundDesign) -> str:
 def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals) -> None:
     """Check the claims on direct links and on switches, that the plan is the cheaper, and the value of switches."""
     objective, claims = plan.objective, (rivals.direct, rivals.switched)
-    for subject, claim in (("Direct links: ", rivals.direct), ("Switches: ", rivals.switched)):
-        ledger.subject = subject
+    for subject, claim in (("Direct links", rivals.direct), ("Switches", rivals.switched)):
+        ledger.turn_to(subject)
         check_gap(ledger, plan.model_copy(update={"objective": claim}))
-    ledger.subject = ""
+    ledger.turn_to()
     winner = rivals.direct if plan.direct is not None else rivals.switched
     values = [claim.value for claim in claims if claim.value is not None]
     consistent = winner.value == objective.value == min(values, default=None) and all(

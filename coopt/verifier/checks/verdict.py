@@ -126,13 +126,20 @@ def check_value(value: Value) -> Value:
 
 
 class Ledger:
-    """The checks made so far, in order; `subject` leads the reasons of those to come."""
+    """The checks made so far, in order; `turn_to` says what those to come are about."""
 
     def __init__(self) -> None:
         self.checks: list[Check] = []
         self.overridden: list[str] = []
         self.undecided: list[float] = []
-        self.subject = ""
+        self.turn_to()
+
+    def turn_to(self, subject: str = "", *, part: str = "", aside: bool = False) -> None:
+        """Say what the checks to come are about: a subject that leads their reasons, and which part of the plan it is.
+
+        Those of what the plan stands beside, or of what it becomes, are `aside`.
+        """
+        self.subject, self.part, self.aside = subject, part, aside
 
     def holds(
         self, name: str, ok: bool, claimed: Value, recomputed: Value, why: str, tolerance: float | None = None
@@ -146,7 +153,7 @@ class Ledger:
                 recomputed=check_value(recomputed),
                 tolerance=tolerance,
                 ok=ok,
-                why="" if ok else self.subject + why,
+                why="" if ok else f"{self.subject}: {why}" if self.subject else why,
             )
         )
         return ok
@@ -275,7 +282,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "no link carries more whole flows than the traffic is charged for, or the plan says of the routes found",
     ),
     ("bill-lines", "the bill lists what the design needs, at the prices and watts of the instance"),
-    ("bill-products", "every line of the bill is its count times its unit"),
+    ("bill-products", "every line of the bill is its count times its unit, and its words are what it has units of"),
     ("capex", "the capital cost is the sum of the bill"),
     ("power", "the power is the sum of the bill"),
     ("tco", "the total cost adds the electricity of all years"),

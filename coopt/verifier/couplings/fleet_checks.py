@@ -29,14 +29,14 @@ def check_fleet_limits(
     """Check everything that is limited, phase by phase."""
     limits, facilities = fleet.question.limits, facility_powers(fleet, islands)
     for t in fleet.phases:
-        ledger.subject = f"Phase {fleet.year(t):g}: " if fleet.question.phase else ""
+        ledger.turn_to(f"Phase {fleet.year(t):g}" if fleet.question.phase else "")
         standing = [here for island in islands if (here := island.phases[t]) is not None]
         gpus, there = sum(here.stage.family.gpus for here in standing), fleet.gpus(t)
         ledger.holds("limit-gpus", gpus <= there, there, gpus, f"The islands have {gpus} GPUs, there are {there}.")
         power_mw = math.fsum(it_w for phase, _, it_w in facilities if phase == t) / 1e6
         _check_limit(ledger, "limit-power", limits.power_mw, power_mw, "MW")
         _check_limit(ledger, "limit-racks", limits.racks, sum(here.racks for here in standing), "racks")
-    ledger.subject = ""
+    ledger.turn_to()
     _check_limit(ledger, "limit-capex", limits.capex_usd, capex_usd, "USD")
     check_products_in_use(ledger, fleet.question, products_in_use(fleet, islands))
     powers = [(fleet.year(t), site, it_w * fleet.site_pue(site)) for t, site, it_w in facilities if site is not None]
@@ -94,7 +94,7 @@ def check_fleet_cores(
     if not ledger.same("core", claimed, places, why) or switch is None:
         return
     for (t, site), one in zip(wanted, cores, strict=True):
-        ledger.subject = f"Core {_place(one.phase, one.site)}: "
+        ledger.turn_to(f"Core {_place(one.phase, one.site)}")
         why = f"It has switch {one.core.switch.name}, the instance asks for {switch.name}."
         ledger.same("core", one.core.switch.name, switch.name, why)
         _check_links(ledger, [island for island in islands if _stands(island, t, site)], t, one)
@@ -110,7 +110,7 @@ def check_fleet_cores(
         power_w = ceil_ratio(ports, switch.radix) * switch.w if billed else 0.0
         why = f"It draws {power_w:,.2f} W, the plan says {one.core.power_w:,.2f} W."
         ledger.close("core-power", one.core.power_w, power_w, why)
-    ledger.subject = ""
+    ledger.turn_to()
 
 
 def _check_links(ledger: Ledger, islands: Sequence[FleetIsland], t: int, one: SharedCore) -> None:

@@ -118,9 +118,9 @@ def is_drawn(instance: Instance, stage: GrowthStage, uplinks: int, design: Desig
 def check_phases(ledger: Ledger, growths: Growths, plan: Plan, grown: GrownNetwork) -> None:
     """Check the parts, the graph and the workloads of every phase."""
     for t, phase in enumerate(plan.phases):
-        ledger.subject = f"Phase {phase.year:g}: "
+        ledger.turn_to(f"Phase {phase.year:g}")
         _check_phase(ledger, growths.questions[t], phase, grown.path[t], grown.uplinks[t], t + 1 == len(grown.path))
-    ledger.subject = ""
+    ledger.turn_to()
 
 
 def _check_phase(

@@ -170,9 +170,9 @@ def check_restart(
     if not ledger.same("restarted", claimed, expected, why):
         return
     for workload, claim in zip(longer.workload, claims, strict=True):
-        ledger.subject = "Without a domain: "
+        ledger.turn_to("Without a domain", aside=True)
         _check_job(ledger, workload, claim, family, ports, longer.cluster.gpu)
-        ledger.subject = ""
+        ledger.turn_to()
 
 
 def _check_job(

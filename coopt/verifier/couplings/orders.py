@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from coopt.instance.hardware import SPARE
 from coopt.plan.couplings import PhaseSpending
 from coopt.plan.parts import Cost, Item
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
@@ -20,8 +19,8 @@ from coopt.verifier.couplings.fleet import (
     units_by_phase,
 )
 from coopt.verifier.couplings.prices import ProductKey
-from coopt.verifier.couplings.purchases import RETROFIT
-from coopt.verifier.parts.bills import BillTotal, check_products, check_sums, is_product
+from coopt.verifier.couplings.purchases import RETROFIT, check_dated
+from coopt.verifier.parts.bills import BillTotal, LineKey, check_products, check_sums, is_product, key_of
 
 
 def least_usd(tariffs: Sequence[Tariff], needed: Sequence[int]) -> float:
@@ -75,7 +74,7 @@ def check_orders(
     units, bought = units_by_phase(fleet, standing), Counter[ProductKey]()
     orders = [phase.bought for phase in growth] or [cost.items]
     for t, items in enumerate(orders):
-        ledger.subject = f"Phase {growth[t].year:g}: " if growth else ""
+        ledger.turn_to(f"Phase {growth[t].year:g}" if growth else "")
         _check_lines(ledger, fleet, t, items, bought, units, sum(island.links_added(t) for island in islands))
         bought.update(_ordered(fleet, items))
         short = tuple(product[1] for product, count in units[t].items() if bought[product] < count)
@@ -84,7 +83,7 @@ def check_orders(
         )
         if growth:
             _check_phase(ledger, fleet, t, growth[t], bought, units[t], standing)
-    ledger.subject = ""
+    ledger.turn_to()
     return _check_whole(ledger, fleet, islands, growth, cost, standing)
 
 
@@ -98,10 +97,7 @@ def _check_whole(
 ) -> BillTotal:
     """Check the one bill, its sums, and that nothing could be bought for less."""
     if growth:
-        dated = [(phase.year, item) for phase in growth for item in phase.bought]
-        listed = tuple(item.model_copy(update={"item": f"{item.item}, {year:.10g}"}) for year, item in dated)
-        why = "The bill of the plan is not what its phases buy, each line with its year."
-        ledger.holds("phased-bill", cost.items == listed, len(cost.items), len(listed), why)
+        check_dated(ledger, growth, cost)
     check_products(ledger, cost.items)
     capex_usd, least = math.fsum(item.usd for item in cost.items), fleet_total(fleet, islands)
     why = f"All that stands can be bought for {least.capex_usd:,.2f} USD, the plan spends {capex_usd:,.2f}."
@@ -122,7 +118,7 @@ def _ordered(fleet: Fleet, items: Sequence[Item]) -> Counter[ProductKey]:
     return found
 
 
-Row = tuple[str, str, float, float, int]
+Row = tuple[LineKey, float, float, int]
 
 
 def _check_lines(
@@ -135,14 +131,14 @@ def _check_lines(
     links: int,
 ) -> None:
     """Check that each line has a price of its phase and quantity, and that labour is paid for links added."""
-    given = _added((item.kind, item.item, item.unit_usd, item.unit_w, item.count) for item in items)
+    given = _added((key_of(item), item.unit_usd, item.unit_w, item.count) for item in items)
     wanted = [
         row
         for product, count in _ordered(fleet, items).items()
         for row in _rows(fleet, t, product, count, useful=max(units[-1][product] - before[product], 0))
     ]
     rate = fleet.labour_usd(t)
-    wanted = _added([*wanted, *([("labour", RETROFIT, rate, 0.0, links)] if links and rate else [])])
+    wanted = _added([*wanted, *([(LineKey("labour", RETROFIT), rate, 0.0, links)] if links and rate else [])])
     fine = len(given) == len(wanted) and all(map(_alike, given, wanted)) and all(map(is_product, items))
     why = "The lines are not those that so many units have at their prices, with labour for the links that are added."
     name = "bought-lines" if fleet.question.phase else "bill-lines"
@@ -151,33 +147,34 @@ def _check_lines(
 
 def _added(rows: Iterable[Row]) -> list[Row]:
     """Rows in order, those of one price added up."""
-    counts: Counter[tuple[str, str, float, float]] = Counter()
-    for kind, name, usd, w, count in rows:
-        counts[kind, name, usd, w] += count
-    return sorted((*key, count) for key, count in counts.items())
+    counts: Counter[tuple[LineKey, float, float]] = Counter()
+    for key, usd, w, count in rows:
+        counts[key, usd, w] += count
+    together = ((*priced, count) for priced, count in counts.items())
+    return sorted(together, key=lambda row: (row[0].kind, row[0].text, *row[1:]))
 
 
 def _rows(fleet: Fleet, t: int, product: ProductKey, count: int, *, useful: int) -> Iterator[Row]:
     """The lines of an order; units that will never stand are spare and draw nothing."""
-    kind, name, w = *product, fleet.prices[product].w
-    if kind == "gpu" and "gpu" not in fleet.question.objective.include:
-        kind, name = "hb", fleet.question.cluster.gpu.idle_name
+    key, w = LineKey(*product), fleet.prices[product].w
+    if key.kind == "gpu" and "gpu" not in fleet.question.objective.include:
+        key = key._replace(kind="hb", idle=True)
     left = useful
     for units, usd in fleet.tariff(t, product).lines(count):
         used = min(left, units)
         left -= used
         if used:
-            yield kind, name, usd, w, used
+            yield key, usd, w, used
         if units > used:
-            yield kind, name + SPARE, usd, 0.0, units - used
+            yield key._replace(spare=True), usd, 0.0, units - used
 
 
 def _alike(a: Row, b: Row) -> bool:
-    return (a[0], a[1], a[4]) == (b[0], b[1], b[4]) and agree(a[2], b[2]) and agree(a[3], b[3])
+    return (a[0], a[3]) == (b[0], b[3]) and agree(a[1], b[1]) and agree(a[2], b[2])
 
 
 def _texts(rows: Sequence[Row]) -> tuple[str, ...]:
-    return tuple(f"{kind}: {count} x {item} at {usd:g} USD, {w:g} W" for kind, item, usd, w, count in rows)
+    return tuple(f"{key.kind}: {count} x {key.text} at {usd:g} USD, {w:g} W" for key, usd, w, count in rows)
 
 
 def _check_phase(

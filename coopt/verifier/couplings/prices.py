@@ -12,11 +12,19 @@ from typing import NamedTuple
 
 from coopt.instance.schema import CostKind, Instance
 from coopt.instance.workload import Workload
-from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.couplings.core import Joint
-from coopt.verifier.parts.bills import BillTotal, SwitchLevel, UnitPrice, check_products, check_sums, priced_total
+from coopt.verifier.parts.bills import (
+    BillTotal,
+    LineKey,
+    SwitchLevel,
+    UnitPrice,
+    check_products,
+    check_sums,
+    key_of,
+    priced_total,
+)
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.space import DesignFamily, OpticPair, core_switch
 
@@ -120,50 +128,52 @@ def check_volume_bill(ledger: Ledger, instance: Instance, islands: Sequence[Unit
     return sums
 
 
-PricedLine = tuple[ItemKind, str, float, float]
+PricedLine = tuple[LineKey, float, float]
 
 
 def _claimed_lines(cost: Cost) -> Counter[PricedLine]:
     """The lines of a plan: units by kind, item, USD and W; lines of one price add up."""
     rows: Counter[PricedLine] = Counter()
     for item in cost.items:
-        rows[item.kind, item.item, item.unit_usd, item.unit_w] += item.count
+        rows[key_of(item), item.unit_usd, item.unit_w] += item.count
     return rows
 
 
 def _expected_lines(instance: Instance, units: UnitCounts) -> Counter[PricedLine]:
     """The lines that islands need: what is in use first, units beyond it as spares that draw nothing."""
     include, prices, name = instance.objective.include, list_prices(instance), instance.cluster.gpu.name
-    uses: dict[ProductKey, list[tuple[CostKind, str, int]]] = {
-        product: [(*product, count)] for product, count in units.products.items() if product[0] in include
+    uses: dict[ProductKey, list[tuple[LineKey, int]]] = {
+        product: [(LineKey(*product), count)] for product, count in units.products.items() if product[0] in include
     }
-    pools: list[tuple[CostKind, str, int]] = [("gpu", name, units.active), ("hb", f"{name} (idle)", units.idle)]
-    uses["gpu", name] = [pool for pool in pools if pool[0] in include]
+    pools = [(LineKey("gpu", name), units.active), (LineKey("hb", name, idle=True), units.idle)]
+    uses["gpu", name] = [pool for pool in pools if pool[0].kind in include]
     rows: Counter[PricedLine] = Counter()
     for product, shares in uses.items():
-        uses_left = [(kind, item, prices[product].w) for kind, item, count in shares for count in [count] if count]
-        counts = [count for *_, count in shares if count]
+        uses_left = [key for key, count in shares if count]
+        counts = [count for _, count in shares if count]
         for count, usd in cheapest_purchase(instance, product, sum(counts)):
             units_left = count
             while units_left and counts:
                 taken = min(units_left, counts[0])
-                rows[uses_left[0][0], uses_left[0][1], usd, uses_left[0][2]] += taken
+                rows[uses_left[0], usd, prices[product].w] += taken
                 units_left, counts[0] = units_left - taken, counts[0] - taken
                 if not counts[0]:
                     uses_left, counts = uses_left[1:], counts[1:]
             if units_left:
-                rows[shares[0][0], f"{product[1]} (spare)", usd, 0.0] += units_left
+                rows[LineKey(shares[0][0].kind, product[1], spare=True), usd, 0.0] += units_left
     return rows
 
 
 def _lines(ledger: Ledger, *, expected: Counter[PricedLine], claimed: Counter[PricedLine]) -> None:
-    differing = sorted({f"{row[0]} {row[1]}" for row in {*expected, *claimed} if expected[row] != claimed[row]})
+    differing = sorted(
+        {f"{row[0].kind} {row[0].text}" for row in {*expected, *claimed} if expected[row] != claimed[row]}
+    )
     why = f"The bill differs from what the islands need in: {', '.join(differing)}."
     ledger.holds("bill-lines", not differing, _texts(claimed), _texts(expected), why)
 
 
 def _texts(rows: Counter[PricedLine]) -> tuple[str, ...]:
-    return tuple(f"{kind}: {n} x {item} at {usd:g} USD, {w:g} W" for (kind, item, usd, w), n in rows.items())
+    return tuple(f"{key.kind}: {n} x {key.text} at {usd:g} USD, {w:g} W" for (key, usd, w), n in rows.items())
 
 
 def check_gpus(ledger: Ledger, instance: Instance, gpus: int) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from coopt.instance.errors import counted
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
-from coopt.plan.couplings import Myopic, MyopicStep
+from coopt.plan.couplings import Myopic, MyopicStep, PhaseSpending
 from coopt.plan.schema import Cost, Item, Plan
 from coopt.plan.schema_one import PhasePlan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
@@ -26,6 +26,7 @@ from coopt.verifier.couplings.stages import GrowthPath, GrowthStage
 from coopt.verifier.parts.bills import (
     BillTotal,
     CountedItem,
+    LineKey,
     UnitPrice,
     bill,
     bill_total,
@@ -33,12 +34,12 @@ from coopt.verifier.parts.bills import (
     check_objective,
     check_sums,
     is_product,
+    key_of,
     least_racks,
 )
 from coopt.verifier.parts.design_checks import check_gear
 
 RETROFIT = "retrofit links"
-ItemKey = tuple[str, str]
 
 
 class BegunNetwork(NamedTuple):
@@ -58,9 +59,9 @@ def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
     assert claim is not None
     networks = [BegunNetwork(path, ()) for path in growths.paths]
     for step in claim.steps[: len(growths.questions)]:
-        ledger.subject = f"Myopic step {step.year:g}: "
+        ledger.turn_to(f"Myopic step {step.year:g}", aside=True)
         check_gear(ledger, growths.instance, step.design)
-        ledger.subject = ""
+        ledger.turn_to()
         networks = _followed(ledger, growths, networks, step, kind)
         if not networks:
             return
@@ -167,23 +168,22 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
     ledger.holds("myopic-value", holds, claim.value, total_usd, why, TOLERANCE)
 
 
-def units_in_place(instance: Instance, stage: GrowthStage, uplinks: int) -> dict[ItemKey, int]:
+def units_in_place(instance: Instance, stage: GrowthStage, uplinks: int) -> dict[LineKey, int]:
     """Units of every item that stand in a phase."""
-    counts: dict[ItemKey, int] = {}
+    counts: dict[LineKey, int] = {}
     for line in _lines_of(instance, stage, uplinks):
-        key = (line.kind, line.item)
-        counts[key] = counts.get(key, 0) + line.amount
+        counts[line.key] = counts.get(line.key, 0) + line.amount
     return counts
 
 
-def unit_prices(instance: Instance, path: GrowthPath, uplinks: Sequence[int]) -> dict[ItemKey, UnitPrice]:
+def unit_prices(instance: Instance, path: GrowthPath, uplinks: Sequence[int]) -> dict[LineKey, UnitPrice]:
     """What a unit of every item costs and draws."""
     lines = [
         line
         for stage, uplinks_of_stage in zip(path, uplinks, strict=True)
         for line in _lines_of(instance, stage, uplinks_of_stage)
     ]
-    return {(line.kind, line.item): UnitPrice(line.unit_usd, line.unit_w) for line in lines}
+    return {line.key: UnitPrice(line.unit_usd, line.unit_w) for line in lines}
 
 
 def _lines_of(instance: Instance, stage: GrowthStage, uplinks: int) -> list[CountedItem]:
@@ -220,36 +220,32 @@ def links_added(earlier: GrowthStage, stage: GrowthStage, uplinks_before: int, u
 
 def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: GrownNetwork) -> None:
     """Check lines, stores, sums and limits of every phase, and the bill of all."""
-    units, bought = unit_prices(instance, grown.path, grown.uplinks), Counter[ItemKey]()
+    units, bought = unit_prices(instance, grown.path, grown.uplinks), Counter[LineKey]()
     for t, phase in enumerate(plan.phases):
-        ledger.subject = f"Phase {phase.year:g}: "
+        ledger.turn_to(f"Phase {phase.year:g}")
         standing_counts = units_in_place(instance, grown.path[t], grown.uplinks[t])
-        bought.update({_key(item): item.count for item in phase.bought if item.kind != "labour"})
+        bought.update({key_of(item): item.count for item in phase.bought if item.kind != "labour"})
         _lines(ledger, instance, t, phase, grown, units)
         _covers(ledger, phase, bought, standing_counts, is_last=t + 1 == len(plan.phases))
         _bill_of_all(ledger, _lines_of(instance, grown.path[t], grown.uplinks[t]), instance, plan.parts[t].cost)
         _sums(ledger, instance, t, phase, sum(units[key].w * count for key, count in standing_counts.items()))
         _limits(ledger, instance, phase, grown, t)
-    ledger.subject = ""
+    ledger.turn_to()
     _whole(ledger, plan)
 
 
-def _key(item: Item) -> ItemKey:
-    return item.kind, item.item
-
-
 def _lines(
-    ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, grown: GrownNetwork, units: dict[ItemKey, UnitPrice]
+    ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, grown: GrownNetwork, units: dict[LineKey, UnitPrice]
 ) -> None:
     """Check that items are listed once each at the prices of the phase, and labour for links that are added."""
     goods = [item for item in phase.bought if item.kind != "labour"]
     labour = [item for item in phase.bought if item.kind == "labour"]
-    faults = [item.item for item in goods if not _priced(item, units.get(_key(item)), instance, t)]
-    faults += [key[1] for key, count in Counter(map(_key, goods)).items() if count > 1]
+    faults = [item.item for item in goods if not _priced(item, units.get(key_of(item)), instance, t)]
+    faults += [key.text for key, count in Counter(map(key_of, goods)).items() if count > 1]
     links = links_added(grown.path[t - 1], grown.path[t], grown.uplinks[t - 1], grown.uplinks[t]) if t else 0
     rate = instance.phase[t].retrofit_usd_per_link
-    labour_due = [(RETROFIT, links, rate, 0.0)] if links and rate else []
-    if [(item.item, item.count, item.unit_usd, item.unit_w) for item in labour] != labour_due:
+    labour_due = [(LineKey("labour", RETROFIT), links, rate, 0.0)] if links and rate else []
+    if [(key_of(item), item.count, item.unit_usd, item.unit_w) for item in labour] != labour_due:
         faults.append(f"labour for {counted(links, 'link')} at {rate:g} USD")
     if not all(is_product(item) for item in labour):
         faults.append("the product of labour")
@@ -265,22 +261,21 @@ def _priced(item: Item, unit: UnitPrice | None, instance: Instance, t: int) -> b
 
 
 def _covers(
-    ledger: Ledger, phase: PhasePlan, bought: Counter[ItemKey], standing_counts: dict[ItemKey, int], *, is_last: bool
+    ledger: Ledger, phase: PhasePlan, bought: Counter[LineKey], standing_counts: dict[LineKey, int], *, is_last: bool
 ) -> None:
     """Check that what stands was bought by then, that the rest is in store, and that nothing is left in the end."""
-    missing = tuple(key[1] for key, count in standing_counts.items() if bought[key] < count)
+    missing = tuple(key.text for key, count in standing_counts.items() if bought[key] < count)
     why = f"More of these stands than was bought so far: {', '.join(missing)}."
     ledger.holds("in-place", not missing, missing, (), why)
-    stored = {
-        key: count - standing_counts.get(key, 0) for key, count in bought.items() if count > standing_counts.get(key, 0)
-    }
-    claimed: dict[ItemKey, int] = {(item.kind, item.item): item.count for item in phase.stored}
+    over = {key: count - standing_counts.get(key, 0) for key, count in bought.items()}
+    stored: dict[tuple[str, str], int] = {(key.kind, key.text): count for key, count in over.items() if count > 0}
+    claimed: dict[tuple[str, str], int] = {(item.kind, item.item): item.count for item in phase.stored}
     holds = claimed == stored and len(claimed) == len(phase.stored) and not (is_last and stored)
     why = "What is in store is not what was bought and does not stand" + (", or is left over." if is_last else ".")
     ledger.holds("stored", holds, _texts(claimed), _texts(stored), why)
 
 
-def _texts(counts: dict[ItemKey, int]) -> tuple[str, ...]:
+def _texts(counts: dict[tuple[str, str], int]) -> tuple[str, ...]:
     return tuple(f"{key[0]}: {count} x {key[1]}" for key, count in sorted(counts.items()))
 
 
@@ -316,15 +311,20 @@ def _limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNe
         ledger.holds("limit-racks", racks <= limits.racks * (1 + TOLERANCE), limits.racks, racks, why)
 
 
+def check_dated(ledger: Ledger, growth: Sequence[PhasePlan | PhaseSpending], cost: Cost) -> None:
+    """Check that a bill is what phases buy."""
+    dated = [(key_of(item)._replace(year=phase.year), item) for phase in growth for item in phase.bought]
+    lines = tuple(item.model_copy(update={"year": key.year, "item": key.text}) for key, item in dated)
+    why = "The bill of the plan is not what its phases buy, each line with its year."
+    ledger.holds("phased-bill", cost.items == lines, len(cost.items), len(lines), why)
+
+
 def _whole(ledger: Ledger, plan: Plan) -> None:
     """The bill of the plan, and what it sums to."""
     cost = plan.cost
     assert cost is not None
-    dated = [(phase.year, item) for phase in plan.phases for item in phase.bought]
-    lines = tuple(item.model_copy(update={"item": f"{item.item}, {year:.10g}"}) for year, item in dated)
-    why = "The bill of the plan is not what its phases buy, each line with its year."
-    ledger.holds("phased-bill", cost.items == lines, len(cost.items), len(lines), why)
-    capex = math.fsum(item.usd for item in lines)
+    check_dated(ledger, plan.phases, cost)
+    capex = math.fsum(item.usd for phase in plan.phases for item in phase.bought)
     tco = capex + math.fsum(phase.energy_usd for phase in plan.phases)
     sums = BillTotal(capex, plan.phases[-1].power_w, tco)
     check_sums(ledger, sums, cost)

@@ -65,9 +65,9 @@ def check_fed_sites(
     if not ledger.same("sites", claimed, expected, why):
         return
     for (year, site, facility_w), claim in zip(powers, claims, strict=True):
-        ledger.subject = f"Site {_when(site.name, year)}: "
+        ledger.turn_to(f"Site {_when(site.name, year)}")
         _check_facility(ledger, site, facility_w, claim)
-    ledger.subject = ""
+    ledger.turn_to()
 
 
 def _check_facility(ledger: Ledger, site: Site, facility_w: float, claim: SitePlan | SitePower) -> None:

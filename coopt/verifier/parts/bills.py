@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from coopt.instance.hardware import Panel
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
+from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Cost, Item, Plan
 from coopt.verifier.checks.verdict import ROUNDING, TOLERANCE, Ledger, agree
 from coopt.verifier.parts.layouts import (
@@ -27,8 +28,29 @@ from coopt.verifier.parts.layouts import (
 )
 from coopt.verifier.parts.space import DesignFamily, OpticPair
 
-ItemKey = tuple[str, str]
+IDLE, SPARE = " (idle)", " (spare)"
 CountedLine = tuple[int, float, float]
+
+
+class LineKey(NamedTuple):
+    """What a line of a bill has units of."""
+
+    kind: ItemKind
+    name: str
+    idle: bool = False
+    spare: bool = False
+    year: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The same in words."""
+        year = "" if self.year is None else f", {self.year:.10g}"
+        return f"{self.name}{IDLE * self.idle}{SPARE * self.spare}{year}"
+
+
+def key_of(item: Item) -> LineKey:
+    """What a line says that it has units of."""
+    return LineKey(item.kind, item.name, item.idle, item.spare, item.year)
 
 
 def check_bill(ledger: Ledger, lines: Iterable[CountedItem], sums: BillTotal, cost: Cost) -> None:
@@ -50,27 +72,28 @@ def check_sums(ledger: Ledger, sums: BillTotal, cost: Cost) -> None:
 
 
 def is_product(item: Item) -> bool:
-    """Whether a line is its count times its units."""
-    return agree(item.usd, item.count * item.unit_usd) and agree(item.w, item.count * item.unit_w)
+    """Whether a line is its count times its units, and says so in words."""
+    alike = agree(item.usd, item.count * item.unit_usd) and agree(item.w, item.count * item.unit_w)
+    return alike and item.item == key_of(item).text
 
 
 def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
-    """Check that every line is its count times its units, and that the count is one or more."""
+    """Check that every line is its count times its units and is named so, and that the count is one or more."""
     faults = tuple(item.item for item in items if item.count < 1 or not is_product(item))
-    why = f"The lines of {', '.join(faults)} are not a count of one or more times their units."
+    why = f"The lines of {', '.join(faults)} are not a count of one or more times their units, named as these are."
     ledger.holds("bill-products", not faults, faults, (), why, TOLERANCE)
 
 
 def _lines(ledger: Ledger, lines: Iterable[CountedItem], items: Iterable[Item]) -> None:
     """Check that items, counts and units are the expected ones; lines of one item add up."""
-    expected: dict[ItemKey, CountedLine] = {}
+    expected: dict[LineKey, CountedLine] = {}
     for line in lines:
-        _add(expected, (line.kind, line.item), (line.amount, line.unit_usd, line.unit_w))
-    claimed: dict[ItemKey, CountedLine] = {}
-    rows = [((item.kind, item.item), (item.count, item.unit_usd, item.unit_w)) for item in items]
-    mismatches = [key[1] for key, row in rows if not _add(claimed, key, row)]
+        _add(expected, line.key, (line.amount, line.unit_usd, line.unit_w))
+    claimed: dict[LineKey, CountedLine] = {}
+    rows = [(key_of(item), (item.count, item.unit_usd, item.unit_w)) for item in items]
+    mismatches = [key.text for key, row in rows if not _add(claimed, key, row)]
     differing = [key for key in {**expected, **claimed} if not _alike(expected.get(key), claimed.get(key))]
-    faults = ", ".join([" ".join(key) for key in differing] + mismatches)
+    faults = ", ".join([f"{key.kind} {key.text}" for key in differing] + mismatches)
     ledger.holds(
         "bill-lines",
         not differing and not mismatches,
@@ -81,7 +104,7 @@ def _lines(ledger: Ledger, lines: Iterable[CountedItem], items: Iterable[Item]) 
     )
 
 
-def _add(rows: dict[ItemKey, CountedLine], key: ItemKey, row: CountedLine) -> bool:
+def _add(rows: dict[LineKey, CountedLine], key: LineKey, row: CountedLine) -> bool:
     """Add a row to those of the same thing; False where its units differ from theirs."""
     known_row = rows.get(key)
     rows[key] = row if known_row is None else (known_row[0] + row[0], *known_row[1:])
@@ -92,8 +115,8 @@ def _alike(a: CountedLine | None, b: CountedLine | None) -> bool:
     return a is not None and b is not None and a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2])
 
 
-def _text(key: ItemKey, row: CountedLine) -> str:
-    return f"{key[0]}: {row[0]} x {key[1]} at {row[1]:g} USD, {row[2]:g} W"
+def _text(key: LineKey, row: CountedLine) -> str:
+    return f"{key.kind}: {row[0]} x {key.text} at {row[1]:g} USD, {row[2]:g} W"
 
 
 def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
@@ -109,10 +132,16 @@ class CountedItem(NamedTuple):
     """A line of the bill; `unit_usd` in USD, `unit_w` in W."""
 
     kind: CostKind | Literal["wan"]
-    item: str
+    name: str
     amount: int
     unit_usd: float
     unit_w: float
+    idle: bool = False
+
+    @property
+    def key(self) -> LineKey:
+        """What it has units of."""
+        return LineKey(self.kind, self.name, self.idle)
 
 
 class UnitPrice(NamedTuple):
@@ -197,7 +226,7 @@ def domain_lines(instance: Instance, family: DesignFamily) -> list[CountedItem]:
     hb, gpu, domains = family.hb, instance.cluster.gpu, family.bought
     return [
         CountedItem("hb", hb.name, domains * hb.size, hb.usd_per_gpu, hb.w_per_gpu),
-        CountedItem("hb", f"{gpu.name} (idle)", domains * hb.size - family.gpus, gpu.usd, gpu.w),
+        CountedItem("hb", gpu.name, domains * hb.size - family.gpus, gpu.usd, gpu.w, idle=True),
         CountedItem("gpu", gpu.name, family.gpus, gpu.usd, gpu.w),
     ]
 
@@ -227,9 +256,9 @@ def exact_worth(
     instance: Instance, lines: Iterable[CountedItem], kind: ObjectiveKind, factors: Mapping[str, float] | None = None
 ) -> Fraction:
     """What a bill is worth, with prices, their factors by kind, watts and terms as they are written."""
-    lines, terms, idle = tuple(lines), instance.objective, f"{instance.cluster.gpu.name} (idle)"
+    lines, terms = tuple(lines), instance.objective
     factor = {name: decimal(value) for name, value in (factors or {}).items()}
-    kinds = ["gpu" if line.item == idle else line.kind for line in lines]
+    kinds = ["gpu" if line.idle else line.kind for line in lines]
     prices = (decimal(line.unit_usd) * factor.get(name, Fraction(1)) for name, line in zip(kinds, lines, strict=True))
     capex = exact_sum((line.amount, price) for line, price in zip(lines, prices, strict=True))
     if kind == "capex":
