@@ -96,7 +96,7 @@ def own_time(workload: Workload, time_s: float) -> float:
     time_s *= 1.0 + workload.time_margin
     if workload.min_tokens_per_s is not None:
         return workload.tokens_per_iteration / time_s
-    if workload.train_tokens is not None:
+    if workload.train_days is not None:  # tokens alone are no bound
         return time_s * workload.iterations / 86400.0
     return time_s
 

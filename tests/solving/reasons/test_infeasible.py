@@ -165,6 +165,20 @@ def test_a_deadline_alone_has_to_move_to_what_the_fastest_design_takes() -> None
     assert any(one.changes[0].to in sentence for sentence in found.sentences)
 
 
+def test_tokens_to_train_leave_a_deadline_in_seconds() -> None:
+    tokens: dict[str, Any] = {"workload__0__train_tokens": 1e12}
+    late, open_ = (ask(workload__0__max_iteration_time_s=bound, **tokens) for bound in (0.01, 1.0))
+    (one,) = explain(late).relaxations
+    (change,) = one.changes
+    assert solve(typed(late, change)).status == "optimal"
+    assert change.least is not None
+    assert solve(typed(late, change, change.least * (1 - 1e-3))).status == "infeasible"
+    plan = solve(open_)
+    (bound,) = [one for one in explain(open_).bounds if one.limit.endswith("max_iteration_time_s")]
+    assert (bound.unit, bound.bound) == ("s", 1.0)
+    assert bound.used == pytest.approx(plan.workloads[0].iteration_time_s)
+
+
 def test_more_gpus_are_a_way_out_and_what_is_tried_in_vain_is_said() -> None:
     instance = ask(network__hb_domains="hgx-h100-8", cluster__gpus=16, workload__0__max_iteration_time_s=0.12)
     found = single(explain(instance))["cluster.gpus"]
