@@ -14,6 +14,7 @@ import numpy as np
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import LinkRates
 from coopt.perf.mapping import FULL, micro_batches
+from coopt.perf.parameters import block_share
 from coopt.perf.traffic import EXCHANGES, RING_PASSES, StageTraffic, replicas_of
 from coopt.traffic.ranks import Group, RankGrid
 
@@ -59,8 +60,9 @@ def _tensor(split: RankGrid, traffic: StageTraffic, m: int) -> Iterator[Volume]:
     fraction = options.tp_sync_fraction
     backward = options.tp_sync_backward if fraction < 1.0 else 1.0
     gather, further = traffic.tp_gather, split.workload.model.extra_predictions
-    forward_times = fraction * 4.0
-    backward_times = fraction * (traffic.repeated_gathers[0] + 4 * backward) + 2 * sequence
+    blocks = block_share(split.workload.model)
+    forward_times = fraction * 4.0 * blocks
+    backward_times = fraction * (traffic.repeated_gathers[0] + 4 * blocks * backward) + 2 * blocks * sequence
     last = 1 + further
     yield _volume("tp", "forward", "tp", gather * (m * forward_times), "layers")
     yield _volume("tp", "backward", "tp", gather * (m * backward_times), "layers")

@@ -28,6 +28,9 @@ from tests.conftest import ask, small_model
 from tests.traffic.sums import bytes_by_kind, silent_share
 
 MOE = {"experts": 8, "top_k": 2, "ffn": 2048}
+APART = {"mamba_layers": 3, "attention_layers": 1, "ffn_layers": 4, "mamba_heads": 64, "mamba_head_dim": 64}
+APART |= {"mamba_groups": 8, "mamba_state": 128}
+"""Layers of attention, of Mamba-2 or of a feed-forward part: of one block each, where others have two."""
 
 
 def chosen(split: dict[str, object], gpus: int = 64, **model: object) -> tuple[Instance, Workload, WorkloadPlan]:
@@ -57,6 +60,8 @@ def whole(split: dict[str, object], **model: object) -> tuple[Workload, Workload
         ({"tp": 2, "pp": 2, "cp": 2, "interleave": 1, "sequence_parallel": True}, {}),
         ({"tp": 2, "pp": 2, "ep": 8, "interleave": 1, "sequence_parallel": True}, MOE),
         ({"tp": 1, "pp": 1, "ep": 4, "interleave": 1, "sequence_parallel": False, "zero": 3}, MOE),
+        ({"tp": 4, "pp": 2, "interleave": 1, "sequence_parallel": True}, APART),
+        ({"tp": 2, "pp": 2, "ep": 8, "interleave": 1, "sequence_parallel": True}, APART | MOE | {"expert_latent": 512}),
     ],
 )
 def test_flows_carry_the_bytes_that_the_model_charges(split: dict[str, object], model: dict[str, object]) -> None:
@@ -73,7 +78,7 @@ def test_flows_carry_the_bytes_that_the_model_charges(split: dict[str, object], 
     def moved(part: AffineSeconds) -> float:
         return float(sum(np.asarray(each).sum() for each in part.parts))
 
-    n_ag = 8 + 2 * bool(one.mapping.sequence_parallel[0])
+    n_ag = (8 + 2 * bool(one.mapping.sequence_parallel[0])) * (0.5 if workload.model.mamba_layers else 1.0)
     expected_tp = moved(traffic.tp_gather) * (n_ag * layered + 2 * last)
     assert sums.get("tp", 0.0) == pytest.approx(expected_tp)
     assert sums.get("cp", 0.0) == pytest.approx(moved(traffic.ring) * layered)
