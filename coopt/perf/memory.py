@@ -223,7 +223,10 @@ def layer_activation_bytes(workload: Workload, mappings: Mappings) -> Floats:
 
 def offloaded_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes that a layer sends to the host's memory in its pass forward, and has back for backward; shape (n,)."""
-    return layer_activation_bytes(workload, mappings) * (mappings.offload_percent / 100.0)
+    m, sequence = mappings, mappings.sequence_parallel.astype(np.int64)
+    alike, position = representatives(m.tp, m.cp, m.micro_batch, m.recompute, sequence, m.offload_percent)
+    few = m.take(alike)
+    return np.asarray((layer_activation_bytes(workload, few) * (few.offload_percent / 100.0))[position])
 
 
 def brought_back_bytes(workload: Workload, mappings: Mappings) -> Floats:
