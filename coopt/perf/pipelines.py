@@ -108,53 +108,125 @@ def zero_bubble_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
 
     as where a middle stage binds, or seen from the last one (p - 1) F.
     """
-    filled, late_s = np.minimum(m, p), split.last_s
-    left_s = split.light_s - (p - 1) * split.weights_s - (filled - 1) * split.hidden_s
-    spared_s = split.hidden_s * (m > 1)
-    there_and_back = 2 * (p - 1)
-    hops = there_and_back + 2 * np.minimum(p - 1, np.maximum(m - 2, 0))
-    twice, soon = np.minimum(m, 2), np.minimum(m, m - filled + 2)
-    rounds = np.maximum(1 + (m - 2) / p, 2)  # there and back, where gradients of weights are shorter than two hops
-    again_s = (rounds - 2) * (p - 1) * split.weights_s
+    filled, twice, late_s, weights_s = np.minimum(m, p), np.minimum(m, 2), split.last_s, split.weights_s
+    left_s = split.light_s - (p - 1) * weights_s - (filled - 1) * split.hidden_s
+    loop, turns = 2 * (p - 1), np.maximum(m - 2, 0)
+    least = np.minimum(m, turns // p + np.minimum(m, 2))  # visits where each round trip of hops is for p micro-batches
+    fewer = np.maximum(least, m - p + 1)  # where there is one round trip
+    again_s = (fewer - least) * weights_s  # gradients of weights that are not waited for in further ones
+    once, spared_s = loop + 2 * np.minimum(p - 2, turns), split.hidden_s * (m > 1)
+    seldom = (
+        PassChain(left_s - twice * late_s, p - 1, 0.0, twice, 1, loop + 2 * np.minimum(p - 1, turns)),
+        PassChain(left_s - late_s + spared_s, p - 1, -1.0, 1.0, 1, once),
+        PassChain(left_s + weights_s + spared_s, p - 2, 0.0, 0.0, 1, once - 2),
+    )
+    inner = turns // np.maximum(p - 1, 1) + 2  # round trips that turn before the last stage, or at both ends before it
+    trips, middle = (
+        np.where(p > skipped + 1, np.maximum(m - kept - p + 1, 0), 0)
+        for skipped, kept in ((1, inner), (2, np.maximum(m - 3, 0) // np.maximum(p - 2, 1) + 2))
+    )
     return (
-        PassChain(left_s - twice * late_s, p - 1, 0.0, twice, 1, hops),
-        PassChain(left_s - late_s + spared_s, p - 1, -1.0, 1.0, 1, hops),
-        PassChain(left_s + split.weights_s + spared_s, p - 2, 0.0, 0.0, 1, hops),
-        PassChain(left_s - filled * late_s, p - 1, 0.0, m, 1, there_and_back),
-        PassChain(left_s - (soon - m + filled) * late_s, p - 1, 0.0, soon, 1, np.where(p > 2, hops, there_and_back)),
-        PassChain(left_s - twice * late_s - again_s, p - 1, 0.0, twice, 1, there_and_back * rounds),
+        PassChain(left_s - filled * late_s, p - 1, 0.0, m, 1, loop),
+        PassChain(left_s - twice * late_s, p - 1, 0.0, fewer, 1, loop + 2 * (m - fewer)),
+        PassChain(left_s - twice * late_s - again_s, p - 1, 0.0, least, 1, loop + 2 * (m - least)),
+        PassChain(left_s - filled * late_s, p - 1, 0.0, filled, 1, loop + 2 * (m > p)),
+        *seldom,
+        *(
+            one._replace(fixed_s=one.fixed_s - trips * weights_s, hops=one.hops + 2 * trips, firsts=firsts)
+            for one, firsts in zip(seldom, (inner - 1, inner, inner), strict=True)
+        ),
+        seldom[0]._replace(fixed_s=seldom[0].fixed_s - middle * weights_s, hops=seldom[0].hops + 2 * middle),
         PassChain(0.0, 0.0, p - 1 - split.first_share, m, 0, p - 1),
     )
+
+
+class TwoWayRow(NamedTuple):
+    """A chain of passes of DualPipe: F and B of a full stage beyond those of all micro-batches, and visits of the ends.
+
+    Of the last stage `late` visits leave out gradients of weights, of the first one `ahead` leave out the pass forward.
+    """
+
+    forwards: Any
+    inputs: Any
+    visits: Any
+    late: Any
+    firsts: Any
+    ahead: Any
+    hops: Any
+
+
+def two_way_rows(p: Ints, m: Ints) -> tuple[TwoWayRow, ...]:
+    """The longest chains of DualPipe with p > 2 stages; docs/model.md, Schedules, derives their hops and visits.
+
+    The middle, or the GPUs with the ends of the model, have passes all along, or hops do: in round trips between both
+    ends, which take 2 p - 2 hops for p micro-batches, or between the GPUs beside these.
+    """
+    n, each, more = p // 2 - 1, m // 2, m - 2 * p
+    trips = np.maximum(more - 2, -1) // p  # whole round trips; none in the shortest of iterations, where it is -1
+    inner, rest = np.divmod(more, np.maximum(p - 2, 1))
+    partial = 2 * m + p - 11 - 2 * trips, 2 + trips
+    several = 5 * p - 5 + (2 * p - 2) * trips, each - p + 1 - n * trips
+    sooner = partial[0] - 2, partial[1] + (more - 2 > p * trips)
+    within = 5 * p - 9 + 2 * (p - 3) * inner + np.maximum(2 * rest - 2, 0)
+    late = np.minimum(n - 1, 1)  # of rows that four stages have with gradients of weights, and all of the first stage
+    last = TwoWayRow(n, 2 * n - 1, each - p + 3, late, each - 2 * n, late, 5.5 * p - 10 - 2 * ((more == 0) & (p > 4)))
+    outer = TwoWayRow(0, n, each, 0, each - n, n, 2 * p - 2)
+    through = [last]
+    for hops, visits in ((5 * p - 5, each - p + 1), several, partial, sooner):
+        far, seen = np.where(trips >= 0, hops, partial[0]), np.where(trips >= 0, visits, partial[1])
+        through += (
+            TwoWayRow(2 * n, n, seen, 0, seen + 1, 1, far),
+            TwoWayRow(n - 1, 2 * n, seen + 1, 1, seen + 1, 1, far + n),
+            _rows_where(trips >= 0, TwoWayRow(n, 2 * n - 1, seen + 1, late, seen, late, far + n + 2), last),
+        )
+    seldom = (
+        TwoWayRow(2 * n, n, 1, 0, 2, 1, within),
+        TwoWayRow(n - 1, 2 * n, 2, 1, 2, 1, within + n),
+        TwoWayRow(n, 2 * n - 1, 3, late, 2, late, within + n),
+        TwoWayRow(2 * n - 1, n, 0, 0, 1, 0, within - 2),
+        TwoWayRow(n - 1, 2 * n - 1, 0, 0, 1, 0, within + n - 3),
+    )
+    deep = (  # where there are pairs of stages between the ends and the middle
+        TwoWayRow(n, 2 * n - 1, 1, 0, 2, 1, within + n - 1),
+        TwoWayRow(n, n + 1, n + 1, 1, 2, 1, within),
+        TwoWayRow(n - 2, 2 * n, 1, 1, 1, 0, within + 1),
+        TwoWayRow(n, n + 1, each - n - 1, 1, each - 2 * n, 1, last.hops - 3 * (n - 2)),
+        TwoWayRow(0, n + 1, each - 1, 1, each - n, n + 1, 2 * p + 1),
+        TwoWayRow(0, 2 * n - 1, each - n + 1, 1, each - n, n + 1, 3.5 * p - 8),
+    )
+    return *through, *seldom, *(_rows_where(n > 1, row, outer) for row in deep), outer
+
+
+def _rows_where(holds: Any, row: TwoWayRow, other: TwoWayRow) -> TwoWayRow:
+    return TwoWayRow(*(np.where(holds, a, b) for a, b in zip(row, other, strict=True)))
 
 
 def two_way_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
     r"""The chains of DualPipe, the longest of which is the time of the pipeline; docs/model.md, Schedules.
 
     Stages i and p + 1 - i share a GPU, n = p/2 - 1 of such pairs away from the middle one, and m/2 micro-batches go
-    either way. A bubble is left of
+    either way. Without hops a bubble is left of
 
     .. math:: \max\bigl((n-1) F + 2 n B, \; 2 n F + n B\bigr) - n W
 
     as where the middle binds, which is at most that of the authors, :math:`n (F + 2 B - W)`; or seen from the GPU with
-    both ends of the model n(B - W).
+    both ends of the model n(B - W). Messages wait for each other at ports in orders that change with every length of
+    a pass: `PORT_WAITS` hops are added, with which no pipeline is charged too little.
     """
-    n, each, w, late_s = p // 2 - 1, m // 2, split.hidden_s, split.last_s
-    through, share = (2 - 2 / p) * m + 1.5 * p - 6, split.first_share
-    near, far = np.minimum(each, each - 2 * n + 1), np.minimum(each, each - n + 1)
-    inner = (
-        PassChain(-3 * n * w - late_s, 2 * n, share - n - 1, 2, 2, through),
-        PassChain(-2 * n * w, n, share + n, 1, 2, through - n),
-        PassChain((1 - 3 * n) * w, 2 * n - 1, -n, 0, 1, through),
-        PassChain(-2 * n * w, n, n - 1, 0, 1, through),
-        PassChain(-3 * n * w - late_s, 2 * n, -n - 1, near - 1, near - 1, np.minimum(5.5 * p - 6, through - 1)),
-        PassChain(-2 * n * w, n, n, near - 2, near - 2, np.minimum(5 * p - 5, through - 1)),
-        PassChain((1 - 3 * n) * w - late_s, 2 * n - 1, 1 - n, near, near, np.minimum(5.5 * p - 6, through - 1)),
-        PassChain((1 - 3 * n) * w - late_s, 2 * n - 1, 1 - 2 * n, far, far, 3.5 * p - 8),
-    )
-    ends = np.where(p > 1, each, m), np.where(p > 2, 2 * p - 2, m - 1)
-    outer = PassChain(-2 * np.maximum(n, 0) * w, np.maximum(n, 0), -np.maximum(n, 0), ends[0], ends[0], ends[1])
-    whole = (PassChain(*(np.where(p > 2, a, b) for a, b in zip(one, outer, strict=True))) for one in inner)
-    return *whole, outer
+    n, w, share = p // 2 - 1, split.hidden_s, split.first_share
+    of_two = PassChain(0.0, 0.0, 0.0, np.where(p > 1, m // 2, m), np.where(p > 1, m // 2, m), m - 1)
+    chains = []
+    for row in two_way_rows(p, m):
+        fixed_s = split.light_s - (row.inputs + n) * w - row.late * split.last_s
+        forwards = row.forwards - row.inputs + share * row.ahead
+        of_many = PassChain(fixed_s, row.inputs, forwards, row.visits, row.firsts, row.hops + port_waits(p))
+        chains.append(PassChain(*(np.where(p > 2, a, b) for a, b in zip(of_many, of_two, strict=True))))
+    return tuple(chains)
+
+
+def port_waits(p: Ints) -> Floats:
+    """Hops by which DualPipe is longer, at most, than its chains of passes: no campaign found as many."""
+    return np.where(p > 6, p / 4 + 2.25, 2.0 * (p > 2))
 
 
 class StageLayers(NamedTuple):

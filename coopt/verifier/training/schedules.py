@@ -70,6 +70,8 @@ class _Counts(NamedTuple):
     first_forwards: float = 0.0
     hidden_s: float = 0.0
     """less where hops wait for what would be W"""
+    is_light: bool = True
+    """longer where the first stage has so few layers that the second ends later"""
 
 
 def longest_row(schedule: str, shape: SplitShape, own: LayerPasses, stage: SplitStage, hop_s: float) -> PassRow:
@@ -79,37 +81,58 @@ def longest_row(schedule: str, shape: SplitShape, own: LayerPasses, stage: Split
     weights_s = shape.layers * summed_s if schedule == "zb-h1" else least_s
     forward_s = shape.layers * stage.forward_s
     inputs_s = stage.stage_s - forward_s - weights_s
-    light_s = 0.0
-    if schedule == "zb-h1":
-        backward_s = shape.first_lacks * (own.inputs_s + own.weights_s)
-        light_s = max(0.0, backward_s - shape.layers * own.inputs_s + least_s)
+    backward_s = shape.first_lacks * (own.inputs_s + own.weights_s)
+    light_s = max(0.0, backward_s - shape.layers * own.inputs_s + least_s)
     found = []
     for one in _zero_bubble(shape, weights_s) if schedule == "zb-h1" else _two_way(shape):
         filled_s = one.forwards * forward_s + one.inputs * inputs_s - one.weights * least_s - one.hidden_s
         filled_s -= (one.visits - one.late) * shape.last_more * own.weights_s
         filled_s -= shape.first_lacks * one.first_forwards * stage.forward_s
-        filled_s += light_s if one.firsts else 0.0
+        filled_s += light_s if one.is_light else 0.0
         found.append(PassRow(filled_s, one.visits, one.firsts, one.hops))
     lack_s = shape.first_lacks * stage.layer_s
     return max(found, key=lambda row: row.added_s(stage.excess_s, lack_s) + row.hops * hop_s)
 
 
 def _zero_bubble(shape: SplitShape, weights_s: float) -> Iterator[_Counts]:
-    """ZB-H1: the last stage has W of its first p - 1 micro-batches behind it only at the end."""
+    """ZB-H1: the last stage has W of its first p - 1 micro-batches behind it only at the end.
+
+    A row may go through other stages in place of the last one: a micro-batch forward and one back take two hops more,
+    as long as W of some stage is there to wait, and beyond that W less.
+    """
     p, m = shape.p, shape.m
-    spared = min(p, m) - 1
-    loop = 2 * (p - 1)
-    both = loop + 2 * min(p - 1, max(m - 2, 0))
-    first_turn = 1 if m > 1 else 0
-    back = m - spared - 1
-    yield _Counts(p - 1, p - 1, spared, min(m, 2), 0, 1, both)
-    yield _Counts(p - 2, p - 1, spared - first_turn, 1, 0, 1, both)
-    yield _Counts(p - 2, p - 2, spared - first_turn, 0, 0, 1, both)
-    yield _Counts(p - 1, p - 1, spared, m, back, 1, loop)
-    yield _Counts(p - 1, p - 1, spared, min(m, back + 2), back, 1, both if p > 2 else loop)
-    loops = max(1 + (m - 2) / p, 2)
-    yield _Counts(p - 1, p - 1, spared, min(m, 2), 0, 1, loop * loops, hidden_s=(loops - 2) * (p - 1) * weights_s)
-    yield _Counts(p - 1, 0, 0, m, m, 0, p - 1, 1)
+    spared, pair, loop = min(p, m) - 1, min(m, 2), 2 * (p - 1)
+    fewest = _visits_of_trips(m, p)
+    no_fewer = max(fewest, m - p + 1)
+    full = _Counts(p - 1, p - 1, spared, m, m - spared - 1, 1, loop)
+    yield full
+    yield full._replace(visits=spared + 1, late=0, hops=loop + (2 if m > p else 0))
+    for visits in (no_fewer, fewest):
+        beyond_s = (no_fewer - visits) * weights_s
+        yield full._replace(visits=visits, late=visits - pair, hops=loop + 2 * (m - visits), hidden_s=beyond_s)
+    yield _Counts(p - 1, 0, 0, m, m, 0, p - 1, 1, is_light=False)
+    turned = spared - (1 if m > 1 else 0)
+    near, far = (2 * min(stages, max(m - 2, 0)) for stages in (p - 2, p - 1))
+    seldom = (
+        full._replace(visits=pair, late=0, hops=loop + far),
+        _Counts(p - 2, p - 1, turned, 1, 0, 1, loop + near),
+        _Counts(p - 2, p - 2, turned, 0, 0, 1, loop - 2 + near),
+    )
+    yield from seldom
+    if p > 2:
+        ends = _visits_of_trips(max(m, 2), p - 1)
+        more = max(0, m - ends - p + 1)
+        for one in seldom:
+            firsts = ends - (1 if one.visits == pair else 0)
+            yield one._replace(firsts=firsts, hops=one.hops + 2 * more, hidden_s=more * weights_s)
+    if p > 3:
+        more = max(0, m - _visits_of_trips(max(m, 3) - 1, p - 2) - p + 1)
+        yield seldom[0]._replace(hops=seldom[0].hops + 2 * more, hidden_s=more * weights_s)
+
+
+def _visits_of_trips(m: int, stages: int) -> int:
+    """How often an end of so many stages is visited where messages go from one end to the other all along."""
+    return 1 if m == 1 else 2 + (m - 2) // stages
 
 
 def _two_way(shape: SplitShape) -> Iterator[_Counts]:
@@ -117,20 +140,66 @@ def _two_way(shape: SplitShape) -> Iterator[_Counts]:
     p, m = shape.p, shape.m
     if p <= 2:
         visits = m / p
-        yield _Counts(0, 0, 0, visits, visits, visits, m - 1)
+        yield _Counts(0, 0, 0, visits, visits, visits, m - 1, is_light=False)
         return
+    port = p / 4 + 2.25 if p > 6 else 2
+    for one in (*_there_and_back(p, m), *_seldom_at_the_ends(p, m), *_at_the_ends(p, m)):
+        yield one._replace(weights=p // 2 - 1, hops=one.hops + port)
+
+
+def _there_and_back(p: int, m: int) -> Iterator[_Counts]:
+    """Rows that fill the middle, then go from one end of the GPUs to the other, 2p - 2 hops for p micro-batches, and
+    stay at the ends for the others."""
+    n = p // 2 - 1
+    trips, left = divmod(m - 2 * p - 2, p)
+    if trips < 0:  # fewer than 2p + 2 micro-batches leave no choice
+        choices = [(5 * p - 9, 1)]
+    else:
+        at_ends, hops = m // 2 - p + 1, 5 * p - 5
+        choices = [(hops, at_ends), (hops + 2 * trips * (p - 1), at_ends - trips * n)]
+        choices += [(2 * m + p - 11 - 2 * trips - 2 * cut, 2 + trips + cut) for cut in (0, 1) if left or not cut]
+    for hops, visits in choices:
+        yield _Counts(2 * n, n, n, visits, visits, visits + 1, hops, -1)
+        yield _Counts(n - 1, 2 * n, n, visits + 1, visits, visits + 1, hops + n, -1)
+        if trips >= 0:
+            yield _inner(p, visits + 1, visits, hops + n + 2)
+    yield _inner(p, m // 2 - p + 3, m // 2 - p + 2, _last_hops(p, m))
+
+
+def _inner(p: int, visits: int, firsts: int, hops: float) -> _Counts:
+    """A row that begins and ends one GPU further in; among four stages it has all gradients of the end stages."""
+    n = p // 2 - 1
+    whole = 1 if n == 1 else 0
+    return _Counts(n, 2 * n - 1, n, visits, visits - 1 + whole, firsts, hops, whole - 1)
+
+
+def _last_hops(p: int, m: int) -> float:
+    return 5.5 * p - (12 if m == 2 * p and p > 4 else 10)
+
+
+def _seldom_at_the_ends(p: int, m: int) -> Iterator[_Counts]:
+    """Rows of a last stage that is lighter than others: hops go back and forth between the GPUs beside the ends."""
+    n = p // 2 - 1
+    turns, rest = divmod(m - 2 * p, p - 2)
+    hops = 5 * p - 9 + 2 * (p - 3) * turns + max(0, 2 * rest - 2)
+    yield _Counts(2 * n, n, n, 1, 1, 2, hops, -1)
+    yield _Counts(n - 1, 2 * n, n, 2, 1, 2, hops + n, -1)
+    yield _inner(p, 3, 2, hops + n)
+    yield _Counts(2 * n - 1, n, n, 0, 0, 1, hops - 2)
+    yield _Counts(n - 1, 2 * n - 1, n, 0, 0, 1, hops + n - 3)
+    if n > 1:
+        yield _Counts(n, 2 * n - 1, n, 1, 1, 2, hops + n - 1, -1)
+        yield _Counts(n, n + 1, n, n + 1, n, 2, hops, -1)
+        yield _Counts(n - 2, 2 * n, n, 1, 0, 1, hops + 1)
+
+
+def _at_the_ends(p: int, m: int) -> Iterator[_Counts]:
+    """Rows that wait for the logits of nearly all micro-batches of a direction."""
     n, each = p // 2 - 1, m // 2
-    middle = (2 - 2 / p) * m + 1.5 * p - 6
-    yield _Counts(n - 1, 2 * n, n, 2, 1, 2, middle, -1)
-    yield _Counts(2 * n, n, n, 1, 1, 2, middle - n, -1)
-    yield _Counts(n - 1, 2 * n - 1, n, 0, 0, 1, middle)
-    yield _Counts(2 * n - 1, n, n, 0, 0, 1, middle)
-    for forwards, inputs, visits, late, hops in (
-        (n - 1, 2 * n, each - 2 * n, 1, min(5.5 * p - 6, middle - 1)),
-        (2 * n, n, each - 2 * n - 1, 0, min(5 * p - 5, middle - 1)),
-        (n, 2 * n - 1, each - 2 * n + 1, 1, min(5.5 * p - 6, middle - 1)),
-        (0, 2 * n - 1, each - n + 1, 1, 3.5 * p - 8),
-        (0, n, each, 0, 2 * p - 2),
-    ):
-        seen = min(visits, each)
-        yield _Counts(forwards, inputs, n, seen, seen - late, seen, hops)
+    yield _Counts(0, n, n, each, each, each - n, 2 * p - 2, -n)
+    if n > 1:
+        for turned, hops in ((1, 2 * p + 1), (n - 1, 3.5 * p - 8)):
+            seen = each - turned
+            yield _Counts(0, n + turned, n, seen, seen - 1, each - n, hops, -n - 1)
+        seen = each - n - 1
+        yield _Counts(n, n + 1, n, seen, seen - 1, each - 2 * n, _last_hops(p, m) - 3 * (n - 2), -1)
