@@ -17,6 +17,8 @@ Degrees = tuple[int, int, int, int]
 
 MISSING_LAYERS = 3
 EMBEDDING_AND_LOSS = 2
+STYLES = tuple(column.name for column in fields(Mappings))[4:]
+"""What else is chosen with the degrees of TP, CP, PP and DP."""
 
 
 @cache
@@ -206,7 +208,7 @@ def _combined(workload: Workload, every: Iterable[tuple[int, int, int, int]], *,
     """The given (t, c, p, d) with everything else that may be chosen, stages of ZeRO only if asked to."""
     tcpd = list(every)
     known: dict[tuple[Any, ...], Ints] = {}
-    grids = [np.zeros((len(fields(Mappings)) - 4, 0), dtype=np.int64)]
+    grids = [np.zeros((len(STYLES), 0), dtype=np.int64)]
     for one in tcpd:
         choices = _choices(workload, *one, zero=zero)
         if choices not in known:
@@ -234,16 +236,15 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool) 
     """What else is chosen with a (t, c, p, d): the values of the other columns of `Mappings`, in their order."""
     limits = workload.mapping
     one_sequence, in_turn = t == 1 or workload.options.tp_sync_fraction < 1.0, workload.options.schedule == "1f1b"
-    return (
-        tuple(_allowed(_expert_degrees(workload, t, c, d), limits.ep)),
-        tuple(limits.micro_batch),
-        tuple(_allowed(interleaves(workload.model.layers, p), limits.interleave if in_turn else (1,))),
-        tuple(RECOMPUTE.index(name) for name in allowed_recompute(workload)),
-        tuple(_allowed((0,) if one_sequence else (0, 1), [int(flag) for flag in limits.sequence_parallel])),
-        tuple(_allowed(_zero_stages(workload, d * c), limits.zero)) if zero else (0,),
-        tuple(limits.offload_percent),
-        (STAGES_APART,),
-    )
+    depending = {
+        "ep": _allowed(_expert_degrees(workload, t, c, d), limits.ep),
+        "interleave": _allowed(interleaves(workload.model.layers, p), limits.interleave if in_turn else (1,)),
+        "recompute": (RECOMPUTE.index(name) for name in allowed_recompute(workload)),
+        "sequence_parallel": _allowed((0,) if one_sequence else (0, 1), [*map(int, limits.sequence_parallel)]),
+        "zero": _allowed(_zero_stages(workload, d * c), limits.zero) if zero else (0,),
+        "outermost": (STAGES_APART,),
+    }
+    return tuple(tuple(depending[name] if name in depending else getattr(limits, name)) for name in STYLES)
 
 
 @cache

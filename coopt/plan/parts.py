@@ -6,6 +6,8 @@ Direct links join HB domains, and carry the traffic of an iteration.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -191,6 +193,14 @@ class Cost(Record):
         return {"capex": self.capex_usd, "power": self.power_w, "tco": self.tco_usd}[kind]
 
 
+@dataclass(frozen=True)
+class Told:
+    """How reports tell what a mapping has beside the ordinary: in full and short, with the value in place of braces."""
+
+    full: str
+    short: str
+
+
 class MappingChoice(Record):
     """How a workload is split; `outermost` is the dimension that lies farthest apart across domains.
 
@@ -207,8 +217,18 @@ class MappingChoice(Record):
     recompute: Literal["none", "selective", "full", "norm+act", "norm+ffn"]
     sequence_parallel: bool
     zero: int
-    offload_percent: int = 0
+    offload_percent: Annotated[int, Told("{}% of activations in the host's memory", "{}% on host")] = 0
     outermost: Literal["pp", "dp"] = "pp"
+
+
+def beside_ordinary(mapping: Mapping[str, int | bool | str], *, short: bool = False) -> list[str]:
+    """What the values of a mapping have beside the ordinary, in words."""
+    return [
+        (told.short if short else told.full).format(mapping[name])
+        for name, field in MappingChoice.model_fields.items()
+        for told in field.metadata
+        if isinstance(told, Told) and mapping[name] != field.default
+    ]
 
 
 class Uptime(Record):

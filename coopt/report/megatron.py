@@ -24,6 +24,11 @@ PRECISIONS: dict[str, tuple[Argument, ...]] = {
     "fp8": (("--bf16",), ("--fp8-format", "hybrid")),
     "fp4": (("--bf16",), ("--fp4-format", "e2m1")),
 }
+SWITCHED = frozenset(
+    {"tp", "pp", "dp", "cp", "ep", "micro_batch", "interleave", "recompute", "sequence_parallel", "zero", "outermost"}
+    | {"offload_percent"}
+)
+"""What of a mapping the arguments say."""
 SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
 
 
@@ -206,10 +211,13 @@ def _overlaps(workload: Workload, mapping: MappingChoice) -> Iterator[Argument]:
 
 
 def refusals(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
-    """What Megatron-LM stops at, each with what it needs."""
+    """What Megatron-LM stops at or has no switch for, each with what it needs."""
     model = workload.model
     if model.mamba_layers:
         yield f"mamba_layers = {model.mamba_layers}: pretrain_mamba.py takes an order of layers, needs a model without"
+    for name, field in type(mapping).model_fields.items():
+        if name not in SWITCHED and (value := getattr(mapping, name)) != field.default:
+            yield f"{name} = {value} has no switch, needs a plan with {name} = {field.default}"
     if not model.kv_rank and model.kv_heads % mapping.tp:
         yield f"tp = {mapping.tp} does not divide kv_heads = {model.kv_heads}, needs a plan with a mapping.tp that does"
     if mapping.cp > 1 and model.seq % (2 * mapping.cp):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.plan.parts import beside_ordinary
 from coopt.report import words
 from coopt.report.tables import figures
 from coopt.report.validation import hardware_lines, value
@@ -128,8 +129,7 @@ def mapping_words(mapping: Mapping[str, int | bool | str]) -> str:
         rest.append(f"ZeRO {mapping['zero']}")
     if mapping["recompute"] != "none":
         rest.append(f"recompute {mapping['recompute']}")
-    if mapping["offload_percent"]:
-        rest.append(f"offload {mapping['offload_percent']}%")
+    rest += beside_ordinary(mapping, short=True)
     if mapping["tp"] != 1 and not mapping["sequence_parallel"]:
         rest.append("without sequence parallelism")
     return ", ".join(split + rest)

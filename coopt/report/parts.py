@@ -11,7 +11,7 @@ from coopt.instance.errors import spoken
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf.parameters import model_parameters
-from coopt.plan.parts import DirectLinks, NicChoice, Uptime
+from coopt.plan.parts import DirectLinks, NicChoice, Uptime, beside_ordinary
 from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, WorkloadPlan
 from coopt.report import words
 from coopt.report.direct_links import link_tables
@@ -351,11 +351,11 @@ def schedule(mapping: MappingChoice, order: str) -> str:
     """The order of passes where it is not 1F1B, micro-batches, recomputation and sharding in words."""
     named = ORDERS.get(order, "") if mapping.pp > 1 else ""
     interleave = f", {mapping.interleave} interleaved chunks" if mapping.interleave > 1 else ""
-    offloaded = f", {mapping.offload_percent}% of activations in the host's memory" if mapping.offload_percent else ""
-    return (
+    ordinary = (
         f"{named}micro-batch {mapping.micro_batch}{interleave}, recompute {mapping.recompute}, "
-        f"sequence parallelism {'on' if mapping.sequence_parallel else 'off'}, ZeRO {mapping.zero}{offloaded}"
+        f"sequence parallelism {'on' if mapping.sequence_parallel else 'off'}, ZeRO {mapping.zero}"
     )
+    return ", ".join([ordinary, *beside_ordinary(mapping.model_dump())])
 
 
 def knob_sentences(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:

@@ -13,8 +13,8 @@ from coopt.instance.workload import LONGEST_S
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import Baseline
 from coopt.plan.evaluation import Evaluation, MappingRanking, PlanEvaluation, limit_checks
-from coopt.plan.parts import DirectLinks
-from coopt.plan.schema import Cost, Design, MappingChoice, Plan
+from coopt.plan.parts import DirectLinks, beside_ordinary
+from coopt.plan.schema import Cost, Design, Plan
 from coopt.report import words
 from coopt.report.building import mating_notes
 from coopt.report.comparison import rivals_sentence, runners_tables, saving_tables
@@ -97,11 +97,6 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[Re
     yield from notes(instance, [evaluation.design], evaluation.workloads)
 
 
-def _offloaded(mapping: MappingChoice) -> str:
-    """` + 50% on host`: what the host keeps of the activations, where it keeps some."""
-    return f" + {mapping.offload_percent}% on host" if mapping.offload_percent else ""
-
-
 def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
     """The fastest mappings of every workload on a network that was given."""
     yield Text(f"Given: {design_text(ranking.design)}.", style="bold")
@@ -114,7 +109,7 @@ def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
         rows = [
             (
                 f"{degrees(run.mapping)}{', SP' if run.mapping.sequence_parallel else ''}",
-                f"{run.mapping.recompute}{_offloaded(run.mapping)}",
+                " + ".join([run.mapping.recompute, *beside_ordinary(run.mapping.model_dump(), short=True)]),
                 *map(words.count, (run.mapping.micro_batch, run.mapping.interleave, run.mapping.zero)),
                 words.seconds(run.iteration_time_s),
                 f"{run.iteration_time_s / best_s - 1:.2%}",

@@ -25,7 +25,7 @@ from coopt.perf import mapping as rows
 from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan
 from coopt.report.csv_files import ranks_csv
-from coopt.report.megatron import mapping_arguments, megatron_script, model_arguments, refusals, remarks
+from coopt.report.megatron import SWITCHED, mapping_arguments, megatron_script, model_arguments, refusals, remarks
 from coopt.traffic.ranks import RankGrid, rank_table
 from tests.changes import with_part
 from tests.conftest import ONE_NETWORK, ask, example_count, small_model, switch
@@ -159,6 +159,15 @@ def test_the_scripts_of_shipped_instances_run(file: Path, shipped_plan: Callable
     check_rules(args, plan.workloads[0].gpus)
     assert (args.mock_data, args.train_iters) == (True, 20)
     assert environment["CUDA_DEVICE_MAX_CONNECTIONS"] == "1"
+
+
+def test_what_no_argument_says_of_a_mapping_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    split, chosen = next(case for case in cases("dense") if case[1].mapping.offload_percent)
+    assert not list(refusals(split.workload, chosen.mapping))
+    monkeypatch.setattr("coopt.report.megatron.SWITCHED", SWITCHED - {"offload_percent"})
+    assert list(refusals(split.workload, chosen.mapping)) == [
+        "offload_percent = 60 has no switch, needs a plan with offload_percent = 0"
+    ]
 
 
 def test_a_domain_may_be_several_hosts(shipped_plan: Callable[[Path], Path], tmp_path: Path) -> None:

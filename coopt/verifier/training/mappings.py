@@ -6,7 +6,7 @@ import math
 from collections.abc import Container, Iterator
 from functools import cache
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from coopt.instance.workload import Workload
 from coopt.plan.schema import MappingChoice
@@ -34,6 +34,11 @@ class ScalarMapping(NamedTuple):
     zero: int
     offload_percent: int = 0
 
+    @property
+    def of_layer(self) -> tuple[object, ...]:
+        """What the passes of a layer depend on."""
+        return (self.tp, self.cp, self.ep, self.micro_batch, self.recompute, self.sequence_parallel, *self[ORDINARY:])
+
     def micro_batches(self, global_batch: int) -> int:
         """m: micro-batches each pipeline runs in one iteration."""
         return global_batch // (self.dp * self.micro_batch)
@@ -59,6 +64,10 @@ class ScalarMapping(NamedTuple):
         return missing if further and missing <= self.chunk_layers(layers) else -(-missing // 2)
 
 
+ORDINARY = ScalarMapping._fields.index("zero") + 1
+"""Fields beside these have their values as the instance lists them."""
+
+
 def scalar_mapping(mapping: MappingChoice) -> ScalarMapping:
     """The mapping of a plan."""
     return ScalarMapping(**mapping.model_dump(exclude={"outermost"}))
@@ -77,8 +86,8 @@ def recomputes(workload: Workload) -> tuple[str, ...]:
     return ("none", *scores, *modules, "full")
 
 
-Style = tuple[int, str, bool, int, int]
-"""EP, recomputation, sequence parallelism, ZeRO stage and offloaded share of a mapping."""
+Style = tuple[Any, ...]
+"""EP, recomputation, sequence parallelism, ZeRO stage, and what is beside the ordinary of a mapping."""
 
 
 def splits(workload: Workload, gpus: int) -> Iterator[ScalarMapping]:
@@ -88,8 +97,7 @@ def splits(workload: Workload, gpus: int) -> Iterator[ScalarMapping]:
 
 def styled(shape: ScalarMapping, style: Style) -> ScalarMapping:
     """The mapping of a shape and a style."""
-    x, recompute, on, zero, offloaded = style
-    return ScalarMapping(*shape[:4], x, *shape[5:7], recompute, on, zero, offloaded)
+    return ScalarMapping._make(shape[:4] + style[:1] + shape[5:7] + style[1:])
 
 
 def shapes(workload: Workload, gpus: int) -> Iterator[tuple[ScalarMapping, list[Style]]]:
@@ -177,15 +185,16 @@ def expert_room(workload: Workload, stage: int, t: int) -> int:
     return math.gcd(workload.model.experts, stage // t if workload.options.expert_tp else stage)
 
 
-def _styles(workload: Workload, t: int, ranks: int) -> tuple[list[str], list[bool], list[int], list[int]]:
-    """Recomputation, sequence parallelism, ZeRO stages and offloaded shares that go with t and `ranks` data-parallel
-    ranks."""
+def _styles(workload: Workload, t: int, ranks: int) -> list[list[Any]]:
+    """Recomputation, sequence parallelism, ZeRO stages that go with t and `ranks` data-parallel ranks, and what is
+    listed beside the ordinary."""
     limits = workload.mapping
     split_norms = t > 1 and workload.options.tp_sync_fraction == 1
     sequence = [on for on in (False, True) if on in limits.sequence_parallel and (split_norms or not on)]
     possible = zero_stages(workload, ranks)
     zeros: list[int] = [stage for stage in possible if stage in limits.zero]
-    return list(dict.fromkeys(recomputes(workload))), sequence, zeros, sorted(set(limits.offload_percent))
+    listed = (sorted(set(getattr(limits, name))) for name in ScalarMapping._fields[ORDINARY:])
+    return [list(dict.fromkeys(recomputes(workload))), sequence, zeros, *listed]
 
 
 def zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:

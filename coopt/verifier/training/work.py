@@ -329,8 +329,7 @@ class Clock:
         return sum(self._passes(split))
 
     def _passes(self, split: ScalarMapping) -> Pass:
-        of_memory = split.recompute, split.offload_percent
-        key = (split.tp, split.cp, split.ep, split.micro_batch, split.sequence_parallel, *of_memory)
+        key = split.of_layer
         if key not in self._layers:
             self._layers[key] = layer_pass(self.workload, self.machine, split)
         return self._layers[key]
