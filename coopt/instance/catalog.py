@@ -9,6 +9,7 @@ own (`coopt/instance/quotes.py`) come before those of the same name that ship wi
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -134,6 +135,16 @@ def box_of(name: str) -> Switch | None:
     box = next((row["box"] for row in _tables("switch")["at_one_rate"] if row["name"] == name), "")
     found = entries("switch").get(box)
     return found if isinstance(found, Switch) else None
+
+
+def ports_of_modules(switch: Switch, links: int) -> int:
+    """The ports of a switch, as it is run, that its cages have modules for which carry so many links each.
+
+    A switch of one rate of a box of the catalog has the cages of the box.
+    """
+    box = box_of(switch.name) or switch
+    cages = math.floor(switch.radix * switch.port_gbit_s / box.cage_gbit_s * (1.0 + 1e-12))
+    return min(switch.radix, links * cages)
 
 
 def _at_one_rate(every: list[Entry], *, name: str, box: str, port_gbit_s: float, description: str) -> Switch:

@@ -175,6 +175,13 @@ class Network(Table):
             "sites, at doubtful prices and beside direct links, too (any)"
         ),
     ] = "own"
+    switch_cages: Annotated[
+        Literal["told", "kept"],
+        Field(
+            description="whether a bill may have more modules for a switch than that has cages, which the answer then "
+            "tells (told), or a switch has ports for no more of them (kept)"
+        ),
+    ] = "told"
     panels: Annotated[
         tuple[Annotated[Panel, named("panel")], ...],
         one_or_many,
@@ -271,8 +278,8 @@ class Network(Table):
     @property
     def many_sided(self) -> bool:
         """Whether networks differ in more than islands are listed by as arrays: planes of NICs, NICs that GPUs share,
-        bundles in pods, domains that are not filled alike, products by tier, ends of links."""
-        plain = self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,)
+        bundles in pods, domains that are not filled alike, products by tier, ends of links, cages that are kept."""
+        plain = self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,) and self.switch_cages == "told"
         return not plain or "any" in (self.domain_fill, self.tier_switches, self.link_ends)
 
     @property

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
+from coopt.instance.catalog import ports_of_modules
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import CostKind, Instance, Objective
 from coopt.network.family import Family, levels
@@ -24,9 +25,14 @@ Units = Counter[tuple[CostKind, str]]
 
 
 def core_switch(instance: Instance) -> Switch | None:
-    """The switch of the core, None where islands share none."""
+    """The switch of the core, None where islands share none; where cages are kept with a port for each of them."""
     core = instance.sharing.core
-    return None if core is None else next(one for one in instance.network.switches if one.name == core.switch)
+    if core is None:
+        return None
+    switch = next(one for one in instance.network.switches if one.name == core.switch)
+    if instance.network.switch_cages == "told":
+        return switch
+    return switch.model_copy(update={"radix": ports_of_modules(switch, 1)})
 
 
 def core_optic(instance: Instance) -> Optic | None:

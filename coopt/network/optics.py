@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
+from coopt.instance.catalog import ports_of_modules
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import Network
 from coopt.instance.schema import Instance, ObjectiveKind
@@ -144,6 +145,19 @@ def cages_of(per_module: PerModule) -> tuple[int, int]:
     pairs = [(lower[1], upper[0]) for lower, upper in pairwise(per_module)]
     leaf, pod = (*(math.lcm(*pair) for pair in pairs), 1, 1)[:2]
     return leaf, pod
+
+
+def in_cages(switches: Sequence[Switch], per_module: PerModule, *, cored: bool) -> tuple[Switch, ...]:
+    """Switches of each tier with ports for no more modules than they have cages: for those of its two levels that carry
+    fewest links, or of a leaf with links into a core for those, which carry one. Tiers without links stay as they are.
+    """
+    found = list(switches)
+    for tier, (_, above) in enumerate(per_module):
+        counts = [above, *(lower for lower, _ in per_module[tier + 1 : tier + 2])]
+        fewest = 1 if cored and tier == 0 else min(counts)
+        ports = ports_of_modules(switches[tier], fewest)
+        found[tier] = switches[tier].model_copy(update={"radix": ports})
+    return tuple(found)
 
 
 def uplinks_alike(family: Family, choices: Sequence[tuple[LinkEnds, ...]]) -> Iterator[tuple[int, ...]]:

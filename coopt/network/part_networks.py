@@ -233,7 +233,8 @@ def _pinned(question: Instance, design: Design) -> Instance | None:
     if hb is None or nic is None or len(switches) < len(fabric.switch_names) or not known:
         return None
     core = core_switch(question)
-    switches = switches if core is None or core in switches else (*switches, core)
+    named = [one.name for one in switches] if core is None else [*(one.name for one in switches), core.name]
+    switches = tuple(one for one in network.switches if one.name in named)
     chosen = {"hb_domains": (hb,), "nics": (nic,), "switches": switches, "fabrics": (fabric.kind,)}
     alone = network.model_copy(update=chosen | {"nics_per_gpu": (fabric.nic.per_gpu,)})
     cluster = question.cluster.model_copy(update={"gpus": (design.gpus,)})
@@ -254,5 +255,7 @@ def _named_optics(question: Instance, family: Family, design: Design) -> Iterato
     optics = tuple(LinkEnds(known[below], known[above]) for below, above in names)
     named = replace(family, optics=optics, spare_domains=design.spare_domains)
     uplinks, fit = uplinks_of(design), all(map(all, named.per_module))  # at the rate of its planes
+    if question.network.switch_cages == "kept":  # by which switches have their ports
+        fit = fit and named.per_module == family.per_module
     if fit and uplinks in named.uplink_choices and design_of(named, uplinks) == design:
         yield named

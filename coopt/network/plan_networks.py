@@ -44,7 +44,7 @@ def design_of(family: Family, uplinks: int) -> Design:
                 links=level.links,
                 optic=ends.above.name,
                 optic_below=ends.below.name if ends.below.name != ends.above.name else None,
-                switch=switch.name if family.upper else None,
+                switch=switch.name if any(one.name != family.switch.name for one in family.upper) else None,
             )
             for number, (level, ends, switch) in enumerate(
                 zip(tiers, family.optics, family.switches, strict=True), start=1

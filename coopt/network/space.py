@@ -8,29 +8,26 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
-import numpy as np
-from numpy.typing import NDArray
-
-from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain, Nic, Switch, mate
 from coopt.instance.network import DomainFill
 from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
-from coopt.network.family import Family, LinkEnds, core_group
+from coopt.network.family import Family, LinkEnds
 from coopt.network.island_bills import core_switch, links_to_core
 from coopt.network.optics import (
     EndsByLevel,
     OpticValues,
+    PerModule,
     cages_of,
     fits,
+    in_cages,
     optic_choices,
     own_ends,
     unbeaten_ends,
     uplinks_alike,
     values_of,
 )
-from coopt.network.parts import price
-from coopt.network.wiring import EndPoints, Ints, Wiring, wirings
+from coopt.network.wiring import EndPoints, Wiring, wirings
 
 
 def active_choices(gpus: int, hb: HbDomain, fill: DomainFill = "even") -> tuple[int, ...]:
@@ -100,6 +97,13 @@ class Parts:
                 continue
             bundled = wiring.pods is not None and wiring.pods.each > 1
             yield from _apart(wiring) if bundled else (wiring,)
+
+    def in_cages(self, per_module: PerModule) -> Parts:
+        """The same with switches that have ports for no more of these modules than they have cages."""
+        chain, used = self.switches, max(len(per_module), 1)
+        held = in_cages(chain[:used], per_module, cored=self.links > 0)
+        first, middle, top = (*held, *(held[-1] if one == chain[used - 1] else one for one in chain[used:]))
+        return replace(self, switch=first, upper=() if first == middle == top else (middle, top))
 
     def family(self, network: Network, wiring: Wiring, optics: tuple[LinkEnds, ...]) -> Family:
         """The family of one wiring, with an optic for each of its tiers; those of further tiers are left out."""
@@ -222,21 +226,58 @@ class Space:
                     gpus=gpus, hb=hb, active=active, fabric=fabric, upper=upper, links=links, outages=out, **vars(gear)
                 )
                 levels = _by_module(self.optics(gear, upper), gear, parts.switches)
-                yield from self._fitted(parts, levels) if self.own_ends else _same_ends(network, parts, levels)
+                if self.own_ends:
+                    yield from self._fitted(parts, levels)
+                elif network.switch_cages == "kept":
+                    yield from _in_cages(network, parts, levels)
+                else:
+                    yield from _same_ends(network, parts, levels)
 
     def _fitted(self, parts: Parts, levels: EndsByModule) -> Iterator[Family]:
         """The families of some parts with the ends of links that no others beat, whatever the mappings."""
         network, values = self.instance.network, self.values or values_of(self.instance, self.measures)
-        for cages, choices_of in _choices(levels).items():
-            for wiring in parts.wirings(network, cages):
-                bare = parts.family(network, wiring, ())
-                choices = [ends for ends in choices_of.get(wiring.tiers, ()) if _leaves_room(bare, ends)]
-                if self.grow:
-                    yield from _each(bare, choices)
-                    continue
-                for alike in uplinks_alike(bare, choices) if choices else ():
-                    some = replace(bare, uplink_choices=alike)
-                    yield from (replace(some, optics=optics) for optics in unbeaten_ends(some, choices, values))
+        ways = _ways_in_cages if network.switch_cages == "kept" else _ways
+        for bare, listed in ways(network, parts, levels):
+            choices = [ends for ends in listed if _leaves_room(bare, ends)]
+            if self.grow:
+                yield from _each(bare, choices)
+                continue
+            for alike in uplinks_alike(bare, choices) if choices else ():
+                some = replace(bare, uplink_choices=alike)
+                yield from (replace(some, optics=optics) for optics in unbeaten_ends(some, choices, values))
+
+
+Listed = Iterator[tuple[Family, list[tuple[LinkEnds, ...]]]]
+"""Networks without ends of their links, and the ends that each may have."""
+
+
+def _ways(network: Network, parts: Parts, levels: EndsByModule) -> Listed:
+    for cages, choices_of in _choices(levels).items():
+        for wiring in parts.wirings(network, cages):
+            yield parts.family(network, wiring, ()), choices_of.get(wiring.tiers, [])
+
+
+def _ways_in_cages(network: Network, parts: Parts, levels: EndsByModule) -> Listed:
+    """The choices of modules that leave switches of each tier as many ports, on switches that have the cages for them;
+    so tiers follow from modules as well."""
+    for tiers in range(len(levels) + 1):
+        alike: dict[tuple[tuple[int, int], tuple[int, ...]], tuple[Parts, list[tuple[LinkEnds, ...]]]] = {}
+        for per_module in product(*levels[:tiers]):
+            held, cages = parts.in_cages(per_module), cages_of(per_module)
+            _, choices = alike.setdefault((cages, tuple(box.radix for box in held.switches)), (held, []))
+            choices += product(*(level[each] for level, each in zip(levels, per_module, strict=False)))
+        for (cages, _), (held, choices) in alike.items():
+            for wiring in held.wirings(network, cages):
+                if wiring.tiers == tiers:
+                    yield held.family(network, wiring, ()), choices
+
+
+def _in_cages(network: Network, parts: Parts, levels: EndsByModule) -> Iterator[Family]:
+    """As `_same_ends` on switches that have the cages for their modules."""
+    for bare, choices in _ways_in_cages(network, parts, levels):
+        for optics in choices:
+            if _leaves_room(bare, optics):
+                yield from _each(bare, [optics])
 
 
 def _leaves_room(family: Family, ends: tuple[LinkEnds, ...]) -> bool:
@@ -343,53 +384,3 @@ def _upper(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:
     alike = [way for way in network.switch_ways if way.port_gbit_s == leaf.port_gbit_s]
     pairs = ((middle, top) for middle in alike if mate(middle, leaf) for top in alike if mate(top, middle))
     return [(), *(pair for pair in pairs if pair != (leaf, leaf))]
-
-
-def unbeaten(instance: Instance, every: Iterable[Family], measures: tuple[ObjectiveKind, ...]) -> list[Family]:
-    """The families than which no other is as good, whatever the mappings: of equal ones the first.
-
-    One beats another that differs in switches above the leaves alone where, for each number of uplinks of that, it has
-    some number that is no less at a price and a power that are no higher. Time never rises with uplinks, so that it can
-    take the place of the other in every design.
-
-    Parameters
-    ----------
-    measures
-        What bills are compared by, as `coopt.network.optics.measures_of` has it.
-    """
-    alike: dict[tuple[object, ...], list[tuple[Family, _Menu]]] = {}
-    for family in every:
-        rivals, menu = alike.setdefault(_below_upper(family), []), _Menu.of(instance, family, measures)
-        if not any(rival.beats(menu) for _, rival in rivals):
-            rivals[:] = [(other, rival) for other, rival in rivals if not menu.beats(rival)]
-            rivals.append((family, menu))
-    return [family for rivals in alike.values() for family, _ in rivals]
-
-
-def _below_upper(family: Family) -> tuple[object, ...]:
-    """What families have in common that differ in switches above the leaves alone, on which uneven bundles depend."""
-    own = {name: value for name, value in vars(family).items() if name not in ("upper", "bundle", "uplink_choices")}
-    own["dealt"] = family.tiers == 2 and not family.bundle and family.spine_ports
-    own["cores"] = family.pods is not None and not family.pods.bundle and core_group(family)
-    own["pods"] = family.pods and replace(family.pods, bundle=0)
-    own["optics"] = tuple((ends.below.name, ends.above.name) for ends in family.optics)
-    return tuple(value.name if isinstance(value, Entry) else value for value in own.values())
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Menu:
-    """Numbers of uplinks (n,), ascending, and what each comes to in every measure (measures, n)."""
-
-    uplinks: Ints
-    sums: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, instance: Instance, family: Family, measures: tuple[ObjectiveKind, ...]) -> _Menu:
-        uplinks = np.array(family.uplink_choices)
-        sums = [price(instance, family, kind).at(family, uplinks) for kind in measures]
-        return cls(uplinks=uplinks, sums=np.array(sums, dtype=np.float64).reshape(len(measures), -1))
-
-    def beats(self, other: _Menu) -> bool:
-        """Whether, for each number of the other, the least of its own that is no less is no dearer."""
-        at = np.searchsorted(self.uplinks, other.uplinks)
-        return bool(at[-1] < len(self.uplinks) and (self.sums[:, at] <= other.sums).all())

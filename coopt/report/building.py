@@ -77,7 +77,8 @@ def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
         cages, whole = way.cages or int(way.radix * rate / box.cage_gbit_s), int(box.cage_gbit_s / rate)
         modules = sum(-(-number // optic.links_of(rate)) for number, optic in ports)
         if modules > cages:
-            yield too_many_modules(box, tier.level, modules, cages, whole, ports)
+            told = too_many_modules(box, tier.level, modules, cages, whole, ports)
+            yield f"{told} network.switch_cages = 'kept' plans with no more modules than cages."
 
 
 def _link_gbit_s(instance: Instance, design: Design) -> float:

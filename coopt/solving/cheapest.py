@@ -11,14 +11,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from coopt.columns.context import Context, DomainSet, context_of, domains_filled
 from coopt.columns.layouts import NicLayout
 from coopt.columns.table import Columns, columns, fitted, pools_of
+from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.family import Family
+from coopt.network.family import Family, core_group
 from coopt.network.parts import (
     Affine,
     cost_of,
@@ -28,7 +32,7 @@ from coopt.network.parts import (
     total,
     within_limits,
 )
-from coopt.network.space import Gear, Space, unbeaten
+from coopt.network.space import Gear, Space
 from coopt.plan.parts import line
 from coopt.solving.runs import Run
 
@@ -148,3 +152,53 @@ def _joined(tables: Sequence[Columns]) -> Columns:
         kept=sum(table.kept for table in tables),
         gated=dict(sum((Counter(table.gated) for table in tables), Counter[str]())),
     )
+
+
+def unbeaten(instance: Instance, every: Iterable[Family], measures: tuple[ObjectiveKind, ...]) -> list[Family]:
+    """The families than which no other is as good, whatever the mappings: of equal ones the first.
+
+    One beats another that differs in switches above the leaves alone where, for each number of uplinks of that, it has
+    some number that is no less at a price and a power that are no higher. Time never rises with uplinks, so that it can
+    take the place of the other in every design.
+
+    Parameters
+    ----------
+    measures
+        What bills are compared by, as `coopt.network.optics.measures_of` has it.
+    """
+    alike: dict[tuple[object, ...], list[tuple[Family, _Menu]]] = {}
+    for family in every:
+        rivals, menu = alike.setdefault(_below_upper(family), []), _Menu.of(instance, family, measures)
+        if not any(rival.beats(menu) for _, rival in rivals):
+            rivals[:] = [(other, rival) for other, rival in rivals if not menu.beats(rival)]
+            rivals.append((family, menu))
+    return [family for rivals in alike.values() for family, _ in rivals]
+
+
+def _below_upper(family: Family) -> tuple[object, ...]:
+    """What families have in common that differ in switches above the leaves alone, on which uneven bundles depend."""
+    own = {name: value for name, value in vars(family).items() if name not in ("upper", "bundle", "uplink_choices")}
+    own["dealt"] = family.tiers == 2 and not family.bundle and family.spine_ports
+    own["cores"] = family.pods is not None and not family.pods.bundle and core_group(family)
+    own["pods"] = family.pods and replace(family.pods, bundle=0)
+    own["optics"] = tuple((ends.below.name, ends.above.name) for ends in family.optics)
+    return tuple(value.name if isinstance(value, Entry) else value for value in own.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Menu:
+    """Numbers of uplinks (n,), ascending, and what each comes to in every measure (measures, n)."""
+
+    uplinks: NDArray[np.int64]
+    sums: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, instance: Instance, family: Family, measures: tuple[ObjectiveKind, ...]) -> _Menu:
+        uplinks = np.array(family.uplink_choices)
+        sums = [price(instance, family, kind).at(family, uplinks) for kind in measures]
+        return cls(uplinks=uplinks, sums=np.array(sums, dtype=np.float64).reshape(len(measures), -1))
+
+    def beats(self, other: _Menu) -> bool:
+        """Whether, for each number of the other, the least of its own that is no less is no dearer."""
+        at = np.searchsorted(self.uplinks, other.uplinks)
+        return bool(at[-1] < len(self.uplinks) and (self.sums[:, at] <= other.sums).all())

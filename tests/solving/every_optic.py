@@ -56,18 +56,20 @@ def choices(instance: Instance, family: Family) -> Iterator[tuple[LinkEnds, ...]
         if network.link_ends == "same":
             fit = [LinkEnds(one, one) for one in reaching if (one.links_of(family.link_gbit_s),) * 2 == links]
         else:
-            fit = [LinkEnds(*pair) for pair in product(reaching, repeat=2) if _stand(family, level, *pair)]
+            fit = [LinkEnds(*pair) for pair in product(reaching, repeat=2) if _stand(instance, family, level, *pair)]
         if network.tier_switches == "any":
             fit = [ends for ends in fit if _has_lanes(family, level, ends)]
         levels.append(fit)
     return product(*levels)
 
 
-def _stand(family: Family, level: int, below: Optic, above: Optic) -> bool:
-    """Whether two optics fit the ends of a level (from 0) and meet."""
+def _stand(instance: Instance, family: Family, level: int, below: Optic, above: Optic) -> bool:
+    """Whether two optics fit the ends of a level (from 0) and meet, on switches with all of their ports."""
     if below != above and (below.fibre is None or below.fibre != above.fibre):
         return False
-    boxes = [family.switches[level - 1] if level else None, family.switches[level]]
+    whole = {(way.name, way.port_gbit_s): way for way in instance.network.switch_ways}
+    chain = [family.switches[level - 1] if level else None, family.switches[level]]
+    boxes = [one and whole[one.name, one.port_gbit_s] for one in chain]
     for optic, box in zip((below, above), boxes, strict=True):
         links = optic.gbit_s / family.link_gbit_s
         if links not in (1, *optic.breakout):

@@ -4,7 +4,7 @@ number of uplinks that never falls, every site, every choice among them, and eve
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, product
@@ -166,7 +166,9 @@ def _placed(book: Book, menus: list[Menu], chosen: list[Ints], sites: tuple[int,
         units[:, :, site] += menu.units[rows]
         links[:, :, site] += menu.links[rows]
     if core is not None:
-        radix = next(switch.radix for switch in network.switches if switch.name == core.switch)
+        switch = next(switch for switch in network.switches if switch.name == core.switch)
+        kept = network.switch_cages == "kept"  # where a link has a cage of its own
+        radix = (switch.cages or switch.radix) if kept else switch.radix
         units[:, :, :, book.products.index(("switch", core.switch))] += -(-links // radix)
     labour = np.sum([menu.labour_usd[rows] for menu, rows in zip(menus, chosen, strict=True)], axis=0)
     return Fleets(book=book, units=units, labour_usd=labour)
@@ -320,7 +322,8 @@ class Job:
         break out."""
         cluster = self.question.cluster.model_copy(update={"gpus": (gpus,)})
         question = self.question.model_copy(update={"cluster": cluster})
-        split = cages if question.network.link_ends == "any" else tuple
+        network = question.network
+        split: Callable[[Any], Any] = cages if network.link_ends == "any" and network.switch_cages == "told" else tuple
         alike = {(replace(one, optics=()), split(one.per_module)): one for one in families(question)}
         found: dict[Family, None] = {}
         for (bare, ports), one in alike.items():

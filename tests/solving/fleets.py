@@ -144,6 +144,7 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
         listed = [cable | {"usd": cable["usd"] + 2000}, *others]  # so that modules are worth having
         own = {"nics": [nic], "switches": boxes, "optics": listed}
         own |= {"fabrics": ["clos", "rail-optimized"], "nics_per_gpu": 2}  # ends enough for two tiers
+        own["switch_cages"] = draw(st.sampled_from(["told", "kept"]))
         return {"link_ends": "any", "hb_domains": domains, **own}
     if kind == "shared" and any(domain["size"] % 2 == 0 for domain in network["hb_domains"]):
         found["gpus_per_nic"] = [1, 2]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,6 +52,7 @@ def wide(draw: st.DrawFn) -> Instance:
         "pod_uplinks": draw(st.sampled_from(["ratio", "any"])),
         "link_ends": draw(st.sampled_from(["own", "same"])),
         "tier_switches": draw(st.sampled_from(["same", "same", "any"])),
+        "switch_cages": draw(st.sampled_from(["told", "kept"])),
         **disciplined(draw),
     }
     if network["routing"] not in ("pinned", "ecmp"):
@@ -91,7 +94,8 @@ def _all_slow(planes: tuple[int, ...]) -> list[dict[str, Any]]:
 
 def every_network(instance: Instance) -> Iterator[tuple[Family, int]]:
     """Every network with every two modules that split its ports as they are split, and every number of uplinks."""
-    split: Callable[[Any], Any] = tuple if instance.network.link_ends == "same" else cages
+    network = instance.network
+    split: Callable[[Any], Any] = tuple if network.link_ends == "same" or network.switch_cages == "kept" else cages
     alike = {(replace(one, optics=()), split(one.per_module)): one for one in families(instance)}
     for (bare, ports), one in alike.items():
         for family in (replace(bare, optics=optics) for optics in choices(instance, one)):
@@ -113,6 +117,18 @@ def least(instance: Instance) -> float:
     return found
 
 
+def fullest(graph: nx.Graph, family: Family, tier: int) -> int:
+    """The most modules in a switch of a tier, switch by switch on the graph."""
+    most = 0
+    for node in (node for node, at in graph.nodes(data="level") if at == tier):
+        links: Counter[int] = Counter()
+        for *_, edge in graph.edges(node, data=True):
+            links[edge["level"]] += edge["links"]
+        ends = {level: family.optics[level - 1][level == tier] for level in links}
+        most = max(most, sum(-(-links[n] // ends[n].links_of(family.link_gbit_s)) for n in links))
+    return most
+
+
 @settings(max_examples=example_count(300, usual=12))
 @given(wide())
 def test_the_optimum_over_all_fabrics_is_what_enumeration_finds_and_its_parts_are_those_of_the_graph(
@@ -131,4 +147,7 @@ def test_the_optimum_over_all_fabrics_is_what_enumeration_finds_and_its_parts_ar
         links = sum(edge["links"] for *_, edge in graph.edges(data=True) if edge["level"] == number)
         assert (level.switches, level.links) == (len(switches), links)
         assert max(graph.degree(node, weight="links") for node in switches) <= switch.radix
+        if instance.network.switch_cages == "kept":
+            box = next(one for one in instance.network.switches if one.name == switch.name)
+            assert fullest(graph, family, number) <= box.radix * box.port_gbit_s / box.cage_gbit_s
     assert list(modules(family, uplinks)) == modules_of(family, uplinks)

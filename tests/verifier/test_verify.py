@@ -59,7 +59,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     others = [case() for case in PARTITIONS.values()] + [growing(), Instance.model_validate(apart()), robust]
     others += [case() for case in FLEETS.values()] + [days(20.0, availability={"rates": "llama-3", "confidence": 0.9})]
     across = left_open(ask(**HARD, sharing={"mode": "partition"}), [None])
-    others += [ask(objective={"minimize": "time"}), small_below_large(), across]
+    others += [ask(objective={"minimize": "time"}), small_below_large(), across, ask(network__switch_cages="kept")]
     others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     for instance, top in [(with_few_designs(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise, product
 
+from coopt.instance.catalog import ports_of_modules
 from coopt.instance.couplings import MostProducts, PhaseWorkload
 from coopt.instance.question import CostKind, Question
 from coopt.instance.variants import bounded, list_prices
@@ -65,9 +66,10 @@ def core_disagreements(instance: Question) -> Iterator[str]:
     if switch is None:
         yield f"{where}: the instance does not list it, needs one of {', '.join(one.name for one in network.switches)}"
         return
-    if len(instance.workload) > switch.radix:
+    ports = switch.radix if network.switch_cages == "told" else ports_of_modules(switch, 1)
+    if len(instance.workload) > ports:
         yield (
-            f"{where}: it has {switch.radix} ports for the islands of {len(instance.workload)} workloads, "
+            f"{where}: it has {ports} ports for the islands of {len(instance.workload)} workloads, "
             "needs at least one for each, so that any two of them meet on a switch"
         )
     rate = switch.port_gbit_s

@@ -169,7 +169,8 @@ def _at_list_prices(listed: Instance, found: Candidate) -> float:
     hb = next(hb for hb in listed.network.hb_domains if hb.name == found.family.hb.name)
     parts = {kind: {part.name: part for part in getattr(listed.network, kind)} for kind in ("nics", "optics")}
     ways = {(way.name, way.port_gbit_s): way for way in listed.network.switch_ways}
-    switch, *upper = (ways[one.name, one.port_gbit_s] for one in (found.family.switch, *found.family.upper))
+    boxes = ((one, ways[one.name, one.port_gbit_s]) for one in (found.family.switch, *found.family.upper))
+    switch, *upper = (way.model_copy(update={"radix": one.radix}) for one, way in boxes)  # of those that cages leave
     family = replace(
         found.family,
         hb=hb,

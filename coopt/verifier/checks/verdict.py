@@ -262,6 +262,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "all transceivers, at both ends of the links of the graph; a module that breaks out is the end of several",
     ),
     ("radix", "no switch of the graph has more links than ports"),
+    ("cages", "where cages are kept, no switch takes more modules than it has cages"),
     (
         "bundles",
         "where bundles are even, every spine has equally many links to each leaf of its plane on the graph, and every "

@@ -29,7 +29,7 @@ from coopt.verifier.parts.layouts import (
     switches_above,
 )
 from coopt.verifier.parts.optics import optics_choices, spares_core
-from coopt.verifier.parts.space import DesignFamily, OpticPair, families
+from coopt.verifier.parts.space import DesignFamily, OpticPair, families, in_cages, radices
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.wiring import WiredGraph, wire
 
@@ -106,17 +106,21 @@ def last_stages(
     network: Network, family: DesignFamily, optics_of: Callable[[int], Iterable[tuple[OpticPair, ...]]]
 ) -> Iterator[GrowthStage]:
     """Every whole network of a family, with every choice of optics for so many tiers, as the end of its growth."""
-    known: dict[tuple[tuple[int, int], bool], list[Chain]] = {}
+    known: dict[tuple[object, ...], list[Chain]] = {}
     for tiers in range(network.max_tiers + 1):
-        for optics in filter(partial(spares_core, family), optics_of(tiers)):
+        for optics in optics_of(tiers):
             carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
-            key = cages(carried), any(max(each) > 1 for each in carried[1:])
+            held = in_cages(network, family, carried)
+            if not spares_core(held, optics):
+                continue
+            apart = any(max(each) > 1 for each in carried[1:])
+            key = cages(carried), apart, radices(held)
             if key not in known:
-                known[key] = list(chains(family, network, key[0], apart=key[1]))
+                known[key] = list(chains(held, network, cages(carried), apart=apart))
             for chain in known[key]:
                 if chain.ports.tiers == tiers:
                     runs = [chain.uplinks] if chain.ports.pod_each == 1 else [(up,) for up in chain.uplinks]
-                    yield from (last_stage(family, chain.ports, run, optics) for run in runs)
+                    yield from (last_stage(held, chain.ports, run, optics) for run in runs)
 
 
 def last_stage(

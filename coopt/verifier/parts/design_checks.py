@@ -25,7 +25,15 @@ from coopt.verifier.parts.layouts import (
     uplink_menus,
 )
 from coopt.verifier.parts.optics import allowed_ends, fitting_ends, optic_names, optics_named
-from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, linkable, links_needed, run_for
+from coopt.verifier.parts.space import (
+    DesignFamily,
+    NetworkGear,
+    active_counts,
+    in_cages,
+    linkable,
+    links_needed,
+    run_for,
+)
 from coopt.verifier.parts.spans import reach_of
 
 
@@ -202,10 +210,11 @@ def check_ports(
     ):
         return None
     carried = _carried(instance.network, family, tiers)
-    ports = _ports(ledger, instance.network, family, tiers, carried, fabric.pod_bundle)
+    held = in_cages(instance.network, family, carried)
+    ports = _ports(ledger, instance.network, held, tiers, carried, fabric.pod_bundle)
     if ports is None:
         return None
-    slowdown = reach_of(family, ports).beyond
+    slowdown = reach_of(held, ports).beyond
     why = f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says {fabric.oversubscription:.6g}."
     ledger.close("oversubscription", fabric.oversubscription, slowdown, why)
     routing = instance.network.discipline.routing if fabric.tiers > 1 else 1.0
@@ -213,6 +222,11 @@ def check_ports(
     ledger.same("routing", fabric.routing, routing, why)
     _optics(ledger, instance, family, fabric, kind)
     return ports
+
+
+def held_in_cages(network: Network, family: DesignFamily, fabric: Fabric) -> DesignFamily:
+    """The family on switches that have cages for the modules that a plan names."""
+    return in_cages(network, family, _carried(network, family, tuple(fabric.tier)))
 
 
 def _carried(network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> tuple[tuple[int, int], ...]:

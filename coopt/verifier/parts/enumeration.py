@@ -19,7 +19,7 @@ from coopt.verifier.parts.bills import SwitchLevel, bill, bill_total, levels, wi
 from coopt.verifier.parts.layouts import Chain, Ports, cages, chains
 from coopt.verifier.parts.optics import least_choices, optics_choices, spares_core
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
-from coopt.verifier.parts.space import DesignFamily, OpticPair, families
+from coopt.verifier.parts.space import DesignFamily, OpticPair, families, in_cages, radices
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import interrupted, lost_of, running_share, uptime_of
@@ -144,12 +144,17 @@ def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[DesignCha
         for tiers in range(instance.network.max_tiers + 1):
             if family.gear is not None and not family.gear.is_named_once(tiers):
                 continue
-            by_cages: dict[tuple[int, int], list[tuple[OpticPair, ...]]] = {}
-            for optics in filter(partial(spares_core, family), optics_choices(instance, kind, family, tiers)):
+            by_cages: dict[
+                tuple[tuple[int, int], tuple[int, ...]], tuple[DesignFamily, list[tuple[OpticPair, ...]]]
+            ] = {}
+            for optics in optics_choices(instance, kind, family, tiers):
                 carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
-                by_cages.setdefault(cages(carried), []).append(optics)
-            for ports_together, alike in by_cages.items():
-                yield from _chains_with(instance, kind, family, tiers, ports_together, alike)
+                held = in_cages(instance.network, family, carried)
+                if spares_core(held, optics):
+                    key = cages(carried), radices(held)
+                    by_cages.setdefault(key, (held, []))[1].append(optics)
+            for (ports_together, _), (held, alike) in by_cages.items():
+                yield from _chains_with(instance, kind, held, tiers, ports_together, alike)
 
 
 def _chains_with(

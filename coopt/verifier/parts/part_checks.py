@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from coopt.instance.errors import counted
 from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
@@ -12,12 +13,12 @@ from coopt.instance.workload import Workload
 from coopt.plan.schema import Cost, Design, WorkloadPlan
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import BillTotal, SwitchLevel, bill, bill_total, check_bill
-from coopt.verifier.parts.design_checks import check_ports
-from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.design_checks import check_ports, held_in_cages
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.optics import optic_names, optics_named
 from coopt.verifier.parts.outages import outages_of, pace_of
-from coopt.verifier.parts.space import DesignFamily, OpticPair
+from coopt.verifier.parts.space import DesignFamily, OpticPair, cage_count
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run
@@ -55,8 +56,31 @@ def check_part(
     if ports is None:
         return None
     optics = optics_named(question, kind, family, optic_names(design.fabric))
-    levels = check_network(ledger, family, ports, design.fabric, runs, optics=optics)
-    return CountedPart(family, ports, levels, optics, runs)
+    held = held_in_cages(question.network, family, design.fabric)
+    levels = check_network(ledger, held, ports, design.fabric, runs, optics=optics)
+    if question.network.switch_cages == "kept" and optics is not None:
+        _check_cages(ledger, family, ports, levels, optics)
+    return CountedPart(held, ports, levels, optics, runs)
+
+
+def _check_cages(
+    ledger: Ledger, family: DesignFamily, ports: Ports, levels: Sequence[SwitchLevel], optics: Sequence[OpticPair]
+) -> None:
+    """Check that no switch, as it was counted on the graph, takes more modules than it has cages."""
+    for tier, level in enumerate(levels, start=1):
+        assert family.gear is not None
+        modules = _most(level.above, family.gear.carried(optics[tier - 1])[1])
+        if tier < len(levels):
+            modules += _most(levels[tier].below, family.gear.carried(optics[tier])[0])
+        modules += core_ports(family, ports) if tier == 1 else 0
+        cages = cage_count(family.gear.at(tier))
+        why = f"A switch of level {tier} takes {counted(modules, 'module')} and has {counted(cages, 'cage')}."
+        ledger.holds("cages", modules <= cages, modules, cages, why)
+
+
+def _most(devices: Iterable[tuple[int, int]], links_of_module: int) -> int:
+    """Modules of the device that takes most."""
+    return max((ceil_ratio(links, links_of_module) for count, links in devices if count), default=0)
 
 
 def check_part_bill(

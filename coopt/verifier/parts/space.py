@@ -9,6 +9,7 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
+from coopt.instance.catalog import box_of
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, SwitchMode
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance, Network, SwitchedKind
@@ -18,9 +19,23 @@ from coopt.verifier.training.placing import Rooms
 
 def core_switch(instance: Instance) -> Switch | None:
     """The switch the core is asked to consist of; None where no core is asked for."""
-    core = instance.sharing.core
-    switches = {switch.name: switch for switch in instance.network.switches}
-    return switches[core.switch] if core else None
+    core, network = instance.sharing.core, instance.network
+    switches = {switch.name: switch for switch in network.switches}
+    if core is None or network.switch_cages == "told":
+        return switches[core.switch] if core else None
+    return _with_ports_for(switches[core.switch], 1)
+
+
+def cage_count(switch: Switch) -> int:
+    """Modules that a switch takes, with ports kept free as many fewer; a switch at one rate of a box has its cages."""
+    box = box_of(switch.name) or switch
+    return int(switch.radix * Fraction(switch.port_gbit_s) / Fraction(box.cage_gbit_s))
+
+
+def _with_ports_for(switch: Switch, links_of_module: int) -> Switch:
+    """The switch with no more ports than its cages have modules for, of which each carries so many links."""
+    ports = min(cage_count(switch) * links_of_module, switch.radix)
+    return switch.model_copy(update={"radix": ports})
 
 
 def links_needed(instance: Instance, gpus: int) -> int:
@@ -223,6 +238,30 @@ def run_for(switch: Switch, nic: Nic, planes: int) -> Switch | None:
     whole = SwitchMode(radix=switch.radix, port_gbit_s=switch.port_gbit_s)
     changes = {"radix": found[0][0], "port_gbit_s": found[0][1], "modes": (*switch.modes, whole)}
     return switch.model_copy(update=changes)
+
+
+def in_cages(network: Network, family: DesignFamily, carried: Sequence[tuple[int, int]]) -> DesignFamily:
+    """The family on switches that have cages for modules which carry so many links at the ends of each level.
+
+    A switch has the upper ends of one level and the lower ends of the next; where cages are kept, those of the two that
+    carry fewer links decide, and on leaves those of links into a core, of one link each.
+    """
+    if network.switch_cages == "told" or family.gear is None or not carried:
+        return family
+    boxes = [family.gear.at(tier) for tier in (1, 2, 3)]
+    held: list[Switch] = []
+    for tier, (_, upper) in enumerate(carried, start=1):
+        counts = [upper] if tier == len(carried) else [upper, carried[tier][0]]
+        if tier == 1 and family.to_core:
+            counts.append(1)
+        held.append(_with_ports_for(boxes[tier - 1], min(counts)))
+    middle, top = (*held, held[-1], held[-1])[1:3]
+    return family._replace(gear=family.gear._replace(switch=held[0], above=(middle, top)))
+
+
+def radices(family: DesignFamily) -> tuple[int, ...]:
+    """Ports of the switches of each tier that there may be."""
+    return () if family.gear is None else tuple(family.gear.at(tier).radix for tier in (1, 2, 3))
 
 
 def families(instance: Instance) -> Iterator[DesignFamily]:

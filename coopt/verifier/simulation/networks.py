@@ -13,7 +13,7 @@ from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import levels
-from coopt.verifier.parts.design_checks import check_gear
+from coopt.verifier.parts.design_checks import check_gear, held_in_cages
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.link_demands import ring_domains
 from coopt.verifier.parts.space import DesignFamily
@@ -165,7 +165,7 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
     gear = check_gear(ledger, question, network)
     if gear is None:
         raise _unsound(question, name, next(check.why for check in ledger.checks if not check.ok))
-    family = family._replace(gear=gear)
+    family = held_in_cages(question.network, family._replace(gear=gear), network.fabric)
     ports, wiring = _wired(question, name, family, network.fabric)
     sharing = link_sharing(question.network)
     if sharing.routing != "spray" and wiring is not None and wiring.slices > 1:
