@@ -128,8 +128,8 @@ class Transformer(Entry):
         mixers = self.mamba_layers + self.with_attention
         if max(mixers, self.with_ffn) > self.layers or mixers + self.with_ffn < self.layers:
             yield (
-                f"layers = {self.layers}: needs at least as many as mamba_layers and attention_layers together "
-                f"({mixers}) and as ffn_layers ({self.with_ffn}), and no more than all of these"
+                f"layers = {self.layers}: needs at least mamba_layers + attention_layers = {mixers} and at least "
+                f"ffn_layers = {self.with_ffn}, and no more than all three together"
             )
 
     def _group_complaints(self) -> Iterator[str]:

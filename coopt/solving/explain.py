@@ -245,12 +245,15 @@ def no_split(instance: Instance, workload: Workload) -> str:
     batches, counts = _such_as(_batches_near(instance, workload)), _such_as(_counts_near(instance, workload))
     own = [key for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch") if key in workload.mapping.model_fields_set]
     lists = ", ".join(f"{key} = {text_of(getattr(workload.mapping, key))}" for key in own)
+    model = workload.model
+    groups = f"{model.mamba_groups} groups of Mamba-2, " if model.mamba_layers else ""
+    whole = "sequences stay whole in layers with Mamba-2 (cp = 1); " if model.mamba_layers else ""
     return (
         f"workload {workload.name!r}: no TP x PP x DP split of {_listed(instance.cluster.gpus)} GPUs divides "
-        f"{workload.model.heads} heads, {workload.model.layers} layers and a batch of {workload.global_batch} "
-        f"within workload.mapping ({f'{lists}; ' if lists else ''}layers may fall short of full stages by "
+        f"{model.heads} heads, {groups}{model.layers} layers and a batch of {workload.global_batch} "
+        f"within workload.mapping ({f'{lists}; ' if lists else ''}{whole}layers may fall short of full stages by "
         f"{MISSING_LAYERS}): needs another batch{batches}, GPU count{counts} or wider mapping lists"
-        f"{_defaults(instance, workload, ('cp',))}"
+        f"{'' if model.mamba_layers else _defaults(instance, workload, ('cp',))}"
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+import coopt
 from coopt.columns.grid import mappings
 from coopt.instance.catalog import find
 from coopt.instance.errors import InstanceError
@@ -59,8 +60,11 @@ def test_flops_are_those_that_megatron_bridge_counts() -> None:
         ({"ffn_layers": 4}, "ffn_layers: describe a hybrid, needs mamba_layers > 0"),
         ({"mamba_layers": 2}, "mamba_layers = 2: needs mamba_heads, mamba_head_dim, mamba_groups, mamba_state as well"),
         (HYBRID | {"mamba_groups": 7}, "mamba_groups = 7: needs a divisor of mamba_heads = 64"),
-        (HYBRID | {"attention_layers": 6}, "mamba_layers and attention_layers together (9) and as ffn_layers (4)"),
-        (HYBRID | {"attention_layers": 0}, "needs at least as many as"),
+        (
+            HYBRID | {"attention_layers": 6},
+            "at least mamba_layers + attention_layers = 9 and at least ffn_layers = 4",
+        ),
+        (HYBRID | {"attention_layers": 0}, "and no more than all three together"),
         (HYBRID | {"window": 512, "window_layers": 2}, "no more windowed layers than layers with attention"),
         ({"expert_latent": 64}, "expert_latent = 64: describes a mixture of experts, needs experts > 0"),
     ],
@@ -82,6 +86,17 @@ def test_sequences_stay_whole_and_tensors_are_split_by_groups() -> None:
     whole, _ = mappings(here, 16)
     assert set(whole.cp) == {1}
     assert set(whole.tp) == {1, 2}
+
+
+def test_what_splits_no_hybrid_is_said() -> None:
+    (asked,) = question()["workload"]
+    limits = asked["mapping"] | {"cp": [2]}
+    plan = coopt.solve(ask(workload=[asked | {"model": small_model(**HYBRID), "mapping": limits}]))
+    assert plan.status == "infeasible"
+    (said,) = plan.explanation
+    assert "32 heads, 8 groups of Mamba-2, 8 layers" in said
+    assert "(cp = 2; " in said.replace("[2]", "2")
+    assert "sequences stay whole in layers with Mamba-2 (cp = 1)" in said
 
 
 def test_a_hybrid_is_solved_verified_and_not_exported_to_megatron() -> None:
