@@ -176,4 +176,5 @@ def groups_of(workload: Workload, mappings: Mappings, placements: Placements) ->
         copies=copies,
         filled=np.ones_like(tp) if placements.dp_domains is None else placements.filled,
         step=step,
+        two_way=np.full_like(tp, workload.options.schedule == "dualpipe"),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -185,6 +186,20 @@ def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints, way: Ints) 
 
 
 @in_blocks
+def mirrored(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
+    """Domains of [a, b) whose pipeline has the stage as far from its other end outside."""
+    blocks = domains // stage
+    (low, few), (high, more) = np.divmod(a, stage), np.divmod(b, stage)
+    cuts = np.zeros_like(few), np.minimum(few, more), np.maximum(few, more), stage
+    staying = np.zeros_like(b)
+    for start, end in pairwise(cuts):  # domains of a block that have as many blocks of these inside
+        first, last = low + (start < few), high + (start < more)
+        both = np.minimum(last, blocks - first) - np.maximum(first, blocks - last)
+        staying = staying + (end - start) * np.maximum(both, 0)
+    return np.asarray(b - a - staying)
+
+
+@in_blocks
 def both_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
     """Domains of [a, b) in the first or last stage whose partner lies outside, `closed` or not."""
     return first_stage(a, b, domains, stage) + last_stage(a, b, domains, stage)
@@ -197,7 +212,8 @@ class Groups(NamedTuple):
     which follow each other; a domain holds `inner` of them, and `closed` pipelines (1) go on from the last to the
     first. `experts` domains, `apart` from each other, hold an expert group, `copies` of which exist within a stage.
     `filled` GPUs train in the fullest domain, where domains are not filled alike; 1 where they are.
-    TP blocks of a stage lie `step` apart: 1, or `stages` where those of a pipeline lie side by side.
+    TP blocks of a stage lie `step` apart: 1, or `stages` where those of a pipeline lie side by side. Of `two_way`
+    pipelines (1) stages as far from either end hold the same, and exchange it where others share an embedding.
     """
 
     tp: Ints
@@ -211,6 +227,7 @@ class Groups(NamedTuple):
     copies: Ints
     filled: Ints
     step: Ints
+    two_way: Ints
 
     def take(self, rows: Any) -> Groups:
         """The chosen ones."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coopt.columns.flows import Groups, both_ends, either, exchange, hop_ends, ring, sending, tied_ends
+from coopt.columns.flows import Groups, both_ends, either, exchange, hop_ends, mirrored, ring, sending, tied_ends
 from coopt.perf.affine import KINDS
 from coopt.perf.mapping import Floats, Ints, distinct_rows
 
@@ -69,7 +69,8 @@ def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str], 
     no more than a stride each.
     """
     held, rails = rows.pod_leaves * rows.down, np.where(rows.ends > 1, rows.nics, 2)
-    strides = {kind: stride for kind, stride, _ in groups.rings} | {"pp": groups.cut, "tied": groups.cut}
+    strides = {kind: stride for kind, stride, _ in groups.rings} | {"pp": groups.cut}
+    strides["tied"] = np.where(groups.two_way, rows.domains, groups.cut)
     strides["ep"] = groups.apart * (groups.experts // 2 + 1)
     most = np.zeros_like(leaf)
     for kind in kinds:
@@ -90,6 +91,9 @@ def mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str]) -> Float
     for kind, whole, ends in (("pp", either, hop_ends), ("tied", both_ends, tied_ends)):
         if kind in kinds:
             found[KINDS.index(kind)] = parts.most_of_lines(whole, ends, which, rows.nics, *line)
+    if "tied" in kinds and groups.two_way.any():
+        twins = parts.most(mirrored, which, rows.nics, groups.line, groups.hop)
+        found[KINDS.index("tied")] = np.where(groups.two_way, twins, found[KINDS.index("tied")])
     return found
 
 

@@ -101,6 +101,8 @@ def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s
     parts = replace(parts, met=np.zeros(len(mappings)), window=window)
     links = links_of(workload, gpu, hb_gbyte_s)
     wires = _best_wires(links, byte_s, mappings.ep, visits_of(workload), forwards_at_once(workload))
+    if workload.options.schedule == "dualpipe":
+        wires = replace(wires, tied=wires.pp)  # GPUs with the same stages send each other messages
     return np.asarray(parts.time_s(wires) * SHORT)
 
 

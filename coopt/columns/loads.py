@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from coopt.columns.flows import APART, BOTH, RAIL, Groups, busiest, exchange, hop, ring, tied
+from coopt.columns.flows import APART, BOTH, RAIL, Groups, busiest, exchange, hop, mirrored, ring, tied
 from coopt.columns.layouts import NicLayout, mixed_pods, most_of_mixed_pods, most_senders
 from coopt.columns.way_loads import WayLoads, loads_by_ways
 from coopt.instance.network import Discipline
@@ -249,7 +249,16 @@ def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Collection[str
                 own = tuple(column[at] for column in line)
                 most = busiest(count, rows.domains[at], span[at], own[0] if repeats else None, *own)
                 found[kind][at] = some[at] * most
+    if "tied" in kinds:
+        for at, repeats in ((groups.two_way & ~together, False), (groups.two_way & together, True)):
+            found["tied"] = np.where(at, rails * _twins(rows, groups, span, repeats=repeats), found["tied"])
     return found
+
+
+def _twins(rows: NicLayout, groups: Groups, span: Ints, *, repeats: bool) -> Ints:
+    """NICs of a rail that send to the other GPU of a pipeline with the same stages, out of the busiest interval."""
+    line = groups.line
+    return np.asarray(busiest(mirrored, rows.domains, span, line if repeats else None, line, groups.hop))
 
 
 def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
@@ -280,6 +289,7 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
     some = rails // groups.inner
     found["pp"] = np.where(still, 0, np.where(apart, 2 * some * np.minimum(span, stage), rails * edges))
     found["tied"] = np.where(still, 0, np.where(apart, some, rails) * np.minimum(span, 2 * groups.hop))
+    found["tied"] = np.where(groups.two_way & ~still, rails * span, found["tied"])
     return found
 
 
@@ -295,7 +305,7 @@ def _of_parts(rows: NicLayout, groups: Groups) -> dict[str, Any]:
     pair = np.where(groups.stages % 2 == 0, first, np.maximum(first, last))
     crosses = groups.stages > 1
     found["pp"] = np.where(crosses, np.where(groups.inner == 1, every, both), 0)
-    found["tied"] = np.where(crosses, np.where(groups.inner == 1, every, pair), 0)
+    found["tied"] = np.where(crosses, np.where((groups.inner == 1) | (groups.two_way == 1), every, pair), 0)
     return found
 
 

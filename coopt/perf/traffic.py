@@ -199,7 +199,8 @@ class Replicas:
 
     def _twins(self) -> AffineSeconds:
         """What two GPUs that hold the same two stages of a pipeline send each other: before replicas reduce gradients
-        those of one stage, and what then comes of the other, gradients or parameters.
+        those of one stage, and what then comes of the other, gradients or parameters. All send at once, to whom the
+        pair that ties an embedding is of other schedules.
         """
         if self.workload.options.schedule != "dualpipe":
             return AffineSeconds()
@@ -207,7 +208,8 @@ class Replicas:
         held, crosses = self.shared + self.experts, m.pp > self.placements.pp
         there = send(self.links, gradient * held, crosses)
         back = send(self.links, np.where(m.zero >= 1, BYTES, gradient) * held, crosses)
-        return (there + back) * (m.pp > 1)
+        sent = (there + back) * (m.pp > 1)
+        return AffineSeconds(sent.fixed, tied=sent.pp)
 
     def inside_s(self) -> Floats:
         """What data-parallel traffic keeps links of a domain busy at most: once with all that is exchanged, but for

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from coopt.columns.flows import BOTH, RAIL, after, before, busiest, either, exchange, hop, ring, sending, tied
+from coopt.columns.flows import BOTH, RAIL, after, before, busiest, either, exchange, hop, mirrored, ring, sending, tied
 from coopt.columns.layouts import NicLayout
 from coopt.columns.way_loads import most_edges
 from coopt.network.schedules.textbook import two_trees
@@ -54,6 +54,28 @@ def test_rings_and_exchanges_leave_an_interval_as_counted_one_by_one(seed: int) 
             for one in intervals(domains, span)
         ]
         assert busiest(exchange, *columns)[0] == pytest.approx(max(shares), abs=1e-12)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("pipelines", [1, 2, 3])
+def test_twins_leave_an_interval_as_counted_one_by_one(stages: int, pipelines: int) -> None:
+    """Stages as far from either end of a pipeline, of one to four domains each; of pipelines side by side, too."""
+    for stage in (1, 2, 3, 4):
+        line = stage * stages
+        twin = {
+            d: d // line * line + line - stage - d % line // stage * stage + d % stage for d in range(line * pipelines)
+        }
+        assert all(twin[twin[d]] == d for d in twin)
+        for span in range(1, line * pipelines + 1):
+            each = []
+            for inside in intervals(line * pipelines, span):
+                own = [np.array([value]) for value in (inside.start, inside.stop, line, stage)]
+                each.append(sum(twin[d] not in inside for d in inside))
+                assert mirrored(*own)[0] == each[-1]
+            columns = [np.array([value]) for value in (line * pipelines, span, line, line, stage)]
+            assert busiest(mirrored, *columns)[0] == max(each)
+            if pipelines == 1:
+                assert busiest(mirrored, *columns[:2], None, *columns[3:])[0] == max(each)
 
 
 @pytest.mark.parametrize("members", [1, 2, 3, 5, 8])

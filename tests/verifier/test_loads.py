@@ -80,6 +80,15 @@ def network(draw: Random) -> tuple[DesignFamily, Ports]:
     return family(kind, domains * active, size, radix, active, per_gpu), ports
 
 
+def test_gpus_with_the_same_stages_send_more_out_of_a_leaf_than_hops_do() -> None:
+    """Eight stages of a domain each, four to a leaf: all four send to their twin, one to a stage outside."""
+    rails = family("rail-only", 8 * 4, 4, 64, 4, 1)
+    place = Placement(4, 1, 1, 8, 1, 1, two_way=True)
+    flows = [mean_loads(reach_of(rails, Ports(2, down, 2)), 4, place, looped=False) for down in (4, 3, 8)]
+    assert [(one.pp, one.tied) for one in flows] == [(0.5, 2.0), (1.0, 1.5), (0.0, 0.0)]
+    assert domain_flows(place, looped=False, expert_tp=False)["tied"] == [DomainFlow(i, 7 - i) for i in range(8)]
+
+
 def turns(place: Placement, expert_tp: bool) -> bool:
     """Whether replicas can lie outermost; without experts TP parts none."""
     whole = place.tp_across == 1 or expert_tp or place.ep_across * place.copies_across == 1
@@ -93,6 +102,7 @@ def compare(seed: int) -> Counter[str]:
     expert_tp, looped = draw.random() < 0.5, draw.random() < 0.5
     place = placement(draw, here.active, here.domains, expert_tp=expert_tp)
     place = place._replace(outermost="dp" if turns(place, expert_tp) and draw.random() < 0.8 else "pp")
+    place = place._replace(two_way=not looped and draw.random() < 0.5)
     wiring, reach = wire(here, ports), reach_of(here, ports)
     assert is_even(wiring)
     assert here.gear is not None
@@ -106,6 +116,7 @@ def compare(seed: int) -> Counter[str]:
     seen.update([kind, f"{ports.tiers} tiers"])
     seen["replicas outermost"] = place.outermost == "dp"
     seen["pipelines of TP blocks"] = place.outermost == "dp" and place.tp_across > 1
+    seen["stages with twins"] = place.two_way and place.pp_across > 1
     seen["idle"] = here.active < here.hb.size
     seen["two NICs"] = here.gear.per_gpu == 2
     seen["stages inside and across"] = place.pp_in > 1 and place.pp_across > 1

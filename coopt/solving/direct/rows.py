@@ -185,6 +185,8 @@ def _crossing(where: DirectPlace, source: Fitting) -> tuple[Pool, Counter[str]]:
     fine = (m.tp == inside.tp) & ((m.cp == inside.cp) | (m.dp == inside.dp)) & (experts == 1)
     if source.workload.model.tied_embeddings:
         fine &= m.pp <= 2 * inside.pp  # first and last domain of a pipeline are neighbours
+    if source.workload.options.schedule == "dualpipe":  # and so are GPUs with the same stages, which all send at once
+        fine &= (m.pp == inside.pp) | (m.pp == 2)
     kept = _taken(where, whole, np.asarray(fine, dtype=np.bool_))
     gated["crossing"] = len(whole) - len(kept)
     return kept, gated

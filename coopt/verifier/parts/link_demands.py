@@ -210,8 +210,10 @@ def ring_domains(place: Placement) -> int:
 
 def joins_stages_and_rings(place: Placement, *, tied: bool) -> bool:
     """Whether links carry nothing but what stages send, and replicas or contexts; an embedding that both ends share
-    only between neighbours."""
+    only between neighbours, and so what GPUs with the same stages exchange, of one stage a domain."""
     others = {place.tp_across, place.ep_across, min(place.cp_across, place.dp_across)}
+    if place.two_way and place.pp_across > 1 and place.pp_in * place.pp_across > 2:
+        return False
     return others == {1} and not (tied and place.pp_across > 2)
 
 

@@ -40,7 +40,9 @@ def domain_flows(place: Placement, *, looped: bool, expert_tp: bool) -> dict[str
         own = [_domain(place, e, *where) for e in range(p)]
         for stage in range(last + looped if p > 1 else 0):
             flows["pp"] += _both_ways(stage, (stage + 1) % (last + 1), place, own.__getitem__)
-        if p > 1:
+        if place.two_way:
+            flows["tied"] += [DomainFlow(own[i], own[p - 1 - i]) for i in range(p) if i != p - 1 - i]
+        elif p > 1:
             flows["tied"] += _both_ways(0, last, place, own.__getitem__)
     return flows
 

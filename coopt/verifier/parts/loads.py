@@ -54,9 +54,11 @@ class Pattern(NamedTuple):
         Each to those a stride farther and nearer; from the last to the first and back where `looped`.
     pair
         The first of them and the last to each other.
+    mirror
+        Each to that as far from the other end.
     """
 
-    shape: Literal["ring", "exchange", "hops", "pair", "trees"]
+    shape: Literal["ring", "exchange", "hops", "pair", "mirror", "trees"]
     members: int
     stride: int
     looped: bool = False
@@ -104,7 +106,7 @@ def patterns_of(place: Placement, looped: bool) -> OfKinds[Pattern]:
         ep=Pattern("exchange", place.ep_across, expert_stride * step),
         edp=Pattern("ring", place.copies_across, stage // place.copies_across * step),
         pp=Pattern("hops", place.pp_across, place.hop, looped),
-        tied=Pattern("pair", place.pp_across, place.hop),
+        tied=Pattern("mirror" if place.two_way else "pair", place.pp_across, place.hop),
     )
 
 
@@ -136,6 +138,9 @@ def partners(pattern: Pattern, domain: int) -> OfRails[list[int]]:
         return found
     if pattern.shape == "ring":
         return found._replace(every=[base + (place + pattern.far) % members * stride])
+    if pattern.shape == "mirror":
+        twin = members - 1 - place
+        return found._replace(every=[base + twin * stride] if twin != place else [])
     for hop, ahead in ((place, True), ((place - 1) % members, False)):
         back = hop == members - 1
         if back != (pattern.shape == "pair") and not (back and pattern.looped):
@@ -309,7 +314,7 @@ def most_flows(pattern: Pattern, senders: Senders, layout: LeafLayout, leaves: i
     """
     if pattern.members == 1 or not leaves:
         return 0
-    alike, most = pattern.shape in ("ring", "exchange", "trees") or senders.inner == 1, 0
+    alike, most = pattern.shape in ("ring", "exchange", "mirror", "trees") or senders.inner == 1, 0
     block = pattern.block
     for switch in holdings(layout, senders, leaves):
         out = into = 0
@@ -337,6 +342,8 @@ def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, 
         return nics * min(window, 2 * stride * pattern.far)
     if pattern.shape == "exchange":
         return nics * min(window * (members - 1), 2 * stride * (members // 2) * (members - members // 2))
+    if pattern.shape == "mirror":
+        return nics * window
     if pattern.shape == "hops" and repeated:
         return nics * min(window, 2 * stride * (1 + pattern.looped))
     if inner == 1 or layout.kind != "clos":

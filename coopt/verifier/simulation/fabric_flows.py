@@ -81,7 +81,7 @@ def along_trees(phase: str) -> str:
 
 
 TIED = "tied"
-"""The phase in which first and last stage add up gradients of the embedding."""
+"""The phase in which first and last stage add up gradients of the embedding, or GPUs with the same stages those."""
 
 
 def lanes(family: DesignFamily, ports: Ports, place: Placement, *, spread: bool) -> list[list[Lane]]:
@@ -137,7 +137,7 @@ def messages(
     goes_round
         Whether the pipeline passes through its stages several times.
     is_tied
-        Whether first and last stage hold the same embedding.
+        Whether first and last stage hold the same embedding, or, of pipelines in two directions, what they all hold.
     ways
         What else than rings TP and gradients may take.
     """
@@ -156,7 +156,11 @@ def messages(
     if place.pp_across > 1:
         yield from _hops(place, by_stage, goes_round=goes_round)
         last = place.pp_across * place.pp_in - 1
-        if is_tied:
+        if is_tied and place.two_way:
+            for block in range(place.pp_across):
+                twin = place.pp_across - 1 - block
+                yield from _between(place, TIED, every, block, twin) if twin != block else ()
+        elif is_tied:
             yield from _between(place, TIED, _home(place, by_stage, last), 0, place.pp_across - 1)
             yield from _between(place, TIED, _home(place, by_stage, 0), place.pp_across - 1, 0)
 

@@ -144,8 +144,7 @@ class IterationSimulation:
             s_byte,
             lambda kind: carrier.other_ways(together[kind], members[kind]),
         )
-        hops = [forward(one) for one in every]
-        twins_s = twins_at_s(self.work, place, carrier.inside_byte_s, carrier.s_byte(*hops))
+        twins_s = twins_at_s(self.work, place, carrier.inside_byte_s, carrier.s_byte(TIED))
         return gradient_segments(self.work, groups, phases, twins_s)
 
     def departure(self, stage: int) -> Departure:

@@ -172,7 +172,8 @@ def _iteration(
 ) -> SimulatedWorkload:
     """One workload on a network."""
     work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s)
-    carrier = network.carrier(run.place, run.split, is_tied=work.traffic.embedding_bytes > 0, chosen=work.links.overlap)
+    is_tied = work.traffic.embedding_bytes > 0 or work.traffic.twin_bytes > 0
+    carrier = network.carrier(run.place, run.split, is_tied=is_tied, chosen=work.links.overlap)
     simulation, record = IterationSimulation(run.workload, gpu, work, run.place, carrier), None
     if trace is not None:
         name, shape = run.workload.name, simulation.shape
@@ -187,7 +188,7 @@ def _iteration(
         bound_s=bound_s,
         met=parts.whole_s <= bound_s * (1 + TOLERANCE),
         times=_times(run.claim, parts),
-        traffic=_traffic(carrier),
+        traffic=_traffic(carrier, two_way=run.place.two_way),
         simulated=network.coverage(run.place),
     )
 
@@ -211,15 +212,19 @@ PHASE_KINDS: dict[str, TrafficKind] = {
 }  # fmt: skip
 
 
-def _traffic(carrier: Carrier) -> tuple[FlowRate, ...]:
-    """Every kind of traffic between domains, with all of it under way together; hops one way at a time."""
+def _traffic(carrier: Carrier, *, two_way: bool) -> tuple[FlowRate, ...]:
+    """Every kind of traffic between domains, with all of it under way together; hops one way at a time.
+
+    What stages of `two_way` pipelines exchange that are the same is part of what replicas do.
+    """
+    kinds = PHASE_KINDS | ({"tied": "dp"} if two_way else {})
     if carrier.rates is None:
         return ()
     found: dict[TrafficKind, FlowRate] = {}
-    words = [word for word in dict.fromkeys(phase.split()[0] for phase in carrier.rates.number) if word in PHASE_KINDS]
+    words = [word for word in dict.fromkeys(phase.split()[0] for phase in carrier.rates.number) if word in kinds]
     for word in words:
         phases = [phase for phase in carrier.rates.number if phase.split()[0] == word]
-        kind, slowdown = PHASE_KINDS[word], 1 / carrier.rates.pace(*phases)
+        kind, slowdown = kinds[word], 1 / carrier.rates.pace(*phases)
         flows = sum(carrier.rates.flows[phase] for phase in phases)
         before = found.get(kind, FlowRate(kind=kind, flows=0, slowdown=0.0))
         found[kind] = FlowRate(kind=kind, flows=before.flows + flows, slowdown=max(before.slowdown, slowdown))

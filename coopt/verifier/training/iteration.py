@@ -139,7 +139,7 @@ def _hop_s(work: Work, place: Placement, speed: Speeds, tp_s: float) -> float:
 def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T_dp: gradients and parameters over the ranks that share them, experts apart."""
     traffic, held = work.traffic, work.held
-    twins_s = twins_at_s(work, place, speed.inside_byte_s, speed.pp_s_byte)
+    twins_s = twins_at_s(work, place, speed.inside_byte_s, speed.tied_s_byte)
     if not traffic.reductions:
         return twins_s
     dp, edp = speed.dp_s_byte, speed.edp_s_byte
@@ -153,10 +153,10 @@ def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     )
 
 
-def twins_at_s(work: Work, place: Placement, inside_byte_s: float, pp_s_byte: float) -> float:
+def twins_at_s(work: Work, place: Placement, inside_byte_s: float, twin_s_byte: float) -> float:
     """What two GPUs of a pipeline send each other that hold the same stages, each a message there and one back."""
     links, each_bytes = work.links, work.traffic.twin_bytes * (work.held.common + work.held.experts)
-    s_byte = pp_s_byte / links.send if place.pp_across > 1 else 1 / (links.hb * inside_byte_s)
+    s_byte = twin_s_byte / links.send if place.pp_across > 1 else 1 / (links.hb * inside_byte_s)
     return each_bytes * s_byte + 2 * links.send_s if each_bytes else 0.0
 
 

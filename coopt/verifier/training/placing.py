@@ -38,6 +38,8 @@ class Placement(NamedTuple):
     dp_fewest: int = 0
     """replicas of a stage in the domain that holds fewest, where domains are not filled alike; 0 where they are"""
     outermost: Literal["pp", "dp"] = "pp"
+    two_way: bool = False
+    """stages as far from either end of a pipeline hold the same"""
 
     @property
     def filled(self) -> int:
@@ -73,6 +75,7 @@ class _Degrees(NamedTuple):
     cp: int
     ep: int
     expert_tp: bool
+    two_way: bool
 
 
 class Rooms(NamedTuple):
@@ -113,7 +116,7 @@ def placement_of(workload: Workload, plan: WorkloadPlan, active: int, rooms: Roo
     if set(pairs) != {"tp", "pp", "dp", "cp", "ep"} or min(min(pair) for pair in pairs.values()) < 1:
         return None
     if rooms is not None:
-        degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_expert_degrees(workload, mapping.ep))
+        degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_others(workload, mapping.ep))
         if mapping.outermost == "dp":
             return None
         claimed = tuple(number for key in ("tp", "pp", "dp", "cp", "ep") for number in pairs[key])
@@ -125,7 +128,7 @@ def placement_of(workload: Workload, plan: WorkloadPlan, active: int, rooms: Roo
     inside = [pairs[key][0] for key in ("tp", "pp", "dp", "cp")]
     if math.prod(inside) != active:
         return None
-    degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_expert_degrees(workload, mapping.ep))
+    degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_others(workload, mapping.ep))
     place = _placed(degrees, *inside)._replace(outermost=mapping.outermost)
     if mapping.outermost == "dp" and not may_turn(workload, place):
         return None
@@ -133,11 +136,12 @@ def placement_of(workload: Workload, plan: WorkloadPlan, active: int, rooms: Roo
 
 
 def _degrees(workload: Workload, split: ScalarMapping) -> _Degrees:
-    return _Degrees(split.tp, split.pp, split.dp, split.cp, *_expert_degrees(workload, split.ep))
+    return _Degrees(split.tp, split.pp, split.dp, split.cp, *_others(workload, split.ep))
 
 
-def _expert_degrees(workload: Workload, ep: int) -> tuple[int, bool]:
-    return (ep if workload.model.experts else 0), workload.options.expert_tp
+def _others(workload: Workload, ep: int) -> tuple[int, bool, bool]:
+    options = workload.options
+    return (ep if workload.model.experts else 0), options.expert_tp, options.schedule == "dualpipe"
 
 
 @lru_cache(maxsize=200_000)
@@ -168,11 +172,12 @@ def _uneven(degrees: _Degrees, rooms: Rooms) -> Iterator[Placement]:
             continue
         parts = (degrees.tp, 1, stages, across, most, count, degrees.cp, 1)
         if not degrees.ep:
-            yield Placement(*parts, dp_fewest=fewest)
+            yield Placement(*parts, dp_fewest=fewest, two_way=degrees.two_way)
             continue
         holders = degrees.cp * (1 if degrees.expert_tp else degrees.tp)
         if holders * fewest % degrees.ep == 0 and holders * most % degrees.ep == 0:
-            yield Placement(*parts, degrees.ep, 1, holders * most // degrees.ep, count, fewest)
+            place = Placement(*parts, degrees.ep, 1, holders * most // degrees.ep, count, fewest)
+            yield place._replace(two_way=degrees.two_way)
 
 
 def _placed(degrees: _Degrees, t: int, p: int, d: int, c: int) -> Placement:
@@ -182,13 +187,14 @@ def _placed(degrees: _Degrees, t: int, p: int, d: int, c: int) -> Placement:
     """
     parts = (t, degrees.tp // t, p, degrees.pp // p, d, degrees.dp // d, c, degrees.cp // c)
     if not degrees.ep:
-        return Placement(*parts)
+        return Placement(*parts, two_way=degrees.two_way)
     inside, across = c * d, parts[5] * parts[7]
     if not degrees.expert_tp:
         inside, across = inside * t, across * parts[1]
     x_in = math.gcd(degrees.ep, inside)
     x_across = degrees.ep // x_in
-    return Placement(*parts, x_in, x_across, inside // x_in, across // x_across)
+    place = Placement(*parts, x_in, x_across, inside // x_in, across // x_across)
+    return place._replace(two_way=degrees.two_way)
 
 
 class Widths(NamedTuple):

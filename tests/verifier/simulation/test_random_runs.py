@@ -34,7 +34,8 @@ class RandomRun(NamedTuple):
     network: FabricNetwork
 
     def simulated(self) -> IterationSimulation:
-        tied, chosen = self.work.traffic.embedding_bytes > 0, self.work.links.overlap
+        traffic, chosen = self.work.traffic, self.work.links.overlap
+        tied = traffic.embedding_bytes > 0 or traffic.twin_bytes > 0
         carrier = self.network.carrier(self.place, self.split, is_tied=tied, chosen=chosen)
         return IterationSimulation(self.workload, self.gpu, self.work, self.place, carrier)
 
