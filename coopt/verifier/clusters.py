@@ -41,7 +41,15 @@ from coopt.verifier.couplings.sites import (
     objective_at,
     question_of_site,
 )
-from coopt.verifier.parts.bills import CountedItem, bill, bill_total, check_bill, check_objective, electricity_usd
+from coopt.verifier.parts.bills import (
+    CountedItem,
+    bill,
+    bill_total,
+    check_bill,
+    check_objective,
+    electricity_usd,
+    owned_usd,
+)
 from coopt.verifier.parts.design_checks import check_design
 from coopt.verifier.parts.direct_links import check_direct
 from coopt.verifier.parts.part_checks import CountedPart, check_part, check_part_bill, check_part_runs
@@ -311,7 +319,7 @@ def _whole(ledger: Ledger, instance: Instance, plan: Plan, together: Together, s
         for site in sites
     )
     at_list_terms = bill_total(lines, instance.objective)
-    sums = at_list_terms._replace(tco_usd=at_list_terms.capex_usd + energy)
+    sums = at_list_terms._replace(tco_usd=owned_usd(instance.objective, at_list_terms.capex_usd) + energy)
     check_bill(ledger, lines, sums, plan.cost)
     check_limits(ledger, instance, sums, sum(site.racks for site in sites))
     check_objective(ledger, plan, sums)

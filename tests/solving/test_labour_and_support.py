@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
+from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
+from coopt.network.parts import usd_per_w
 from coopt.report.plan import plan_report
 from coopt.report.tables import rendered
 from tests.changes import with_part
-from tests.conftest import accepted, ask, example_count
-from tests.solving.oracle import enumerated
+from tests.conftest import accepted, ask, example_count, value_of
+from tests.solving.fleet_oracle import TooManyError
+from tests.solving.fleet_oracle import enumerated as fleet_enumerated
+from tests.solving.fleets import fleets
+from tests.solving.oracle import enumerated, instances
 from tests.solving.own_ends import twin_ported
+from tests.solving.partition_oracle import enumerated as islands_enumerated
+from tests.solving.partition_oracle import partitions
+from tests.solving.robust_oracle import enumerated as robust_enumerated
+from tests.solving.robust_oracle import wishes
+from tests.solving.sites.oracle import enumerated as sites_enumerated
+from tests.solving.sites.oracle import instances as site_instances
+from tests.solving.sites.test_sites import apart
+from tests.solving.test_partition_cores import two
 
 OWNED = {"minimize": "tco", "labour_share": 0.05, "support_share": 0.06}
 SHARES = st.sampled_from([0.0, 0.03, 0.1, 0.5])
@@ -89,15 +103,109 @@ def _repriced(instance: Instance, name: str, usd: float) -> Instance:
     return Instance.model_validate(table)
 
 
+def coupled(instance: Instance, labour: float, support: float) -> tuple[Instance, Instance, float]:
+    """A question with labour and support over four years, one at prices of electricity divided by what a purchase takes
+    that has neither, and how much more the former is worth."""
+    owned = 1 + labour + 4 * support
+    asked = with_terms(instance, minimize="tco", labour_share=labour, support_share=support, years=4.0)
+    bare = with_terms(instance, minimize="tco", years=4.0, usd_per_kwh=instance.objective.usd_per_kwh / owned)
+    local = [(site, site.usd_per_kwh) for site in bare.site]
+    sites = [site if usd is None else site.model_copy(update={"usd_per_kwh": usd / owned}) for site, usd in local]
+    return asked, bare.model_copy(update={"site": tuple(sites)}), owned
+
+
+def agrees(asked: Instance, expected: float) -> None:
+    """Whether the optimum, which the verifier accepts, is worth so much."""
+    plan = accepted(asked)
+    assert value_of(plan) == pytest.approx(expected, rel=1e-10, abs=1e-4)
+
+
+@settings(max_examples=example_count(40, usual=8))
+@given(partitions(core=True), SHARES, SHARES)
+def test_islands_that_share_a_core_are_those_of_cheaper_electricity(
+    instance: Instance, labour: float, support: float
+) -> None:
+    asked, bare, owned = coupled(instance, labour, support)
+    agrees(asked, islands_enumerated(bare) * owned)
+
+
+@settings(max_examples=example_count(60, usual=12))
+@given(fleets(sites=(0, 1, 2), cores=True, doubts=True, losses=True), SHARES, SHARES)
+def test_fleets_at_sites_and_in_doubt_are_those_of_cheaper_electricity(
+    instance: Instance, labour: float, support: float
+) -> None:
+    asked, bare, owned = coupled(instance, labour, support)
+    try:
+        least = fleet_enumerated(bare)
+    except TooManyError:
+        assume(False)
+    agrees(asked, least * owned)
+
+
+@settings(max_examples=example_count(30, usual=6))
+@given(site_instances(), SHARES, SHARES)
+def test_one_model_at_several_sites_is_that_of_cheaper_electricity(
+    instance: Instance, labour: float, support: float
+) -> None:
+    asked, bare, owned = coupled(instance, labour, support)
+    agrees(asked, sites_enumerated(bare) * owned)
+
+
+@settings(max_examples=example_count(40, usual=8))
+@given(instances(), wishes(), SHARES, SHARES)
+def test_robust_networks_are_those_of_cheaper_electricity(
+    instance: Instance, robust: Robust, labour: float, support: float
+) -> None:
+    asked, bare, owned = coupled(instance.model_copy(update={"robust": robust}), labour, support)
+    agrees(asked, robust_enumerated(bare) * owned)
+
+
+def test_with_phases_they_are_refused() -> None:
+    """Support of what is bought later ends with the rest, so that one share of a price is not enough to tell it."""
+    phases = [{"gpus": 32, "year": 0}, {"gpus": 64, "year": 1}]
+    with pytest.raises(ValueError, match=r"objective.labour_share = 0.1: .* not with \[\[phase\]\] tables, needs 0"):
+        ask(objective={"labour_share": 0.1}, phase=phases)
+
+
 @pytest.mark.parametrize(
-    ("changes", "beside"),
-    [
-        ({"sharing": {"mode": "partition"}}, "sharing.mode = 'partition'"),
-        ({"phase": [{"gpus": 32, "year": 0}, {"gpus": 64, "year": 1}]}, r"\[\[phase\]\] tables"),
-        ({"robust": {"survive": "nic", "slower": 3.0}}, r"a \[robust\] table"),
-    ],
-    ids=["partition", "phases", "robust"],
+    "beside", [{}, {"robust": {}}, {"site": [{"name": "here", "power_mw": 1.0}]}], ids=["islands", "doubt", "site"]
 )
-def test_with_what_is_coupled_they_are_refused(changes: dict[str, Any], beside: str) -> None:
-    with pytest.raises(ValueError, match=rf"objective.labour_share = 0.1: .* not with {beside}, needs 0"):
-        ask(objective={"labour_share": 0.1}, **changes)
+def test_islands_take_the_nic_of_less_purchase_where_that_brings_labour(beside: dict[str, Any]) -> None:
+    """The cooler one saves electricity for 1.25 of what it costs beyond the other, and 1.5 with labour."""
+    bare = ask(objective={"minimize": "tco"})
+    saved = (500 - 20) * usd_per_w(bare.objective)
+    hot, cool = ({"name": name, "gbit_s": 400, "w": w} for name, w in (("hot", 500), ("cool", 20)))
+    nics = [hot | {"usd": 1000}, cool | {"usd": 1000 + saved / 1.25}]
+    shape = {"network__nics": nics, "network__fabrics": "rail-only", "sharing": {"mode": "partition"}, **beside}
+    include = {"minimize": "tco", "include": ["gpu", "hb", "nic", "switch", "optics"]}
+    taken = []
+    for labour in (0.0, 0.5):
+        plan = accepted(ask(**shape, workload__0__gpus=64, objective=include | {"labour_share": labour}))
+        (part,) = plan.parts
+        assert part.design is not None
+        taken.append(part.design.fabric.nic.name)
+    assert taken == ["cool", "hot"]
+
+
+ISLANDS = {"gbit_s_per_gpu": 100.0}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda: two(core=ISLANDS),
+        lambda: two(core=ISLANDS, site=[{"name": "here", "power_mw": 1.0}]),
+        lambda: Instance.model_validate(apart()),
+        lambda: ask(robust={"prices": {"nic": [0.5, 2.0]}}),
+    ],
+    ids=["partition", "fleet", "sites", "robust"],
+)
+def test_a_coupled_plan_that_leaves_them_out_is_rejected(question: Callable[[], Instance]) -> None:
+    asked = with_terms(question(), minimize="tco", labour_share=0.05)
+    plan = coopt.solve(asked)
+    assert plan.cost is not None
+    lie = plan.model_copy(
+        update={"cost": plan.cost.model_copy(update={"tco_usd": plan.cost.tco_usd - 0.05 * plan.cost.capex_usd})}
+    )
+    assert coopt.verify(asked, plan).accepted
+    assert "tco" in {check.name for check in coopt.verify(asked, lie).failures}

@@ -77,6 +77,19 @@ def test_a_proof_with_a_gap_names_the_lower_bound_that_it_proves() -> None:
 @settings(max_examples=8)
 @given(fleets(phases=(1, 2), sites=(0, 2), cores=True, doubts=True))
 def test_random_fleets_are_proven(instance: Instance) -> None:
+    proven(instance)
+
+
+@settings(max_examples=8)
+@given(fleets(sites=(0, 2), cores=True, doubts=True))
+def test_random_fleets_are_proven_with_labour_and_support(instance: Instance) -> None:
+    work = {"minimize": "tco", "labour_share": 0.5, "support_share": 0.1}
+    objective = instance.objective.model_copy(update=work)
+    proven(instance.model_copy(update={"objective": objective}))
+
+
+def proven(instance: Instance) -> None:
+    """Hold a plan's bound to its proof, and see a higher one refused."""
     plan = solve(instance)
     bound = plan.objective.bound
     if bound is not None:

@@ -71,20 +71,13 @@ def _timed_objective(instance: Question) -> Iterator[str]:
 
 
 def _labour_and_support(instance: Question) -> Iterator[str]:
-    """Labour and support are shares of one purchase, for one term: of one network that is built at once."""
+    """Labour and support are shares of one purchase, for one term: of what is bought at once."""
     objective = instance.objective
-    others = {
-        "[[phase]] tables": instance.phase,
-        "[[site]] tables": instance.site,
-        "a [robust] table": instance.robust,
-        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
-    }
-    beside = both([name for name, is_asked in others.items() if is_asked])
-    for key in ("labour_share", "support_share") if beside else ():
+    for key in ("labour_share", "support_share") if instance.phase else ():
         if getattr(objective, key):
             yield (
-                f"objective.{key} = {getattr(objective, key):g}: goes with one network that is built at once and not "
-                f"with {beside}, needs 0"
+                f"objective.{key} = {getattr(objective, key):g}: goes with what is bought at once and not with "
+                "[[phase]] tables, needs 0"
             )
 
 

@@ -15,7 +15,7 @@ from coopt.network.family import Family
 from coopt.network.goods import Good, goods_of
 from coopt.network.growth import energy_usd_per_w, factor
 from coopt.network.island_bills import core_switch, units_of
-from coopt.network.parts import electricity_of, racks, usd_per_w
+from coopt.network.parts import electricity_of, racks, usd_per_w, weigh
 from coopt.solving.fleet.paths import IslandPath
 from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, PriceOutlook, Product
 
@@ -153,7 +153,7 @@ def fleet_data(instance: Instance, placed: Sequence[Placed]) -> PartitionData:
         kinds=tuple(_kinds(grid)),
         limits=tuple(_limits(grid, placed, sites, watts, cores)),
         budget=instance.limits.capex_usd,
-        weight=0.0 if only_watts else 1.0,
+        weight=weigh(instance.objective, 1.0, 0.0),
         cores=cores,
     )
 

@@ -14,7 +14,7 @@ from coopt.instance.variants import years_of
 from coopt.network.goods import Good
 from coopt.network.growth import factor, labour_lines
 from coopt.network.island_bills import core_switch, core_switches
-from coopt.network.parts import racks
+from coopt.network.parts import owned_usd, racks
 from coopt.plan.couplings import PhaseSpending, SitePower, Stored
 from coopt.plan.parts import Cost, Item, line
 from coopt.solving.fleet.arrays import Grid, Placed
@@ -79,10 +79,11 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
         if instance.phase
         else (*items[0],)
     )
+    bought_usd = math.fsum(item.usd for item in named)
     cost = Cost(
-        capex_usd=math.fsum(item.usd for item in named),
+        capex_usd=bought_usd,
         power_w=math.fsum(item.w for item in named),
-        tco_usd=math.fsum(item.usd for item in named) + math.fsum(energy),
+        tco_usd=owned_usd(instance.objective, bought_usd, 0.0) + math.fsum(energy),
         items=named,
     )
     growth = tuple(

@@ -13,7 +13,7 @@ from coopt.columns.islands.options import Coupling, IslandOptions
 from coopt.columns.islands.shapes import Sites
 from coopt.instance.schema import Instance
 from coopt.network.goods import Good
-from coopt.network.parts import usd_per_w
+from coopt.network.parts import usd_per_w, weigh
 from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, PriceOutlook, Product
 
 ROUNDING = 1e-12  # of a limit, which sums in another order may exceed
@@ -36,7 +36,7 @@ def partition_data(instance: Instance, options: IslandOptions) -> PartitionData:
         kinds=tuple(_kinds(instance, goods)),
         limits=every,
         budget=limits.capex_usd,
-        weight=0.0 if only_watts else 1.0,
+        weight=weigh(instance.objective, 1.0, 0.0),
         cores=tuple(_cores(coupling.market, options, per_w)),
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 from coopt.fabric.bills import together
 from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
-from coopt.network.parts import cost_of, electricity_of, total, usd_per_w, weigh
+from coopt.network.parts import cost_of, electricity_of, owned_usd, total, usd_per_w, weigh
 from coopt.perf.mapping import Floats
 from coopt.plan.parts import Cost, line
 from coopt.solving.highs import LARGEST
@@ -254,7 +254,7 @@ def built(instance: Instance, problem: RingProblem, chosen: tuple[int, ...]) -> 
         for site, cost in zip(sites, costs, strict=True)
     )
     bill = total(objective, (*together(item for cost in costs for item in cost.items), *lit))
-    whole = bill.model_copy(update={"tco_usd": bill.capex_usd + energy})
+    whole = bill.model_copy(update={"tco_usd": owned_usd(objective, bill.capex_usd, 0.0) + energy})
     racks = sum(option.racks for option in options)
     over = tuple(_over(instance, sites, fed, whole, racks))
     return Built(

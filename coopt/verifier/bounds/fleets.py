@@ -26,6 +26,7 @@ from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, TooMan
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
 from coopt.verifier.couplings.prices import ProductKey, product_counts
+from coopt.verifier.parts.bills import owned_usd
 
 MOST_CHOICES = 200_000
 MOST_BILLS = 3_000
@@ -268,4 +269,5 @@ def _least_alone(fleet: Fleet, island: FleetIsland) -> float:
             usd += fleet.labour_usd(t) * island.links_added(t)
             before, power_w = units, fleet.watts(units)
             energy += power_w * fleet.site_usd_per_w(t, island.site)
-    return {"capex": usd, "power": power_w, "tco": usd + energy}[fleet.kind]
+    owned = owned_usd(fleet.question.objective, usd)
+    return {"capex": usd, "power": power_w, "tco": owned + energy}[fleet.kind]

@@ -20,7 +20,7 @@ from coopt.verifier.couplings.fleet import (
 )
 from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.couplings.purchases import RETROFIT, check_dated
-from coopt.verifier.parts.bills import BillTotal, LineKey, check_products, check_sums, is_product, key_of
+from coopt.verifier.parts.bills import BillTotal, LineKey, check_products, check_sums, is_product, key_of, owned_usd
 
 
 def least_usd(tariffs: Sequence[Tariff], needed: Sequence[int]) -> float:
@@ -51,7 +51,7 @@ def fleet_total(fleet: Fleet, islands: Sequence[FleetIsland]) -> BillTotal:
     labour = (fleet.labour_usd(t) * island.links_added(t) for t in fleet.phases for island in islands)
     capex_usd = math.fsum((*_least_bills(fleet, units), *labour))
     energy = math.fsum(electricity_usd(fleet, standing, t) for t in fleet.phases)
-    return BillTotal(capex_usd, fleet.watts(units[-1]), capex_usd + energy)
+    return BillTotal(capex_usd, fleet.watts(units[-1]), owned_usd(fleet.question.objective, capex_usd) + energy)
 
 
 def _least_bills(fleet: Fleet, units: Sequence[Counter[ProductKey]]) -> Iterator[float]:
@@ -103,7 +103,7 @@ def _check_whole(
     why = f"All that stands can be bought for {least.capex_usd:,.2f} USD, the plan spends {capex_usd:,.2f}."
     ledger.close("cheapest-orders", capex_usd, least.capex_usd, why)
     energy = math.fsum(electricity_usd(fleet, standing, t) for t in fleet.phases)
-    sums = BillTotal(capex_usd, least.power_w, capex_usd + energy)
+    sums = BillTotal(capex_usd, least.power_w, owned_usd(fleet.question.objective, capex_usd) + energy)
     check_sums(ledger, sums, cost)
     return sums
 

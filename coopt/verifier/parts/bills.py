@@ -184,8 +184,20 @@ def electricity_usd(objective: Objective, power_w: float) -> float:
 
 def priced_total(capex_usd: float, power_w: float, objective: Objective) -> BillTotal:
     """The sums that follow from price and power."""
-    work = capex_usd * (objective.labour_share + objective.years * objective.support_share)
-    return BillTotal(capex_usd, power_w, capex_usd + work + electricity_usd(objective, power_w))
+    return BillTotal(capex_usd, power_w, owned_usd(objective, capex_usd) + electricity_usd(objective, power_w))
+
+
+def owned_usd(objective: Objective, capex_usd: float) -> float:
+    """Purchase with its labour, once, and its support over all years (USD)."""
+    return capex_usd + capex_usd * (objective.labour_share + objective.years * objective.support_share)
+
+
+def owned_share(objective: Objective, kind: ObjectiveKind) -> Fraction:
+    """What a USD of purchase adds to an objective, with terms as they are written."""
+    if kind == "power":
+        return Fraction()
+    work = decimal(objective.labour_share) + decimal(objective.years) * decimal(objective.support_share)
+    return 1 + work if kind == "tco" else Fraction(1)
 
 
 def bill_total(lines: Iterable[CountedItem], objective: Objective) -> BillTotal:
@@ -267,8 +279,7 @@ def exact_worth(
     if kind == "power":
         return power_w
     kwh = power_w * decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
-    work = decimal(terms.labour_share) + decimal(terms.years) * decimal(terms.support_share)
-    return capex * (1 + work) + kwh * decimal(terms.usd_per_kwh)
+    return capex * owned_share(terms, kind) + kwh * decimal(terms.usd_per_kwh)
 
 
 class SwitchLevel(NamedTuple):

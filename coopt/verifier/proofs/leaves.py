@@ -19,7 +19,7 @@ from coopt.verifier.checks.verdict import ROUNDING
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.couplings.sites import objective_at
-from coopt.verifier.parts.bills import decimal
+from coopt.verifier.parts.bills import decimal, owned_share
 from coopt.verifier.parts.space import core_switch
 from coopt.verifier.proofs.choices import ExactLimit
 from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, product_name
@@ -145,7 +145,12 @@ class LeafPrices:
 
     def _capex_weight(self) -> Fraction:
         """What a USD of capex is worth that is the same in every outlook."""
-        return Fraction(self._leaf.budget) + (self._whole if self._fleet.kind != "power" else 0)
+        return Fraction(self._leaf.budget) + self._whole * self._of_usd
+
+    @property
+    def _of_usd(self) -> Fraction:
+        """What a USD of purchase adds to the objective."""
+        return owned_share(self._fleet.question.objective, self._fleet.kind)
 
     def _watt(self, phase: int, site: Site | None) -> Fraction:
         """What a watt is worth: in the objective, by the limit of the phase, and by that of its site."""
@@ -168,7 +173,7 @@ class LeafPrices:
     def _purchases(self, ranges: Mapping[tuple[int, str], UnitRange]) -> Fraction:
         """The least that all purchases cost beyond what their units are worth."""
         whole = Fraction()
-        capex = [weight if self._fleet.kind != "power" else Fraction() for weight in self._weights]
+        capex = [weight * self._of_usd for weight in self._weights]
         for name, product in self._terms.counted.items():
             worth = Fraction()
             for t in reversed(self._fleet.phases):
