@@ -13,7 +13,7 @@ from coopt.network.schedules.textbook import two_trees
 from coopt.perf.affine import Flows
 from coopt.perf.kernels import BYTES
 from coopt.perf.mapping import Bools, Floats, Ints, micro_batches, stage_layers
-from coopt.perf.parameters import vocab_share
+from coopt.perf.parameters import held_expert_parameters, held_parameters, vocab_share
 from coopt.perf.ways import HALVING, ONE_RING, RINGS, SWITCHES, TREES
 from coopt.plan.schema import WorkloadPlan
 from coopt.traffic.ranks import Group, RankGrid, groups, split_of, stages
@@ -317,10 +317,27 @@ def _hops(split: RankGrid) -> Iterator[Stream]:
             yield _between("pp", "hop", "backward", order[there], order[here], size * chunks)
 
 
+def _twins(split: RankGrid) -> Iterator[Stream]:
+    """GPUs of a pipeline that hold the same stages: gradients of one there, then what has come of the other."""
+    model, options, m, order = split.workload.model, split.workload.options, split.mapping, stages(split)
+    experts = held_expert_parameters(model, m, expert_tp=options.expert_tp)
+    held, gradient = float((held_parameters(model, m) + experts)[0]), options.software.gradient_bytes
+    shards = bool(m.zero[0] >= 1)
+    phases: tuple[tuple[Phase, int], ...] = (("gradients", gradient), ("parameters", BYTES))
+    for phase, each_bytes in (phases[0], phases[shards]):
+        for here, there in zip(order, order[::-1], strict=True):
+            yield _between("dp", "pair", phase, here, there, each_bytes * held)
+
+
 def _embedding(split: RankGrid) -> Iterator[Stream]:
     """First and last stage add up the gradients of a tied embedding: an all-reduce of two."""
     model, order = split.workload.model, stages(split)
-    if not model.tied_embeddings or len(order) == 1:
+    if len(order) == 1:
+        return
+    if split.workload.options.schedule == "dualpipe":  # one GPU has both ends
+        yield from _twins(split)
+        return
+    if not model.tied_embeddings:
         return
     gradient = split.workload.options.software.gradient_bytes
     size = gradient * float(vocab_share(model, split.mapping.tp)[0]) * model.hidden

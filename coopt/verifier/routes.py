@@ -138,7 +138,7 @@ def _rounds(run: PlacedRun, *, looped: bool) -> dict[Round, list[DomainFlow]]:
     """Who sends to whom at the same time, by the ways that the plan names."""
     expert_tp = run.workload.options.expert_tp
     sent = domain_flows(run.place, looped=looped, expert_tp=expert_tp)
-    if not run.workload.model.tied_embeddings or run.place.two_way:
+    if not run.workload.model.tied_embeddings and not run.place.two_way:
         del sent["tied"]
     groups = ring_groups(run.place, expert_tp=expert_tp)
     for kind, way in flows_named(run.claim, run.place).items():

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import family_of_plan
@@ -21,7 +22,7 @@ from coopt.solving.flow_routes import NAMES
 from coopt.solving.plan_routes import route_plan
 from coopt.traffic.flows import demand
 from coopt.traffic.of_plan import leaf_flows
-from tests.conftest import DISCIPLINES, ask, example_count, switch
+from tests.conftest import DISCIPLINES, ask, example_count, small_model, switch
 from tests.solving.oracle import instances
 
 
@@ -43,6 +44,34 @@ def small(fabric: str = "rail-only", radix: int = 8, **changes: object) -> Insta
 def planned(fabric: str, radix: int) -> tuple[Instance, Plan]:
     instance = small(fabric, radix)
     return instance, solve(instance)
+
+
+def test_paths_of_gpus_with_the_same_stages_are_charged_and_accepted() -> None:
+    """Sixteen stages of a domain each, six to a leaf of two uplinks: six send to their twin, two at most to a hop."""
+    instance = ask(
+        cluster__gpus=128,
+        network__hb_domains="hgx-h100-8",
+        network__fabrics="rail-only",
+        network__switches=switch(8, 5000),
+        network__routing="pinned",
+        network__charge="loads",
+        network__oversubscription=3.0,
+        workload__0__model=small_model(layers=16),
+        workload__0__global_batch=128,
+        workload__0__max_iteration_time_s=100.0,
+        workload__0__mapping={
+            "tp": 4,
+            "pp": 16,
+            "interleave": 1,
+            "zero": [0, 1],
+            "recompute": "none",
+            "micro_batch": 1,
+        },
+        workload__0__options={"schedule": "dualpipe"},
+    )
+    plan = solve(instance)
+    assert plan.workloads[0].routes == {"pp": 1.0, "tied": 3.0}
+    assert coopt.verify(instance, plan).accepted
 
 
 @pytest.mark.parametrize("name", NAMES)

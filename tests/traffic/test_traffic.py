@@ -86,6 +86,33 @@ def test_flows_carry_the_bytes_that_the_model_charges(split: dict[str, object], 
     assert sums.get("dp", 0.0) == pytest.approx(moved(replicas.data_parallel()) * one.ranks)
 
 
+@pytest.mark.parametrize("zero", [0, 1])
+def test_gpus_with_the_same_stages_send_what_the_model_charges(zero: int) -> None:
+    """Stages as far from either end of a pipeline in two directions; one GPU has both ends of a tied embedding."""
+    mapping = {"tp": 2, "pp": 4, "interleave": 1, "sequence_parallel": True, "zero": zero, "recompute": "none"}
+    instance = ask(
+        cluster__gpus=64,
+        network__hb_domains="h100-hb16",
+        network__fabrics="rail-only",
+        network__switches="64x400g",
+        network__oversubscription=1.0,
+        workload__0__global_batch=128,
+        workload__0__model=small_model(),
+        workload__0__mapping=mapping | {"micro_batch": 1},
+        workload__0__options={"schedule": "dualpipe"},
+    )
+    workload, plan = instance.workload[0], evaluate_instance(instance).workloads[0]
+    found, one = demand(workload, plan), split_of(workload, plan)
+    charged = replicas_of(workload, UNIT, one.mapping, one.placement).data_parallel()
+    sums, order = bytes_by_kind(found), stages(one)
+    assert "embedding" not in sums
+    assert sums["dp"] == pytest.approx(one.ranks * float(sum(np.asarray(each).sum() for each in charged.parts)))
+    ends = {(a, b) for s in found.streams if s.collective == "pair" for a, b in zip(s.src, s.dst, strict=True)}
+    assert ends == {(a, b) for i in range(4) for a, b in zip(order[i], order[3 - i], strict=True)}
+    phases = {s.phase for s in found.streams if s.collective == "pair"}
+    assert phases == ({"gradients", "parameters"} if zero else {"gradients"})
+
+
 @st.composite
 def placed(draw: st.DrawFn) -> tuple[Workload, WorkloadPlan]:
     """A random mapping of a small model on 64 GPUs, on a random placement."""
