@@ -156,8 +156,9 @@ def test_one_model_at_several_sites_is_that_of_cheaper_electricity(
 def test_robust_networks_are_those_of_cheaper_electricity(
     instance: Instance, robust: Robust, labour: float, support: float
 ) -> None:
-    asked, bare, owned = coupled(instance.model_copy(update={"robust": robust}), labour, support)
-    agrees(asked, robust_enumerated(bare) * owned)
+    asked, bare, owned = coupled(instance, labour, support)
+    in_doubt = {"robust": robust}
+    agrees(asked.model_copy(update=in_doubt), robust_enumerated(bare.model_copy(update=in_doubt)) * owned)
 
 
 def test_with_phases_they_are_refused() -> None:
