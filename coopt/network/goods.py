@@ -5,9 +5,13 @@ A link has a module at each end, or fewer where one breaks out into several slow
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from coopt.instance.couplings import Discount
 from coopt.instance.schema import CostKind, Instance
@@ -50,6 +54,39 @@ class Good:
         brackets = zip(self.begins, self.usd, strict=True)
         bought, usd = min(((max(units, begin), usd) for begin, usd in brackets), key=lambda b: (b[0] * b[1], b[0]))
         return [(count, usd) for count in (units, bought - units) if count]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cap:
+    """A limit on what all units that stand take together: its key, and what goes by that key at most.
+
+    A unit of each product takes `each`, in the order of `goods_of`, in a unit of which `scale` make one of the limit's.
+    Multipliers of proofs go by `name`.
+    """
+
+    key: str
+    name: str
+    most: float
+    scale: float
+    each: tuple[float, ...]
+
+    def used(self, units: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What units of all products (..., G) take, in the unit of the limit."""
+        return np.asarray(units @ np.array(self.each)) / self.scale
+
+    def used_exactly(self, units: NDArray[np.float64]) -> float:
+        """The same of several rows together (n, G), as a bill is summed."""
+        rows = (zip(row, self.each, strict=True) for row in units.tolist())
+        return math.fsum(math.fsum(count * each for count, each in row) for row in rows) / self.scale
+
+
+def caps_of(instance: Instance) -> tuple[Cap, ...]:
+    """The limits that are set on sums over products."""
+    goods, found = goods_of(instance), list[Cap]()
+    if (power_mw := instance.limits.power_mw) is not None:
+        watts = tuple(good.w for good in goods)
+        found.append(Cap(key="limits.power_mw", name="power_w", most=power_mw, scale=1e6, each=watts))
+    return tuple(found)
 
 
 def goods_of(instance: Instance) -> tuple[Good, ...]:

@@ -10,18 +10,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
+import numpy as np
+
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import CostKind, Instance, Objective
 from coopt.network.family import Family, levels
-from coopt.network.goods import Good, goods_of
+from coopt.network.goods import Good, caps_of, goods_of
 from coopt.network.optics import optics_worth_having
 from coopt.network.parts import domain_lines, ends_bought, included_lines, keeps_limits, racks, total
 from coopt.plan.couplings import CoreLinks, CorePlan
-from coopt.plan.parts import SwitchChoice, line
+from coopt.plan.parts import ItemKind, SwitchChoice, line
 from coopt.plan.schema import Cost, Item
 
 Units = Counter[tuple[CostKind, str]]
+ROUNDING = 1e-12
+"""Of sums, beside the one of a bill."""
 
 
 def core_switch(instance: Instance) -> Switch | None:
@@ -176,8 +180,13 @@ def _lines(good: Good, pools: list[tuple[CostKind, int]]) -> list[Item]:
 
 
 def island_limits(instance: Instance, families: Iterable[Family], cost: Cost) -> bool:
-    """Whether islands together keep the instance's limits, exactly."""
-    built = list(families)
+    """Whether islands together keep the instance's limits, exactly, and sums over products to within their rounding."""
+    built, stand = list(families), Counter[tuple[ItemKind, str]]()
+    for item in cost.items:
+        stand[item.product] += 0 if item.spare else item.count
+    units = np.array([[float(stand[good.kind, good.name]) for good in goods_of(instance)]])
+    if any(cap.used_exactly(units) > cap.most * (1 + ROUNDING) for cap in caps_of(instance)):
+        return False
     filled = [racks(family) for family in built]
     known = [count for count in filled if count is not None]
     together = sum(known) if len(known) == len(filled) else None

@@ -20,6 +20,7 @@ from coopt.report import words
 from coopt.report.comparison import differences
 from coopt.report.sentence import of_regret
 from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
+from coopt.verifier.audit import LIMITS as LIMIT_WORDS
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, Value, Verdict
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ GATES = {
 }
 STAGES = ("model", "columns", "build", "handover", "solve")
 SHORT = 32
-LIMITS = frozenset(
-    {"deadline", "memory-fits", "limit-capex", "limit-power", "limit-racks", "limit-gpus", "most-products"}
-)
+LIMITS = frozenset(LIMIT_WORDS) - {"survives"}
 """Checks of what the plan takes against a limit of the instance."""
 TIMES = frozenset({"deadline", "bound-time"})
 """Checks of the time that an iteration may take, where there is such a bound."""

@@ -42,6 +42,7 @@ from coopt.verifier.clusters import (
     check_sites_bound,
 )
 from coopt.verifier.couplings.growth import Growths, check_growth, check_phases
+from coopt.verifier.couplings.prices import CAPS
 from coopt.verifier.couplings.purchases import check_myopic, check_purchases
 from coopt.verifier.fleets import check_fleet
 from coopt.verifier.routes import check_routes
@@ -55,7 +56,7 @@ LIMITS = {
     "deadline": ("time", "s"),
     "memory-fits": ("memory", "GiB"),
     "limit-capex": ("purchase", "USD"),
-    "limit-power": ("power", "MW"),
+    **{cap.check: (cap.words, cap.unit) for cap in CAPS},
     "limit-racks": ("racks", "racks"),
     "limit-gpus": ("GPUs", "GPUs"),
     "most-products": ("products of a kind", "products"),

@@ -18,7 +18,7 @@ from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.choice import UNTRIED, over_limits
 from coopt.solving.runs import Run
 from tests.changes import with_couplings
-from tests.conftest import accepted, ask, example_count, small_model
+from tests.conftest import accepted, ask, example_count, small_model, switch
 from tests.solving.partition_oracle import enumerated, partitions
 
 
@@ -191,6 +191,23 @@ def test_a_threshold_is_bought_where_that_is_cheaper_and_the_spares_are_named() 
     assert {item.unit_usd for item in gpus} == {21_000}
     assert gpus[-1].w == 0.0
     assert coopt.verify(instance, plan).accepted
+
+
+@pytest.mark.parametrize("core", [None, {"switch": "16-port", "gbit_s_per_gpu": 25.0}])
+def test_a_limit_on_power_is_kept_to_the_last_watt(core: dict[str, Any] | None) -> None:
+    shared = {"mode": "partition"} | ({} if core is None else {"core": core})
+    changes: dict[str, Any] = {"sharing": shared, "network__switches": [switch(16, 11000)]}
+    least = coopt.solve(
+        two(**changes, objective={"minimize": "power", "include": ["hb", "nic", "switch", "optics", "gpu"]})
+    )
+    assert least.cost is not None
+    power_mw = least.cost.power_w / 1e6
+    met = coopt.solve(two(**changes, limits={"power_mw": power_mw}))
+    assert met.cost is not None
+    assert met.cost.power_w <= least.cost.power_w
+    missed = coopt.solve(two(**changes, limits={"power_mw": power_mw * (1 - 1e-5)}))
+    assert missed.status == "infeasible"
+    assert missed.explanation[0].startswith("limits.power_mw")
 
 
 def test_an_island_keeps_to_the_sizes_of_its_workload() -> None:

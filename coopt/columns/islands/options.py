@@ -18,7 +18,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.network.goods import goods_of
+from coopt.network.goods import caps_of, goods_of
 from coopt.perf.mapping import Bools, Floats, Ints
 
 Kept = TypeVar("Kept")
@@ -80,6 +80,15 @@ class Coupling:
         ours = -1 if core is None else self.market.place["switch", core.name]
         return np.asarray((units[:, self.limited] > 0) | (self.limited == ours))
 
+    @cached_property
+    def summed(self) -> tuple[Floats, ...]:
+        """What units of each product take of a sum that matters: of a limit, and of the watts that are paid for."""
+        instance, sums = self.market.instance, dict[tuple[float, ...], None]()
+        if instance.objective.minimize != "capex" or instance.site:
+            sums[tuple(good.w for good in self.market.goods)] = None
+        sums |= dict.fromkeys(cap.each for cap in caps_of(instance))
+        return tuple(map(np.array, sums))
+
     def watts(self, units: Floats) -> Floats:
         """Power of each (n,)."""
         return np.asarray(units @ np.array([good.w for good in self.market.goods]))
@@ -90,13 +99,12 @@ class Coupling:
         return np.asarray(np.ceil(domains * each[hb]))
 
     def taken(self, units: Floats, gpus: Ints, racks: Floats, core_links: Ints) -> Taken:
-        """What options are compared by (n rows): GPUs, core ports, watts and racks as far as they count, and units."""
+        """What options are compared by (n rows): GPUs, core ports, sums and racks as far as they count, and units."""
         instance = self.market.instance
         columns = [gpus.astype(np.float64)]
         if self.market.core is not None:
             columns.append(core_links.astype(np.float64))
-        if instance.limits.power_mw is not None or instance.objective.minimize != "capex" or instance.site:
-            columns.append(self.watts(units))
+        columns += [np.asarray(units @ each) for each in self.summed]
         if instance.limits.racks is not None:
             columns.append(racks)
         return np.stack(columns, axis=1), units, self.joins(units)

@@ -12,7 +12,7 @@ import numpy as np
 from coopt.instance.couplings import PriceFactors, Site
 from coopt.instance.schema import Instance, Objective
 from coopt.network.family import Family
-from coopt.network.goods import Good, goods_of
+from coopt.network.goods import Cap, Good, caps_of, goods_of
 from coopt.network.growth import energy_usd_per_w, factor
 from coopt.network.island_bills import core_switch, units_of
 from coopt.network.parts import electricity_of, racks, usd_per_w, weigh
@@ -58,6 +58,11 @@ class Grid:
     def goods(self) -> tuple[Good, ...]:
         """The products, GPUs last."""
         return goods_of(self.instance)
+
+    @cached_property
+    def caps(self) -> tuple[Cap, ...]:
+        """The limits on sums over products."""
+        return caps_of(self.instance)
 
     @property
     def phases(self) -> int:
@@ -151,7 +156,7 @@ def fleet_data(instance: Instance, placed: Sequence[Placed]) -> PartitionData:
         quantity=rises.reshape(len(placed), grid.phases * len(grid.goods)),
         products=tuple(_products(grid, flat=flat)),
         kinds=tuple(_kinds(grid)),
-        limits=tuple(_limits(grid, placed, sites, watts, cores)),
+        limits=tuple(_limits(grid, placed, sites, units, cores)),
         budget=instance.limits.capex_usd,
         weight=weigh(instance.objective, 1.0, 0.0),
         cores=cores,
@@ -221,11 +226,13 @@ def _cores(grid: Grid, placed: Sequence[Placed], sites: Ints) -> Iterator[CoreLa
 
 
 def _limits(
-    grid: Grid, placed: Sequence[Placed], sites: Ints, watts: Floats, cores: Sequence[CoreLayer]
+    grid: Grid, placed: Sequence[Placed], sites: Ints, units: Floats, cores: Sequence[CoreLayer]
 ) -> Iterator[LimitedUse]:
-    """GPUs, power, racks of every phase and the power of its sites, by the names users know them by."""
+    """GPUs, sums over products, racks of every phase, and power of its sites, by the names users know them by."""
     instance, limits = grid.instance, grid.instance.limits
-    core_w = [grid.goods[core.product % len(grid.goods)].w for core in cores]
+    switches, watts = [core.product % len(grid.goods) for core in cores], grid.watts(units)
+    core_w = [grid.goods[place].w for place in switches]
+    used = [(cap, cap.used(units)) for cap in grid.caps]
     core_phase = [c // len(grid.sites) for c in range(len(cores))]
     for t in range(grid.phases):
         when = f" in {instance.phase[t].year:g}" if instance.phase else ""
@@ -234,9 +241,9 @@ def _limits(
         key = f"phase[{t}].gpus" if instance.phase else "cluster.gpus"
         yield LimitedUse(name=key, use=gpus, cap=float(grid.caps_gpus(t)), core=(0.0,) * len(cores))
         here = [core_phase[c] == t for c in range(len(cores))]
-        if limits.power_mw is not None:
-            mw = tuple(w / 1e6 * now for w, now in zip(core_w, here, strict=True))
-            yield LimitedUse(name=f"limits.power_mw{when}", use=watts[:, t] / 1e6, cap=limits.power_mw, core=mw)
+        for cap, use in used:
+            each = tuple(cap.each[place] / cap.scale * now for place, now in zip(switches, here, strict=True))
+            yield LimitedUse(name=f"{cap.key}{when}", use=use[:, t], cap=cap.most, core=each)
         if limits.racks is not None:
             filled = np.array([0 if family is None else racks(family) or 0 for family in standing], dtype=np.float64)
             yield LimitedUse(name=f"limits.racks{when}", use=filled, cap=limits.racks, core=(0.0,) * len(cores))

@@ -99,7 +99,7 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
         for t, phase in enumerate(instance.phase)
     )
     sites = tuple(_fed(grid, watts))
-    return FleetBill(cost=cost, growth=growth, sites=sites, within=_within(grid, chosen, watts, cost, sites))
+    return FleetBill(cost=cost, growth=growth, sites=sites, within=_within(grid, chosen, units, cost, sites))
 
 
 def _watts(grid: Grid, units: Floats) -> Iterator[float]:
@@ -187,14 +187,14 @@ def _fed(grid: Grid, watts: Floats) -> Iterator[SitePower]:
                 )
 
 
-def _within(grid: Grid, chosen: Sequence[Placed], watts: Floats, cost: Cost, sites: Sequence[SitePower]) -> bool:
+def _within(grid: Grid, chosen: Sequence[Placed], units: Floats, cost: Cost, sites: Sequence[SitePower]) -> bool:
     """Whether every limit of every phase is kept, exactly."""
     limits = grid.instance.limits
     for t in range(grid.phases):
         standing = [family for one in chosen if (family := one.path.families[t]) is not None]
         if sum(family.gpus for family in standing) > grid.caps_gpus(t):
             return False
-        if limits.power_mw is not None and math.fsum(watts[t]) / 1e6 > limits.power_mw:
+        if any(cap.used_exactly(units[t]) > cap.most for cap in grid.caps):
             return False
         if limits.racks is not None and sum(racks(family) or 0 for family in standing) > limits.racks:
             return False

@@ -12,7 +12,7 @@ from coopt.columns.islands.listing import Market
 from coopt.columns.islands.options import Coupling, IslandOptions
 from coopt.columns.islands.shapes import Sites
 from coopt.instance.schema import Instance
-from coopt.network.goods import Good
+from coopt.network.goods import Good, caps_of
 from coopt.network.parts import usd_per_w, weigh
 from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, PriceOutlook, Product
 
@@ -25,7 +25,6 @@ def partition_data(instance: Instance, options: IslandOptions) -> PartitionData:
     goods, units, limits = coupling.market.goods, options.islands.units, instance.limits
     only_watts = instance.objective.minimize == "power"
     watts, per_w = coupling.watts(units), _per_w(instance)
-    every = _limits(instance, options, coupling, watts)
     return PartitionData(
         workloads=len(instance.workload),
         workload=options.workload,
@@ -34,7 +33,7 @@ def partition_data(instance: Instance, options: IslandOptions) -> PartitionData:
         quantity=units,
         products=tuple(_product(good, flat=only_watts and limits.capex_usd is None) for good in goods),
         kinds=tuple(_kinds(instance, goods)),
-        limits=every,
+        limits=_limits(instance, options, coupling),
         budget=limits.capex_usd,
         weight=weigh(instance.objective, 1.0, 0.0),
         cores=tuple(_cores(coupling.market, options, per_w)),
@@ -74,15 +73,16 @@ def _kinds(instance: Instance, goods: tuple[Good, ...]) -> list[Kind]:
     return found
 
 
-def _limits(instance: Instance, options: IslandOptions, coupling: Coupling, watts: Floats) -> tuple[LimitedUse, ...]:
-    """GPUs, watts and racks as far as they are limited, by the names users know them by."""
+def _limits(instance: Instance, options: IslandOptions, coupling: Coupling) -> tuple[LimitedUse, ...]:
+    """GPUs, sums over products and racks as far as they are limited, by the names users know them by."""
     islands, limits = options.islands, instance.limits
     sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
     found = [LimitedUse(name="cluster.gpus", use=islands.gpus.astype(np.float64), cap=float(instance.cluster.gpus[0]))]
-    if limits.power_mw is not None:
-        market = coupling.market
-        mw = () if market.core is None else (market.goods[market.place["switch", market.core.name]].w / 1e6,)
-        found.append(LimitedUse(name="limits.power_mw", use=watts / 1e6, cap=limits.power_mw, core=mw))
+    market = coupling.market
+    switch = [] if market.core is None else [market.place["switch", market.core.name]]
+    for cap in caps_of(instance):
+        core = tuple(cap.each[place] / cap.scale for place in switch)
+        found.append(LimitedUse(name=cap.key, use=cap.used(islands.units), cap=cap.most, core=core))
     if limits.racks is not None:
         found.append(LimitedUse(name="limits.racks", use=coupling.racks(sites.hb, sites.domains), cap=limits.racks))
     return tuple(found)

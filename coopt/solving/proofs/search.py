@@ -179,8 +179,7 @@ class _Writer:
         limits = self._grid.instance.limits
         for t in range(self._grid.phases):
             yield ("gpus", t), 1.0
-            if limits.power_mw is not None:
-                yield ("power_w", t), 1e-6
+            yield from (((cap.name, t), 1 / cap.scale) for cap in self._grid.caps)
             if limits.racks is not None:
                 yield ("racks", t), 1.0
             yield from (((f"power_w of {site.name}", t), 1e-6) for site in self._grid.sites if site is not None)

@@ -22,8 +22,11 @@ from coopt.verifier.couplings.core import core_nics, joint_of, questions_by_core
 from coopt.verifier.couplings.growth import Growths
 from coopt.verifier.couplings.prices import (
     UnitCounts,
+    caps_of,
+    counted_units,
     counts_of_island,
     counts_together,
+    list_prices,
     product_counts,
     question_of_island,
     volume_bill,
@@ -255,6 +258,7 @@ def _no_more(a: tuple[UnitCounts, int], b: tuple[UnitCounts, int]) -> bool:
 
 def _values(instance: Instance, plan: Plan, menus: Sequence[Menu], short: float) -> Iterator[float]:
     """The objective of every choice within all limits."""
+    caps, prices = caps_of(instance), list_prices(instance)
 
     def deeper(islands: tuple[UnitCounts, ...], racks: int) -> Iterator[float]:
         whole = counts_together(instance, islands)
@@ -268,8 +272,11 @@ def _values(instance: Instance, plan: Plan, menus: Sequence[Menu], short: float)
             for units, more in menus[len(islands)]:
                 yield from deeper((*islands, units), racks + more)
             return
-        sums, limits = volume_bill(instance, whole), instance.limits
-        if keeps(sums.capex_usd, limits.capex_usd, short) and keeps(sums.power_w / 1e6, limits.power_mw, short):
+        counted = counted_units(instance, whole)
+        if not all(keeps(cap.of(prices, counted) / cap.scale, most, short) for cap, most in caps):
+            return
+        sums = volume_bill(instance, counted)
+        if keeps(sums.capex_usd, instance.limits.capex_usd, short):
             yield sums.of(plan.objective.kind)
 
     yield from deeper((), 0)

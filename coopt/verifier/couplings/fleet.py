@@ -16,7 +16,15 @@ from coopt.instance.variants import of_phase, years_of
 from coopt.instance.workload import Workload
 from coopt.verifier.checks.claims import island_names
 from coopt.verifier.couplings.core import Joint, core_optic
-from coopt.verifier.couplings.prices import ProductKey, UnitCounts, counts_of_island, list_prices
+from coopt.verifier.couplings.prices import (
+    LimitedSum,
+    ProductKey,
+    UnitCounts,
+    caps_of,
+    counted_units,
+    counts_of_island,
+    list_prices,
+)
 from coopt.verifier.couplings.purchases import links_added
 from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.couplings.stages import GrowthStage
@@ -162,12 +170,14 @@ class Fleet:
         each, alone = (0, nic) if stage.family.gear is None else (stage.to_core, None)
         return Joint(stage.core_links, each, core_optic(self.question, self.kind), alone)
 
+    @cached_property
+    def caps(self) -> list[tuple[LimitedSum, float]]:
+        """The limits on sums over products."""
+        return caps_of(self.question)
+
     def counted(self, units: UnitCounts) -> Counter[ProductKey]:
         """The products that `include` counts, idle GPUs among GPUs."""
-        include, name = self.question.objective.include, self.question.cluster.gpu.name
-        found = Counter({product: count for product, count in units.products.items() if product[0] in include})
-        found["gpu", name] += units.active * ("gpu" in include) + units.idle * ("hb" in include)
-        return found
+        return Counter(counted_units(self.question, units))
 
     def units_of(self, island: StandingIsland) -> Counter[ProductKey]:
         """The same of an island as it stands, counted once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from coopt.instance.couplings import Robust, Site, corners
 from coopt.instance.errors import alternatives, counted
@@ -13,10 +13,10 @@ from coopt.plan.couplings import SharedCore, SitePower
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.core import core_optic, optics_of_core
-from coopt.verifier.couplings.fleet import Fleet, FleetIsland, core_links, products_in_use, standing_units
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland, Place, core_links, products_in_use, standing_units
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.couplings.outlooks import check_regret_value, price_outlooks
-from coopt.verifier.couplings.prices import check_products_in_use
+from coopt.verifier.couplings.prices import LimitedSum, ProductKey, check_products_in_use
 from coopt.verifier.couplings.sites import check_fed_sites
 from coopt.verifier.parts.bills import keeps
 from coopt.verifier.parts.layouts import ceil_ratio
@@ -27,32 +27,36 @@ def check_fleet_limits(
     ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], fed: Sequence[SitePower], capex_usd: float
 ) -> None:
     """Check everything that is limited, phase by phase."""
-    limits, facilities = fleet.question.limits, facility_powers(fleet, islands)
+    limits, standing_by_place = fleet.question.limits, standing_units(fleet, islands)
     for t in fleet.phases:
         ledger.turn_to(f"Phase {fleet.year(t):g}" if fleet.question.phase else "")
         standing = [here for island in islands if (here := island.phases[t]) is not None]
         gpus, there = sum(here.stage.family.gpus for here in standing), fleet.gpus(t)
         ledger.holds("limit-gpus", gpus <= there, there, gpus, f"The islands have {gpus} GPUs, there are {there}.")
-        power_mw = math.fsum(it_w for phase, _, it_w in facilities if phase == t) / 1e6
-        _check_limit(ledger, "limit-power", limits.power_mw, power_mw, "MW")
+        for cap, most in fleet.caps:
+            _check_limit(ledger, cap.check, most, _taken(fleet, cap, standing_by_place, t), cap.unit)
         _check_limit(ledger, "limit-racks", limits.racks, sum(here.racks for here in standing), "racks")
     ledger.turn_to()
     _check_limit(ledger, "limit-capex", limits.capex_usd, capex_usd, "USD")
     check_products_in_use(ledger, fleet.question, products_in_use(fleet, islands))
-    powers = [(fleet.year(t), site, it_w * fleet.site_pue(site)) for t, site, it_w in facilities if site is not None]
+    powers = [(fleet.year(t), site, facility_w) for t, site, facility_w in _fed(fleet, standing_by_place)]
     check_fed_sites(ledger, powers, fed)
 
 
-def facility_powers(fleet: Fleet, islands: Sequence[FleetIsland]) -> list[tuple[int, Site | None, float]]:
-    """Phase, site, and IT power of all that stands there then, cores included (W)."""
-    return list(_powers(fleet, islands))
+Standing = Mapping[Place, Mapping[ProductKey, int]]
 
 
-def _powers(fleet: Fleet, islands: Sequence[FleetIsland]) -> Iterator[tuple[int, Site | None, float]]:
-    standing = standing_units(fleet, islands)
+def _taken(fleet: Fleet, cap: LimitedSum, standing: Standing, t: int) -> float:
+    """What all that stands in a phase takes of a limit, cores included, in its unit."""
+    return math.fsum(cap.of(fleet.prices, units) for (phase, _), units in standing.items() if phase == t) / cap.scale
+
+
+def _fed(fleet: Fleet, standing: Standing) -> Iterator[tuple[int, Site, float]]:
+    """Phase, site, and facility power of all that stands there then, cores included (W)."""
     for t in fleet.phases:
         for site in fleet.sites:
-            yield t, site, fleet.watts(standing[t, None if site is None else site.name])
+            if site is not None:
+                yield t, site, fleet.watts(standing[t, site.name]) * fleet.site_pue(site)
 
 
 def _check_limit(ledger: Ledger, name: str, limit: float | None, value: float, unit: str) -> None:
@@ -63,18 +67,17 @@ def _check_limit(ledger: Ledger, name: str, limit: float | None, value: float, u
 
 def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], capex_usd: float, short: float) -> bool:
     """Whether islands keep every limit; with a negative `short` to within the rounding of sums."""
-    limits, facilities = fleet.question.limits, facility_powers(fleet, islands)
+    limits, standing_by_place = fleet.question.limits, standing_units(fleet, islands)
     for t in fleet.phases:
         standing = [here for island in islands if (here := island.phases[t]) is not None]
         if sum(here.stage.family.gpus for here in standing) > fleet.gpus(t):
             return False
         if limits.racks is not None and sum(here.racks for here in standing) > limits.racks:
             return False
-        power_mw = math.fsum(it_w for phase, _, it_w in facilities if phase == t) / 1e6
-        if not keeps(power_mw, limits.power_mw, short):
+        if not all(keeps(_taken(fleet, cap, standing_by_place, t), most, short) for cap, most in fleet.caps):
             return False
-    drawn = [(it_w * fleet.site_pue(site), site.power_mw * 1e6) for _, site, it_w in facilities if site is not None]
-    return all(keeps(w, limit_w, short) for w, limit_w in drawn) and keeps(capex_usd, limits.capex_usd, short)
+    fed = ((facility_w, site.power_mw * 1e6) for _, site, facility_w in _fed(fleet, standing_by_place))
+    return all(keeps(w, limit_w, short) for w, limit_w in fed) and keeps(capex_usd, limits.capex_usd, short)
 
 
 def check_fleet_cores(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from coopt.instance.schema import CostKind, Instance
@@ -29,6 +30,39 @@ from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.space import DesignFamily, OpticPair, core_switch
 
 ProductKey = tuple[CostKind, str]
+
+
+@dataclass(frozen=True)
+class LimitedSum:
+    """A limit on what all units that stand take together, by the names of its check and of its price in a proof.
+
+    Units are counted in what goes `scale` times into the unit of the limit.
+    """
+
+    check: str
+    name: str
+    words: str
+    unit: str
+    scale: int
+    most: Callable[[Instance], float | None]
+    each: Callable[[ProductKey, UnitPrice], float]
+
+    def of(self, prices: Mapping[ProductKey, UnitPrice], units: Mapping[ProductKey, int]) -> float:
+        """What units of products take."""
+        return math.fsum(count * self.each(product, prices[product]) for product, count in units.items())
+
+
+CAPS = (
+    LimitedSum(
+        "limit-power", "power_w", "power", "MW", 1_000_000, lambda one: one.limits.power_mw, lambda _, unit: unit.w
+    ),
+)
+"""Every limit on a sum over products."""
+
+
+def caps_of(instance: Instance) -> list[tuple[LimitedSum, float]]:
+    """The limits on sums over products that are set, and how much they allow."""
+    return [(cap, most) for cap in CAPS if (most := cap.most(instance)) is not None]
 
 
 class UnitCounts(NamedTuple):
@@ -106,11 +140,16 @@ def cheapest_purchase(instance: Instance, product: ProductKey, units: int) -> li
     return [min(offers, key=lambda offer: (offer[0] * offer[1], offer[0]))]
 
 
-def volume_bill(instance: Instance, units: UnitCounts) -> BillTotal:
-    """Capex, power and tco of all that islands take together, as far as `include` counts it."""
-    include, prices, gpu = instance.objective.include, list_prices(instance), instance.cluster.gpu
+def counted_units(instance: Instance, units: UnitCounts) -> dict[ProductKey, int]:
+    """The products that `include` counts, idle GPUs among GPUs."""
+    include, gpu = instance.objective.include, instance.cluster.gpu
     counted = {product: count for product, count in units.products.items() if product[0] in include}
-    counted["gpu", gpu.name] = units.active * ("gpu" in include) + units.idle * ("hb" in include)
+    return {**counted, ("gpu", gpu.name): units.active * ("gpu" in include) + units.idle * ("hb" in include)}
+
+
+def volume_bill(instance: Instance, counted: Mapping[ProductKey, int]) -> BillTotal:
+    """Capex, power and tco of all that is counted of what islands take together."""
+    prices = list_prices(instance)
     capex = math.fsum(
         count * usd for product, n in counted.items() for count, usd in cheapest_purchase(instance, product, n)
     )
@@ -123,7 +162,7 @@ def check_volume_bill(ledger: Ledger, instance: Instance, islands: Sequence[Unit
     counts = counts_together(instance, islands)
     check_products(ledger, cost.items)
     _lines(ledger, expected=_expected_lines(instance, counts), claimed=_claimed_lines(cost))
-    sums = volume_bill(instance, counts)
+    sums = volume_bill(instance, counted_units(instance, counts))
     check_sums(ledger, sums, cost)
     return sums
 
@@ -198,14 +237,19 @@ def product_counts(
             yield kind, most, tuple(sorted(item for (of, item), n in units.items() if of == kind and n))
 
 
-def check_limits(ledger: Ledger, instance: Instance, sums: BillTotal, racks: int | None) -> None:
-    """Check purchase, power and racks against the limits that are set."""
-    limits = instance.limits
-    for name, value, limit, unit in (
-        ("limit-capex", sums.capex_usd, limits.capex_usd, "USD"),
-        ("limit-power", sums.power_w / 1e6, limits.power_mw, "MW"),
-        ("limit-racks", racks, limits.racks, "racks"),
-    ):
+def check_limits(
+    ledger: Ledger, instance: Instance, sums: BillTotal, racks: int | None, units: UnitCounts | None = None
+) -> None:
+    """Check purchase, racks and sums over products against the limits that are set; of one network that is power."""
+    limits, power_w = instance.limits, sums.power_w
+    rows = [("limit-capex", sums.capex_usd, limits.capex_usd, "USD"), ("limit-racks", racks, limits.racks, "racks")]
+    if units is None:
+        rows.insert(1, ("limit-power", power_w / 1e6, limits.power_mw, "MW"))
+    else:
+        counted, prices = counted_units(instance, units), list_prices(instance)
+        taken = ((cap, cap.of(prices, counted) / cap.scale, most) for cap, most in caps_of(instance))
+        rows[1:1] = [(cap.check, value, most, cap.unit) for cap, value, most in taken]
+    for name, value, limit, unit in rows:
         if limit is not None:
             holds = value is not None and value <= limit * (1 + TOLERANCE)
             why = f"The limit is {limit:,.10g} {unit}, what is built takes {value}."

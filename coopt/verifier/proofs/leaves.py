@@ -118,7 +118,7 @@ class LeafPrices:
     def _check_names(self) -> None:
         """Refuse what is not of the question."""
         sites = [site.name for site in self._fleet.sites if site is not None]
-        limits = {GPUS, RACKS, "power_w", *(f"power_w of {name}" for name in sites)}
+        limits = {GPUS, RACKS, *(cap.name for cap, _ in self._fleet.caps), *(f"power_w of {name}" for name in sites)}
         leaf, phases = self._leaf, len(self._fleet.phases)
         given = {**leaf.units, **leaf.limits, **leaf.links}
         names = set(leaf.units) <= set(self._terms.counted) and set(leaf.limits) <= limits
@@ -136,6 +136,9 @@ class LeafPrices:
         for t in self._fleet.phases:
             for name, product in self._terms.counted.items():
                 price = self._of(leaf.units, name, t) + self._terms.watts(product) * self._watt(t, site)
+                for cap, _ in self._fleet.caps:
+                    each = decimal(cap.each(product, self._fleet.prices[product]))
+                    price += self._of(leaf.limits, cap.name, t) * each
                 found[t, name] = price
             found[t, GPUS], found[t, RACKS] = self._of(leaf.limits, GPUS, t), self._of(leaf.limits, RACKS, t)
             found[t, LINKS] = self._of(leaf.links, "" if site is None else site.name, t)
@@ -153,13 +156,13 @@ class LeafPrices:
         return owned_share(self._fleet.question.objective, self._fleet.kind)
 
     def _watt(self, phase: int, site: Site | None) -> Fraction:
-        """What a watt is worth: in the objective, by the limit of the phase, and by that of its site."""
+        """What a watt is worth: in the objective, and by the limit of its site."""
         limits, local = self._leaf.limits, Fraction()
         if site is not None:
             local = self._of(limits, f"power_w of {site.name}", phase) * decimal(
                 objective_at(self._fleet.question, site).pue
             )
-        return self._whole * self._terms.usd_per_w(phase, site) + self._of(limits, "power_w", phase) + local
+        return self._whole * self._terms.usd_per_w(phase, site) + local
 
     def _check_core(self, found: Mapping[Measure, Fraction], phase: int, site: Site | None) -> None:
         """Whether a core switch costs no less than its ports are worth, so that none is the cheapest number."""
@@ -191,7 +194,8 @@ class LeafPrices:
         leaf, question, whole = self._leaf, self._fleet.question, Fraction()
         for t in self._fleet.phases:
             whole += self._of(leaf.limits, GPUS, t) * self._fleet.gpus(t)
-            caps = [("power_w", question.limits.power_mw, 1_000_000), (RACKS, question.limits.racks, 1)]
+            caps: list[tuple[str, float | None, int]] = [(RACKS, question.limits.racks, 1)]
+            caps += [(cap.name, most, cap.scale) for cap, most in self._fleet.caps]
             caps += [
                 (f"power_w of {one.name}", one.power_mw, 1_000_000) for one in self._fleet.sites if one is not None
             ]
