@@ -102,7 +102,7 @@ def own_time(workload: Workload, time_s: float) -> float:
 
 
 def _caps(instance: Instance) -> Iterator[Limit]:
-    for key in ("power_mw", "capex_usd", "racks"):
+    for key in type(instance.limits).model_fields:
         cap = getattr(instance.limits, key)
         if cap is not None:
             yield Limit(

@@ -13,10 +13,8 @@ from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.solving.evaluate import open_design, open_mapping, with_one_cp
 from coopt.solving.reasons.again import UnprovenError
-from coopt.solving.reasons.limits import with_part
+from coopt.solving.reasons.limits import UNITS, with_part
 from coopt.solving.sensitivity.limits import numeric_limits
-
-LIFTED = ("max_iteration_time_s", "min_tokens_per_s", "train_days", "power_mw", "capex_usd", "racks")
 
 ANY_PLAN_GAP = 0.99
 """A gap with which the first plan that is found ends the search."""
@@ -40,7 +38,7 @@ def only_plan(instance: Instance) -> Plan:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     free = instance
     for limit in numeric_limits(instance):
-        if limit.key.rpartition(".")[2] in LIFTED:
+        if limit.key.rpartition(".")[2] in UNITS:
             free = limit.within(free, limit.loosest)
     plan = Resolver(instance, shared_out=False).plan(free)
     if plan.cost is None:

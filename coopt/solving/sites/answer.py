@@ -249,7 +249,7 @@ def _eased(instance: Instance) -> Iterator[tuple[str, Instance]]:
     wide = tuple(wan.model_copy(update={"most": PLENTY}) for wan in instance.wan)
     if wide:
         yield "with more channels (wan.most)", instance.model_copy(update={"wan": wide})
-    for name in ("power_mw", "capex_usd", "racks"):
+    for name in type(instance.limits).model_fields:
         if getattr(instance.limits, name) is not None:
             limits = instance.limits.model_copy(update={name: None})
             yield f"without limits.{name}", instance.model_copy(update={"limits": limits})

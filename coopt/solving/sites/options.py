@@ -18,7 +18,7 @@ from coopt.columns.pace import Patience, of_sites, patient, uplinks_asked, waiti
 from coopt.columns.pools import Pool, fitting
 from coopt.columns.table import full_bandwidth
 from coopt.instance.couplings import part_of
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.schema import Instance, Limits, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import open_bill, racks
@@ -34,11 +34,8 @@ def local_question(instance: Instance, shares: int) -> Instance:
     parts = tuple(part_of(workload, shares, whole) for workload in instance.workload)
     gpus = tuple(gpus * shares // whole for gpus in instance.cluster.gpus)
     cluster = instance.cluster.model_copy(update={"gpus": gpus, "shares": None})
-    alone = {"site": (), "wan": (), "limits": instance.limits.model_copy(update=dict.fromkeys(_LIMITS))}
+    alone = {"site": (), "wan": (), "limits": Limits()}
     return instance.model_copy(update={"cluster": cluster, "workload": parts, **alone})
-
-
-_LIMITS = ("power_mw", "capex_usd", "racks")
 
 
 def gradient_bytes(workload: Workload) -> float:
