@@ -108,11 +108,12 @@ def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str
 
 
 def _put(table: dict[str, Any], key: str, value: Any, file: str) -> None:
-    """Set `a.0.b` in nested tables and lists; a list of one table may be entered without its index."""
+    """Set `a.0.b` in nested tables and lists; one table may be entered with the index 0 or without, listed or not."""
     *parents, last = key.split(".")
     here: Any = table
     for part in parents:
-        here = _enter(here, part, key, file)
+        if part != "0" or here is table or not isinstance(here, dict):
+            here = _enter(here, part, key, file)
     if isinstance(here, list):
         here = _only(here, key, file) if not _is_index(last) else here
     if isinstance(here, list):

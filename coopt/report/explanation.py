@@ -70,14 +70,15 @@ def explanation_report(explanation: Explanation) -> Iterator[RenderableType]:
 
 def bounds_table(explanation: Explanation) -> FigureTable:
     """Every bound with its slack, and what a tighter or a looser one costs."""
-    numbers = ("plan", "bound", "slack", f"tighter {_unit(explanation)}", f"looser {_unit(explanation)}")
+    tighter, looser, gone = (_costs(explanation, way) for way in ("tighter", "looser", "without"))
+    numbers = ("plan", "bound", "slack", tighter, looser)
     rows = [_bound_row(explanation, bound) for bound in explanation.bounds]
     if all(bound.loosest is None for bound in explanation.bounds):
         return figures("What each bound costs", ("bound", BINDS), numbers, rows)
     without = [_extra(explanation, bound.without, asked=not bound.binds) for bound in explanation.bounds]
     title = "What each bound costs: 1% tighter than what the plan takes, 1% looser than now, and without it"
     more = [(*row, last) for row, last in zip(rows, without, strict=True)]
-    return figures(title, ("bound", BINDS), (*numbers, f"without {_unit(explanation)}"), more)
+    return figures(title, ("bound", BINDS), (*numbers, gone), more)
 
 
 def rivals_table(explanation: Explanation) -> FigureTable:
@@ -115,6 +116,13 @@ def _sentence_list(sentences: tuple[str, ...]) -> Table:
 def _unit(explanation: Explanation) -> str:
     unit, *_ = UNITS[explanation.kind]
     return unit
+
+
+def _costs(explanation: Explanation, way: str) -> str:
+    """The head of a column of costs; a long unit has a line of its own, so that names of bounds have room."""
+    unit = _unit(explanation)
+    separator = "\n" if len(unit) > len("USD") else " "
+    return f"{way}{separator}{unit}"
 
 
 def _bound_row(explanation: Explanation, bound: Bound) -> tuple[Cell, ...]:
@@ -158,9 +166,8 @@ def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
     ]
     lowest, highest = price.tried or (0.0, None)
     ends = price.low > lowest or price.high is not None
-    outside = "; ".join(neighbours) or (
-        "no change" if not ends else "another plan" if price.tried else "a limit missed"
-    )
+    others = "another plan" if price.tried and design is None else "a limit missed"
+    outside = "; ".join(neighbours) or (others if ends else "no change")
     high = highest if price.high is None else price.high
     last = "any" if high is None else f"{high:,.6g}"
     return price.item, outside, price.unit, f"{price.low:,.6g}", f"{price.now:,.6g}", last

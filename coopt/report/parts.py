@@ -282,6 +282,8 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
     """
     if run.uptime is None or not workload.calendar:
         reached = workload.in_own_units(run.iteration_time_s)
+        if run.uptime is not None and workload.min_tokens_per_s is None and reached:
+            return f"{reached} if nothing fails, {workload.duration(run.elapsed_s(run.uptime.goodput))} on average"
         return f"{reached} if nothing fails" if workload.calendar else reached
     mean_s = run.elapsed_s(run.uptime.goodput)
     if run.uptime.promised >= run.uptime.goodput:

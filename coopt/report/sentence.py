@@ -60,7 +60,8 @@ def _timed(instance: Instance, plan: Plan) -> str:
     words_of_value = _value_text(plan)
     if plan.objective.kind == "time":
         words_of_value = instance.workload[0].in_own_units(plan.objective.value or 0.0) or words_of_value
-    return f", {TIMED[plan.objective.kind]}: {words_of_value}"
+    whole = instance.availability is None or instance.workload[0].calendar
+    return f", {TIMED[plan.objective.kind]}: {words_of_value}{'' if whole else ' if nothing fails'}"
 
 
 def of_regret(instance: Instance) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from coopt.availability.failures import enough_domains
 from coopt.columns.context import Context, context_of
 from coopt.columns.grid import MISSING_LAYERS, allowed_recompute, divisors, mappings
 from coopt.columns.pools import Pool, in_orders, place, undominated_rows
@@ -25,7 +24,7 @@ from coopt.network.optics import optic_choices
 from coopt.network.parts import resources
 from coopt.network.space import Space, active_choices, families
 from coopt.perf.memory import GIB
-from coopt.solving.days import demands, family_domain_lost
+from coopt.solving.days import interrupted_paces
 from coopt.solving.reasons.limits import nearby_counts, typed, with_part
 from coopt.solving.reasons.lists import text_of
 from coopt.solving.runs import StoppedError
@@ -157,12 +156,11 @@ def interrupted(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     """Every family that is in time without failures is late with them."""
     asked = instance.availability
     assert asked is not None, "without failures what is viable is in time"
-    found = demands(instance, asked, viable, table, lambda: None)
+    counted = [one.name for one in instance.workload if one.calendar]
     late = [
-        (float(share) / enough, family)
-        for family, demand in zip(viable, found, strict=True)
-        if (enough := enough_domains(family_domain_lost(asked, family), family.domains, asked.spares[-1]))
-        for share in demand.running
+        (float(share), family)
+        for family, shares in interrupted_paces(instance, viable, table, lambda: None, counted)
+        for share in shares
     ]
     share, family = min(late, key=itemgetter(0), default=(math.inf, viable[0]))
     listed = f" with at most {asked.spares[-1]:,} spare domains" if asked.spare_domains else ""
@@ -171,9 +169,10 @@ def interrupted(instance: Instance, viable: tuple[Family, ...], table: Columns) 
         return (f"with failures, checkpoints and restarts no design ever gets anything done{listed}: needs {ways_out}",)
     days = [w for w in instance.workload if w.train_days is not None]
     longer = ", ".join(f"{rounded_up((w.train_days or 0.0) * share)} days for {w.name!r}" for w in days)
+    kept = "" if asked.confidence is None else f", kept with a probability of {asked.confidence:.4g}"
     return (
         f"with failures, checkpoints and restarts no design trains in time{listed}: the nearest takes "
-        f"{share:.4g} times as long as allowed (on {family.hb.name}), {longer}: needs more days, "
+        f"{share:.4g} times as long as allowed (on {family.hb.name}), {longer}{kept}: needs more days, "
         f"{ways_out}",
     )
 

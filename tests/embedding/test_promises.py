@@ -116,6 +116,9 @@ def test_loading_a_table_leaves_it_alone() -> None:
     table = ask().model_dump(mode="json", by_alias=True)
     before = json.dumps(table)
     assert coopt.load(table, {"workload.0.global_batch": 128}).workload[0].global_batch == 128
+    one = table | {"workload": table["workload"][0]}  # a table that is no list of one
+    for key in ("workload.0.global_batch", "workload[0].global_batch", "workload.global_batch"):
+        assert coopt.load(one, {key: 128}).workload[0].global_batch == 128
     assert json.dumps(table) == before
     with pytest.raises(coopt.InstanceError, match=r"instance with overrides: cluster\.gpus\[0\] = 0: needs at least 1"):
         coopt.load(table, {"cluster.gpus": 0})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -184,6 +185,40 @@ def test_surer_days_cost_no_less():
         costs = [value(days(least * factor, availability=asked)) for asked in sure]
         assert costs == sorted(costs)
         assert costs[0] == costs[1]
+
+
+def test_what_is_missing_of_days_are_those_kept_with_the_probability_asked_for() -> None:
+    """Not the mean ones, which may be within the bound."""
+    sure = {"rates": "llama-3", "spare_domains": 0, "confidence": 0.95}
+    network = {"network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
+    quickest = days(40.0, availability=sure, objective={"minimize": "time"}, **network)
+    (run,) = solve(quickest).workloads
+    assert run.uptime is not None
+    mean = run.elapsed_s(run.uptime.goodput) * ITERATIONS / 86400
+    instance = days(mean * 1.001, availability=sure, **network)
+    plan = solve(instance)
+    assert plan.status == "infeasible"
+    (said,) = plan.explanation
+    assert "kept with a probability of 0.95" in said
+    missing = float(re.search(r"([\d.]+) days for 'w'", said)[1])  # type: ignore[index]
+    assert solve(days(missing * (1 + 1e-4), availability=sure, **network)).status == "optimal"
+    assert solve(days(missing * (1 - 1e-3), availability=sure, **network)).status == "infeasible"
+    told = [change for one in coopt.explain(instance).relaxations for change in one.changes]
+    (least,) = [float(change.to) for change in told if change.limit == "workload[0].train_days"]
+    assert missing <= least * (1 + 1e-9) <= missing * 1.002
+
+
+def test_days_without_a_bound_are_those_without_failures_and_on_average() -> None:
+    table = question(availability={"rates": "llama-3"}, objective={"minimize": "usd_per_token"})
+    table["workload"][0]["train_tokens"] = 1e12
+    instance = Instance.model_validate(table)
+    plan = solve(instance)
+    (run,) = plan.workloads
+    assert run.uptime is not None
+    said = " ".join(rendered(plan_screen(instance, plan)).split())
+    average = instance.workload[0].duration(run.elapsed_s(run.uptime.goodput))
+    assert f"tokens if nothing fails, {average} on average" in said
+    assert "per million tokens if nothing fails; proven optimal" in said
 
 
 def test_years_of_training_are_told_first_and_bound_nothing():

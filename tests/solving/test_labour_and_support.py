@@ -16,6 +16,7 @@ from coopt.instance.schema import Instance
 from coopt.network.parts import usd_per_w
 from coopt.report.plan import plan_report
 from coopt.report.tables import rendered
+from coopt.solving.sensitivity.explanations import explained
 from tests.changes import with_part
 from tests.conftest import accepted, ask, example_count, value_of
 from tests.solving.fleet_oracle import TooManyError
@@ -53,6 +54,18 @@ def test_the_optimum_is_that_of_electricity_at_a_price_divided_by_what_a_purchas
     plan, expected = accepted(asked), enumerated(bare)
     assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
     assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected * owned, rel=1e-12))
+
+
+def test_a_price_weighs_with_labour_and_support_where_questions_are_solved_again() -> None:
+    instance = ask(objective=OWNED, network__hb_domains="hgx-h100-8")
+    known, found = coopt.explain(instance), explained(instance, None)
+    ranges = {one.item: one for one in known.prices}
+    assert any(one.high is not None or one.low > 0 for one in known.prices)
+    for one in (one for one in found.prices if one.item in ranges):
+        assert one.tried is not None
+        assert one.low == pytest.approx(max(ranges[one.item].low, one.tried[0]), rel=1e-6)
+        high = ranges[one.item].high
+        assert one.high == (None if high is None or high > one.tried[1] else pytest.approx(high, rel=1e-6))
 
 
 def test_they_count_in_the_total_cost_alone() -> None:

@@ -289,6 +289,7 @@ def glances(instance: Instance, plan: Plan) -> Iterator[Glance]:
     yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=counted, number=cost.capex_usd, unit="USD")
     yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought", number=cost.power_w, unit="W")
     years = instance.objective.years
+    years += instance.phase[-1].year - instance.phase[0].year if instance.phase else 0.0  # all phases draw power
     owned = f"total cost of {years:g} year{'' if years == 1 else 's'}"
     yield Glance(name="With electricity", value=words.money(cost.tco_usd), note=owned, number=cost.tco_usd, unit="USD")
     if plan.runs:

@@ -31,6 +31,8 @@ class NumericLimit:
 
     `loosest` is the number at which it limits nothing, or beyond which nobody would go; `used` is what a plan takes of
     it, None where that is no number of the plan. `structural` limits shape networks and do not bound what these use.
+    With `moves_use` the number itself moves what plans take: days that are kept with a probability are fewer beside the
+    mean where there are more of them.
     """
 
     key: str
@@ -41,6 +43,7 @@ class NumericLimit:
     used: Use = lambda _: None
     whole: bool = False
     structural: bool = False
+    moves_use: bool = False
 
     @property
     def falling(self) -> bool:
@@ -85,6 +88,7 @@ def numeric_limits(instance: Instance) -> tuple[NumericLimit, ...]:
 
 def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
     """The bounds of workloads, where some phase keeps to them."""
+    asked = instance.availability
     for w, workload in enumerate(instance.workload):
         phases = _kept_in(instance, workload.name)
         if workload.bounded and (phases is None or phases):
@@ -94,8 +98,9 @@ def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
                 unit=UNITS[key],
                 now=getattr(workload, key),
                 loosest=own_time(workload, ample_s(workload)),
-                changed=lambda asked, number, w=w, key=key: with_workload(asked, w, {key: number}),  # type: ignore[misc]
+                changed=lambda question, number, w=w, key=key: with_workload(question, w, {key: number}),  # type: ignore[misc]
                 used=partial(_slowest, workload, phases),
+                moves_use=workload.calendar and asked is not None and asked.confidence is not None,
             )
 
 

@@ -195,7 +195,7 @@ def least_number(resolver: Resolver, instance: Instance, limit: NumericLimit) ->
 def _taken(limit: NumericLimit, plan: Any, number: float) -> float:
     """What a plan within a number takes of the limit, which is enough as well."""
     used = limit.used(plan)
-    if used is None or used <= 0:
+    if used is None or used <= 0 or limit.moves_use:
         return number
     return max(number, used) if limit.falling else min(number, used)
 

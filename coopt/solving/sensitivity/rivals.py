@@ -230,7 +230,8 @@ def _end(
     resolver: Resolver, instance: Instance, plan: Plan, value: float, price: ProductPrice, farthest: float
 ) -> tuple[float, Design | None]:
     """The end of the range towards a price, and the design that takes over there; the price itself where none does."""
-    slope, end, taker = price.spent(plan) / price.now, farthest, None
+    weight = instance.objective.owned_share if instance.objective.minimize == "tco" else 1.0
+    slope, end, taker = weight * price.spent(plan) / price.now, farthest, None
     if not slope and farthest >= price.now:
         return farthest, None  # what the plan does not buy may cost more
     for _ in range(MOST_STEPS):
@@ -238,7 +239,7 @@ def _end(
         found, ours = value_of(other), value + slope * (end - price.now)
         if found is None or found >= ours - abs(ours) * ROUNDING:
             return end, taker
-        steeper = price.spent(other) / end - slope
+        steeper = weight * price.spent(other) / end - slope
         crossing = end + (ours - found) / steeper if steeper else price.now
         taker = other.design
         end = min(max(crossing, min(price.now, end)), max(price.now, end))
