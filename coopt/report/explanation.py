@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
@@ -20,7 +21,6 @@ from coopt.report import words
 from coopt.report.comparison import differences
 from coopt.report.sentence import of_regret
 from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
-from coopt.verifier.audit import LIMITS as LIMIT_WORDS
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, Value, Verdict
 
 if TYPE_CHECKING:
@@ -46,14 +46,20 @@ GATES = {
 }
 STAGES = ("model", "columns", "build", "handover", "solve")
 SHORT = 32
-LIMITS = frozenset(LIMIT_WORDS) - {"survives"}
-"""Checks of what the plan takes against a limit of the instance."""
 TIMES = frozenset({"deadline", "bound-time"})
 """Checks of the time that an iteration may take, where there is such a bound."""
 BINDS = "binds"
 """The column of bounds that says whether a better plan waits beyond one, whatever its slack."""
 SOURCES = ("bound-source", "tp-inside-source")
 """The checks that say in words what a bound rests on, or that nothing is feasible."""
+
+
+@cache
+def limit_checks() -> frozenset[str]:
+    """Checks of what the plan takes against a limit of the instance; what makes them is loaded with a verdict only."""
+    from coopt.verifier.audit import LIMITS
+
+    return frozenset(LIMITS) - {"survives"}
 
 
 def explanation_report(explanation: Explanation) -> Iterator[RenderableType]:
@@ -293,8 +299,8 @@ def check_row(check: Check) -> tuple[Cell, ...]:
     claimed, recomputed = value_text(check.claimed, full=not check.ok), value_text(check.recomputed, full=full)
     if check.name in TIMES and isinstance(check.claimed, float) and check.claimed >= LONGEST_S:
         claimed = words.NO_BOUND
-        recomputed = recomputed if check.name in LIMITS else words.NO_BOUND
-    elif check.name in LIMITS:
+        recomputed = recomputed if check.name in limit_checks() else words.NO_BOUND
+    elif check.name in limit_checks():
         claimed = f"at most {claimed}"
     elif isinstance(check.recomputed, tuple) and len(check.recomputed) > 1 and not isinstance(check.claimed, tuple):
         recomputed = f"one of {recomputed}"

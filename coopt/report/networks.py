@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -80,6 +81,11 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
         if network.unpriced:
             yield f"Not priced: {'; '.join(network.unpriced)}."
     if bill.items and tuple(bill.items) != tuple(item for network in bill.networks for item in network.items):
+        if not math.isclose(bill.usd, math.fsum(network.usd for network in bill.networks), rel_tol=1e-9):
+            yield (
+                "Each bill above is of one network at list prices. What is paid for all of them follows, at prices by "
+                "volume and of phases, and without what is used again."
+            )
         yield bill_table("Everything together", bill.items, bill.usd, bill.w)
     if bill.not_counted:
         yield f"Not counted: {'; '.join(bill.not_counted)}."

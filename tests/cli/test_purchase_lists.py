@@ -68,6 +68,17 @@ def test_all_lines_of_a_purchase_list_add_up_to_the_bill(name: str, shipped_plan
     assert any(words.startswith("HB domain of ") for words in bought) == domains
 
 
+def test_bills_of_networks_that_are_not_what_is_paid_together_say_so(coopt: Coopt, shipped_plan: Shipped) -> None:
+    """Phases use again what stands, at prices of their own; islands at one price each add up."""
+    said = "Each bill above is of one network at list prices."
+    for name, differ in (("fleet-core-growth", True), ("fleet-3-phases-2-sites", True), ("tiny-64", False)):
+        plan = shipped_plan(INSTANCES / f"{name}.toml")
+        bill = NetworksBill.model_validate_json(coopt("bom", plan, "--json").stdout)
+        paid = math.isclose(bill.usd, math.fsum(one.usd for one in bill.networks), rel_tol=1e-9)
+        assert paid is not differ, name
+        assert (said in " ".join(coopt("bom", plan).stdout.split())) is differ, name
+
+
 def test_lines_of_several_designs_add_up_with_spares_and_work(tmp_path: Path) -> None:
     text = (INSTANCES / "designs" / "superpod-h100.toml").read_text("utf-8")
     rates = "spares = { switch = 0.02, optics = 0.02 }\nwork = { labour_share = 0.05, support_share = 0.06, years = 3 }"

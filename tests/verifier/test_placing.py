@@ -34,7 +34,7 @@ def test_placements_fill_the_domain() -> None:
     }
     for place in every:
         assert math.prod(place[:8]) == 48
-        assert place[8:] == (1, 1, 1, 1, 0, "pp")
+        assert place[8:] == (1, 1, 1, 1, 0, "pp", False)
 
 
 def test_replicas_lie_outermost_where_a_domain_holds_one_stage_and_tp_stays_inside() -> None:

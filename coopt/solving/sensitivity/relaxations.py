@@ -32,6 +32,9 @@ MOST_PAIRS = 5  # pairs of limits that are told; more would only repeat one of t
 Found = TypeVar("Found")
 
 
+ALIKE = "All of these move by the same share; less may be enough of some."
+
+
 class Answers(Protocol):
     """The answer to a question by its key; nothing where it was not proven in time."""
 
@@ -130,7 +133,10 @@ def _together(resolver: Resolver, instance: Instance, numbers: Sequence[NumericL
     """All limits on use by one share."""
     if resolver.any_plan(_gone(instance, numbers)) is None:
         return None
-    return _all_numbers(resolver, instance, [limit for limit in numbers if not limit.structural])
+    found = _all_numbers(resolver, instance, [limit for limit in numbers if not limit.structural])
+    if found is None or len(found.changes) < 2:
+        return found
+    return found.model_copy(update={"notes": (*found.notes, ALIKE)})
 
 
 def _pairs(

@@ -18,7 +18,7 @@ from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, rivals_table
 from coopt.report.tables import rendered
 from coopt.solving.sensitivity.explanations import STEP, explained, of_bound
-from coopt.solving.sensitivity.relaxations import TOLERANCE
+from coopt.solving.sensitivity.relaxations import ALIKE, TOLERANCE
 from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
@@ -264,6 +264,8 @@ def test_two_limits_are_moved_together_where_neither_is_enough() -> None:
     assert ("workload[0].max_iteration_time_s", "limits.racks") in pairs
     for one in found.relaxations:
         assert len(one.changes) > 1
+    assert found.relaxations[0].notes == (ALIKE,)
+    assert any(sentence.endswith(ALIKE) for sentence in found.sentences)
     first = found.relaxations[pairs.index(("workload[0].max_iteration_time_s", "limits.racks"))]
     both = {change.limit: float(change.to) for change in first.changes}
     table["workload"][0]["max_iteration_time_s"] = both["workload[0].max_iteration_time_s"]
