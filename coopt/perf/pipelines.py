@@ -211,7 +211,8 @@ def two_way_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
 
     as where the middle binds, which is at most that of the authors, :math:`n (F + 2 B - W)`; or seen from the GPU with
     both ends of the model n(B - W). Messages wait for each other at ports in orders that change with every length of
-    a pass: `PORT_WAITS` hops are added, with which no pipeline is charged too little.
+    a pass: `port_waits` hops are added. With stages of as many layers each and hops of up to a fifth of a pass no
+    random pipeline was charged too little; docs/model.md says by how much others are.
     """
     n, w, share = p // 2 - 1, split.hidden_s, split.first_share
     of_two = PassChain(0.0, 0.0, 0.0, np.where(p > 1, m // 2, m), np.where(p > 1, m // 2, m), m - 1)
@@ -225,7 +226,7 @@ def two_way_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
 
 
 def port_waits(p: Ints) -> Floats:
-    """Hops by which DualPipe is longer, at most, than its chains of passes: no campaign found as many."""
+    """Hops that DualPipe waits at ports, added to its chains: with hops of up to a fifth of a pass none needed more."""
     return np.where(p > 6, p / 4 + 2.25, 2.0 * (p > 2))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -133,10 +133,14 @@ def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
 
 
 def enumerated(instance: Instance) -> float:
-    """The least objective over every family, choice of optics, number of uplinks, mapping and placement; infinity when
-    none answers."""
+    """The least objective over every family, choice of optics, number of uplinks, mapping and placement."""
+    return least_over(instance, every_design(instance))
+
+
+def least_over(instance: Instance, networks: Iterable[tuple[Family, int]]) -> float:
+    """The least objective over networks with their uplinks, every mapping and placement; infinity when none answers."""
     found = math.inf
-    for family, uplinks in every_design(instance):
+    for family, uplinks in networks:
         cost = total(instance.objective, bill(instance, family, uplinks))
         value = weigh(instance.objective, cost.capex_usd, cost.power_w)
         if value < found and within_limits(instance, family, cost) and answers(instance, family, uplinks):

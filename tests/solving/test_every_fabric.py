@@ -13,18 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.context import context_of
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.goods import modules
 from coopt.network.graphs import whole_graph
 from coopt.network.part_networks import families_of_design, uplinks_of
-from coopt.network.parts import bill, total, weigh, within_limits
 from coopt.network.space import families
 from tests.conftest import accepted, example_count, question
 from tests.network.test_planes import modules_of
 from tests.solving.every_optic import cages, choices
-from tests.solving.oracle import answers, disciplined
+from tests.solving.oracle import disciplined, least_over
 from tests.solving.own_ends import RATE
 from tests.solving.own_ends import modules as listed_modules
 from tests.solving.plane_questions import domains_and_fabrics, one_workload
@@ -103,20 +101,6 @@ def every_network(instance: Instance) -> Iterator[tuple[Family, int]]:
                 yield from ((family, uplinks) for uplinks in family.uplink_choices)
 
 
-def least(instance: Instance) -> float:
-    """The least objective over every network, two modules for each level, uplinks and mapping; infinity without one."""
-    found, in_time = math.inf, dict[Any, bool]()
-    for family, uplinks in every_network(instance):
-        cost = total(instance.objective, bill(instance, family, uplinks))
-        value = weigh(instance.objective, cost.capex_usd, cost.power_w)
-        if value < found and within_limits(instance, family, cost):
-            key = context_of(family), uplinks
-            if key not in in_time:
-                in_time[key] = answers(instance, family, uplinks)
-            found = value if in_time[key] else found
-    return found
-
-
 def fullest(graph: nx.Graph, family: Family, tier: int) -> int:
     """The most modules in a switch of a tier, switch by switch on the graph."""
     most = 0
@@ -134,7 +118,7 @@ def fullest(graph: nx.Graph, family: Family, tier: int) -> int:
 def test_the_optimum_over_all_fabrics_is_what_enumeration_finds_and_its_parts_are_those_of_the_graph(
     instance: Instance,
 ) -> None:
-    plan, expected = accepted(instance), least(instance)
+    plan, expected = accepted(instance), least_over(instance, every_network(instance))
     assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
     assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected, rel=1e-12))
     if plan.design is None or not plan.design.fabric.tiers:

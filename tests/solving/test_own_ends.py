@@ -9,33 +9,23 @@ import pytest
 from hypothesis import given, settings
 
 import coopt
-from coopt.columns.context import context_of
 from coopt.instance.schema import Instance
 from coopt.network.goods import modules
-from coopt.network.parts import bill, cost_of, price, total, weigh, within_limits
+from coopt.network.parts import cost_of, price
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.designs import designs_of
 from tests.conftest import accepted, ask, example_count, small_model, value
 from tests.network.test_planes import modules_of
 from tests.solving.every_optic import with_every_optic
-from tests.solving.oracle import answers
+from tests.solving.oracle import least_over
 from tests.solving.own_ends import twin_ported
 
 
 def least(instance: Instance) -> float:
     """The least objective over every network, two modules for each level, uplinks and mapping; infinity without one."""
-    found, in_time = math.inf, dict[Any, bool]()
-    for family in with_every_optic(instance, families(instance)):
-        for uplinks in family.uplink_choices:
-            cost = total(instance.objective, bill(instance, family, uplinks))
-            value = weigh(instance.objective, cost.capex_usd, cost.power_w)
-            if value < found and within_limits(instance, family, cost):
-                key = context_of(family), uplinks
-                if key not in in_time:
-                    in_time[key] = answers(instance, family, uplinks)
-                found = value if in_time[key] else found
-    return found
+    networks = with_every_optic(instance, families(instance))
+    return least_over(instance, ((family, uplinks) for family in networks for uplinks in family.uplink_choices))
 
 
 @settings(max_examples=example_count(200))
