@@ -18,7 +18,9 @@ Degrees = tuple[int, int, int, int]
 MISSING_LAYERS = 3
 EMBEDDING_AND_LOSS = 2
 STYLES = tuple(column.name for column in fields(Mappings))[4:]
-"""What else is chosen with the degrees of TP, CP, PP and DP."""
+"""What else is chosen with the degrees of TP, CP, PP and DP. Mappings stand in the order of a product of these choices:
+all values of the last column with one of the column before it, and so on.
+"""
 
 
 @cache
@@ -233,7 +235,7 @@ def _even(workload: Workload, rows: Mappings) -> Bools:
 
 
 def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool) -> tuple[tuple[int, ...], ...]:
-    """What else is chosen with a (t, c, p, d): the values of the other columns of `Mappings`, in their order."""
+    """What may be chosen with a (t, c, p, d): the values of every column of `STYLES`, each as the user lists them."""
     limits = workload.mapping
     one_sequence, in_turn = t == 1 or workload.options.tp_sync_fraction < 1.0, workload.options.schedule == "1f1b"
     depending = {

@@ -268,13 +268,22 @@ def fastest_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
     return iteration(workload, without_steps(gpu), np.inf, mappings, inside).time_s(NO_NETWORK) * (1.0 - ROUNDING)
 
 
-def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:
+def pool(
+    source: Fitting,
+    gpu: Gpu,
+    hb: HbDomain,
+    site: DomainSet,
+    best: Context,
+    known: tuple[Pool, Counter[str]] | None = None,
+) -> tuple[Pool, Counter[str]]:
     """Place the fitting mappings on one kind of HB domain and keep those that can meet their bound.
 
     Parameters
     ----------
     best
         A network at least as fast as any other for this site: full bandwidth everywhere.
+    known
+        What `in_time` finds there, where that is known.
 
     Returns
     -------
@@ -283,7 +292,7 @@ def pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context
     """
     asked = source.workload.bound_s, gpu, site, hb.gbyte_s, best.byte_s, best.discipline
     if (found := source.pools.get(asked)) is None:
-        whole, gated = in_time(source, gpu, hb, site, best)
+        whole, gated = known or in_time(source, gpu, hb, site, best)
         kept, dominated = undominated_rows(whole, best.discipline)
         gated["dominated"] += dominated
         found = kept, gated

@@ -97,7 +97,7 @@ def core_of(instance: Instance, islands: Mapping[str, Family]) -> CorePlan | Non
         optic=optic.name,
         power_w=count * switch.w if "switch" in instance.objective.include else 0.0,
         islands=tuple(
-            CoreLinks(workload=name, links=family.core_links, per_leaf=family.core_ports)
+            CoreLinks(workload=name, links=family.core_links, per_leaf=family.core_ports if family.tiers else 0)
             for name, family in islands.items()
         ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.context import Context, DomainSet
-from coopt.columns.grid import mappings, splits
+from coopt.columns.grid import STYLES, mappings, splits
 from coopt.columns.layouts import NicLayout
 from coopt.columns.pools import fitting, place, saves_needlessly, timed
 from coopt.instance.hardware import Gpu, HbDomain
@@ -82,6 +83,20 @@ def test_no_placement_on_any_network_is_faster_than_the_bound(
         times = placed.time_s(context, 1)
         assert (np.repeat(fastest_s, counts) <= times).all()
         np.testing.assert_allclose(times, placed.iteration.time_s(placed.reciprocals(context, 1)), rtol=1e-12)
+
+
+def test_mappings_stand_in_the_order_of_a_product_of_what_the_user_lists() -> None:
+    listed = {"ep": [4, 1, 2], "micro_batch": [2, 1], "zero": [3, 0], "offload_percent": [50, 0]}
+    instance = ask(workload__0__model=small_model(**EXPERTS), workload__0__mapping=listed)
+    (workload,) = instance.workload
+    found, _ = mappings(workload, 64)
+    degrees = list(zip(found.tp.tolist(), found.cp.tolist(), found.pp.tolist(), found.dp.tolist(), strict=True))
+    kept = set(zip(degrees, *(getattr(found, name).tolist() for name in STYLES), strict=True))
+    values = {name: sorted(set(getattr(found, name).tolist())) for name in STYLES}
+    values |= {name: list(getattr(workload.mapping, name)) for name in ("micro_batch", "offload_percent")}
+    product_of_all = itertools.product(dict.fromkeys(degrees), *(values[name] for name in STYLES))
+    in_order = zip(degrees, *(getattr(found, name).tolist() for name in STYLES), strict=True)
+    assert list(in_order) == [one for one in product_of_all if one in kept]
 
 
 @settings(max_examples=example_count(30))

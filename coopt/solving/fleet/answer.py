@@ -12,11 +12,10 @@ from coopt.instance.couplings import Robust, corners
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_efficiency, at_prices
-from coopt.network.island_bills import core_optic, core_switch, part_cost, with_core_optics
+from coopt.network.island_bills import core_of, part_cost, with_core_optics
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
-from coopt.plan.couplings import CoreLinks, CorePlan, Couplings, Outlooks, Part, PartLosses, SharedCore, Turn
-from coopt.plan.parts import SwitchChoice
+from coopt.plan.couplings import Couplings, Outlooks, Part, PartLosses, SharedCore, Turn
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.days import fastest_on
@@ -316,31 +315,13 @@ def _year(instance: Instance, phase: int) -> float | None:
 
 def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:
     """The core of each site in each phase, where islands stand."""
-    grid, switch, optic = Grid(instance=instance), core_switch(instance), core_optic(instance)
-    for (t, s), (links, count) in sorted(core_counts(grid, built).items()):
-        assert switch is not None
-        assert optic is not None
-        there = [one for one in built if (one.site or 0) == s]
-        families = [(one, family) for one in there if (family := one.path.families[t]) is not None]
-        yield SharedCore(
-            site=instance.site[s].name if instance.site else None,
-            phase=_year(instance, t),
-            core=CorePlan(
-                switch=SwitchChoice(name=switch.name),
-                switches=count,
-                ports=links,
-                optic=optic.name,
-                power_w=count * switch.w if "switch" in instance.objective.include else 0.0,
-                islands=tuple(
-                    CoreLinks(
-                        workload=slots_of(instance)[one.slot].name,
-                        links=family.core_links,
-                        per_leaf=family.core_ports if family.tiers else 0,
-                    )
-                    for one, family in families
-                ),
-            ),
-        )
+    for t, s in sorted(core_counts(Grid(instance=instance), built)):
+        there = [(one, one.path.families[t]) for one in built if (one.site or 0) == s]
+        islands = {slots_of(instance)[one.slot].name: family for one, family in there if family is not None}
+        core = core_of(instance, islands)
+        assert core is not None
+        site = instance.site[s].name if instance.site else None
+        yield SharedCore(site=site, phase=_year(instance, t), core=core)
 
 
 def _losses(instance: Instance, built: Sequence[Placed], robust: Robust) -> Iterator[PartLosses]:

@@ -18,7 +18,7 @@ import numpy as np
 from coopt.columns.context import Context, DomainSet, context_of, domains_filled
 from coopt.columns.layouts import NicLayout
 from coopt.columns.pools import ROUNDING, Fitting, Pool, fitting, in_orders, in_time, pool
-from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, Limits, ObjectiveKind
 from coopt.network.family import Family
 from coopt.network.optics import values_of
@@ -147,12 +147,8 @@ def feasible(instance: Instance) -> bool:
         sources.sort(key=_quick)
         for hb, active in space.sites(gpus):
             for site, gears in _sites(space, gpus, hb, active).items():
-                for some in (_fastest, pool):  # some of them serve more often than not, and dominance takes longest
-                    pools = _timely(space, sources, hb, site, gears, some)
-                    if pools and _any_serves(instance, space.families(gpus, hb, active, gears), pools):
-                        return True
-                    if not pools or all(len(one) < FEW for one in pools):
-                        break
+                if _any_in_time(space, sources, hb, active, site, gears):
+                    return True
     return False
 
 
@@ -206,33 +202,37 @@ def _least_of_an_end(instance: Instance, gbit_s: float) -> tuple[float, float]:
     return usd * (1.0 - ROUNDING), w * (1.0 - ROUNDING)
 
 
-def _fastest(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:
-    """A few of the mappings that `pool` keeps, or what these stand for: the fastest on the best network."""
-    whole, gated = in_time(source, gpu, hb, site, best)
+def _any_in_time(
+    space: Space, sources: Sequence[Fitting], hb: HbDomain, active: int, site: DomainSet, gears: Sequence[Gear]
+) -> bool:
+    """Whether a family that some gears join serves: on the fastest mappings of each workload, which do more often than
+    not, or else on all that dominance, which takes longest, leaves."""
+    instance, gpu = space.instance, space.instance.cluster.gpu
+    layout = NicLayout(domains=site.domains, span=site.domains)
+    byte_s = max(gear.byte_s for gear in gears)
+    best = Context(site=site, byte_s=byte_s, layout=layout, discipline=instance.network.discipline)
+    timely = list[tuple[Pool, Counter[str]]]()
+    for source in sources:
+        timely.append(in_time(source, gpu, hb, site, best))
+        if not len(timely[-1][0]):
+            return False
+
+    def serve(pools: list[Pool]) -> bool:
+        return _any_serves(instance, space.families(site.gpus, hb, active, gears), pools)
+
+    if serve([_fastest(whole, best) for whole, _ in timely]):
+        return True
+    if all(len(whole) <= FEW for whole, _ in timely):
+        return False
+    each = zip(sources, timely, strict=True)
+    return serve([pool(source, gpu, hb, site, best, found)[0] for source, found in each])
+
+
+def _fastest(whole: Pool, best: Context) -> Pool:
+    """A few mappings, the fastest on the best network."""
     if len(whole) > FEW:
         whole = whole.take(np.argpartition(whole.time_s(best, 1), FEW)[:FEW])
-    return in_orders(whole, best.discipline), gated
-
-
-def _timely(
-    space: Space,
-    sources: Sequence[Fitting],
-    hb: HbDomain,
-    site: DomainSet,
-    gears: Sequence[Gear],
-    some: Callable[..., tuple[Pool, Counter[str]]],
-) -> list[Pool]:
-    """The mappings of every workload in time with the full rate of the fastest NICs, or some of them; empty where one
-    has none."""
-    instance, pools = space.instance, list[Pool]()
-    byte_s = max(gear.byte_s for gear in gears)
-    layout = NicLayout(domains=site.domains, span=site.domains)
-    best = Context(site=site, byte_s=byte_s, layout=layout, discipline=instance.network.discipline)
-    for source in sources:
-        pools.append(some(source, instance.cluster.gpu, hb, site, best)[0])
-        if not len(pools[-1]):
-            return []
-    return pools
+    return in_orders(whole, best.discipline)
 
 
 def _quick(source: Fitting) -> int:
