@@ -37,11 +37,13 @@ FUSED_HEADS, APART_FORWARD, APART_BACKWARD = 4, 32, 34
 QUERY_FORWARD, QUERY_BACKWARD = 4, 30  # bytes moved for each element of the queries
 KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12  # pointwise kernels of a layer
 NORMS_AGAIN, NORMS = 8, 2  # bytes read and written for each element of the residual stream by its norms
-# Mamba-2 as the kernels of mamba_ssm train it (ops/triton/ssd_combined.py): tokens of a chunk (Megatron-LM's), kernels
-# that are no products, and bytes that its convolution moves for an element and its scan for one of a chunk's states
+# Mamba-2 as the kernels of mamba_ssm train it (ops/triton/ssd_combined.py): tokens of a chunk (Megatron-LM's), and
+# kernels that are no products; bytes that its convolution moves for an element, its scan for one of a chunk's states,
+# gate and norm for one of its width, and what turns sequences and batch over before the scan and after it
 CHUNK, SCAN_KERNELS_FORWARD, SCAN_KERNELS_BACKWARD = 128, 4, 8
 SCAN_SHARE = 2 / 3  # that its kernels in Triton reach of what libraries' products and moved bytes would (judgement)
-CONVOLVED_FORWARD, CONVOLVED_BACKWARD, STATE_FORWARD, STATE_BACKWARD = 4, 10, 8, 16
+CONVOLVED_FORWARD, CONVOLVED_BACKWARD, STATE_FORWARD, STATE_BACKWARD = 4, 10, 8, 24
+MIXED_FORWARD, MIXED_BACKWARD, TURNED = 6, 18, 4
 # bytes moved for each element of the widened activations by the nonlinearity, gated or plain
 GATED_FORWARD, GATED_BACKWARD = 6, 10
 PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
@@ -89,12 +91,13 @@ def _inputs(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
     return queries + down + product(device, rows, latent_width(model) / t, model.kv_rank)
 
 
-def mamba_s(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
+def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, b: Any) -> Passes:
     r"""A Mamba-2 mixer: projections, convolution, the scan chunk by chunk, gate and norm; shape of the arguments.
 
     Of Q tokens of a chunk, heads of P columns and a state of N, the scan multiplies :math:`C B^T` in each group, and in
     each head that with X, X with B into the state of the chunk, and C with the state before it; the first and the third
-    once more backward (arXiv 2405.21060, section 6).
+    once more backward, and the data gradient of the second, which steps take as well (arXiv 2405.21060, section 6).
+    Sequences come as tokens by batch and go through the scan as batch by tokens, which copies where there are several.
     """
     heads, groups, p, n = model.mamba_heads / t, model.mamba_groups / t, model.mamba_head_dim, model.mamba_state
     wide, chunks = heads * p, rows / CHUNK
@@ -105,14 +108,16 @@ def mamba_s(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
     scores = product(device, CHUNK, CHUNK, n, chunks * groups, rate)
     states = product(device, p, n, CHUNK, chunks * heads, rate)
     seen = product(device, CHUNK, p, CHUNK, chunks * heads, rate) + product(device, CHUNK, p, n, chunks * heads, rate)
-    again = Passes(0.0, scores.forward + states.forward)
+    of_steps = device.product_s(CHUNK, CHUNK, p, chunks * heads, rate)
+    again = Passes(0.0, scores.forward + states.forward + of_steps)
     held = chunks * wide * n
     carried = Passes(device.stream_s(STATE_FORWARD * held), device.stream_s(STATE_BACKWARD * held))
     scan = replace(scores + states + seen + again + carried, weights=0.0) * (1 / SCAN_SHARE)  # without parameters
-    convolved, gated = rows * (wide + 2 * groups * n), rows * wide
+    convolved, gated, projected = rows * (wide + 2 * groups * n), rows * wide, rows * mamba_columns(model, t)
+    turned = TURNED * (b > 1)
     moved = Passes(
-        device.stream_s(CONVOLVED_FORWARD * convolved + GATED_FORWARD * gated),
-        device.stream_s(CONVOLVED_BACKWARD * convolved + GATED_BACKWARD * gated),
+        device.stream_s(CONVOLVED_FORWARD * convolved + MIXED_FORWARD * gated + turned * (projected + gated)),
+        device.stream_s(CONVOLVED_BACKWARD * convolved + MIXED_BACKWARD * gated + turned * projected),
     )
     pauses = Passes(SCAN_KERNELS_FORWARD * device.pause_s, SCAN_KERNELS_BACKWARD * device.pause_s)
     return projections + scan + moved + pauses
@@ -235,7 +240,7 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
     feed_forward = _feed_forward_s(workload, device, t, x, rows, norm_split)
     whole = core + attention_s(model, device, t, rows, norm_split, options.software) + feed_forward
     if model.mamba_layers:
-        whole = whole + mamba_s(model, device, t, rows) * mamba_share(model)
+        whole = whole + mamba_s(model, device, t, rows, b) * mamba_share(model)
     norms = device.pointwise_s(NORMS_AGAIN * rows * model.hidden / norm_split) + NORMS * device.pause_s
     norms = norms * block_share(model)
     again = {

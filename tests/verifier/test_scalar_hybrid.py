@@ -15,7 +15,7 @@ from coopt.verifier.training.mappings import mapping_fault, scalar_mapping, spli
 from coopt.verifier.training.memory import whole_layer_bytes
 from coopt.verifier.training.placing import held_parameters, layer_shares, mamba_shard, shard
 from tests.verifier.cases import split, workload
-from tests.verifier.test_scalar_layer import CORE, MACHINE, SLOW, TINY, traffic, turned
+from tests.verifier.test_scalar_layer import CORE, MACHINE, SLOW, TINY, core, traffic, turned
 
 MAMBA = {"mamba_heads": 8, "mamba_head_dim": 16, "mamba_groups": 4, "mamba_state": 32}
 JAMBA = TINY | MAMBA | {"layers": 4, "mamba_layers": 3}
@@ -31,29 +31,36 @@ def hybrid(model: dict[str, Any] | None = None, **options: Any) -> Workload:
     return workload(model=model or JAMBA, options=options)
 
 
-def scan_bytes() -> float:
-    """Forward and backward, half as long again as the laws say: a quarter of a chunk in 2 groups and 4 heads."""
-    groups, heads = 2 / 4, 4 / 4
+def scan_bytes(rows: int = 32) -> float:
+    """Forward and backward, half as long again as the laws say: chunks of 128 tokens in 2 groups and 4 heads."""
+    groups, heads = rows / 128 * 2, rows / 128 * 4
     once = groups * traffic([SCORES]) + heads * traffic([STATES])
     products = once + heads * traffic([MIXED, CARRIED])
     gradients = groups * turned([SCORES]) + heads * turned([STATES, MIXED, CARRIED])
-    return 1.5 * (products + gradients + once + (8 + 16) * heads * 16 * 32)
+    of_steps = heads * traffic([(128, 128, 16)])
+    return 1.5 * (products + gradients + once + of_steps + (8 + 24) * heads * 16 * 32)
+
+
+def of_mamba(rows: int = 32) -> float:
+    """A mixer of one sequence of so many tokens."""
+    shapes = [(rows, n, k) for _, n, k in MIXER]
+    around = (4 + 10) * (64 + 2 * 2 * 32) + (6 + 18) * 64
+    return traffic(shapes) + turned(shapes) + scan_bytes(rows) + rows * around
 
 
 BLOCKS = 68 * 32 * 64
 """Norms of two blocks, forward and backward."""
-OF_MAMBA = traffic(MIXER) + turned(MIXER) + scan_bytes() + (4 + 10) * 32 * (64 + 2 * 2 * 32) + (6 + 10) * 32 * 64
 OF_ATTENTION = traffic(ATTENTION) + turned(ATTENTION) + CORE + 34 * 32 * 32
 OF_FFN = traffic(FEED_FORWARD) + turned(FEED_FORWARD) + (4 + 6) * 32 * 64
 
 
 def test_layers_are_the_mean_of_those_with_each_mixer() -> None:
-    expected = BLOCKS + OF_FFN + 0.25 * OF_ATTENTION + 0.75 * OF_MAMBA
+    expected = BLOCKS + OF_FFN + 0.25 * OF_ATTENTION + 0.75 * of_mamba()
     assert layer_s(hybrid(), MACHINE, split(tp=2)) == pytest.approx(expected / 1e9, rel=1e-12)
 
 
 def test_layers_of_one_part_each_are_the_mean_of_the_three_kinds() -> None:
-    expected = 0.5 * BLOCKS + (4 * OF_FFN + 1 * OF_ATTENTION + 3 * OF_MAMBA) / 8
+    expected = 0.5 * BLOCKS + (4 * OF_FFN + 1 * OF_ATTENTION + 3 * of_mamba()) / 8
     assert layer_s(hybrid(APART), MACHINE, split(tp=2)) == pytest.approx(expected / 1e9, rel=1e-12)
 
 
@@ -69,10 +76,21 @@ def test_kernels_of_a_mixer_are_counted() -> None:
     gap = SLOW._replace(kernel_s=1.0)
     slow = MACHINE._replace(layers=gap, wide=gap, scores=gap)
     found = layer_s(hybrid(APART), slow, split()) - layer_s(hybrid(APART), MACHINE, split())
-    # attention: 2 + 1 products forward with the core, twice backward; Mamba-2: 2 products, 4 of the scan at 3/2 and two
-    # of them again, 4 and 8 others; feed-forward: 2. Half of 6 + 12 pointwise ones.
-    attention, mamba, ffn = 3 * 3, 3 * 2 + 1.5 * (3 * 4 + 2) + 4 + 8, 3 * 2
+    # attention: 2 + 1 products forward with the core, twice backward; Mamba-2: 2 products, 4 of the scan at 3/2, two of
+    # them and a gradient again, 4 and 8 others; feed-forward: 2. Half of 6 + 12 pointwise ones.
+    attention, mamba, ffn = 3 * 3, 3 * 2 + 1.5 * (3 * 4 + 3) + 4 + 8, 3 * 2
     assert found == pytest.approx((attention + 3 * mamba + 4 * ffn) / 8 + 9, rel=1e-9)
+
+
+def test_several_sequences_are_turned_over_on_their_way_through_the_scan() -> None:
+    # two sequences: what the input projection gives is copied there and back, what the scan gives once
+    copied = 4 * 64 * (2 * 260 + 64)
+    attention = [(64, n, k) for _, n, k in ATTENTION]
+    of_attention = traffic(attention) + turned(attention) + sum(core(heads=4)) + 34 * 64 * 32
+    feed_forward = [(64, n, k) for _, n, k in FEED_FORWARD]
+    of_ffn = traffic(feed_forward) + turned(feed_forward) + (4 + 6) * 64 * 64
+    expected = 2 * BLOCKS + of_ffn + 0.25 * of_attention + 0.75 * (of_mamba(64) + copied)
+    assert layer_s(hybrid(), MACHINE, split(tp=2, micro_batch=2)) == pytest.approx(expected / 1e9, rel=1e-12)
 
 
 def test_parameters_of_a_hybrid() -> None:

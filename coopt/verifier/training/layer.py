@@ -42,7 +42,8 @@ PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
 PERMUTE_FORWARD, PERMUTE_BACKWARD = 16, 24
 EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15
 SCAN_CHUNK, SCAN_FORWARD, SCAN_BACKWARD, SCAN_STRETCH = 128, 4, 8, 1.5
-CONVOLUTION_FORWARD, CONVOLUTION_BACKWARD, STATES_FORWARD, STATES_BACKWARD = 4, 10, 8, 16
+CONVOLUTION_FORWARD, CONVOLUTION_BACKWARD, STATES_FORWARD, STATES_BACKWARD = 4, 10, 8, 24
+GATE_FORWARD, GATE_BACKWARD, TRANSPOSED = 6, 18, 4
 STARTED_KERNELS, STARTED_FOR_EXPERT, STARTED_IN_PAIRS = 103, 2 + 4, 1.5
 
 
@@ -220,19 +221,25 @@ def _mamba_shapes(model: Transformer, part: Shard, mixer: MambaShard) -> list[Ma
 
 
 def _mamba(model: Transformer, machine: Machine, part: Shard, split: ScalarMapping) -> Pass:
-    """A Mamba-2 mixer: four products for every chunk of tokens, two of them again backward, and what moves bytes."""
+    """A Mamba-2 mixer: four products for every chunk of tokens, two of them and a gradient again backward, and what
+    moves bytes."""
     mixer, engine = mamba_shard(model, split.tp), machine.layers
     q, p, n, chunks = SCAN_CHUNK, model.mamba_head_dim, model.mamba_state, part.rows / SCAN_CHUNK
     of_group, of_head = chunks * mixer.groups, chunks * mixer.heads
     again = [MatrixProduct(q, q, n, of_group), MatrixProduct(p, n, q, of_head)]
     scan = _products(machine.scores, [*again, MatrixProduct(q, p, q, of_head), MatrixProduct(q, p, n, of_head)])
-    again_s = sum(product_s(machine.scores, shape) for shape in again)
+    twice = [*again, MatrixProduct(q, q, p, of_head)]
+    again_s = sum(product_s(machine.scores, shape) for shape in twice)
     states = chunks * mixer.inner * n
     carried = Pass(moved_s(engine, STATES_FORWARD * states), again_s + moved_s(engine, STATES_BACKWARD * states))
     convolved, gated = part.rows * (mixer.inner + mixer.shared), part.rows * mixer.inner
+    given = TRANSPOSED * part.rows * mixer.projected if split.micro_batch > 1 else 0.0
+    taken = TRANSPOSED * gated if split.micro_batch > 1 else 0.0
+    forward = CONVOLUTION_FORWARD * convolved + GATE_FORWARD * gated + given + taken
+    backward = CONVOLUTION_BACKWARD * convolved + GATE_BACKWARD * gated + given
     around = Pass(
-        moved_s(engine, CONVOLUTION_FORWARD * convolved + GATED_FORWARD * gated) + SCAN_FORWARD * engine.kernel_s,
-        moved_s(engine, CONVOLUTION_BACKWARD * convolved + GATED_BACKWARD * gated) + SCAN_BACKWARD * engine.kernel_s,
+        moved_s(engine, forward) + SCAN_FORWARD * engine.kernel_s,
+        moved_s(engine, backward) + SCAN_BACKWARD * engine.kernel_s,
     )
     slow = _scaled(_together([scan, carried]), SCAN_STRETCH)
     return _together([_products(engine, _mamba_shapes(model, part, mixer)), slow, around])
