@@ -106,7 +106,11 @@ class Core(Table):
         Positive, Field(description="what every GPU that trains can send to other islands (Gbit/s)")
     ]
     optic: Annotated[
-        Name | None, Field(description="name of the listed optic at both ends of its links; chosen where left out")
+        Name | None,
+        Field(
+            description="name of the listed optic at both ends of its links, or with link_ends = 'any' at those in the "
+            "core; chosen where left out"
+        ),
     ] = None
 
 

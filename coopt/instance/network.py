@@ -171,8 +171,8 @@ class Network(Table):
         Literal["same", "own", "any"],
         Field(
             description="whether both ends of a link have one product (same), or each end the best that fits there and "
-            "meets the other: of one network that is built at once (own), or of islands, of what grows, at several "
-            "sites, at doubtful prices and beside direct links, too (any)"
+            "meets the other: of one network that is built at once (own), or of islands and their core, of what grows, "
+            "at several sites, at doubtful prices and beside direct links, too (any)"
         ),
     ] = "own"
     switch_cages: Annotated[

@@ -77,7 +77,8 @@ class Family:
     `upper` are the switches of the tiers above the leaves, from the second up; empty where all are like the leaves.
     A GPU has `nics_per_gpu` NICs, or `gpus_per_nic` GPUs share one.
     Into a core shared with others lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one
-    domain holds everything. A switch of a single tier has room for `planes_together` planes.
+    domain holds everything, with modules `core_end` there; those of the core where that is None.
+    A switch of a single tier has room for `planes_together` planes.
     `spare_domains` stand by without links of their own. `outages` are those of links of NICs that end no run.
     """
 
@@ -105,6 +106,7 @@ class Family:
     bundle: int = 0
     core_ports: int = 0
     lone_links: int = 0
+    core_end: Optic | None = None
     planes_together: int = 1
     spare_domains: int = 0
     outages: PortOutages | None = None
@@ -179,6 +181,16 @@ class Family:
     def core_links(self) -> int:
         """Links into a core shared with others."""
         return self.chassis * self.core_ports if self.tiers else self.lone_links
+
+    @property
+    def core_modules(self) -> int:
+        """Modules at the lower ends of links into a core: whole ones for each leaf switch, of one link in NICs."""
+        return self.chassis * -(-self.core_ports // self.core_links_of_module) if self.tiers else self.lone_links
+
+    @property
+    def core_links_of_module(self) -> int:
+        """Links into a core that a module at their lower ends carries."""
+        return 1 if self.core_end is None else self.core_end.links_of(self.link_gbit_s)
 
     @property
     def byte_s(self) -> float:

@@ -105,7 +105,9 @@ def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
     if ends.domains == last.domains:
         return last
     if ends.domains == 1:
-        return replace(_single(last, gpus), lone_links=links)
+        alone = replace(_single(last, gpus), lone_links=links)
+        # modules in NICs carry one link, and the product at the lower ends of links into a core is chosen once
+        return alone if last.core_links_of_module == 1 else replace(alone, uplink_choices=())
     leaves, down = _leaves(last, ends)
     if last.tiers == 1 or leaves == 1:
         return _one_tier(last, gpus, ends)

@@ -15,7 +15,7 @@ and uplinks each level chooses for itself, but for the ports of a switch that it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
@@ -98,6 +98,15 @@ def fits(optic: Optic, gbit_s: float, switch: Switch | None) -> bool:
     return count == 1 or switch is None or (switch.radix % count == 0 and optic.gbit_s <= switch.cage_gbit_s)
 
 
+def module_places(network: Network, switch: Switch, optic: Optic) -> int:
+    """How many of a module a switch takes for links of its ports; 0 where it takes none."""
+    links = optic.links_of(switch.port_gbit_s)
+    if not links or not fits(optic, switch.port_gbit_s, switch):
+        return 0
+    ports = switch.radix if network.switch_cages == "told" else ports_of_modules(switch, links)
+    return ports // links
+
+
 def _mates(ends: LinkEnds, below: Nic | Switch, above: Switch) -> bool:
     if ends.below.name == ends.above.name:
         return mate(ends.below, below, above)
@@ -135,6 +144,19 @@ def _worth_having(found: list[LinkEnds], rate: float, values: OpticValues) -> tu
     return tuple(ends for _, rivals in sorted(kept.items()) for _, ends in rivals)
 
 
+def modules_worth_having(
+    optics: Iterable[Optic], rate: float, values: OpticValues, interface: Callable[[Optic], Hashable] = lambda _: None
+) -> tuple[Optic, ...]:
+    """Of modules with as many links of a rate, and the same interface, those that no others beat; the first of equal
+    ones."""
+    kept: dict[Hashable, list[Optic]] = {}
+    for optic in sorted(optics, key=lambda one: (*values(one), one.usd, one.w)):
+        rivals = kept.setdefault((optic.links_of(rate), interface(optic)), [])
+        if not any(_no_more(values(rival), values(optic)) for rival in rivals):
+            rivals.append(optic)
+    return tuple(optic for rivals in kept.values() for optic in rivals)
+
+
 def _no_more(one: Values, other: Values) -> bool:
     return all(a <= b for a, b in zip(one, other, strict=True))
 
@@ -147,15 +169,16 @@ def cages_of(per_module: PerModule) -> tuple[int, int]:
     return leaf, pod
 
 
-def in_cages(switches: Sequence[Switch], per_module: PerModule, *, cored: bool) -> tuple[Switch, ...]:
-    """Switches of each tier with ports for no more modules than they have cages: for those of its two levels that carry
-    fewest links, or of a leaf with links into a core for those, which carry one. Tiers without links stay as they are.
+def in_cages(switches: Sequence[Switch], per_module: PerModule, of_core: int) -> tuple[Switch, ...]:
+    """Switches of each tier with ports for no more modules than they have cages: for those that carry fewest links, of
+    its two levels and, of leaves, of those into a core, `of_core` (0 without any). Tiers without links stay as they
+    are.
     """
     found = list(switches)
     for tier, (_, above) in enumerate(per_module):
         counts = [above, *(lower for lower, _ in per_module[tier + 1 : tier + 2])]
-        fewest = 1 if cored and tier == 0 else min(counts)
-        ports = ports_of_modules(switches[tier], fewest)
+        counts += [of_core] if of_core and tier == 0 else []
+        ports = ports_of_modules(switches[tier], min(counts))
         found[tier] = switches[tier].model_copy(update={"radix": ports})
     return tuple(found)
 

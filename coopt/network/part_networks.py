@@ -156,11 +156,12 @@ def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = 
             f"{instance.name}: {chosen.name} joins domains by direct links, whose routes are in the plan and whose "
             f"losses have no model, so that there is nothing for {asked}, needs a plan with switches"
         )
-    question = question_of(instance, chosen)
+    question, joined = _with_core(question_of(instance, chosen), plan, chosen)
     if instance.problem == "shared":
         found = next((family for family, _ in families_of_design(instance, chosen.design)), None)
     else:
-        found = next(_families(question, plan, chosen, chosen.design), None)
+        listed = _families(question, plan, chosen, chosen.design)
+        found = next((one for one in listed if one.core_end is None or one.core_end.name == joined), None)
     if found is None:
         raise InstanceError(
             f"{instance.name}: the plan's network is not one this instance allows, needs the plan of this instance "
@@ -169,6 +170,17 @@ def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = 
     ring = plan.couplings.ring
     waits_s = {one.workload: one.exchange_s for one in ring.exchanges} if ring is not None else {}
     return PartNetwork(question=question, part=chosen, family=found, uplinks=uplinks_of(chosen.design), waits_s=waits_s)
+
+
+def _with_core(question: Instance, plan: Plan, part: Part) -> tuple[Instance, str | None]:
+    """The question of a part with the optic of its core named, and the product at the lower ends of its links there."""
+    for shared in plan.couplings.cores:
+        if (shared.phase, shared.site) == (part.phase, part.site) and question.sharing.core is not None:
+            core = question.sharing.core.model_copy(update={"optic": shared.core.optic})
+            sharing = question.sharing.model_copy(update={"core": core})
+            below = next((one.optic_below for one in shared.core.islands if one.workload == part.slot), None)
+            return question.model_copy(update={"sharing": sharing}), below or shared.core.optic
+    return question, None
 
 
 def family_of_plan(

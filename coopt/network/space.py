@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
-from coopt.instance.hardware import HbDomain, Nic, Switch, mate
+from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.network import DomainFill
 from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
 from coopt.network.family import Family, LinkEnds
-from coopt.network.island_bills import core_switch, links_to_core
+from coopt.network.island_bills import core_ends, core_switch, links_to_core
 from coopt.network.optics import (
     EndsByLevel,
     OpticValues,
@@ -76,7 +76,14 @@ class Parts:
     switch: Switch
     upper: tuple[Switch, ...] = ()
     links: int = 0
+    core_end: Optic | None = None
     outages: PortOutages | None = None
+
+    @property
+    def core_links_of_module(self) -> int:
+        """Links into the core that a module at their lower ends carries."""
+        rate = self.nic.gbit_s / self.nic_planes
+        return 1 if self.core_end is None else self.core_end.links_of(rate)
 
     @property
     def switches(self) -> tuple[Switch, Switch, Switch]:
@@ -101,7 +108,7 @@ class Parts:
     def in_cages(self, per_module: PerModule) -> Parts:
         """The same with switches that have ports for no more of these modules than they have cages."""
         chain, used = self.switches, max(len(per_module), 1)
-        held = in_cages(chain[:used], per_module, cored=self.links > 0)
+        held = in_cages(chain[:used], per_module, self.core_links_of_module * (self.links > 0))
         first, middle, top = (*held, *(held[-1] if one == chain[used - 1] else one for one in chain[used:]))
         return replace(self, switch=first, upper=() if first == middle == top else (middle, top))
 
@@ -126,6 +133,7 @@ class Parts:
             domains=-(-self.gpus // self.active),
             rails=self.hb.size * self.nics_per_gpu // self.gpus_per_nic,
             links=-(-self.links // self.nic_planes),
+            of_module=self.core_links_of_module,
         )
 
 
@@ -219,12 +227,13 @@ class Space:
     def families(self, gpus: int, hb: HbDomain, active: int, gears: Iterable[Gear]) -> Iterator[Family]:
         """Every family of one site that is joined by some gear."""
         network, links, listed = self.instance.network, links_to_core(self.instance, gpus), list(gears)
+        values = self.values or values_of(self.instance, self.measures)
         for fabric, gear in product(network.switched, listed):
-            for upper in _upper(network, gear.switch) if gear.fits(hb.size, active) else ():
+            ends = core_ends(self.instance, gear.switch if gpus > active else None, values)
+            for upper, core_end in product(_upper(network, gear.switch), ends) if gear.fits(hb.size, active) else ():
+                own = vars(gear) | {"links": links, "core_end": core_end, "fabric": fabric, "upper": upper}
                 out = outages_of(self.instance, gear.nic_planes)
-                parts = Parts(
-                    gpus=gpus, hb=hb, active=active, fabric=fabric, upper=upper, links=links, outages=out, **vars(gear)
-                )
+                parts = Parts(gpus=gpus, hb=hb, active=active, outages=out, **own)
                 levels = _by_module(self.optics(gear, upper), gear, parts.switches)
                 if self.own_ends:
                     yield from self._fitted(parts, levels)
@@ -284,9 +293,11 @@ def _leaves_room(family: Family, ends: tuple[LinkEnds, ...]) -> bool:
     """Whether the modules of a single tier leave the ports that lead into a core."""
     if family.tiers != 1 or not family.core_ports:
         return True
-    per_module = ends[0].above.links_of(family.link_gbit_s)
-    filled = min(family.planes_together, family.planes) * family.down
-    return -(-filled // per_module) * per_module + family.core_ports <= family.switch.radix
+    taken = (
+        (min(family.planes_together, family.planes) * family.down, ends[0].above.links_of(family.link_gbit_s)),
+        (family.core_ports, family.core_links_of_module),
+    )
+    return sum(-(-links // of_module) * of_module for links, of_module in taken) <= family.switch.radix
 
 
 def _each(bare: Family, choices: Iterable[tuple[LinkEnds, ...]]) -> Iterator[Family]:

@@ -22,14 +22,15 @@ Ints = NDArray[np.int64]
 class EndPoints:
     """What a fabric joins: `domains` HB domains with `rails` NICs each (GPUs of a domain times NICs of a GPU).
 
-    From its leaves start `links` or a few more into a core shared with others, equally many from each: of NICs that
-    lead to several equal networks the links of one of these.
+    From its leaves start `links` or a few more into a core shared with others, equally many from each, in modules of
+    `of_module` links: of NICs that lead to several equal networks the links of one of these.
     """
 
     fabric: SwitchedKind
     domains: int
     rails: int
     links: int = 0
+    of_module: int = 1
 
     @property
     def planes(self) -> int:
@@ -105,7 +106,7 @@ def wirings(
 def _planes_together(ends: EndPoints, radix: int) -> int:
     """Planes that a switch of one tier holds with the fewest ports kept that hold the links to a core; 0 where one
     tier is too small."""
-    for kept in range(radix - ends.of_a_plane + 1):
+    for kept in range(0, radix - ends.of_a_plane + 1, ends.of_module):
         together = (radix - kept) // ends.of_a_plane
         if ends.links <= kept * _chassis(ends, together):
             return together
@@ -121,7 +122,7 @@ def _down(ends: EndPoints, radix: int, ratio: int, together: int) -> int:
     """Down-ports of a leaf once the fewest ports are kept that hold the links to a core; 0 where none are left."""
     for kept in range(0, radix - 1, together):
         down = _filled(ends, _taper(radix - kept, ratio, together))
-        if down and ends.links <= kept * ends.planes * _leaves(ends, down):
+        if down and ends.links <= kept // ends.of_module * ends.of_module * ends.planes * _leaves(ends, down):
             return down
     return 0
 
@@ -220,7 +221,7 @@ def _tiered(
     chassis = ends.planes * leaves
     to_core = -(-ends.links // chassis)
     even = network.bundles == "even"
-    for run in _uplink_choices(radix - to_core, down, network, in_leaf):
+    for run in _uplink_choices(radix - _multiple(to_core, ends.of_module), down, network, in_leaf):
         base = Wiring(
             tiers=2,
             leaves=leaves,

@@ -110,7 +110,8 @@ def products(plan: Plan, kind: str) -> set[str]:
     if not cores:
         return used
     lone = {one.fabric.nic.name for one in built(plan) if isinstance(one, Design) and not one.fabric.tiers}
-    ends = {"switch": {core.switch.name for core in cores}, "optics": {core.optic for core in cores}, "nic": lone}
+    optics = {name for core in cores for name in core.optics}
+    ends = {"switch": {core.switch.name for core in cores}, "optics": optics, "nic": lone}
     return used | ends.get(kind, set())
 
 

@@ -11,17 +11,21 @@ NETWORK = "network"
 
 
 class CoreLinks(Record):
-    """Links from an island into the core: `per_leaf` from each of its leaf switches, 0 where they start at NICs."""
+    """Links from an island into the core: `per_leaf` from each of its leaf switches, 0 where they start at NICs.
+
+    `optic_below` is the product at their lower ends; that of the core where it is None.
+    """
 
     workload: str
     links: int
     per_leaf: int
+    optic_below: str | None = None
 
 
 class CorePlan(Record):
     """Switches that join islands: how many, their ports in use, and what they draw, as far as `include` counts it (W).
 
-    Each link has two optics.
+    Each link has an end in an `optic` of the core, which holds ends of one island alone.
     """
 
     switch: SwitchChoice
@@ -30,6 +34,11 @@ class CorePlan(Record):
     optic: str
     power_w: float
     islands: tuple[CoreLinks, ...]
+
+    @property
+    def optics(self) -> tuple[str, ...]:
+        """The products at all ends of its links, its own first."""
+        return tuple(dict.fromkeys((self.optic, *(one.optic_below or self.optic for one in self.islands))))
 
 
 class Stored(Record):

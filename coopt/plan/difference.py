@@ -89,6 +89,7 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
         yield from _flat("core", plan.core.model_dump(exclude={"islands"}))
         for one in plan.core.islands:
             yield f"core.islands[{one.workload}].links", one.links
+            yield f"core.islands[{one.workload}].optic_below", one.optic_below or plan.core.optic
     if plan.together is not None:
         yield from _of_sites(plan.together)
     if plan.robust is not None:
@@ -116,6 +117,7 @@ def _of_fleet(plan: Plan) -> Iterator[tuple[str, Value]]:
         yield from _flat(place, shared.core.model_dump(exclude={"islands"}))
         for one in shared.core.islands:
             yield f"{place}.islands[{one.workload}].links", one.links
+            yield f"{place}.islands[{one.workload}].optic_below", one.optic_below or shared.core.optic
     if plan.robust is None and ties.outlooks is not None:
         if ties.outlooks.aim == "regret":
             yield "objective.value", plan.objective.value

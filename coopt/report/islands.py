@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from coopt.instance.couplings import Discount
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
-from coopt.plan.couplings import Part, SharedCore
+from coopt.plan.couplings import CorePlan, Part, SharedCore
 from coopt.plan.evaluation import island_checks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
@@ -61,7 +61,7 @@ def core_tables(instance: Instance, shared: SharedCore) -> Iterator[RenderableTy
     between = "the islands of a site" if instance.site else "islands"
     yield (
         f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)} of "
-        f"{ports} ports in use, {core.optic} at both ends of a link: {rate:g} Gbit/s between {between} "
+        f"{ports} ports in use, {_ends_of(core)}: {rate:g} Gbit/s between {between} "
         "for each GPU that trains."
     )
     if len(core.islands) == 1:
@@ -69,6 +69,14 @@ def core_tables(instance: Instance, shared: SharedCore) -> Iterator[RenderableTy
         yield f"Only one island stands {here}{_when(shared)}: the core joins it to nothing, but reserves its links."
     if any(not links.per_leaf for links in core.islands):
         yield "An island of one HB domain has NICs for these links only, and no leaf."
+
+
+def _ends_of(core: CorePlan) -> str:
+    """What is at the ends of links into a core."""
+    below = sorted({links.optic_below or core.optic for links in core.islands})
+    if below == [core.optic]:
+        return f"{core.optic} at both ends of a link"
+    return f"{core.optic} at its end of links and {', '.join(below)} at that of islands"
 
 
 def _place(shared: SharedCore) -> str:
@@ -198,7 +206,8 @@ def _core_products(plan: Plan, kind: str) -> set[str]:
     cores = [shared.core for shared in plan.couplings.cores]
     if kind == "nic" and cores:
         return {design.fabric.nic.name for _, design in _designs(plan) if not design.fabric.tiers}
-    return {core.switch.name if kind == "switch" else core.optic for core in cores if kind in ("switch", "optics")}
+    named = {"switch": {core.switch.name for core in cores}, "optics": {name for core in cores for name in core.optics}}
+    return named.get(kind, set())
 
 
 def _products_of(design: Design, kind: str) -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coopt.instance.couplings import Robust, Site
+from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Part
 from coopt.plan.schema import Design, Plan
 from coopt.verifier.checks.claims import island_places
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.couplings.core import joining_nic, question_as_built
+from coopt.verifier.couplings.core import joining_nic, question_as_built, told_core_end
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
 from coopt.verifier.couplings.fleet_checks import check_fleet_cores, check_fleet_limits, check_fleet_outlooks
 from coopt.verifier.couplings.growth import is_drawn
@@ -71,7 +72,7 @@ def _check_islands(ledger: Ledger, fleet: Fleet, robust: Robust | None, plan: Pl
     found = []
     for island in fleet.islands:
         own = {years.index(year): by_name[name] for one, year, name in places if one == island}
-        found.append(_check_island(ledger, fleet, island, own))
+        found.append(_check_island(ledger, fleet, island, own, _core_end_of(plan, island)))
         ledger.turn_to()
     islands = [one for one in found if one is not None]
     if robust is not None and len(islands) == len(found):
@@ -79,7 +80,16 @@ def _check_islands(ledger: Ledger, fleet: Fleet, robust: Robust | None, plan: Pl
     return islands if len(islands) == len(found) else None
 
 
-def _check_island(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part]) -> FleetIsland | None:
+def _core_end_of(plan: Plan, island: str) -> str | None:
+    """What the plan has at the lower ends of links of an island into a core, from the last phase on; None without."""
+    cores = [shared.core for shared in plan.couplings.cores]
+    told = [one.optic_below or core.optic for core in cores for one in core.islands if one.workload == island]
+    return told[-1] if told else None
+
+
+def _check_island(
+    ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
+) -> FleetIsland | None:
     """Check place, network, bill and training of an island, phase by phase; its last phase says how it may grow."""
     known = {site.name: site for site in fleet.question.site}
     named = tuple({part.site for part in parts.values()})
@@ -91,7 +101,7 @@ def _check_island(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part
     if not ledger.holds("place", fine, tuple(map(str, named)), tuple(known), why):
         return None
     site = None if named[0] is None else known[named[0]]
-    last = _check_end(ledger, fleet, name, parts)
+    last = _check_end(ledger, fleet, name, parts, core_end)
     stages = None if last is None else _check_growth(ledger, fleet, name, parts, last)
     if last is None or stages is None:
         return None
@@ -105,7 +115,7 @@ def _check_island(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part
 End = tuple[int, GrowthStage]
 
 
-def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part]) -> End | None:
+def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None) -> End | None:
     """Check design, network and training of the last phase in which an island trains; that phase, and its network."""
     t = fleet.training_phases(name)[-1]
     part, asked = parts[t], fleet.workloads_in(t, name)
@@ -114,17 +124,18 @@ def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part]) 
         return None
     question = question_of_island(fleet.question, asked, part.design.gpus)
     family = check_design(ledger, question, part.design)
+    joined = None if family is None else told_core_end(ledger, fleet.question, fleet.kind, family, core_end)
     pairs = match_workloads(ledger, question.workload, part.workloads)
-    counted = None if family is None else check_part(ledger, question, family, part.design, pairs, fleet.kind)
+    counted = None if joined is None else check_part(ledger, question, joined[1], part.design, pairs, fleet.kind)
     if counted is None or counted.optics is None:
         return None
     check_part_runs(ledger, counted, question.cluster.gpu, asked=question.availability)
     if question.availability is not None:
         check_promises(ledger, question.availability, counted, question.cluster.gpu)
-    return t, _whole(fleet, counted)
+    return t, _whole(fleet, counted, None if joined is None else joined[0])
 
 
-def _whole(fleet: Fleet, part: CountedPart) -> GrowthStage:
+def _whole(fleet: Fleet, part: CountedPart, core_end: Optic | None) -> GrowthStage:
     """The network of a part as the end of growth."""
     family, ports = part.family, part.ports
     uplinks: tuple[int, ...] = (0,)
@@ -135,7 +146,7 @@ def _whole(fleet: Fleet, part: CountedPart) -> GrowthStage:
         menus = uplink_menus(family, ports.down, fleet.question.network, cages(carried)[0])
         settled = ports.pod_each > 1 or any(max(each) > 1 for each in carried[1:])
         uplinks = (ports.up,) if settled else next(menu for _, menu in menus if ports.up in menu)
-    return last_stage(family, ports._replace(up=0), uplinks, part.optics)
+    return last_stage(family, ports._replace(up=0), uplinks, part.optics, core_end)
 
 
 def _check_size(ledger: Ledger, fleet: Fleet, t: int, workloads: Sequence[Workload], gpus: int) -> bool:

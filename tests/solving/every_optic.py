@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coopt.instance.hardware import Optic
+from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, LinkEnds
 from coopt.network.growth import Line
@@ -49,6 +49,7 @@ def choices(instance: Instance, family: Family) -> Iterator[tuple[LinkEnds, ...]
     """Every choice of optics with the reach for each level: of one for both ends that carries as many links as the
     network's, or one, or of one for each end; with lanes of both ends where these are compared."""
     network = instance.network
+    whole = {(way.name, way.port_gbit_s): way for way in network.switch_ways}
     carried = family.per_module or ((1, 1),) * family.tiers
     levels = []
     for level, (reach_m, links) in enumerate(zip(network.link_reach_m, carried, strict=False)):
@@ -56,20 +57,19 @@ def choices(instance: Instance, family: Family) -> Iterator[tuple[LinkEnds, ...]
         if network.link_ends == "same":
             fit = [LinkEnds(one, one) for one in reaching if (one.links_of(family.link_gbit_s),) * 2 == links]
         else:
-            fit = [LinkEnds(*pair) for pair in product(reaching, repeat=2) if _stand(instance, family, level, *pair)]
+            chain = [family.switches[level - 1] if level else None, family.switches[level]]
+            boxes = [one and whole[one.name, one.port_gbit_s] for one in chain]
+            fit = [LinkEnds(*pair) for pair in product(reaching, repeat=2) if _stand(family, boxes, *pair)]
         if network.tier_switches == "any":
             fit = [ends for ends in fit if _has_lanes(family, level, ends)]
         levels.append(fit)
     return product(*levels)
 
 
-def _stand(instance: Instance, family: Family, level: int, below: Optic, above: Optic) -> bool:
-    """Whether two optics fit the ends of a level (from 0) and meet, on switches with all of their ports."""
+def _stand(family: Family, boxes: list[Switch | None], below: Optic, above: Optic) -> bool:
+    """Whether two optics fit a NIC, which is None, or switches with all of their ports, and meet."""
     if below != above and (below.fibre is None or below.fibre != above.fibre):
         return False
-    whole = {(way.name, way.port_gbit_s): way for way in instance.network.switch_ways}
-    chain = [family.switches[level - 1] if level else None, family.switches[level]]
-    boxes = [one and whole[one.name, one.port_gbit_s] for one in chain]
     for optic, box in zip((below, above), boxes, strict=True):
         links = optic.gbit_s / family.link_gbit_s
         if links not in (1, *optic.breakout):

@@ -167,8 +167,9 @@ def _placed(book: Book, menus: list[Menu], chosen: list[Ints], sites: tuple[int,
         links[:, :, site] += menu.links[rows]
     if core is not None:
         switch = next(switch for switch in network.switches if switch.name == core.switch)
-        kept = network.switch_cages == "kept"  # where a link has a cage of its own
-        radix = (switch.cages or switch.radix) if kept else switch.radix
+        kept = network.switch_cages == "kept"  # where a module has a cage of its own
+        cages = switch.cages or switch.radix
+        radix = min(cages * _links_of_core_module(book.instance), switch.radix) if kept else switch.radix
         units[:, :, :, book.products.index(("switch", core.switch))] += -(-links // radix)
     labour = np.sum([menu.labour_usd[rows] for menu, rows in zip(menus, chosen, strict=True)], axis=0)
     return Fleets(book=book, units=units, labour_usd=labour)
@@ -185,7 +186,7 @@ def _menu(book: Book, islands: list[Stands]) -> Menu:
         [
             [0] * (len(book.products) + 3)
             if family is None
-            else [*_units(book, family, u), family.gpus, racks(family) or 0, family.core_links]
+            else [*_units(book, family, u), family.gpus, racks(family) or 0, _core_ports(book.instance, family)]
             for family, u in zip(*island, strict=True)
         ]
         for island in islands
@@ -215,6 +216,22 @@ def _units(book: Book, family: Family, uplinks: int) -> list[int]:
     idle = family.installed_gpus - family.gpus
     gpus = family.gpus * ("gpu" in include) + idle * ("hb" in include)
     return [*(counted[product] for product in book.products[:-1]), gpus]  # type: ignore[index]
+
+
+def _links_of_core_module(instance: Instance) -> int:
+    """Links of one module of the core that the instance names."""
+    core, network = instance.sharing.core, instance.network
+    assert core is not None
+    rate = next(switch.port_gbit_s for switch in network.switches if switch.name == core.switch)
+    return round(next(optic.gbit_s for optic in network.optics if optic.name == core.optic) / rate)
+
+
+def _core_ports(instance: Instance, family: Family) -> int:
+    """Ports of the core that an island takes, of modules that are its own."""
+    if instance.sharing.core is None:
+        return 0
+    of_module = _links_of_core_module(instance)
+    return math.ceil(family.core_links / of_module) * of_module
 
 
 def _labour_usd(instance: Instance, island: Stands) -> float:
@@ -281,8 +298,11 @@ def _has_room(family: Family) -> bool:
     if family.tiers != 1 or not family.core_ports:
         return True
     links = min(family.planes_together, family.planes) * family.down
-    each = family.per_module[0][1]
-    return each * math.ceil(links / each) + family.core_ports <= family.switch.radix
+    each, of_core = family.per_module[0][1], 1
+    if family.core_end is not None:
+        of_core = round(family.core_end.gbit_s / family.link_gbit_s)
+    taken = each * math.ceil(links / each) + of_core * math.ceil(family.core_ports / of_core)
+    return taken <= family.switch.radix
 
 
 def _over_phases(trained: dict[int, tuple[Family, int]], phases: int) -> Stands:
@@ -332,7 +352,19 @@ class Job:
                     every = family.uplink_choices
                     runs = [(u,) for u in every] if family.breaks_out else [every]
                     found |= dict.fromkeys(replace(family, uplink_choices=run) for run in runs)
-        return list(found)
+        return [one for family in found for one in self._with_every_core_end(family)]
+
+    def _with_every_core_end(self, family: Family) -> Iterator[Family]:
+        """The network with every product at the lower ends of its links into a core that carries as many of them."""
+        core, network = self.question.sharing.core, self.question.network
+        if family.core_end is None or core is None or core.optic is None:
+            yield family
+            return
+        of_core = next(optic for optic in network.optics if optic.name == core.optic)
+        for optic in network.optics:
+            meets = optic == of_core or (optic.fibre is not None and optic.fibre == of_core.fibre)
+            if meets and optic.gbit_s == family.core_end.gbit_s and optic.reach_m >= network.link_reach_m[-1]:
+                yield replace(family, core_end=optic)
 
     def _meets(self, family: Family, uplinks: int) -> bool:
         """Whether the bound is met, and the longer ones after each loss."""

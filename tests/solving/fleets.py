@@ -27,6 +27,8 @@ JOINED = ("joined", "joined", "shared")
 """Planes that take two tiers beside them, for cores."""
 ENDS = ("ends",)
 """Links with a module of its own at either end."""
+CORE_ENDS = ("core ends",)
+"""The same, with modules that reach a core and bounds that are seldom in the way."""
 AT_ONCE = ("filled", "tiers")
 """What networks that grow do not have."""
 
@@ -53,7 +55,8 @@ def fleets(
         Which of `SIDES` networks may have; those drawn more often stand more than once.
     """
     count = draw(st.sampled_from(phases))
-    gpus = sorted(draw(st.lists(st.sampled_from([16, 24, 32]), min_size=count, max_size=count)))
+    core_ends = many_sided == CORE_ENDS
+    gpus = sorted(draw(st.lists(st.sampled_from([32] if core_ends else [16, 24, 32]), min_size=count, max_size=count)))
     include = draw(st.sampled_from([[*KINDS, "gpu"], [*KINDS, "gpu"], ["nic", "switch", "gpu"]]))
     network, workloads = _network(draw, gpus[-1]), draw(st.sampled_from([2, 2, 3]))
     if many_sided:
@@ -77,10 +80,10 @@ def fleets(
         },
     )
     if "link_ends" in network or joined:  # modules and planes matter where networks of two tiers meet bounds
-        table["limits"] = {key: 4 * cap for key, cap in table["limits"].items()}
+        table["limits"] = {key: (16 if core_ends else 4) * cap for key, cap in table["limits"].items()}
         for workload in table["workload"]:
-            workload["max_iteration_time_s"] *= 4
-    if cores and (joined or draw(st.integers(0, 3))):
+            workload["max_iteration_time_s"] *= 16 if core_ends else 4
+    if cores and (joined or core_ends or draw(st.integers(0, 3))):
         table["sharing"]["core"] = core = _core(draw, network)
         (box,) = (switch for switch in network["switches"] if switch["name"] == core["switch"])
         if box.get("cages", box["radix"]) < workloads:  # a core needs a cage for each island
@@ -137,16 +140,20 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
         own = {"nics": [nic], "optics": optics(draw, [400]), "hb_domains": domains, "nics_per_gpu": 2}
         own |= {"fabrics": ["clos", "rail-optimized"]}
         return {"tier_switches": "any", "switches": named, **own}
-    if kind == "ends":
+    if kind in ("ends", "core ends"):
+        core = kind == "core ends"
         (first, *_), nic = network["hb_domains"], {"name": "nic400", "gbit_s": 400, "usd": 900, "w": 20}
         domains = [first | {"name": f"hb{size}", "size": size, "racks": 1} for size in (1, 2)]
-        radices = draw(st.lists(st.sampled_from([4, 8]), min_size=1, max_size=2, unique=True))
+        ports = [8, 12, 16] if core else [4, 8]
+        radices = draw(st.lists(st.sampled_from(ports), min_size=1, max_size=1 if core else 2, unique=True))
         money = st.integers(0, 3000)
         boxes = [switch_of_cages(draw, radix, money, (1,)) for radix in radices]
         cable, *others = modules(draw, money, st.integers(0, 30))
         listed = [cable | {"usd": cable["usd"] + 2000}, *others]  # so that modules are worth having
+        listed = [module | {"reach_m": 500} for module in listed[:4]] if core else listed
         own = {"nics": [nic], "switches": boxes, "optics": listed}
         own |= {"fabrics": ["clos", "rail-optimized"], "nics_per_gpu": 2}  # ends enough for two tiers
+        own |= {"max_tiers": 2, "fabrics": draw(st.sampled_from(["clos", "rail-optimized"]))} if core else {}
         own["switch_cages"] = draw(st.sampled_from(["told", "kept"]))
         return {"link_ends": "any", "hb_domains": domains, **own}
     if kind == "shared" and any(domain["size"] % 2 == 0 for domain in network["hb_domains"]):

@@ -156,14 +156,21 @@ def enumerated(instance: Instance) -> float:
 
 
 def with_every_core_optic(instance: Instance) -> Iterator[Instance]:
-    """The instance with each optic named that fits links into its core; itself without a core."""
+    """The instance with each optic named that fits the upper ends of links into its core; itself without a core."""
     core, network = instance.sharing.core, instance.network
     if core is None:
         yield instance
         return
-    rate = next(switch.port_gbit_s for switch in network.switches if switch.name == core.switch)
+    box = next(switch for switch in network.switches if switch.name == core.switch)
     for optic in network.optics:
-        if optic.gbit_s == rate and optic.reach_m >= network.link_reach_m[-1]:
+        links = optic.gbit_s / box.port_gbit_s
+        fits = links == 1
+        if network.link_ends == "any" and links in optic.breakout:
+            cages = box.cages or box.radix
+            modules = min(cages, box.radix // links) if network.switch_cages == "kept" else box.radix // links
+            in_box = box.radix % links == 0 and optic.gbit_s <= box.cage_gbit_s
+            fits = fits or (in_box and modules >= len(instance.workload))
+        if fits and optic.reach_m >= network.link_reach_m[-1]:
             sharing = instance.sharing.model_copy(update={"core": core.model_copy(update={"optic": optic.name})})
             yield instance.model_copy(update={"sharing": sharing})
 

@@ -14,7 +14,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from tests.conftest import ask, example_count, switch
 from tests.solving.fleet_oracle import TooManyError, enumerated
-from tests.solving.fleets import ENDS, JOINED, SHAPE, SIDES, fleets
+from tests.solving.fleets import CORE_ENDS, ENDS, JOINED, SHAPE, SIDES, fleets
 from tests.solving.partition_oracle import partitions
 
 UP_TO_THREE = (1, 2, 2, 3)
@@ -61,6 +61,16 @@ def test_planes_and_shared_nics_that_join_a_core_cost_what_enumeration_finds(ins
 @settings(max_examples=example_count(20, usual=4))
 @given(fleets(many_sided=ENDS, phases=(1, 2), sites=(0, 0, 2), cores=True, doubts=True, losses=True))
 def test_islands_whose_links_have_ends_of_their_own_cost_what_enumeration_finds(instance: Instance) -> None:
+    plan = agrees_with_enumeration(instance)
+    network = instance.network.model_dump(by_alias=True) | {"link_ends": "same"}
+    assert value_of(plan) <= value(changed(instance, network=network)) * (1 + 1e-12)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+
+
+@settings(max_examples=example_count(40, usual=8))
+@given(fleets(many_sided=CORE_ENDS, phases=(1, 1, 2), sites=(0, 0, 2), cores=True))
+def test_links_into_a_core_have_ends_of_their_own_and_cost_what_enumeration_finds(instance: Instance) -> None:
     plan = agrees_with_enumeration(instance)
     network = instance.network.model_dump(by_alias=True) | {"link_ends": "same"}
     assert value_of(plan) <= value(changed(instance, network=network)) * (1 + 1e-12)

@@ -176,6 +176,62 @@ def test_switches_have_twin_port_modules_in_what_is_coupled_too(changes: dict[st
     assert verdict.accepted, verdict.failures
 
 
+CORED: dict[str, Any] = {
+    **SUPERPOD,
+    "network__link_ends": "any",
+    "sharing": {"mode": "partition", "core": {"switch": "qm9700", "gbit_s_per_gpu": 50}},
+    "workload__0__gpus": 256,
+    "workload__0__mapping": {"micro_batch": [1], "tp": [8], "pp": [1]},
+}
+
+
+@pytest.fixture(scope="module")
+def cored() -> tuple[Instance, Plan]:
+    """An island of 256 GPUs, which send 12,800 Gbit/s over 32 links into a core."""
+    instance = ask(**CORED)
+    return instance, coopt.solve(instance)
+
+
+def test_leaves_and_a_core_have_twin_port_modules(cored: tuple[Instance, Plan]) -> None:
+    _, plan = cored
+    (shared,) = plan.couplings.cores
+    (joined,) = shared.core.islands
+    (part,) = plan.parts
+    (leaves, *upper) = part.design.fabric.tier
+    assert (shared.core.optic, joined.optic_below) == ("800g-dr8", None)
+    assert (joined.links, joined.per_leaf) == (32, 32 // leaves.switches)
+    counts = {item.item: item.count for item in plan.cost.items if item.kind == "optics"}
+    own = sum(tier.links for tier in upper)  # half as many modules at either end
+    assert counts["800g-dr8"] == own + 32 // joined.per_leaf * math.ceil(joined.per_leaf / 2) + 32 // 2
+
+
+def test_an_island_of_one_domain_has_single_modules_in_its_nics_and_the_core_twin_port_ones() -> None:
+    one = {"workload__0__gpus": 8, "workload__0__max_iteration_time_s": 1000.0, "sharing__core__gbit_s_per_gpu": 400}
+    plan = coopt.solve(ask(**CORED | one))
+    (shared,) = plan.couplings.cores
+    assert (shared.core.optic, shared.core.islands[0].optic_below) == ("800g-dr8", "400g-dr4")
+    counts = {item.item: item.count for item in plan.cost.items if item.kind == "optics"}
+    assert (shared.core.islands[0].links, counts) == (8, {"400g-dr4": 8, "800g-dr8": 4})
+
+
+@pytest.mark.parametrize("below", ["800g-sr8", "400g-sr4", "400g-dr4"])
+def test_the_verifier_finds_another_module_at_the_lower_ends_of_links_into_a_core(
+    cored: tuple[Instance, Plan], below: str
+) -> None:
+    instance, plan = cored
+    told = plan.model_dump(mode="json", by_alias=True)
+    told["couplings"]["cores"][0]["core"]["islands"][0]["optic_below"] = below
+    failures = {check.name for check in coopt.verify(instance, Plan.model_validate(told)).failures}
+    assert failures & ({"core-optic"} if "sr" in below else {"bill-lines", "cost-items"})
+
+
+def test_a_module_of_several_links_may_be_named_for_a_core_where_ends_are_their_own() -> None:
+    named = {"sharing__core__optic": "800g-dr8"}
+    assert ask(**CORED | named).sharing.core.optic == "800g-dr8"
+    with pytest.raises(ValueError, match=r"sharing.core.optic = '800g-dr8': needs a listed optic of 400 Gbit/s"):
+        ask(**CORED | named | {"network__link_ends": "same"})
+
+
 @pytest.mark.parametrize(
     ("below", "above", "apart"),
     [

@@ -14,7 +14,7 @@ from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family, LinkEnds
 from coopt.network.goods import Good, goods_of
-from coopt.network.island_bills import core_optic, core_switch, links_to_core
+from coopt.network.island_bills import core_links_of_module, core_optic, core_switch, links_to_core
 from coopt.network.optics import Levels, optic_choices
 from coopt.network.space import Gear, Parts, Space, outages_of
 from coopt.perf.mapping import Bools, Floats, Ints
@@ -133,10 +133,11 @@ class Market:
         return core_switch(self.instance)
 
     def core_optics(self, units: Floats, links: Ints) -> None:
-        """Count the optics at both ends of links into the core."""
+        """Count the optics of links into the core at least: at both ends, or where ends have their own at the upper."""
         optic = core_optic(self.instance)
         if optic is not None:
-            units[:, self.place["optics", optic.name]] += 2 * links
+            each = 1 / core_links_of_module(self.instance) if self.space.own_ends else 2
+            units[:, self.place["optics", optic.name]] += each * links
 
     def least_links(self, gpus: Ints) -> Ints:
         """Links into the core that numbers of GPUs need at least (n,)."""

@@ -98,12 +98,12 @@ class Coupling:
         each = np.array([one.racks or 0.0 for one in self.market.instance.network.hb_domains])
         return np.asarray(np.ceil(domains * each[hb]))
 
-    def taken(self, units: Floats, gpus: Ints, racks: Floats, core_links: Ints) -> Taken:
+    def taken(self, units: Floats, gpus: Ints, racks: Floats, core_ports: Ints) -> Taken:
         """What options are compared by (n rows): GPUs, core ports, sums and racks as far as they count, and units."""
         instance = self.market.instance
         columns = [gpus.astype(np.float64)]
         if self.market.core is not None:
-            columns.append(core_links.astype(np.float64))
+            columns.append(core_ports.astype(np.float64))
         columns += [np.asarray(units @ each) for each in self.summed]
         if instance.limits.racks is not None:
             columns.append(racks)

@@ -9,6 +9,7 @@ from itertools import pairwise, product
 
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.couplings import MostProducts, PhaseWorkload
+from coopt.instance.hardware import Optic, Switch
 from coopt.instance.question import CostKind, Question
 from coopt.instance.variants import bounded, list_prices
 
@@ -84,15 +85,16 @@ def core_disagreements(instance: Question) -> Iterator[str]:
             "have it on as many planes as network.nic_planes lists"
         )
         return
-    for reach_m, what in zip(network.link_reach_m[::2], ("from NIC to leaf", "to the core"), strict=True):
-        whole = what == "to the core"  # where a module carries one link
-        ends = [optic for optic in network.optics if optic.gbit_s == rate or (optic.links_of(rate) and not whole)]
-        if not any(optic.reach_m >= reach_m for optic in ends):
+    breaking = [optic for optic in network.optics if optic.links_of(rate)]
+    of_core = [optic for optic in breaking if _fits_core(instance, optic, switch)]
+    ends = (("from NIC to leaf", breaking), ("to the core", of_core))
+    for reach_m, (what, fitting) in zip(network.link_reach_m[::2], ends, strict=True):
+        if not any(optic.reach_m >= reach_m for optic in fitting):
             yield (
                 f"{where}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links {what}, "
                 "needs one in network.optics or another network.link_reach_m"
             )
-    serving = {o.name for o in network.optics if o.gbit_s == rate and o.reach_m >= network.link_reach_m[-1]}
+    serving = {optic.name for optic in of_core if optic.reach_m >= network.link_reach_m[-1]}
     if serving and core.optic is not None and core.optic not in serving:  # without any, the optics listed are too few
         yield (
             f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that reaches "
@@ -105,6 +107,17 @@ def core_disagreements(instance: Question) -> Iterator[str]:
             f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send {most:g} Gbit/s, "
             "needs no more than that"
         )
+
+
+def _fits_core(instance: Question, optic: Optic, switch: Switch) -> bool:
+    """Whether a module may be at the core's end of links: one of one link, or where ends have their own of so many that
+    each island has a module on every switch."""
+    network, links = instance.network, optic.links_of(switch.port_gbit_s)
+    if network.link_ends == "same" or links < 2:
+        return links == 1
+    ports = switch.radix if network.switch_cages == "told" else ports_of_modules(switch, links)
+    fits = switch.radix % links == 0 and optic.gbit_s <= switch.cage_gbit_s
+    return fits and ports // links >= len(instance.workload)
 
 
 def phase_disagreements(instance: Question) -> Iterator[str]:

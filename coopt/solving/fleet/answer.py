@@ -115,7 +115,8 @@ def fleet_plan(run: Run) -> Plan:
 def _listed(run: Run, billed: Instance, robust: Robust, beaten_optics: bool = False) -> list[Listed]:
     """Every island by each optic of the core; where any number of optics may be in use, these are the same islands."""
     asked = list(with_core_optics(billed, beaten=beaten_optics))
-    if billed.phase and billed.sharing.most_products.optics is None:
+    alike = billed.phase and billed.network.link_ends == "same" and billed.network.switch_cages == "told"
+    if alike and billed.sharing.most_products.optics is None:
         placed = _placed(run, asked[0], robust)
         return [(one, placed) for one in asked]
     return [(one, _placed(run, one, robust)) for one in asked]

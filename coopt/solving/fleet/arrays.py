@@ -14,7 +14,7 @@ from coopt.instance.schema import Instance, Objective
 from coopt.network.family import Family
 from coopt.network.goods import Cap, Good, caps_of, goods_of
 from coopt.network.growth import energy_usd_per_w, factor
-from coopt.network.island_bills import core_switch, units_of
+from coopt.network.island_bills import core_ports_of, core_switch, units_of
 from coopt.network.parts import electricity_of, racks, usd_per_w, weigh
 from coopt.solving.fleet.paths import IslandPath
 from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, PriceOutlook, Product
@@ -213,9 +213,11 @@ def _cores(grid: Grid, placed: Sequence[Placed], sites: Ints) -> Iterator[CoreLa
         return
     good = grid.goods[grid.column(0, "switch", switch.name)]
     for t in range(grid.phases):
-        links = np.array([0 if (family := one.path.families[t]) is None else family.core_links for one in placed])
+        standing = [one.path.families[t] for one in placed]
+        links = [0 if family is None else family.core_links for family in standing]
+        ports = np.array([core_ports_of(grid.instance, count) for count in links])
         for s, site in enumerate(grid.sites):
-            here = links if site is None else np.where(sites == s, links, 0)
+            here = ports if site is None else np.where(sites == s, ports, 0)
             yield CoreLayer(
                 product=grid.column(t, "switch", switch.name),
                 ports=switch.radix,

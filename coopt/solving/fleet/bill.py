@@ -13,7 +13,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.goods import Good
 from coopt.network.growth import factor, labour_lines
-from coopt.network.island_bills import core_switch, core_switches
+from coopt.network.island_bills import core_ports_of, core_switch, core_switches
 from coopt.network.parts import owned_usd, racks
 from coopt.plan.couplings import PhaseSpending, SitePower, Stored
 from coopt.plan.parts import Cost, Item, line
@@ -34,14 +34,13 @@ class FleetBill:
 
 def core_counts(grid: Grid, chosen: Sequence[Placed]) -> dict[tuple[int, int], tuple[int, int]]:
     """Links and switches of the core of each phase and site (by their numbers), where islands stand."""
-    found: dict[tuple[int, int], tuple[int, int]] = {}
+    links, ports = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     if core_switch(grid.instance) is not None:
-        links: Counter[tuple[int, int]] = Counter()
         for one in chosen:
             for t, family, _ in one.path.stands:
                 links[t, one.site or 0] += family.core_links
-        found = {key: (count, core_switches(grid.instance, count)) for key, count in links.items()}
-    return found
+                ports[t, one.site or 0] += core_ports_of(grid.instance, family.core_links)
+    return {key: (links[key], core_switches(grid.instance, count)) for key, count in ports.items()}
 
 
 def units_in_place(grid: Grid, chosen: Sequence[Placed]) -> Floats:

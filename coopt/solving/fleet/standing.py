@@ -30,7 +30,7 @@ from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.network.family import Family
-from coopt.network.island_bills import links_to_core
+from coopt.network.island_bills import core_ports_of, links_to_core
 from coopt.network.parts import racks
 from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Ints
@@ -242,5 +242,5 @@ class _IslandSearch:
         units = np.array([self._grid.units(*one) for one in choices]).reshape(len(choices), len(self._grid.goods))
         gpus = np.array([family.gpus for family, _ in choices], dtype=np.int64)
         filled = np.array([racks(family) or 0 for family, _ in choices], dtype=np.float64)
-        links = np.array([family.core_links for family, _ in choices], dtype=np.int64)
-        return self.coupling.taken(units, gpus, filled, links)
+        ports = [core_ports_of(self.question, family.core_links) for family, _ in choices]
+        return self.coupling.taken(units, gpus, filled, np.array(ports, dtype=np.int64))

@@ -251,7 +251,7 @@ def _no_more(a: tuple[UnitCounts, int], b: tuple[UnitCounts, int]) -> bool:
         racks <= other_racks
         and units.active <= other_units.active
         and units.idle <= other_units.idle
-        and units.links <= other_units.links
+        and units.core_ports <= other_units.core_ports
         and all(count <= other_units.products[product] for product, count in units.products.items())
     )
 

@@ -174,7 +174,7 @@ def _row(path: IslandPath, names: Sequence[ProductKey]) -> tuple[int, ...]:
         else:
             units = here.counts
             found += [units.products[name] for name in names]
-            found += [units.active, units.idle, units.links, here.racks, island.links_added(t)]
+            found += [units.active, units.idle, units.core_ports, here.racks, island.links_added(t)]
     return tuple(found)
 
 

@@ -16,18 +16,37 @@ from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.parts.bills import CountedItem, levels
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
-from coopt.verifier.parts.optics import allowed_optics, candidate_optics, cheapest_optic
-from coopt.verifier.parts.space import DesignFamily, core_switch
+from coopt.verifier.parts.optics import (
+    allowed_optics,
+    candidate_optics,
+    cheapest_optic,
+    interface,
+    single_modules,
+)
+from coopt.verifier.parts.space import DesignFamily, OpticPair, core_links_carried, core_switch, links_carried
 
 
 class Joint(NamedTuple):
     """The links of an island into a core: `per_leaf` from each leaf of every plane, or from NICs of product `nic` where
-    there is no leaf."""
+    there is no leaf. Modules carry so many of them at their lower and upper ends, each those of one switch."""
 
     links: int
     per_leaf: int
-    optic: Optic
+    ends: OpticPair
     nic: Nic | None
+    carried: tuple[int, int] = (1, 1)
+
+    @property
+    def modules(self) -> list[tuple[Optic, int]]:
+        """Modules at their lower ends, whole for each leaf, and at their upper ends, whole for the island."""
+        below, above = self.carried
+        lower = self.links // self.per_leaf * ceil_ratio(self.per_leaf, below) if self.per_leaf else self.links
+        return [(self.ends.below, lower), (self.ends.above, ceil_ratio(self.links, above))]
+
+    @property
+    def core_ports(self) -> int:
+        """Ports of the core that whole modules take."""
+        return ceil_ratio(self.links, self.carried[1]) * self.carried[1]
 
     @property
     def nics(self) -> int:
@@ -36,25 +55,28 @@ class Joint(NamedTuple):
 
     def lines(self) -> list[CountedItem]:
         """What they add to the bill of an island."""
-        nic, optic = self.nic, self.optic
+        nic = self.nic
         nics = [] if nic is None else [CountedItem("nic", nic.name, self.nics, nic.usd, nic.w)]
-        return [*nics, CountedItem("optics", optic.name, 2 * self.links, optic.usd, optic.w)]
+        return [*nics, *(CountedItem("optics", one.name, count, one.usd, one.w) for one, count in self.modules)]
 
 
 def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, nic: Nic) -> Joint | None:
     """How an island joins the core; None where no core is asked for. `nic` counts on islands without a network."""
     if core_switch(instance) is None:
         return None
-    optic = core_optic(instance, kind)
+    ends = OpticPair(core_optic(instance, kind), core_optic(instance, kind))
     if family.gear is None:
-        return Joint(family.to_core, 0, optic, nic)
+        return Joint(family.to_core, 0, ends, nic)
     each = core_ports(family, ports)
-    return Joint(each * levels(family, ports)[0].switches, each, optic, None)
+    return Joint(each * levels(family, ports)[0].switches, each, ends, None)
 
 
 def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
-    """The optic of links into the core: the one it names, else the one that adds least to the objective."""
+    """The optic of links into the core, at their upper ends: the one it names, else the one that adds least to the
+    objective."""
     named_optics = [optic for optic in instance.network.optics if optic.name == _asked(instance).optic]
+    if not named_optics and instance.network.link_ends != "same":
+        named_optics = _core_modules(instance, kind, allowed=False)
     best = named_optics[0] if named_optics else cheapest_optic(instance, kind, _end(instance), _far(instance))
     assert best is not None, "the instance refuses a core that no optic reaches"
     return best
@@ -65,7 +87,9 @@ def questions_by_core_optic(instance: Instance, kind: ObjectiveKind) -> Iterator
     if core_switch(instance) is None or _asked(instance).optic is not None:
         yield instance
     else:
-        for optic in candidate_optics(instance, kind, _end(instance), _far(instance)):
+        own = instance.network.link_ends != "same"
+        listed = () if own else candidate_optics(instance, kind, _end(instance), _far(instance))
+        for optic in _core_modules(instance, kind, allowed=False) if own else listed:
             yield with_core_optic(instance, optic.name)
 
 
@@ -88,7 +112,69 @@ def optics_of_core(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
     name = _asked(instance).optic
     if name is not None:
         return (name,)
+    if instance.network.link_ends != "same":
+        return tuple(optic.name for optic in _core_modules(instance, kind, allowed=True))
     return tuple(optic.name for optic in allowed_optics(instance, kind, _end(instance), _far(instance)))
+
+
+def _core_modules(instance: Instance, kind: ObjectiveKind, *, allowed: bool) -> list[Optic]:
+    """What may be at the upper ends of links into the core where ends have their own, or what to go through: modules
+    that a switch of the core has places for, one at least for each island."""
+
+    def fits(optic: Optic) -> bool:
+        named = with_core_optic(instance, optic.name)
+        box, carried = core_switch(named), core_links_carried(named)
+        if box is None or not carried or optic.reach_m < instance.network.link_reach_m[-1]:
+            return False
+        whole = next(one for one in instance.network.switches if one.name == box.name)
+        in_cage = carried == 1 or (whole.radix % carried == 0 and optic.gbit_s <= whole.cage_gbit_s)
+        return in_cage and box.radix // carried >= len(instance.workload)
+
+    def alike(optic: Optic) -> tuple[object, ...]:
+        return core_links_carried(with_core_optic(instance, optic.name)), interface(optic)
+
+    fitting = [optic for optic in instance.network.optics if fits(optic)]
+    return single_modules(instance, kind, fitting, alike, allowed=allowed)
+
+
+def core_joined(
+    instance: Instance, kind: ObjectiveKind, family: DesignFamily, *, allowed: bool = False
+) -> Iterator[tuple[Optic | None, DesignFamily]]:
+    """A family with each module that may be at the lower ends of its links into a core, or that is to be gone through;
+    None where both ends have one product."""
+    network, core = instance.network, core_switch(instance)
+    if core is None or network.link_ends == "same":
+        yield None, family
+        return
+    upper, leaf = core_optic(instance, kind), family.gear.switch if family.gear else None
+
+    def carried(optic: Optic) -> int:
+        return links_carried(optic.gbit_s, optic.breakout, core.port_gbit_s)
+
+    def fits(optic: Optic) -> bool:
+        if not carried(optic) or optic.reach_m < network.link_reach_m[-1] or interface(optic) != interface(upper):
+            return False
+        in_cage = leaf is not None and leaf.radix % carried(optic) == 0 and optic.gbit_s <= leaf.cage_gbit_s
+        return carried(optic) == 1 or in_cage
+
+    fitting = [optic for optic in network.optics if fits(optic)]
+    for end in single_modules(instance, kind, fitting, carried, allowed=allowed):
+        yield end, family._replace(core_module=carried(end))
+
+
+def told_core_end(
+    ledger: Ledger, instance: Instance, kind: ObjectiveKind, family: DesignFamily, name: str | None
+) -> tuple[Optic | None, DesignFamily] | None:
+    """Check what a plan has at the lower ends of an island's links into a core; it and the family with it, None where
+    it may not be there."""
+    offered = list(core_joined(instance, kind, family, allowed=True))
+    if [end for end, _ in offered] == [None]:
+        return offered[0]
+    names = tuple(end.name for end, _ in offered if end is not None)
+    why = f"Links into the core may start at {alternatives(names)}, the plan takes {name}."
+    if not ledger.holds("core-optic", name in names, name or "none", names, why):
+        return None
+    return next(one for one in offered if one[0] is not None and one[0].name == name)
 
 
 def _asked(instance: Instance) -> Asked:
@@ -146,9 +232,9 @@ def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[
 
 def _links(ledger: Ledger, instance: Instance, plan: Plan, core: CorePlan, joints: Sequence[Joint]) -> None:
     """Check the links of every island, and their optic."""
-    claimed = [(one.workload, one.links, one.per_leaf) for one in core.islands]
+    claimed = [(one.workload, one.links, one.per_leaf, one.optic_below) for one in core.islands]
     pairs = zip(plan.parts, joints, strict=True)
-    expected = [(part.name, joint.links, joint.per_leaf) for part, joint in pairs]
+    expected = [(part.name, joint.links, joint.per_leaf, None) for part, joint in pairs]
     why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
     ledger.holds("core-links", claimed == expected, _texts(claimed), _texts(expected), why, TOLERANCE)
     allowed = optics_of_core(instance, plan.objective.kind)
@@ -156,8 +242,11 @@ def _links(ledger: Ledger, instance: Instance, plan: Plan, core: CorePlan, joint
     ledger.holds("core-optic", core.optic in allowed, core.optic, allowed, why)
 
 
-def _texts(links: Sequence[tuple[str, int, int]]) -> tuple[str, ...]:
-    return tuple(f"{name}: {count} links, {each} from each leaf" for name, count, each in links)
+def _texts(links: Sequence[tuple[str, int, int, str | None]]) -> tuple[str, ...]:
+    return tuple(
+        f"{name}: {count} links, {each} from each leaf{'' if below is None else f', by {below}'}"
+        for name, count, each, below in links
+    )
 
 
 def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | None:

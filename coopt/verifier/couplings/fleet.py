@@ -30,7 +30,7 @@ from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.couplings.stages import GrowthStage
 from coopt.verifier.parts.bills import UnitPrice, least_racks
 from coopt.verifier.parts.layouts import ceil_ratio
-from coopt.verifier.parts.space import core_switch
+from coopt.verifier.parts.space import OpticPair, core_links_carried, core_switch
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,9 @@ class Fleet:
         if core_switch(self.question) is None:
             return None
         each, alone = (0, nic) if stage.family.gear is None else (stage.to_core, None)
-        return Joint(stage.core_links, each, core_optic(self.question, self.kind), alone)
+        optic, carried = core_optic(self.question, self.kind), core_links_carried(self.question)
+        ends = OpticPair(stage.core_end or optic, optic)
+        return Joint(stage.core_links, each, ends, alone, (stage.family.core_module, carried))
 
     @cached_property
     def caps(self) -> list[tuple[LimitedSum, float]]:
@@ -190,14 +192,20 @@ class Fleet:
         return math.fsum(count * self.prices[product].w for product, count in units.items())
 
 
-def core_links(islands: Iterable[FleetIsland]) -> Counter[Place]:
-    """Links into the core of each site in each phase."""
-    links: Counter[Place] = Counter()
+def core_joints(islands: Iterable[FleetIsland]) -> Iterator[tuple[Place, Joint]]:
+    """The links of every island into the core of its site, phase by phase."""
     for island in islands:
         for t, here in enumerate(island.phases):
             if here is not None and here.joint is not None:
-                links[t, _site_name(island.site)] += here.joint.links
-    return links
+                yield (t, _site_name(island.site)), here.joint
+
+
+def core_places(islands: Iterable[FleetIsland]) -> Counter[Place]:
+    """Ports that islands take of the core of each site in each phase."""
+    ports: Counter[Place] = Counter()
+    for place, joint in core_joints(islands):
+        ports[place] += joint.core_ports
+    return ports
 
 
 def standing_units(fleet: Fleet, islands: Sequence[FleetIsland]) -> dict[Place, Counter[ProductKey]]:
@@ -209,8 +217,8 @@ def standing_units(fleet: Fleet, islands: Sequence[FleetIsland]) -> dict[Place, 
                 found[t, _site_name(island.site)].update(fleet.units_of(here))
     core = core_switch(fleet.question)
     if core is not None and "switch" in fleet.question.objective.include:
-        for place, links in core_links(islands).items():
-            found[place]["switch", core.name] += ceil_ratio(links, core.radix)
+        for place, ports in core_places(islands).items():
+            found[place]["switch", core.name] += ceil_ratio(ports, core.radix)
     return found
 
 

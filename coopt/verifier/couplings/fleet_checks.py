@@ -13,7 +13,15 @@ from coopt.plan.couplings import SharedCore, SitePower
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.core import core_optic, optics_of_core
-from coopt.verifier.couplings.fleet import Fleet, FleetIsland, Place, core_links, products_in_use, standing_units
+from coopt.verifier.couplings.fleet import (
+    Fleet,
+    FleetIsland,
+    Place,
+    core_joints,
+    core_places,
+    products_in_use,
+    standing_units,
+)
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.couplings.outlooks import check_regret_value, price_outlooks
 from coopt.verifier.couplings.prices import LimitedSum, ProductKey, check_products_in_use
@@ -84,12 +92,12 @@ def check_fleet_cores(
     ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], cores: Sequence[SharedCore]
 ) -> None:
     """Check that a core of the switch asked for stands wherever islands do, with a port for each of their links."""
-    links, switch = core_links(islands), core_switch(fleet.question)
+    taken, switch = core_places(islands), core_switch(fleet.question)
     wanted = [
         (t, None if site is None else site.name)
         for t in fleet.phases
         for site in fleet.sites
-        if links[t, None if site is None else site.name]
+        if taken[t, None if site is None else site.name]
     ]
     places = tuple(_place(fleet.year(t), site) for t, site in wanted)
     claimed = tuple(_place(one.phase, one.site) for one in cores)
@@ -101,16 +109,17 @@ def check_fleet_cores(
         why = f"It has switch {one.core.switch.name}, the instance asks for {switch.name}."
         ledger.same("core", one.core.switch.name, switch.name, why)
         _check_links(ledger, [island for island in islands if _stands(island, t, site)], t, one)
-        ports = links[t, site]
+        count = ceil_ratio(taken[t, site], switch.radix)
+        links = sum(joint.links for place, joint in core_joints(islands) if place == (t, site))
         claimed_ports = f"{counted(one.core.ports, 'port')} of {counted(one.core.switches, 'switch')}"
-        found = f"{counted(ports, 'port')} of {counted(ceil_ratio(ports, switch.radix), 'switch')}"
+        found = f"{counted(links, 'port')} of {counted(count, 'switch')}"
         ledger.same("core-switches", claimed_ports, found, f"The links into it fill {found}.")
         may = optics_of_core(fleet.question, fleet.kind)
         fine = one.core.optic in may and one.core.optic == core_optic(fleet.question, fleet.kind).name
         why = f"All links into cores have one of the optics {alternatives(may)}, this one takes {one.core.optic}."
         ledger.holds("core-optic", fine, one.core.optic, may, why)
         billed = "switch" in fleet.question.objective.include
-        power_w = ceil_ratio(ports, switch.radix) * switch.w if billed else 0.0
+        power_w = count * switch.w if billed else 0.0
         why = f"It draws {power_w:,.2f} W, the plan says {one.core.power_w:,.2f} W."
         ledger.close("core-power", one.core.power_w, power_w, why)
     ledger.turn_to()
@@ -119,8 +128,12 @@ def check_fleet_cores(
 def _check_links(ledger: Ledger, islands: Sequence[FleetIsland], t: int, one: SharedCore) -> None:
     """Check the links of every island that stands there."""
     joints = [(island.name, here.joint) for island in islands if (here := island.phases[t]) is not None]
-    found = tuple(f"{name}: {joint.links} links, {joint.per_leaf} from each leaf" for name, joint in joints if joint)
-    claimed = tuple(f"{o.workload}: {o.links} links, {o.per_leaf} from each leaf" for o in one.core.islands)
+    rows = [(name, joint.links, joint.per_leaf, joint.ends.below.name) for name, joint in joints if joint]
+    told = [(o.workload, o.links, o.per_leaf, o.optic_below or one.core.optic) for o in one.core.islands]
+    found, claimed = (
+        tuple(f"{name}: {links} links, {each} from each leaf, by {below}" for name, links, each, below in some)
+        for some in (rows, told)
+    )
     why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
     ledger.same("core-links", claimed, found, why)
 

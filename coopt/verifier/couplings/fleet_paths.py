@@ -13,7 +13,7 @@ from coopt.instance.couplings import Robust
 from coopt.instance.hardware import Nic
 from coopt.instance.reserves import Availability
 from coopt.instance.workload import Workload
-from coopt.verifier.couplings.core import core_nics
+from coopt.verifier.couplings.core import core_joined, core_nics
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, last_stages, moves_leaves, standing_by
@@ -168,10 +168,11 @@ class IslandPaths:
     def _grown_to(
         self, demands: dict[int, PhaseDemand], family: DesignFamily
     ) -> Iterator[dict[int, list[GrowthStage]]]:
-        last = max(demands)
-        for whole in last_stages(self._fleet.question.network, family, partial(self.optics_of, family)):
-            stages = {t: list(self._earlier(whole, demands[t])) for t in demands if t != last}
-            yield stages | {last: [whole]}
+        last, network = max(demands), self._fleet.question.network
+        for end, cored in core_joined(self._fleet.question, self._fleet.kind, family):
+            for whole in last_stages(network, cored, partial(self.optics_of, family), end):
+                stages = {t: list(self._earlier(whole, demands[t])) for t in demands if t != last}
+                yield stages | {last: [whole]}
 
     def optics_of(self, family: DesignFamily, tiers: int) -> list[tuple[OpticPair, ...]]:
         """The choices of optics of a family with so many tiers, which are the same for all of the same gear."""

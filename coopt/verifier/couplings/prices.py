@@ -66,12 +66,12 @@ def caps_of(instance: Instance) -> list[tuple[LimitedSum, float]]:
 
 
 class UnitCounts(NamedTuple):
-    """What an island takes: units of each product, GPUs that train and that stand idle, links into a core."""
+    """What an island takes: units of each product, GPUs that train and that stand idle, ports of a core."""
 
     products: Counter[ProductKey]
     active: int
     idle: int
-    links: int = 0
+    core_ports: int = 0
 
 
 def counts_of_island(
@@ -90,20 +90,21 @@ def counts_of_island(
         return UnitCounts(products, family.gpus, installed - family.gpus)
     if joint.nic is not None:
         products["nic", joint.nic.name] += joint.nics
-    products["optics", joint.optic.name] += 2 * joint.links
-    return UnitCounts(products, family.gpus, installed - family.gpus, joint.links)
+    for optic, count in joint.modules:
+        products["optics", optic.name] += count
+    return UnitCounts(products, family.gpus, installed - family.gpus, joint.core_ports)
 
 
 def counts_together(instance: Instance, islands: Iterable[UnitCounts]) -> UnitCounts:
     """What islands take together, with the switches of their core."""
     products: Counter[ProductKey] = Counter()
-    active = idle = links = 0
+    active = idle = ports = 0
     for counts in islands:
         products.update(counts.products)
-        active, idle, links = active + counts.active, idle + counts.idle, links + counts.links
+        active, idle, ports = active + counts.active, idle + counts.idle, ports + counts.core_ports
     if (core := core_switch(instance)) is not None:
-        products["switch", core.name] += ceil_ratio(links, core.radix)
-    return UnitCounts(products, active, idle, links)
+        products["switch", core.name] += ceil_ratio(ports, core.radix)
+    return UnitCounts(products, active, idle, ports)
 
 
 def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:

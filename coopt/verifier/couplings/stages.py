@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.schema import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
 from coopt.verifier.checks.verdict import agree
@@ -38,7 +39,8 @@ class GrowthStage(NamedTuple):
     """A network in one phase, its uplinks open.
 
     `ports.tiers` counts the tiers that stand; a single pod has its `pod_down` and no cores. `chassis` are the switches
-    of a single tier. From each leaf start `to_core` links into a core that islands share.
+    of a single tier. From each leaf start `to_core` links into a core that islands share, with modules `core_end` at
+    their lower ends; those of the core where that is None.
     """
 
     family: DesignFamily
@@ -47,6 +49,7 @@ class GrowthStage(NamedTuple):
     optics: tuple[OpticPair, ...]
     chassis: int = 0
     to_core: int = 0
+    core_end: Optic | None = None
 
     def with_up(self, uplinks: int) -> Ports:
         """The ports of the stage when every leaf has that many uplinks."""
@@ -103,9 +106,18 @@ def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath
 
 
 def last_stages(
-    network: Network, family: DesignFamily, optics_of: Callable[[int], Iterable[tuple[OpticPair, ...]]]
+    network: Network,
+    family: DesignFamily,
+    optics_of: Callable[[int], Iterable[tuple[OpticPair, ...]]],
+    core_end: Optic | None = None,
 ) -> Iterator[GrowthStage]:
-    """Every whole network of a family, with every choice of optics for so many tiers, as the end of its growth."""
+    """Every whole network of a family, with every choice of optics for so many tiers, as the end of its growth.
+
+    Parameters
+    ----------
+    core_end
+        What is at the lower ends of links into a core, where that is not what is at the upper ones.
+    """
     known: dict[tuple[object, ...], list[Chain]] = {}
     for tiers in range(network.max_tiers + 1):
         for optics in optics_of(tiers):
@@ -120,15 +132,19 @@ def last_stages(
             for chain in known[key]:
                 if chain.ports.tiers == tiers:
                     runs = [chain.uplinks] if chain.ports.pod_each == 1 else [(up,) for up in chain.uplinks]
-                    yield from (last_stage(held, chain.ports, run, optics) for run in runs)
+                    yield from (last_stage(held, chain.ports, run, optics, core_end) for run in runs)
 
 
 def last_stage(
-    family: DesignFamily, ports: Ports, uplinks: Sequence[int], optics: tuple[OpticPair, ...]
+    family: DesignFamily,
+    ports: Ports,
+    uplinks: Sequence[int],
+    optics: tuple[OpticPair, ...],
+    core_end: Optic | None = None,
 ) -> GrowthStage:
     """A whole network as the end of its growth."""
     chassis = levels(family, ports)[0].switches if ports.tiers == 1 else 0
-    return GrowthStage(family, ports, uplinks, optics, chassis, core_ports(family, ports))
+    return GrowthStage(family, ports, uplinks, optics, chassis, core_ports(family, ports), core_end)
 
 
 def standing_by(stage: GrowthStage, spares: int) -> GrowthStage:
@@ -157,21 +173,22 @@ def earlier_stage(whole: GrowthStage, gpus: int, ratio: float, links: int = 0) -
         return whole
     if gpus == last.active:
         alone = last._replace(gpus=gpus, gear=None, to_core=links)
-        return GrowthStage(alone, NO_NETWORK, range(1), ())
+        fits = last.core_module == 1  # no NIC takes the modules of leaves that carry more
+        return GrowthStage(alone, NO_NETWORK, range(1 if fits else 0), (), core_end=whole.core_end)
     family = last._replace(gpus=gpus)
     down = _ports_of_leaf(last, end.down, family.domains) if end.tiers > 1 else family.ends
     leaves = 1 if end.tiers == 1 else leaf_count(family, down)
     if leaves == 1:
         shared = planes_on_switch(last) if end.tiers == 1 else 1
         ports, chassis = Ports(1, family.ends, shared=shared), whole.chassis or family.planes * family.copies
-        return GrowthStage(family, ports, range(1), whole.optics[:1], chassis, whole.to_core)
+        return GrowthStage(family, ports, range(1), whole.optics[:1], chassis, whole.to_core, whole.core_end)
     tiers = 2 if end.tiers == 2 or leaves <= end.pod_leaves else 3
     uplinks: Sequence[int] = _earlier_uplinks(whole, down, ratio)
     if end.tiers == 2 and end.bundle:  # bundles stay as they can be in the end
         uplinks = [up for up in uplinks if switches_above(up, end.bundle) == ceil_ratio(up, end.bundle)]
     family = family._replace(to_core=whole.to_core * leaves * family.planes * family.copies)
     ports, optics = end._replace(tiers=tiers, down=down), whole.optics[:tiers]
-    return GrowthStage(family, ports, uplinks, optics, 0, whole.to_core)
+    return GrowthStage(family, ports, uplinks, optics, 0, whole.to_core, whole.core_end)
 
 
 def _earlier_uplinks(whole: GrowthStage, down: int, ratio: float) -> list[int]:

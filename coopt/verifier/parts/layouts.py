@@ -86,7 +86,8 @@ def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list
         fillings.add(_whole_blocks(family, split_ports(radix, over, cage)))
         for aside in range(radix - 2 * cage + 1):  # two cages are left, as one faces one way
             down = _whole_blocks(family, split_ports(radix - aside, over, cage))
-            if aside * leaf_count(family, down) * family.planes * family.copies >= family.to_core:
+            held = aside // family.core_module * family.core_module  # links in whole modules
+            if held * leaf_count(family, down) * family.planes * family.copies >= family.to_core:
                 fillings.add(down)
                 break
     if network.leaf_fill == "any":
@@ -124,8 +125,8 @@ def planes_on_switch(family: DesignFamily) -> int:
     assert family.gear is not None
     radix = family.gear.switch.radix
     for core_links in range(radix - family.ends + 1):
-        planes = (radix - core_links) // family.ends
-        if core_links * ceil_ratio(family.planes, planes) * family.copies >= family.to_core:
+        planes, held = (radix - core_links) // family.ends, core_links // family.core_module * family.core_module
+        if held * ceil_ratio(family.planes, planes) * family.copies >= family.to_core:
             return planes
     return 0
 
@@ -144,10 +145,15 @@ def core_ports(family: DesignFamily, ports: Ports) -> int:
     return ceil_ratio(family.to_core, leaf_count(family, ports.down) * family.planes * family.copies)
 
 
+def held_for_core(family: DesignFamily, ports: Ports) -> int:
+    """Ports of a leaf that hold links into a core: those of whole modules."""
+    return ceil_ratio(core_ports(family, ports), family.core_module) * family.core_module
+
+
 def free_ports(family: DesignFamily, down: int) -> int:
-    """Ports of a leaf below others, without those that lead into a core."""
+    """Ports of a leaf below others, without those that hold links into a core."""
     assert family.gear is not None
-    return family.gear.switch.radix - core_ports(family, Ports(2, down))
+    return family.gear.switch.radix - held_for_core(family, Ports(2, down))
 
 
 def leaf_uplinks(down: int, radix: int, network: Network, cage: int = 1) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ listed optic of the rate and the reach will do, and all that may be better are g
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Fabric
 from coopt.verifier.parts.bills import SwitchLevel, priced_total
-from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports, planes_on_switch
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, held_for_core, planes_on_switch
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair, linkable
 
 
@@ -141,14 +141,14 @@ def fitting_ends(instance: Instance, gear: NetworkGear, level: int) -> list[Opti
     reaching = [optic for optic in network.optics if optic.reach_m >= network.link_reach_m[level - 1]]
     lower = [optic for optic in reaching if _goes_into(gear, optic, box_below)]
     upper = [optic for optic in reaching if _goes_into(gear, optic, box_above)]
-    found = [OpticPair(one, other) for one in lower for other in upper if _interface(one) == _interface(other)]
+    found = [OpticPair(one, other) for one in lower for other in upper if interface(one) == interface(other)]
     if network.tier_switches == "same":
         return found
     device = box_below or gear.nic
     return [ends for ends in found if _speaks(ends, device, box_above)]
 
 
-def _interface(optic: Optic) -> tuple[str, str]:
+def interface(optic: Optic) -> tuple[str, str]:
     """What a module has to find at the other end: fibres that carry the same, or its own product."""
     return ("fibre", optic.fibre) if optic.fibre is not None else ("product", optic.name)
 
@@ -224,6 +224,36 @@ def candidate_ends(instance: Instance, kind: ObjectiveKind, gear: NetworkGear, l
     return front
 
 
+def single_modules(
+    instance: Instance,
+    kind: ObjectiveKind,
+    fitting: Sequence[Optic],
+    key: Callable[[Optic], Hashable],
+    *,
+    allowed: bool,
+) -> list[Optic]:
+    """Of modules that do the same where their keys are one, those that a plan may have, or those to go through.
+
+    Where the choice is open, one need not be gone through only if another with its key costs no more, at any quantity,
+    and draws no more.
+    """
+    if optics_open(instance, kind) or "optics" not in instance.objective.include:
+        if allowed or instance.sharing.most_products.optics is not None:
+            return list(fitting)
+        front: list[Optic] = []
+        for one in sorted(fitting, key=lambda optic: (_usd_of_units(instance, optic).most, optic.w)):
+            least_usd, alike = _usd_of_units(instance, one).least, [rival for rival in front if key(rival) == key(one)]
+            if not any(_usd_of_units(instance, rival).most <= least_usd and rival.w <= one.w for rival in alike):
+                front.append(one)
+        return front
+
+    def adds(optic: Optic) -> tuple[float, float, float]:
+        return priced_total(optic.usd, optic.w, instance.objective).of(kind), optic.usd, optic.w
+
+    least = {key(one): min(adds(other) for other in fitting if key(other) == key(one)) for one in fitting}
+    return [one for one in fitting if adds(one) == least[key(one)]]
+
+
 def optics_choices(
     instance: Instance, kind: ObjectiveKind, family: DesignFamily, tiers: int
 ) -> Iterable[tuple[OpticPair, ...]]:
@@ -238,7 +268,7 @@ def spares_core(family: DesignFamily, optics: Sequence[OpticPair]) -> bool:
     if family.gear is None or len(optics) != 1 or not family.to_core or not planes_on_switch(family):
         return True
     count, ends = family.gear.links_of(optics[0].above), min(planes_on_switch(family), family.planes) * family.ends
-    return ceil_ratio(ends, count) * count <= family.gear.switch.radix - core_ports(family, Ports(1, family.ends))
+    return ceil_ratio(ends, count) * count <= family.gear.switch.radix - held_for_core(family, Ports(1, family.ends))
 
 
 def least_choices(

@@ -72,7 +72,7 @@ def _check_cages(
         modules = _most(level.above, family.gear.carried(optics[tier - 1])[1])
         if tier < len(levels):
             modules += _most(levels[tier].below, family.gear.carried(optics[tier])[0])
-        modules += core_ports(family, ports) if tier == 1 else 0
+        modules += ceil_ratio(core_ports(family, ports), family.core_module) if tier == 1 else 0
         cages = cage_count(family.gear.at(tier))
         why = f"A switch of level {tier} takes {counted(modules, 'module')} and has {counted(cages, 'cage')}."
         ledger.holds("cages", modules <= cages, modules, cages, why)

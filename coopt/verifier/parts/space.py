@@ -23,7 +23,17 @@ def core_switch(instance: Instance) -> Switch | None:
     switches = {switch.name: switch for switch in network.switches}
     if core is None or network.switch_cages == "told":
         return switches[core.switch] if core else None
-    return _with_ports_for(switches[core.switch], 1)
+    return _with_ports_for(switches[core.switch], core_links_carried(instance))
+
+
+def core_links_carried(instance: Instance) -> int:
+    """Links that a module in the core carries: those of the one it names; one where it names none."""
+    core, network = instance.sharing.core, instance.network
+    named = [optic for optic in network.optics if core is not None and optic.name == core.optic]
+    if core is None or not named:
+        return 1
+    rate = next(switch.port_gbit_s for switch in network.switches if switch.name == core.switch)
+    return links_carried(named[0].gbit_s, named[0].breakout, rate)
 
 
 def cage_count(switch: Switch) -> int:
@@ -85,7 +95,7 @@ class NetworkGear(NamedTuple):
 
     def links_of(self, optic: Optic) -> int:
         """Links that one end with this optic carries; 0 where none has its rate."""
-        return _links_carried(optic.gbit_s, optic.breakout, self.nic.gbit_s, self.nic_planes)
+        return links_carried(optic.gbit_s, optic.breakout, self.nic.gbit_s, self.nic_planes)
 
     def carried(self, ends: OpticPair) -> tuple[int, int]:
         """Links that one module carries at the lower and at the upper end of a level."""
@@ -93,7 +103,8 @@ class NetworkGear(NamedTuple):
 
 
 @cache
-def _links_carried(optic_gbit_s: float, breakout: tuple[int, ...], nic_gbit_s: float, planes: int) -> int:
+def links_carried(optic_gbit_s: float, breakout: tuple[int, ...], nic_gbit_s: float, planes: int = 1) -> int:
+    """Links of one port of a NIC, on so many planes, that a module carries; 0 where it has not their rate."""
     share = Fraction(optic_gbit_s) * planes / Fraction(nic_gbit_s)
     return int(share) if share in (1, *breakout) else 0
 
@@ -101,8 +112,8 @@ def _links_carried(optic_gbit_s: float, breakout: tuple[int, ...], nic_gbit_s: f
 class DesignFamily(NamedTuple):
     """Designs that differ in their ports only; `gear` is None where one domain needs no network.
 
-    `to_core` is how many links an island needs at least into a core shared with others, `spares` how many HB domains
-    stand by without links of their own.
+    `to_core` is how many links an island needs at least into a core shared with others, `core_module` how many of them
+    a module at their lower ends carries, `spares` how many HB domains stand by without links of their own.
     """
 
     gpus: int
@@ -111,6 +122,7 @@ class DesignFamily(NamedTuple):
     gear: NetworkGear | None
     to_core: int = 0
     spares: int = 0
+    core_module: int = 1
 
     @property
     def domains(self) -> int:
@@ -244,7 +256,7 @@ def in_cages(network: Network, family: DesignFamily, carried: Sequence[tuple[int
     """The family on switches that have cages for modules which carry so many links at the ends of each level.
 
     A switch has the upper ends of one level and the lower ends of the next; where cages are kept, those of the two that
-    carry fewer links decide, and on leaves those of links into a core, of one link each.
+    carry fewer links decide, and on leaves those of links into a core as well.
     """
     if network.switch_cages == "told" or family.gear is None or not carried:
         return family
@@ -253,7 +265,7 @@ def in_cages(network: Network, family: DesignFamily, carried: Sequence[tuple[int
     for tier, (_, upper) in enumerate(carried, start=1):
         counts = [upper] if tier == len(carried) else [upper, carried[tier][0]]
         if tier == 1 and family.to_core:
-            counts.append(1)
+            counts.append(family.core_module)
         held.append(_with_ports_for(boxes[tier - 1], min(counts)))
     middle, top = (*held, held[-1], held[-1])[1:3]
     return family._replace(gear=family.gear._replace(switch=held[0], above=(middle, top)))

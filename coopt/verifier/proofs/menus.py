@@ -250,7 +250,7 @@ class IslandMenu:
 
     def _amounts(self, phase: int, counts: UnitCounts, racks: int) -> dict[Measure, int]:
         found = {(phase, product_name(product)): n for product, n in self._fleet.counted(counts).items() if n}
-        others = {GPUS: counts.active, RACKS: racks, LINKS: counts.links}
+        others = {GPUS: counts.active, RACKS: racks, LINKS: counts.core_ports}
         return found | {(phase, name): n for name, n in others.items() if n}
 
 
