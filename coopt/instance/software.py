@@ -13,6 +13,7 @@ Outermost = Literal["pp", "dp"]
 DpMode = Literal["sync", "overlap", "stale-1"]
 Transport = Literal["rdma", "ipoib", "tcp"]
 Schedule = Literal["1f1b", "zb-h1", "dualpipe"]
+Bits = Literal[4, 8, 16]
 Degrees = Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)]
 
 
@@ -27,6 +28,18 @@ class Software(Entry):
     narrow_inputs: Annotated[
         bool, Field(description="inputs of products in 8 or 4 bits are kept for the backward pass in 8 bits")
     ] = True
+    wide_layers: Annotated[
+        Whole, Field(ge=0, le=10**6, description="layers whose products stay in 16 bits, whatever the precision")
+    ] = 0
+    attention_bits: Annotated[
+        Bits, Field(description="bits that products around attention have at least, whatever the precision")
+    ] = 4
+    latent_bits: Annotated[
+        Bits, Field(description="bits that products have at least which narrow tokens for their experts and widen them")
+    ] = 4
+    mamba_output_bits: Annotated[
+        Bits, Field(description="bits that the output projection of a Mamba-2 mixer has at least")
+    ] = 4
     dropout: Annotated[bool, Field(description="masks of dropout are kept for the backward pass")] = False
     reserve_gib: Annotated[
         float, Field(ge=0, le=100, description="memory that the driver's context and communication buffers take (GiB)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from coopt.perf.mapping import Floats
 TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
 TILE_COLUMNS = np.array(TILES).T
 BYTES = 2  # of a 16-bit number
+FORMATS: dict[int, Precision] = {8: "fp8", 16: "bf16"}
 GRAPH_PAUSE_S = 1e-6  # between two kernels of a CUDA graph (judgement)
 # fused attention, fitted to the kernels of benchmarks/kernels-h200.csv; docs/model.md, Kernels
 BLOCK = 128  # queries, and keys, that a multiprocessor works on at a time
@@ -52,12 +53,28 @@ class Device:
     grouped_experts: bool = False
     graphs: bool = False
     splits_backward: bool = False
+    attention_bits: int = 4
+    latent_bits: int = 4
+    mamba_output_bits: int = 4
 
     @cached_property
     def workload_rate(self) -> Rate:
         """What matrix products in the precision of the workload reach."""
-        peak, share = self.gpu.peak_flop_s(self.precision), self.gpu.reached(self.precision).gemm
-        return Rate(share * peak, self.gpu.efficiency.gemm_k0, 1 if self.precision in ("fp8", "fp4") else BYTES)
+        return self._rate(self.precision)
+
+    def rate_of(self, bits: int) -> Rate:
+        """What matrix products reach in that precision, or in so many bits where it has fewer."""
+        own = {"fp4": 4, "fp8": 8}.get(self.precision, 16)
+        return self._rate(FORMATS[bits]) if bits > own else self.workload_rate
+
+    def _rate(self, precision: Precision) -> Rate:
+        peak, share = self.gpu.peak_flop_s(precision), self.gpu.reached(precision).gemm
+        return Rate(share * peak, self.gpu.efficiency.gemm_k0, 1 if precision in ("fp8", "fp4") else BYTES)
+
+    @cached_property
+    def in_16_bits(self) -> Device:
+        """The device as layers use it that stay in 16 bits."""
+        return replace(self, precision="bf16")
 
     @cached_property
     def bf16_rate(self) -> Rate:
@@ -134,6 +151,9 @@ def device_of(workload: Workload, gpu: Gpu) -> Device:
         grouped_experts=software.grouped_experts,
         graphs=software.graphs,
         splits_backward=workload.options.schedule != "1f1b",
+        attention_bits=software.attention_bits,
+        latent_bits=software.latent_bits,
+        mamba_output_bits=software.mamba_output_bits,
     )
 
 

@@ -27,6 +27,7 @@ from coopt.perf.parameters import (
     query_width,
     value_width,
     vocab_share,
+    wide_share,
 )
 
 SCORES_K0 = 200  # k0 of products as shallow as a head
@@ -74,21 +75,22 @@ def attention_s(model: Transformer, device: Device, t: Any, rows: Any, norm_spli
         software.norm_backward_bytes * normed + QUERY_BACKWARD * asked,
     )
     pauses = Passes(KERNELS_FORWARD * device.pause_s, KERNELS_BACKWARD * device.pause_s) * block_share(model)
-    output = product(device, rows, model.hidden, value_width(model) / t)
+    output = product(device, rows, model.hidden, value_width(model) / t, 1, device.rate_of(device.attention_bits))
     return (_inputs(model, device, t, rows) + output) * share + stream + pauses
 
 
 def _inputs(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
     """Projections to queries, keys and values."""
-    h, query = model.hidden, query_width(model)
+    h, query, rate = model.hidden, query_width(model), device.rate_of(device.attention_bits)
     if not model.kv_rank:
-        return product(device, rows, query / t + kv_width(model, t), h)
+        return product(device, rows, query / t + kv_width(model, t), h, 1, rate)
     if model.q_rank:
-        queries = product(device, rows, model.q_rank, h) + product(device, rows, query / t, model.q_rank)
+        queries = product(device, rows, model.q_rank, h, 1, rate)
+        queries = queries + product(device, rows, query / t, model.q_rank, 1, rate)
     else:
-        queries = product(device, rows, query / t, h)
-    down = product(device, rows, model.kv_rank + model.rope_dim, h)
-    return queries + down + product(device, rows, latent_width(model) / t, model.kv_rank)
+        queries = product(device, rows, query / t, h, 1, rate)
+    down = product(device, rows, model.kv_rank + model.rope_dim, h, 1, rate)
+    return queries + down + product(device, rows, latent_width(model) / t, model.kv_rank, 1, rate)
 
 
 def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, b: Any) -> Passes:
@@ -101,9 +103,8 @@ def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, b: Any) -> Pa
     """
     heads, groups, p, n = model.mamba_heads / t, model.mamba_groups / t, model.mamba_head_dim, model.mamba_state
     wide, chunks = heads * p, rows / CHUNK
-    projections = product(device, rows, mamba_columns(model, t), model.hidden) + product(
-        device, rows, model.hidden, wide
-    )
+    output = product(device, rows, model.hidden, wide, 1, device.rate_of(device.mamba_output_bits))
+    projections = product(device, rows, mamba_columns(model, t), model.hidden) + output
     rate = replace(device.bf16_rate, k0=SCORES_K0)
     scores = product(device, CHUNK, CHUNK, n, chunks * groups, rate)
     states = product(device, p, n, CHUNK, chunks * heads, rate)
@@ -184,8 +185,9 @@ def experts_s(
     router = product(device, rows / norm_split, model.experts, model.hidden, 1, device.bf16_rate)
     shared = dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
     if model.expert_latent:
-        own = rows / norm_split
-        shared = shared + product(device, own, wide, model.hidden) + product(device, own, model.hidden, wide)
+        own, rate = rows / norm_split, device.rate_of(device.latent_bits)
+        narrowed = product(device, own, wide, model.hidden, 1, rate)
+        shared = shared + narrowed + product(device, own, model.hidden, wide, 1, rate)
     return experts + permuted + pauses + router + shared
 
 
@@ -233,7 +235,22 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
         mappings.recompute,
         mappings.sequence_parallel.astype(np.int64),
     )
-    flash = workload.options.attention == "flash"
+    split, wide = (t, c, x, b, recompute, sp), wide_share(workload)
+    passes = _mean_layer_s(workload, device, split)
+    if wide:
+        passes = passes * (1 - wide) + _mean_layer_s(workload, device.in_16_bits, split) * wide
+    weights = np.broadcast_to(passes.weights, passes.backward.shape)[position] if device.splits_backward else 0.0
+    forward = np.broadcast_to(passes.forward, passes.backward.shape)[position]
+    backward = passes.backward[position]
+    if mappings.offload_percent.any():
+        on_the_way_s = offloaded_bytes(workload, mappings) / device.host_byte_s
+        forward, backward = np.maximum(forward, on_the_way_s), np.maximum(backward, on_the_way_s)
+    return Passes(forward, backward, weights)
+
+
+def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) -> Passes:
+    """Seconds of the kernels of the mean layer on a device, for columns as `kernels_s` has them."""
+    (t, c, x, b, recompute, sp), flash = split, workload.options.attention == "flash"
     model, options, norm_split = workload.model, workload.options, np.where(sp == 1, t, 1)
     rows = b * float(model.seq) / c
     core = core_s(model, device, t, c, b, flash=flash) * attention_share(model)
@@ -250,13 +267,7 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
         NORM_FFN: norms + feed_forward.forward,
     }
     repeated = np.select([recompute == kind for kind in again], np.broadcast_arrays(*again.values()))
-    backward = whole.backward + repeated
-    weights = np.broadcast_to(whole.weights, backward.shape)[position] if device.splits_backward else 0.0
-    forward, backward = np.broadcast_to(whole.forward, backward.shape)[position], backward[position]
-    if mappings.offload_percent.any():
-        on_the_way_s = offloaded_bytes(workload, mappings) / device.host_byte_s
-        forward, backward = np.maximum(forward, on_the_way_s), np.maximum(backward, on_the_way_s)
-    return Passes(forward, backward, weights)
+    return Passes(whole.forward, whole.backward + repeated, whole.weights)
 
 
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
@@ -289,11 +300,11 @@ def _cheap_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
         elements = expert_rows(model, rows, t, split) * model.ffn / split
         once = nonlinearity_s(model, device, elements).forward + device.pause_s
         seconds = seconds + expert_layers(model) * once
-    share = attention_share(model)
+    share, rate = attention_share(model), device.rate_of(device.attention_bits)
     if model.kv_rank:
-        seconds = seconds + share * device.product_s(rows, latent_width(model) / t, model.kv_rank)
+        seconds = seconds + share * device.product_s(rows, latent_width(model) / t, model.kv_rank, 1, rate)
     if model.q_rank:
-        seconds = seconds + share * device.product_s(rows, query_width(model) / t, model.q_rank)
+        seconds = seconds + share * device.product_s(rows, query_width(model) / t, model.q_rank, 1, rate)
     return seconds
 
 

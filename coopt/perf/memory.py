@@ -41,6 +41,7 @@ from coopt.perf.parameters import (
     query_width,
     value_width,
     vocab_share,
+    wide_share,
 )
 
 GIB = 2.0**30
@@ -259,10 +260,10 @@ def _norm_split(mappings: Mappings) -> Floats:
     return np.where(mappings.sequence_parallel, mappings.tp, 1).astype(np.float64)
 
 
-def input_bytes(workload: Workload) -> int:
-    """Bytes kept for each element that goes into a matrix product of a layer."""
+def input_bytes(workload: Workload) -> float:
+    """Bytes kept for each element that goes into a matrix product, the mean over all layers."""
     narrow = workload.precision in ("fp8", "fp4") and workload.options.software.narrow_inputs
-    return 1 if narrow else 2
+    return 1.0 + wide_share(workload) if narrow else 2.0
 
 
 def _kept_bytes(workload: Workload, mappings: Mappings) -> Floats:
@@ -270,7 +271,7 @@ def _kept_bytes(workload: Workload, mappings: Mappings) -> Floats:
     model, t, width = workload.model, mappings.tp, input_bytes(workload)
     # of an element of the residual stream: what goes into two norms, and what comes out; masks of two dropouts
     norms = 2 * 2 + 2 * width + 2 * workload.options.software.dropout
-    narrow = width if width < 2 else 0  # the output projection has its input in 8 bits beside that of the core
+    narrow = 2 - width  # the output projection has its input in 8 bits beside that of the core
     heads = 2 * (query_width(model) / t + kv_width(model, t)) + (2 + narrow) * value_width(model) / t
     if model.mamba_layers:  # results of its input projection and of its scan, and the input of its output projection
         mixed = 2 * mamba_columns(model, t) + (2 + width) * mamba_width(model) / t

@@ -64,6 +64,13 @@ def ffn_share(model: Transformer) -> float:
     return model.with_ffn / model.layers
 
 
+def wide_share(workload: Workload) -> float:
+    """Share of the layers that stay in 16 bits where others do not."""
+    if workload.precision not in ("fp8", "fp4"):
+        return 0.0
+    return min(workload.options.software.wide_layers / workload.model.layers, 1.0)
+
+
 def block_share(model: Transformer) -> float:
     """Mixers and feed-forward parts of the mean layer, each with a norm, over the two of a plain one."""
     return (model.with_attention + model.mamba_layers + model.with_ffn) / (2 * model.layers)

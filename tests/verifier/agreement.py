@@ -59,7 +59,7 @@ class Question:
 def question(seed: int, most: int = 120, *, hybrid: bool = False) -> Question:
     """A question with up to that many rows, about a hybrid with Mamba-2 if asked to."""
     draw = Random(seed)
-    asked = _workload(draw, _hybrid(Random(seed)) if hybrid else {})
+    asked = _workload(draw, _hybrid(Random(seed)) if hybrid else {}, _bits(Random(seed)))
     gpus = draw.choice(list(GPUS))
     active = draw.choice(GPUS[gpus])
     every = [(shape, style) for shape, styles in shapes(asked, gpus) for style in styles]
@@ -71,7 +71,7 @@ def question(seed: int, most: int = 120, *, hybrid: bool = False) -> Question:
     return Question(asked, instance, _gpu(draw), gpus, active, tuple(rows))
 
 
-def _workload(draw: Random, hybrid: dict[str, Any]) -> Workload:
+def _workload(draw: Random, hybrid: dict[str, Any], bits: dict[str, Any]) -> Workload:
     mixed, fraction = draw.random() < 0.6, draw.choice([1.0, 1.0, 0.5])
     shape = _attention(draw) | (_experts(draw) if mixed else {}) | {"extra_predictions": draw.choice([0, 0, 1, 3])}
     latent = {"expert_latent": 96} if hybrid and mixed and draw.random() < 0.5 else {}
@@ -109,7 +109,8 @@ def _workload(draw: Random, hybrid: dict[str, Any]) -> Workload:
             "narrow_inputs": draw.random() < 0.5,
             "dropout": draw.random() < 0.5,
             "reserve_gib": draw.choice([0.0, 1.5]),
-        },
+        }
+        | bits,
         global_batch=draw.choice([48, 96, 192]),
         precision=draw.choice(["bf16", "fp16", "fp8", "fp4"]),
         mapping={
@@ -120,6 +121,14 @@ def _workload(draw: Random, hybrid: dict[str, Any]) -> Workload:
             "offload_percent": [0, 30, 100],
         },
     )
+
+
+def _bits(draw: Random) -> dict[str, Any]:
+    """Products and layers that keep more bits than others."""
+    if draw.random() < 0.5:
+        return {}
+    some = {name: draw.choice([4, 8, 16]) for name in ("attention_bits", "latent_bits", "mamba_output_bits")}
+    return some | {"wide_layers": draw.choice([0, 2, 20])}
 
 
 def _attention(draw: Random) -> dict[str, Any]:

@@ -94,12 +94,29 @@ def test_a_precision_brings_its_peak_its_shares_and_its_bytes() -> None:
     share = EFFICIENCY | {"kernel_s": 1e-6, "fp8": {"gemm": 0.7, "hbm": 0.75, "kernel_s": 2e-6}}
     gpu = Gpu.model_validate(GPU | {"fp8_tflop_s": 600, "efficiency": share})
     wide, narrow = (machine_of(workload(precision=name), gpu) for name in ("bf16", "fp8"))
-    assert wide.layers == pytest.approx((0.8 * 300e12, 96, 2, 0.85 * 2e12, 1e-6, 100))
+    assert wide.layers == pytest.approx((0.8 * 300e12, 96, 2, 0.85 * 2e12, 1e-6, 100, 16))
     assert wide.wide == wide.layers
-    assert narrow.layers == pytest.approx((0.7 * 600e12, 96, 1, 0.75 * 2e12, 2e-6, 100))
-    assert narrow.wide == pytest.approx((0.8 * 300e12, 96, 2, 0.75 * 2e12, 2e-6, 100))
-    assert narrow.scores == pytest.approx((0.8 * 300e12, 200, 2, 0.75 * 2e12, 2e-6, 100))
+    assert narrow.layers == pytest.approx((0.7 * 600e12, 96, 1, 0.75 * 2e12, 2e-6, 100, 8))
+    assert narrow.wide == pytest.approx((0.8 * 300e12, 96, 2, 0.75 * 2e12, 2e-6, 100, 16))
+    assert narrow.scores == pytest.approx((0.8 * 300e12, 200, 2, 0.75 * 2e12, 2e-6, 100, 16))
     assert wide.attention_flop_s == narrow.attention_flop_s == pytest.approx(0.6 * 300e12)
+
+
+def test_products_and_layers_may_keep_more_bits() -> None:
+    share = EFFICIENCY | {"kernel_s": 1e-6, "fp8": {"gemm": 0.7, "hbm": 0.75, "kernel_s": 2e-6}}
+    share |= {"fp4": {"gemm": 0.5, "hbm": 0.6, "kernel_s": 3e-6}}
+    gpu = Gpu.model_validate(GPU | {"fp8_tflop_s": 600, "fp4_tflop_s": 1200, "efficiency": share})
+    four, eight, sixteen = (
+        machine_of(workload(precision=name, software={"wide_layers": 1}), gpu) for name in ("fp4", "fp8", "bf16")
+    )
+    around = (0.6 * 2e12, 3e-6, 100)
+    assert four.engine(4) == pytest.approx((0.5 * 1200e12, 96, 1, *around, 4))
+    assert four.engine(8) == pytest.approx((0.7 * 600e12, 96, 1, *around, 8))
+    assert four.engine(16) == pytest.approx((0.8 * 300e12, 96, 2, *around, 16))
+    assert [eight.engine(bits).bits for bits in (4, 8, 16)] == [8, 8, 16]
+    assert [sixteen.engine(bits).bits for bits in (4, 8, 16)] == [16, 16, 16]
+    assert four.in_16_bits == eight.in_16_bits == sixteen
+    assert sixteen.in_16_bits is None
 
 
 def test_a_precision_without_figures_of_its_own_takes_those_of_the_wider_one() -> None:
@@ -107,7 +124,7 @@ def test_a_precision_without_figures_of_its_own_takes_those_of_the_wider_one() -
     assert machine_of(workload(precision="fp8"), Gpu.model_validate(peaks)).layers.flop_s == pytest.approx(480e12)
     share = EFFICIENCY | {"fp8": {"gemm": 0.7, "hbm": 0.75, "kernel_s": 2e-6}}
     gpu = Gpu.model_validate(peaks | {"efficiency": share})
-    assert machine_of(workload(precision="fp4"), gpu).layers == pytest.approx((840e12, 96, 1, 1.5e12, 2e-6, 100))
+    assert machine_of(workload(precision="fp4"), gpu).layers == pytest.approx((840e12, 96, 1, 1.5e12, 2e-6, 100, 4))
 
 
 def test_software_may_bring_its_own_attention() -> None:

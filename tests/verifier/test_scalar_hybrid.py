@@ -72,6 +72,51 @@ def test_gradients_of_weights_are_those_of_projections() -> None:
     assert found == pytest.approx(weights / 1e9, rel=1e-12)
 
 
+def test_products_that_keep_more_bits_take_as_long_as_those_do() -> None:
+    narrow = SLOW._replace(input_bytes=1, bits=4)
+    machine = MACHINE._replace(layers=narrow, eight=narrow._replace(byte_s=5e8, bits=8))
+    kept = {"attention_bits": 16, "mamba_output_bits": 8}
+    more = {
+        schedule: [
+            count(workload(model=APART, software=software, options={"schedule": schedule}), machine, split(tp=2))
+            for software in ({}, kept)
+        ]
+        for schedule, count in (("1f1b", layer_s), ("zb-h1", weights_s))
+    }
+    wider = [
+        [sum(bits * (m * k + k * n) for bits in (1, -2)) for m, n, k in products]
+        for products in (ATTENTION, turned_shapes(ATTENTION), [(k, n, m) for m, n, k in ATTENTION])
+    ]
+    output = MIXER[1:]
+    slower = traffic(output, 1) + turned(output, 1), traffic([(k, n, m) for m, n, k in output], 1)
+    attention = -sum(map(sum, wider[:2])), -sum(wider[2])
+    for (less_s, more_s), of_attention, of_mamba in zip(more.values(), attention, slower, strict=True):
+        assert more_s - less_s == pytest.approx((of_attention + 3 * of_mamba) / 8e9, rel=1e-9)
+
+
+def test_layers_in_16_bits_are_as_long_as_there_and_keep_as_much() -> None:
+    narrow = MACHINE._replace(layers=SLOW._replace(input_bytes=1, bits=8))
+    machine = narrow._replace(in_16_bits=MACHINE)
+    options = {"schedule": "zb-h1"}
+    few, all_of_them = (
+        workload(model=APART, precision="fp8", software={"wide_layers": layers}, options=options) for layers in (2, 20)
+    )
+    for count in (layer_s, weights_s):
+        mean = 0.75 * count(few, narrow, split(tp=2)) + 0.25 * count(few, MACHINE, split(tp=2))
+        assert count(few, machine, split(tp=2)) == pytest.approx(mean, rel=1e-12)
+        assert count(all_of_them, machine, split(tp=2)) == pytest.approx(count(few, MACHINE, split(tp=2)), rel=1e-12)
+    plain, wide = (workload(model=APART, precision=name, options=options) for name in ("fp8", "bf16"))
+    part = shard(few, split(tp=2))
+    less, some, most = (whole_layer_bytes(one, split(tp=2), part) for one in (plain, few, wide))
+    assert some == 0.75 * less + 0.25 * most
+    assert whole_layer_bytes(all_of_them, split(tp=2), part) == most
+
+
+def turned_shapes(shapes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """The products that give both gradients."""
+    return [(m, k, n) for m, n, k in shapes] + [(k, n, m) for m, n, k in shapes]
+
+
 def test_kernels_of_a_mixer_are_counted() -> None:
     gap = SLOW._replace(kernel_s=1.0)
     slow = MACHINE._replace(layers=gap, wide=gap, scores=gap)

@@ -38,6 +38,8 @@ class Engine(NamedTuple):
     kernel_s: float
     """δ"""
     processors: int
+    bits: int = 16
+    """of a product's inputs"""
 
 
 class Machine(NamedTuple):
@@ -53,6 +55,16 @@ class Machine(NamedTuple):
     """ea·peak16, at heads of 128 and long sequences"""
     host_byte_s: float
     """to the host's memory or back"""
+    eight: Engine | None = None
+    """products in 8 bits where those of the workload have fewer"""
+    in_16_bits: Machine | None = None
+    """the GPU as layers use it that stay in 16 bits, where some do and others do not"""
+
+    def engine(self, bits: int) -> Engine:
+        """Products of a layer that have so many bits at least."""
+        if bits <= self.layers.bits:
+            return self.layers
+        return self.eight if bits == 8 and self.eight else self.wide
 
 
 def machine_of(workload: Workload, gpu: Gpu) -> Machine:
@@ -67,12 +79,27 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
         byte_s=efficiency.hbm * gpu.hbm_gbyte_s * 1e9,
         kernel_s=min(gap_s, GRAPH_PAUSE_S) if software.graphs else gap_s,
         processors=gpu.sm_count,
+        bits={"fp4": 4, "fp8": 8}.get(workload.precision, 16),
     )
     peak16 = gpu.bf16_tflop_s * 1e12
-    wide = layers._replace(flop_s=share.gemm * peak16, input_bytes=2)
+    wide = layers._replace(flop_s=share.gemm * peak16, input_bytes=2, bits=16)
     fused = share.attention if software.attention is None else software.attention
     host_byte_s = (gpu.host_gbyte_s or math.inf) * 1e9
-    return Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16, host_byte_s)
+    found = Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16, host_byte_s)
+    if is_16_bit:
+        return found
+    if layers.bits < 8:
+        found = found._replace(eight=layers._replace(flop_s=gpu.reached("fp8").gemm * gpu.peak_flop_s("fp8"), bits=8))
+    if not software.wide_layers:
+        return found
+    return found._replace(in_16_bits=machine_of(workload.model_copy(update={"precision": "bf16"}), gpu))
+
+
+def layers_in_16_bits(workload: Workload) -> float:
+    """Share of the layers that stay in 16 bits where others have fewer."""
+    if workload.precision in ("bf16", "fp16"):
+        return 0.0
+    return min(workload.options.software.wide_layers, workload.model.layers) / workload.model.layers
 
 
 @lru_cache(maxsize=1 << 16)

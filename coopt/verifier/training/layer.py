@@ -17,6 +17,7 @@ from coopt.verifier.training.kernels import (
     MatrixProduct,
     fused_s,
     gradients_s,
+    layers_in_16_bits,
     moved_s,
     product_s,
 )
@@ -67,11 +68,21 @@ def layer_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pa
 def weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds of the backward pass of the mean layer that give gradients of weights, as far as kernels take longer than
     the host needs to start them."""
-    model, part = workload.model, shard(workload, split)
+    wide, own_s = layers_in_16_bits(workload), _own_weights_s(workload, machine, split)
+    if machine.in_16_bits:
+        own_s += wide * (_own_weights_s(workload, machine.in_16_bits, split) - own_s)
+    return min(own_s, max(0.0, sum(_kernels(workload, machine, split)) - _launches_s(workload, split)))
+
+
+def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
+    """Seconds that gradients of weights take, of the mean layer of one precision."""
+    model, part, software = workload.model, shard(workload, split), workload.options.software
     share, h = layer_shares(model), model.hidden
-    own_s = share.attention * _weights_s(machine.layers, _projection_shapes(model, part))
+    own_s = share.attention * _weights_s(machine.engine(software.attention_bits), _projection_shapes(model, part))
     if share.mamba:
-        own_s += share.mamba * _weights_s(machine.layers, _mamba_shapes(model, part, mamba_shard(model, split.tp)))
+        given, taken = _mamba_shapes(model, part, mamba_shard(model, split.tp))
+        mixer_s = _weights_s(machine.layers, [given]) + _weights_s(machine.engine(software.mamba_output_bits), [taken])
+        own_s += share.mamba * mixer_s
     if not model.experts:
         dense = _feed_forward_shapes(model, h, part.rows, model.ffn // split.tp)
         own_s += share.plain * _weights_s(machine.layers, dense)
@@ -80,13 +91,13 @@ def weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> flo
         mixed = _feed_forward_shapes(model, width, part.expert_rows, model.ffn // part.expert_cut, part.experts)
         if model.shared_ffn:
             mixed += _feed_forward_shapes(model, h, part.rows, model.shared_ffn // split.tp)
-        mixed += _latent_shapes(model, part)
         router_s = _weights_s(machine.wide, [_router_shape(model, part)])
+        router_s += _weights_s(machine.engine(software.latent_bits), _latent_shapes(model, part))
         own_s += share.experts * (_weights_s(machine.layers, mixed) + router_s)
         if model.dense_layers:
             dense = _feed_forward_shapes(model, h, part.rows, model.dense_ffn // split.tp)
             own_s += share.plain * _weights_s(machine.layers, dense)
-    return min(own_s, max(0.0, sum(_kernels(workload, machine, split)) - _launches_s(workload, split)))
+    return own_s
 
 
 def _weights_s(engine: Engine, shapes: Iterable[MatrixProduct]) -> float:
@@ -101,14 +112,25 @@ def host_waits(workload: Workload, machine: Machine, split: ScalarMapping) -> Pa
 
 
 def _kernels(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
-    """The kernels of the mean layer and micro-batch; what is recomputed runs backward. Each pass is as long at least as
-    activations take to the host's memory or from there."""
+    """The kernels of the mean layer and micro-batch. Each pass is as long at least as activations take to the host's
+    memory or from there."""
+    mean = _of_one_precision(workload, machine, split)
+    if machine.in_16_bits:
+        wide, in_16_bits = layers_in_16_bits(workload), _of_one_precision(workload, machine.in_16_bits, split)
+        mean = _together([_scaled(mean, 1 - wide), _scaled(in_16_bits, wide)])
+    away_s = split.offload_percent / 100 * kept_bytes(workload, split, shard(workload, split)) / machine.host_byte_s
+    return Pass(max(mean.forward_s, away_s), max(mean.backward_s, away_s))
+
+
+def _of_one_precision(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
+    """The kernels of the mean layer in one precision; what is recomputed runs backward."""
     part, share = shard(workload, split), layer_shares(workload.model)
     core = _scaled(_core(workload, machine, split), share.attention)
-    projections = _scaled(_projections(workload.model, machine, part), share.attention)
+    around = _projection_shapes(workload.model, part)
+    projections = _scaled(_products(machine.engine(workload.options.software.attention_bits), around), share.attention)
     passes = [projections, core, _norms(workload, machine, part)]
     if share.mamba:
-        passes.append(_scaled(_mamba(workload.model, machine, part, split), share.mamba))
+        passes.append(_scaled(_mamba(workload, machine, part, split), share.mamba))
     feed_forward = _mean_feed_forward(workload, machine, split, part)
     layer = _together([*passes, feed_forward])
     again_s = 0.0
@@ -120,8 +142,7 @@ def _kernels(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass
         again_s = _norms_again_s(workload, machine, part) + _cheap_again_s(workload, machine, split, part)
     elif split.recompute == "selective" and workload.options.attention == "unfused":
         again_s = core.forward_s
-    away_s = split.offload_percent / 100 * kept_bytes(workload, split, part) / machine.host_byte_s
-    return Pass(max(layer.forward_s, away_s), max(layer.backward_s + again_s, away_s))
+    return Pass(layer.forward_s, layer.backward_s + again_s)
 
 
 def _launches_s(workload: Workload, split: ScalarMapping) -> float:
@@ -144,14 +165,15 @@ def _norms_again_s(workload: Workload, machine: Machine, part: Shard) -> float:
 def _cheap_again_s(workload: Workload, machine: Machine, split: ScalarMapping, part: Shard) -> float:
     """Nonlinearities of experts, and latents expanded, once more."""
     model, total, attention = workload.model, 0.0, layer_shares(workload.model).attention
+    engine = machine.engine(workload.options.software.attention_bits)
     if model.experts:
         forward, _ = _activation_bytes(workload, part.routed_rows * model.ffn / part.expert_cut)
         total += expert_share(model) * (moved_s(machine.layers, forward) + machine.layers.kernel_s)
     if model.kv_rank:
         unfolded = MatrixProduct(part.rows, latent_width(model, split.tp), model.kv_rank)
-        total += attention * product_s(machine.layers, unfolded)
+        total += attention * product_s(engine, unfolded)
     if model.q_rank:
-        total += attention * product_s(machine.layers, MatrixProduct(part.rows, part.widths.queries, model.q_rank))
+        total += attention * product_s(engine, MatrixProduct(part.rows, part.widths.queries, model.q_rank))
     return total
 
 
@@ -193,12 +215,8 @@ def _products(engine: Engine, shapes: Iterable[MatrixProduct]) -> Pass:
     return _together(Pass(product_s(engine, shape), gradients_s(engine, shape)) for shape in shapes)
 
 
-def _projections(model: Transformer, machine: Machine, part: Shard) -> Pass:
-    """The products around the attention core."""
-    return _products(machine.layers, _projection_shapes(model, part))
-
-
 def _projection_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
+    """The products around the attention core."""
     n, h, columns = part.rows, model.hidden, part.widths
     tp = model.heads // part.heads
     shapes = [MatrixProduct(n, h, columns.values)]
@@ -220,10 +238,11 @@ def _mamba_shapes(model: Transformer, part: Shard, mixer: MambaShard) -> list[Ma
     ]
 
 
-def _mamba(model: Transformer, machine: Machine, part: Shard, split: ScalarMapping) -> Pass:
+def _mamba(workload: Workload, machine: Machine, part: Shard, split: ScalarMapping) -> Pass:
     """A Mamba-2 mixer: four products for every chunk of tokens, two of them and a gradient again backward, and what
     moves bytes."""
-    mixer, engine = mamba_shard(model, split.tp), machine.layers
+    model, engine = workload.model, machine.layers
+    mixer = mamba_shard(model, split.tp)
     q, p, n, chunks = SCAN_CHUNK, model.mamba_head_dim, model.mamba_state, part.rows / SCAN_CHUNK
     of_group, of_head = chunks * mixer.groups, chunks * mixer.heads
     again = [MatrixProduct(q, q, n, of_group), MatrixProduct(p, n, q, of_head)]
@@ -242,7 +261,9 @@ def _mamba(model: Transformer, machine: Machine, part: Shard, split: ScalarMappi
         moved_s(engine, backward) + SCAN_BACKWARD * engine.kernel_s,
     )
     slow = _scaled(_together([scan, carried]), SCAN_STRETCH)
-    return _together([_products(engine, _mamba_shapes(model, part, mixer)), slow, around])
+    given_by, taken_by = _mamba_shapes(model, part, mixer)
+    last = _products(machine.engine(workload.options.software.mamba_output_bits), [taken_by])
+    return _together([_products(engine, [given_by]), last, slow, around])
 
 
 def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
@@ -303,7 +324,8 @@ def _mean_feed_forward(workload: Workload, machine: Machine, split: ScalarMappin
     kernels = [_experts(workload, machine, part), _router(workload, machine, part)]
     if model.shared_ffn:
         kernels.append(_feed_forward(workload, machine, h, part.rows, model.shared_ffn // split.tp))
-    layer = _scaled(_together([*kernels, _products(machine.layers, _latent_shapes(model, part))]), share.experts)
+    latent = _products(machine.engine(workload.options.software.latent_bits), _latent_shapes(model, part))
+    layer = _scaled(_together([*kernels, latent]), share.experts)
     if not model.dense_layers:
         return layer
     dense = _feed_forward(workload, machine, h, part.rows, model.dense_ffn // split.tp)

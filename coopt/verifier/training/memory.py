@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coopt.instance.workload import Workload
+from coopt.verifier.training.kernels import layers_in_16_bits
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import (
     HeldParameters,
@@ -202,10 +203,10 @@ def kept_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     return whole - dropped_bytes(workload, split, part)
 
 
-def product_input_bytes(workload: Workload) -> int:
-    """w_k: bytes kept of an element that goes into a product."""
+def product_input_bytes(workload: Workload) -> float:
+    """w_k: bytes kept of an element that goes into a product, mean over the layers."""
     is_narrow = workload.precision not in ("bf16", "fp16")
-    return 1 if is_narrow and workload.options.software.narrow_inputs else 2
+    return 1 + layers_in_16_bits(workload) if is_narrow and workload.options.software.narrow_inputs else 2
 
 
 def whole_layer_bytes(workload: Workload, split: ScalarMapping, part: Shard, scores: bool = True) -> float:
@@ -213,7 +214,7 @@ def whole_layer_bytes(workload: Workload, split: ScalarMapping, part: Shard, sco
     model, columns, w = workload.model, part.widths, product_input_bytes(workload)
     share = layer_shares(model)
     masks = workload.options.software.dropout
-    attention = 2 * (columns.queries + columns.keys_values) + (2 if w == 2 else 2 + w) * columns.values
+    attention = 2 * (columns.queries + columns.keys_values) + (4 - w) * columns.values
     square = 0.0
     if scores and workload.options.attention == "unfused":
         each = 5 if masks else 2
