@@ -11,6 +11,8 @@ from coopt.cli.arguments import catalog_kind, catalog_name
 from coopt.cli.terminal import answer, note
 from coopt.instance.texts import write_new_text
 
+FORMATS = click.Choice(["instance", "designs", "plan", "front"])
+
 
 @click.group()
 def catalog() -> None:
@@ -51,7 +53,7 @@ def show(name: str, form: str | None) -> None:
 
 
 @click.command()
-@click.argument("which", type=click.Choice(["instance", "designs", "plan", "front"]), default="instance")
+@click.argument("which", type=FORMATS, metavar=f"[{'|'.join(FORMATS.choices)}]", default="instance")
 def schema(which: str) -> None:
     """Print the JSON Schema of a format.
 
