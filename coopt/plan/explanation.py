@@ -105,6 +105,7 @@ class Change(Record):
 
     Where a threshold was searched by halving, no number nearer to `now` than `within`, as a share of `to`, would do.
     Where numbers were tried in steps, `to` is the least multiple of `step` that is enough; without `least`, the most.
+    No other number is, below it or up to what was asked for, where the step is 1.
     """
 
     limit: str
@@ -119,7 +120,8 @@ class Change(Record):
 class Relaxation(Record):
     """Limits that, moved together, let a plan in: found by solving the changed instance, with what it then costs.
 
-    `notes` say of the HB domains that it adds which are nobody's product.
+    `notes` say of the HB domains that it adds which are nobody's product, and of another number of GPUs which spares
+    come on top.
     """
 
     changes: tuple[Change, ...]

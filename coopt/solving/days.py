@@ -10,7 +10,7 @@ has as few of them as it takes. The search for the cheapest network then goes on
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -152,21 +152,28 @@ def demands(
     instance: Instance, asked: Availability, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
 ) -> list[RunningShare]:
     """The demand of every family."""
-    found = []
-    for family, times in zip(families, _times_s(instance, families, table, check), strict=True):
-        own = np.array(family.uplink_choices)
-        counts, share, bounded = part_counts(family, own), np.zeros(len(own)), []
-        for workload, seconds in zip(instance.workload, times, strict=True):
-            least = seconds / workload.bound_s
-            if workload.calendar:
-                broken = interruptions(asked, workload, counts)
-                least = np.divide(least, broken.trained, out=np.full(len(own), np.inf), where=broken.trained > 0)
-                bounded.append((workload, seconds, broken))
-            else:
-                least = np.where(least <= 1.0, 0.0, np.inf)
-            share = np.maximum(share, least)
-        found.append(RunningShare(running=share, bounded=tuple(bounded)))
-    return found
+    return [
+        demand(asked, family, family.uplink_choices, zip(instance.workload, times, strict=True))
+        for family, times in zip(families, _times_s(instance, families, table, check), strict=True)
+    ]
+
+
+def demand(
+    asked: Availability, family: Family, uplinks: Sequence[int], timed: Iterable[tuple[Workload, Floats]]
+) -> RunningShare:
+    """The demand of one family at some numbers of uplinks, with every workload and its least times there (s)."""
+    own = np.array(uplinks)
+    counts, share, bounded = part_counts(family, own), np.zeros(len(own)), []
+    for workload, seconds in timed:
+        least = seconds / workload.bound_s
+        if workload.calendar:
+            broken = interruptions(asked, workload, counts)
+            least = np.divide(least, broken.trained, out=np.full(len(own), np.inf), where=broken.trained > 0)
+            bounded.append((workload, seconds, broken))
+        else:
+            least = np.where(least <= 1.0, 0.0, np.inf)
+        share = np.maximum(share, least)
+    return RunningShare(running=share, bounded=tuple(bounded))
 
 
 def _times_s(
@@ -222,40 +229,40 @@ def in_days(
     if asked is None:
         return families
     kept = []
-    for family, demand in zip(families, demands(instance, asked, families, table, check), strict=True):
+    for family, wanted in zip(families, demands(instance, asked, families, table, check), strict=True):
         taken: dict[int, list[int]] = {}
         lost = family_domain_lost(asked, family)
         for i, uplinks in enumerate(family.uplink_choices):
-            spares = fewest_spares(asked, lost, family.domains, demand, i)
+            spares = fewest_spares(asked, lost, family.domains, wanted, i)
             if spares is not None:
                 taken.setdefault(spares, []).append(uplinks)
         kept += [replace(family, spare_domains=one, uplink_choices=tuple(some)) for one, some in taken.items()]
     return tuple(kept)
 
 
-def fewest_spares(asked: Availability, lost: float, domains: int, demand: RunningShare, i: int) -> int | None:
+def fewest_spares(asked: Availability, lost: float, domains: int, wanted: RunningShare, i: int) -> int | None:
     """The fewest spares, of those to choose from, with which all workloads are in time at one number of uplinks.
 
     With one more spare no more domains are lost than before, and one more stands by: the share of the time in which
     domains enough are whole never falls, and the fewest for the mean follow by halving. Days that are kept with a
     probability take no fewer; from there on each number is tried, until nothing ever waits.
     """
-    listed, needed = asked.spares, float(demand.running[i]) * ROUNDED
+    listed, needed = asked.spares, float(wanted.running[i]) * ROUNDED
     if needed > 1.0:
         return None
     at = bisect_left(listed, True, key=lambda spares: enough_domains(lost, domains, spares) >= needed)
     for spares in listed[at:]:
         running = enough_domains(lost, domains, spares)
-        if asked.confidence is None or _promised(asked, demand, i, running, waiting(asked, lost, domains, spares)):
+        if asked.confidence is None or _promised(asked, wanted, i, running, waiting(asked, lost, domains, spares)):
             return spares
         if running >= 1.0 / ROUNDED:
             return None
     return None
 
 
-def _promised(asked: Availability, demand: RunningShare, i: int, running: float, waits_s: float) -> bool:
+def _promised(asked: Availability, wanted: RunningShare, i: int, running: float, waits_s: float) -> bool:
     """Whether all workloads keep their days with the probability that is asked for."""
     return all(
         times_s[i] * ROUNDED <= workload.bound_s * promise(asked, workload, found, running, waits_s)[i]
-        for workload, times_s, found in demand.bounded
+        for workload, times_s, found in wanted.bounded
     )

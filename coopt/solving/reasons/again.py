@@ -11,22 +11,27 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of, domains_filled
 from coopt.columns.layouts import NicLayout
+from coopt.columns.pace import least_times_s
 from coopt.columns.pools import ROUNDING, Fitting, Pool, fitting, in_orders, in_time, pool
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, Limits, ObjectiveKind
+from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.optics import values_of
 from coopt.network.parts import cost_of, domain_lines, included_lines, keeps_limits, racks_of, total, within_limits
 from coopt.network.space import Gear, Space, families
+from coopt.perf.mapping import Floats
 from coopt.plan.parts import line
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
+from coopt.solving.days import demand, family_domain_lost, fewest_spares
 from coopt.solving.reasons.limits import limits_of, with_gpu, with_part, without_bound
 from coopt.solving.reasons.lists import lists_of
 
@@ -139,7 +144,8 @@ def feasible(instance: Instance) -> bool:
 
     Networks are listed only where a workload may be in time on the fastest NICs alone, and only until one serves. The
     fewest uplinks in time are tried on each, as no use of a limit falls when uplinks are added; and of optics only
-    those that limits tell apart, as no time depends on them.
+    those that limits tell apart, as no time depends on them. Where failures interrupt training all more uplinks are
+    tried too, each with the fewest spare domains (docs/days.md).
     """
     space = _space_within_limits(instance)
     for gpus in instance.cluster.gpus:
@@ -244,13 +250,47 @@ def _any_serves(instance: Instance, some: Iterable[Family], pools: list[Pool]) -
     """Whether a family meets every time bound with uplinks that keep the limits."""
     least: dict[tuple[Context, tuple[int, ...]], int | None] = {}
     for family in some:
-        if not _within(instance, family, family.uplink_choices[0]):
+        if not _within(instance, family, family.uplink_choices[0]) or not _may_train(instance, family, pools):
             continue
         alike = context_of(family), family.uplink_choices
         if alike not in least:
             least[alike] = _least_uplinks(*alike, pools)
         uplinks = least[alike]
-        if uplinks is not None and _within(instance, family, uplinks):
+        if uplinks is not None and _serves(instance, family, uplinks, pools):
+            return True
+    return False
+
+
+def _may_train(instance: Instance, family: Family, pools: list[Pool]) -> bool:
+    """Whether training would be in time if all traffic had the rate of the NICs, with the failures of the fewest
+    uplinks; true where no failures count. No uplinks train more."""
+    if instance.availability is None:
+        return True
+    byte_s = context_of(family).byte_s
+    best = [(one.workload, one.undisturbed_s(byte_s).min(keepdims=True)) for one in pools]
+    return _trains(instance, family, family.uplink_choices[:1], best)
+
+
+def _serves(instance: Instance, family: Family, least: int, pools: list[Pool]) -> bool:
+    """Whether a family keeps the limits with the least uplinks in time; with more and spares where failures count."""
+    if instance.availability is None or not _within(instance, family, least):
+        return _within(instance, family, least)
+    context, choices = context_of(family), family.uplink_choices
+    own = np.array(choices[bisect_left(choices, least) :])
+    timed = [(one.workload, least_times_s(one, {context: own})[context]) for one in pools]
+    return _trains(instance, family, own.tolist(), timed)
+
+
+def _trains(
+    instance: Instance, family: Family, uplinks: Sequence[int], timed: Sequence[tuple[Workload, Floats]]
+) -> bool:
+    """Whether training is in time with its failures, and the fewest spares for that keep the limits."""
+    asked = instance.availability
+    assert asked is not None
+    lost, wanted = family_domain_lost(asked, family), demand(asked, family, uplinks, timed)
+    for i, some in enumerate(uplinks):
+        spares = fewest_spares(asked, lost, family.domains, wanted, i)
+        if spares is not None and _within(instance, replace(family, spare_domains=spares), some):
             return True
     return False
 

@@ -56,6 +56,7 @@ LIMITS = {
     "racks": "the limit on racks",
     "link_reach_m": "the length of links",
     "gpus": "the number of GPUs",
+    "confidence": "the probability that days are kept",
     "most": "the number of channels",
 }
 """What limits are called, by the last part of their keys."""
@@ -123,14 +124,15 @@ def changes_and_cost(one: Relaxation) -> tuple[int, float]:
 
 
 def changes_of(one: Relaxation) -> str:
-    """`x = 3 (now 2, +50.00%) and y = 5 (now 4, the least in steps of 1)`."""
+    """`x = 3 (now 2, +50.00%) and y = 5 (now 4, the least in steps of 2)`."""
     return both(f"{change.limit} = {change.to} (now {change.now}{_how_far(change)})" for change in one.changes)
 
 
 def _how_far(change: Change) -> str:
     share = "" if change.share is None else f", {change.share:+.2%}"
     end = "most" if change.least is None else "least"
-    return share if change.step is None else f"{share}, the {end} in steps of {change.step:,}"
+    steps = f" in steps of {change.step:,}" if change.step and change.step > 1 else ""
+    return share if change.step is None else f"{share}, the {end}{steps}"
 
 
 def label(design: Design) -> str:

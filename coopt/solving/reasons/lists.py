@@ -9,6 +9,7 @@ from typing import Any
 
 from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
+from coopt.instance.errors import counted
 from coopt.instance.hardware import HbDomain, Switch, mate
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
@@ -52,7 +53,7 @@ class Listed:
 
 def lists_of(instance: Instance) -> tuple[Listed, ...]:
     """Lists that could hold more: parts first, then sizes of islands, then the mappings of each workload."""
-    every = [*_parts(instance), *_sizes(instance)]
+    every = [*_parts(instance), *_sizes(instance), *_spares(instance)]
     for w in range(len(instance.workload)):
         every += _mappings(instance, w)
     return tuple(every)
@@ -65,9 +66,20 @@ def relaxation(instance: Instance, wider: Instance, changes: Sequence[Change], p
         return None
     gpu, used = wider.cluster.gpu.name, {network.hb_domain.name for network in built(plan)}
     used -= {domain.name for domain in instance.network.hb_domains}
-    notes = (domain.study_note(gpu) for domain in wider.network.hb_domains if domain.name in used)
+    notes = [domain.study_note(gpu) for domain in wider.network.hb_domains if domain.name in used]
     value, design = plan.objective.value, plan.design
+    if design is not None and design.spare_gpus and any(change.limit == "cluster.gpus" for change in changes):
+        notes.append(_idle_note(design))
     return Relaxation(changes=tuple(changes), value=value, design=design, notes=tuple(filter(None, notes)))
+
+
+def _idle_note(design: Design) -> str:
+    """Which GPUs a design has beside those that train."""
+    domains = counted(design.spare_domains, "domain")
+    standing_by = f" ({domains} standing by)" if design.spare_domains else ""
+    return (
+        f"Besides the {design.gpus:,} GPUs that train it has {counted(design.spare_gpus, 'idle spare')}{standing_by}."
+    )
 
 
 def adds_unmated(instance: Instance, wider: Instance, plan: Plan) -> bool:
@@ -198,6 +210,18 @@ def _sizes(instance: Instance) -> Iterator[Listed]:
 
 def _with_sizes(w: int, instance: Instance, sizes: tuple[Any, ...] | None) -> Instance:
     return with_workload(instance, w, {"gpus": sizes})
+
+
+def _spares(instance: Instance) -> Iterator[Listed]:
+    """The numbers of domains that may stand by."""
+    if instance.availability is not None and instance.availability.spare_domains is not None:
+        yield Listed(
+            key="availability.spare_domains",
+            now=instance.availability.spare_domains,
+            widest=None,
+            with_list=lambda changed, counts: with_part(changed, "availability", {"spare_domains": counts}),
+            used=lambda plan: [one.spare_domains for one in built(plan) if isinstance(one, Design)],
+        )
 
 
 def _mappings(instance: Instance, w: int) -> Iterator[Listed]:

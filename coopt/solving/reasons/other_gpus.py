@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from coopt.columns.grid import degrees_up_to
 from coopt.instance.catalog import entries
 from coopt.instance.errors import alternatives
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, Network
+from coopt.instance.workload import Workload
+from coopt.network.space import active_choices
 from coopt.plan.explanation import Change
+from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.limits import with_part
 from coopt.solving.reasons.lists import FABRICS, Changed, text_of
 
-MOST_GPUS = 2**18
-PARTS, FEW_PARTS = 32, 8  # of the largest number of GPUs asked for, each a step; few where a try takes long
-DOUBLINGS, QUARTERS = 4, 4  # of it, each in as many steps
+MOST_GPUS, MOST_TIMES = 2**18, 16  # numbers of GPUs, and times those asked for, up to which more are tried
+TRIES, FEW_TRIES = 32, 8  # numbers tried before a step gets finer; few where a try takes long
 MOST_KINDS = 4  # kinds of GPU that are tried
 Tried = tuple[Changed | None, str]
 """What is enough, or what was tried in vain."""
 IsEnough = Callable[[Instance], bool]
+
+
+class Steps(NamedTuple):
+    """The unit of numbers that may be tried, and how many tries are few."""
+
+    unit: int
+    tries: int
+
+    def of(self, counts: Sequence[int]) -> int:
+        """The least multiple of the unit, by a power of two, of which few of some numbers, yet one, are multiples."""
+        step = self.unit
+        while sum(count % step == 0 for count in counts) > self.tries and any(n % (2 * step) == 0 for n in counts):
+            step *= 2
+        return step
 
 
 def with_gpus(instance: Instance, gpus: int) -> Instance:
@@ -30,47 +47,73 @@ def with_gpus(instance: Instance, gpus: int) -> Instance:
     return with_part(instance, "cluster", {"gpus": (gpus,)})
 
 
-def more_or_fewer(instance: Instance, is_enough: IsEnough, *, parts: int = PARTS) -> Tried:
-    """The least number of GPUs that is enough, of those in steps, up to 16 times as many as are asked for."""
-    steps = tuple(_steps(instance, parts))
-    for gpus, step in steps:
-        if is_enough(with_gpus(instance, gpus)):
-            return _number(instance, gpus, step, is_least=True), ""
-    return None, _in_vain(steps)
+def more_or_fewer(instance: Instance, is_enough: IsEnough, *, tries: int = TRIES) -> Tried:
+    """The least number of GPUs that is enough, up to 16 times as many as are asked for."""
+    counts, unit = possible_counts(instance)
+    return _sought(instance, is_enough, counts, Steps(unit, tries), is_least=True)
 
 
-def fewer(instance: Instance, is_enough: IsEnough, *, parts: int = PARTS) -> Tried:
-    """The largest number of GPUs that is enough, of those in steps and below what is asked for."""
-    steps = tuple(one for one in _steps(instance, parts) if one[0] < max(instance.cluster.gpus))
-    for gpus, step in reversed(steps):
-        if is_enough(with_gpus(instance, gpus)):
-            return _number(instance, gpus, step, is_least=False), ""
-    return None, _in_vain(steps)
+def fewer(instance: Instance, is_enough: IsEnough, *, tries: int = TRIES) -> Tried:
+    """The largest number of GPUs that is enough and below what is asked for."""
+    counts, unit = possible_counts(instance)
+    below = [count for count in counts if count < max(instance.cluster.gpus)]
+    return _sought(instance, is_enough, below, Steps(unit, tries), is_least=False)
 
 
-def _steps(instance: Instance, parts: int) -> Iterator[tuple[int, int]]:
-    """Numbers of GPUs besides those asked for, as they rise, with the step that each is a multiple of.
+def possible_counts(instance: Instance) -> tuple[list[int], int]:
+    """Numbers of GPUs besides those asked for, rising, that domains hold and that some mapping of each workload takes.
 
-    All multiples of a step that are less were there before it. A step below the largest number asked for is one of
-    `parts` of it, and whole domains, or the share of one that it is; beyond, steps grow with the numbers.
+    No other multiple of the unit, which follows, has a plan. It is 1 but for several sites: shares of these have
+    mappings of their own, so that multiples of what fills whole domains, or divides them, are listed.
     """
-    asked = instance.cluster.gpus
-    top, unit = max(asked), math.gcd(min(domain.size for domain in instance.network.hb_domains), *asked)
-    step = unit * math.ceil(top / (parts * unit))
-    yield from ((gpus, step) for gpus in range(step, top, step) if gpus not in asked)
-    for times in (2**n for n in range(DOUBLINGS)):
-        while 2 * step * QUARTERS <= top * times:
-            step *= 2
-        first = top * times // step * step + step
-        yield from ((gpus, step) for gpus in range(first, min(2 * top * times, MOST_GPUS) + 1, step))
+    network, asked = instance.network, instance.cluster.gpus
+    most, unit = min(MOST_TIMES * max(asked), MOST_GPUS), 1
+    if instance.problem == "sites":
+        unit = math.gcd(min(domain.size for domain in network.hb_domains), *asked)
+        counts = set(range(unit, most + 1, unit))
+    else:
+        counts = set.intersection(*(_divided(workload, most) for workload in instance.workload))
+    return sorted(count for count in counts - {*asked} if _is_held(network, count)), unit
 
 
-def _in_vain(steps: tuple[tuple[int, int], ...]) -> str:
-    if not steps:
-        return ""
-    (first, narrow), (last, wide) = steps[0], steps[-1]
-    width = f"{narrow:,}" if narrow == wide else f"{narrow:,} to {wide:,}"
-    return f"another number of GPUs from {first:,} to {last:,}, in steps of {width}"
+def _divided(workload: Workload, most: int) -> set[int]:
+    return set(degrees_up_to(workload, most).prod(axis=1).tolist())
+
+
+def _is_held(network: Network, gpus: int) -> bool:
+    return any(active_choices(gpus, domain, network.domain_fill) for domain in network.hb_domains)
+
+
+def _sought(instance: Instance, is_enough: IsEnough, counts: list[int], steps: Steps, *, is_least: bool) -> Tried:
+    """The least of some numbers that is enough, or else the largest, of the multiples of a step; and the step.
+
+    Once a number is known to do, fewer are left that would be better, so that the next step is finer; until every
+    number counts, or none of a step is better.
+    """
+    best, left, step = None, counts, steps.unit
+    while left:
+        finer = steps.of(left)
+        multiples = [count for count in left if count % finer == 0]
+        in_turn = multiples if is_least else reversed(multiples)
+        try:
+            found = next((count for count in in_turn if is_enough(with_gpus(instance, count))), None)
+        except UnprovenError:
+            if best is None:
+                raise
+            break
+        step = finer
+        if found is None:
+            break
+        best = found
+        left = [count for count in left if count % step and (count < best if is_least else count > best)]
+    if best is not None:
+        return _number(instance, best, step if left else steps.unit, is_least=is_least), ""
+    return None, _in_vain(multiples, step, steps.unit) if counts else ""
+
+
+def _in_vain(counts: Sequence[int], step: int, unit: int) -> str:
+    every = f"any other number of GPUs from {counts[0]:,} to {counts[-1]:,}"
+    return every if step == unit == 1 else f"{every} in steps of {step:,}"
 
 
 def _number(instance: Instance, gpus: int, step: int, *, is_least: bool) -> Changed:

@@ -28,7 +28,7 @@ from coopt.solving.reasons.labels import (
     uses,
     with_unit,
 )
-from coopt.solving.reasons.sentences import of_untried, with_tp_said
+from coopt.solving.reasons.sentences import of_gpus_in_vain, of_gpus_left_out, of_untried, with_tp_said
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.relaxations import relaxations_of
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
@@ -122,11 +122,15 @@ def explained(
 
 
 def _infeasible(study: _Study, answer: Plan) -> Explanation:
-    found = sorted(relaxations_of(study.resolver, study.instance, study.tried), key=changes_and_cost)
+    in_vain: list[str] = []
+    ways_out = relaxations_of(study.resolver, study.instance, study.tried, in_vain.append)
+    found = sorted(ways_out, key=changes_and_cost)
     kind = study.instance.objective.minimize
     said = ["No plan meets the bounds.", *answer.explanation, *(of_relaxation(kind, one) for one in found)]
     if not found and not study.untried:
         said.append("No limit that is a number, and no list, lets a plan in: what is asked has to change.")
+    said += of_gpus_in_vain(in_vain)
+    said += of_gpus_left_out(study.instance, (change.limit for one in found for change in one.changes))
     return study.explanation("infeasible", said, relaxations=tuple(found))
 
 

@@ -30,7 +30,8 @@ class NumericLimit:
     """A limit by its key in the instance, in the user's own unit.
 
     `loosest` is the number at which it limits nothing, or beyond which nobody would go; `used` is what a plan takes of
-    it, None where that is no number of the plan. `structural` limits shape networks and do not bound what these use.
+    it, None where that is no number of the plan. `structural` limits shape networks, or say how sure days are, and do
+    not bound what is used.
     With `moves_use` the number itself moves what plans take: days that are kept with a probability are fewer beside the
     mean where there are more of them.
     """
@@ -82,6 +83,7 @@ def numeric_limits(instance: Instance) -> tuple[NumericLimit, ...]:
         *_sharing(instance),
         _memory(instance),
         *_losses(instance),
+        *_confidence(instance),
         *_shapes(instance),
     )
 
@@ -309,6 +311,21 @@ def _with_slower(part: str, instance: Instance, number: float) -> Instance:
     assert instance.robust is not None
     slower = instance.robust.slower.model_copy(update={part: number})
     return with_part(instance, "robust", {"slower": slower})
+
+
+def _confidence(instance: Instance) -> Iterator[NumericLimit]:
+    """The probability that days are kept; that of a half is the mean."""
+    asked = instance.availability
+    if asked is None or asked.confidence is None or not any(one.calendar for one in instance.workload):
+        return
+    yield NumericLimit(
+        key="availability.confidence",
+        unit="",
+        now=asked.confidence,
+        loosest=0.5,
+        changed=partial(_with_value, "availability", "confidence"),
+        structural=True,
+    )
 
 
 def _shapes(instance: Instance) -> Iterator[NumericLimit]:

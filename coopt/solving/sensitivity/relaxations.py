@@ -16,9 +16,10 @@ from typing import Any, Protocol, TypeVar
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Limits
 from coopt.plan.explanation import Change, Relaxation
+from coopt.solving.reasons.again import feasible
 from coopt.solving.reasons.limits import with_part
 from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, relaxation, text_of
-from coopt.solving.reasons.other_gpus import FEW_PARTS, fewer, more_or_fewer
+from coopt.solving.reasons.other_gpus import FEW_TRIES, TRIES, Tried, another_gpu, fewer, more_or_fewer
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver
 
@@ -42,16 +43,23 @@ class Answers(Protocol):
         """Ask."""
 
 
-def relaxations_of(resolver: Resolver, instance: Instance, answers: Answers) -> Iterator[Relaxation]:
+def relaxations_of(
+    resolver: Resolver, instance: Instance, answers: Answers, in_vain: Callable[[str], None]
+) -> Iterator[Relaxation]:
     """The powers of all sites by one share, then every limit that alone is enough; where none is, several together.
 
     Those are first all limits moved by the same share, then pairs, of which there are many.
+
+    Parameters
+    ----------
+    in_vain
+        Called with other GPUs that do not help.
     """
     numbers = numeric_limits(instance)
     some = list(_told(answers("the power of all sites together", partial(_all_sites, resolver, instance, numbers))))
     yield from some
     enough = False
-    for key, ask in _alone(resolver, instance, numbers):
+    for key, ask in _alone(resolver, instance, numbers, in_vain):
         for one in _told(answers(key, ask)):
             enough = True
             yield one
@@ -71,7 +79,7 @@ def _told(found: Iterable[Relaxation | None]) -> Iterator[Relaxation]:
 
 
 def _alone(
-    resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]
+    resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit], in_vain: Callable[[str], None]
 ) -> Iterator[tuple[str, Callable[[], Relaxation | None]]]:
     """Every limit by its key, and the question whether it alone is enough; those first that are likely and quick."""
     asks: dict[str, Callable[[], Relaxation | None]] = {
@@ -81,7 +89,9 @@ def _alone(
     if instance.site:
         asks["cluster.shares"] = partial(_more_shares, resolver, instance)
     if instance.problem in ("shared", "robust", "sites"):
-        asks["cluster.gpus"] = partial(_other_gpus, resolver, instance)
+        asks["cluster.gpus"] = partial(_other_gpus, resolver, instance, in_vain)
+    if instance.problem == "shared":
+        asks["cluster.gpu"] = partial(_another_gpu, resolver, instance, in_vain)
     yield from sorted(asks.items(), key=lambda ask: _turn(instance, ask[0]))
 
 
@@ -107,17 +117,39 @@ def _more_shares(resolver: Resolver, instance: Instance) -> Relaxation | None:
     return None
 
 
-def _other_gpus(resolver: Resolver, instance: Instance) -> Relaxation | None:
+def _another_gpu(resolver: Resolver, instance: Instance, in_vain: Callable[[str], None]) -> Relaxation | None:
+    """A faster kind of GPU."""
+    return _with_gpus(resolver, instance, another_gpu(instance, feasible), in_vain)
+
+
+def _with_gpus(
+    resolver: Resolver, instance: Instance, tried: Tried, in_vain: Callable[[str], None]
+) -> Relaxation | None:
+    """The relaxation with other GPUs that are enough; None where none are, which is told."""
+    changed, why = tried
+    if changed is not None:
+        return relaxation(instance, changed[1], changed[0], resolver.plan(changed[1]))
+    if why:
+        in_vain(why)
+    return None
+
+
+def _other_gpus(resolver: Resolver, instance: Instance, in_vain: Callable[[str], None]) -> Relaxation | None:
     """Another number of GPUs: the most that keep the limits, or that sites feed, or else on one network the fewest."""
+    alone = instance.problem == "shared"
 
     def is_enough(asked: Instance) -> bool:
-        return not any(disagreements(asked)) and resolver.any_plan(asked) is not None
+        resolver.check_clock()
+        if any(disagreements(asked)):
+            return False
+        return feasible(asked) if alone else resolver.any_plan(asked) is not None
 
+    tries = TRIES if alone else FEW_TRIES
     capped = instance.site or instance.limits != Limits()
-    changed, _ = fewer(instance, is_enough, parts=FEW_PARTS) if capped else (None, "")
-    if changed is None and not instance.site:
-        changed, _ = more_or_fewer(instance, is_enough, parts=FEW_PARTS)
-    return None if changed is None else relaxation(instance, changed[1], changed[0], resolver.plan(changed[1]))
+    found: Tried = fewer(instance, is_enough, tries=tries) if capped else (None, "")
+    if found[0] is None and not instance.site:
+        found = more_or_fewer(instance, is_enough, tries=tries)
+    return _with_gpus(resolver, instance, found, in_vain)
 
 
 def _all_sites(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:

@@ -17,7 +17,6 @@ from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.reasons.again import conflict_of, conflicts_of, dropped, drops, feasible
 from coopt.solving.reasons.lists import lists_of
-from coopt.solving.reasons.other_gpus import PARTS, _steps
 from coopt.solving.reasons.why import explain
 from coopt.solving.sensitivity.explanations import explained
 from tests.conftest import ask, example_count, question, small_model
@@ -183,13 +182,13 @@ def test_more_gpus_are_a_way_out_and_what_is_tried_in_vain_is_said() -> None:
     instance = ask(network__hb_domains="hgx-h100-8", cluster__gpus=16, workload__0__max_iteration_time_s=0.12)
     found = single(explain(instance))["cluster.gpus"]
     (change,) = found.changes
-    assert (change.now, change.least, change.step) == ("16", int(change.to), 8)
+    assert (change.now, change.least, change.step) == ("16", int(change.to), 1)
     plan = solve(typed(instance, change))
     assert (plan.status, plan.objective.value, plan.design) == ("optimal", found.value, found.design)
-    assert all(solve(ask_with(instance, count)).status == "infeasible" for count in range(8, int(change.to), 8))
+    assert all(solve(ask_with(instance, count)).status == "infeasible" for count in range(1, int(change.to)))
     hopeless = explain(ask_with(instance, 64).model_copy(update={"workload": bounded(instance, 0, 1e-3).workload}))
     assert "cluster.gpus" not in single(hopeless)
-    assert any("number of GPUs from 8 to 1,024, in steps of 8 to 128" in said for said in hopeless.sentences)
+    assert any("any other number of GPUs from 1 to 1,024;" in said for said in hopeless.sentences)
 
 
 def test_gpus_between_the_numbers_listed_are_a_way_out() -> None:
@@ -200,8 +199,8 @@ def test_gpus_between_the_numbers_listed_are_a_way_out() -> None:
     assert power_mw is not None
     found = explain(limits(bounded(listed, 0, 1.05 * time_s), power_mw=1.05e-6 * power_mw))
     (change,) = single(found)["cluster.gpus"].changes
-    assert (change.now, change.to, change.step, change.share) == ("[16, 64]", "32", 8, None)
-    assert any("32 (now [16, 64], the least in steps of 8)" in said for said in found.sentences)
+    assert (change.now, change.to, change.step, change.share) == ("[16, 64]", "32", 1, None)
+    assert any("32 (now [16, 64], the least)" in said for said in found.sentences)
 
 
 def test_fewer_gpus_are_a_way_out_where_limits_alone_are_too_tight() -> None:
@@ -211,20 +210,8 @@ def test_fewer_gpus_are_a_way_out_where_limits_alone_are_too_tight() -> None:
     assert at_48 is not None
     found = explain(limits(plain, power_mw=1.01e-6 * at_48))
     (change,) = single(found)["cluster.gpus"].changes
-    assert (change.to, change.least, change.step) == ("48", None, 8)
-    assert any("48 (now 64, -25.00%, the most in steps of 8)" in said for said in found.sentences)
-
-
-@pytest.mark.parametrize(("asked", "size"), [((64,), 8), ((1000,), 8), ((72, 300), 72), ((12,), 8), ((1024,), 72)])
-def test_every_multiple_of_a_step_comes_before_the_numbers_that_are_more(asked: tuple[int, ...], size: int) -> None:
-    plain = ask(network__hb_domains={"extends": "gb200-nvl72", "size": size, "name": "some", "gpus": []})
-    one = plain.model_copy(update={"cluster": plain.cluster.model_copy(update={"gpus": asked})})
-    seen = list(asked)
-    for gpus, step in _steps(one, PARTS):
-        assert gpus % step == 0
-        assert set(range(step, gpus, step)) <= {*seen}
-        seen.append(gpus)
-    assert len(seen) == len(set(seen)) <= 64
+    assert (change.to, change.least, change.step) == ("48", None, 1)
+    assert any("48 (now 64, -25.00%, the most)" in said for said in found.sentences)
 
 
 def ask_with(instance: Instance, gpus: int) -> Instance:

@@ -1,0 +1,169 @@
+"""Other numbers of GPUs, spares and probabilities as ways out where failures count: against trying every number."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.schema import Instance
+from coopt.instance.variants import at_pace
+from coopt.plan.explanation import Change, Relaxation
+from coopt.solving.answer import solve
+from coopt.solving.reasons.again import UnprovenError, feasible
+from coopt.solving.reasons.limits import with_part
+from coopt.solving.reasons.other_gpus import Steps, _sought, fewer, more_or_fewer, possible_counts, with_gpus
+from tests.conftest import ask, example_count
+from tests.solving.interrupted import ITERATIONS
+from tests.solving.test_days import days, enumerated, interrupted
+
+
+@st.composite
+def tight(draw: st.DrawFn) -> Instance:
+    """Small clusters that fail often, with bounds that are met by some or by none."""
+    instance = draw(interrupted())
+    return at_pace(instance, draw(st.sampled_from([1.0, 0.7, 0.4, 0.2])))
+
+
+@settings(max_examples=example_count(60, usual=12))
+@given(tight())
+def test_whether_a_design_trains_in_time_is_seen_without_solving(instance: Instance) -> None:
+    assert feasible(instance) == math.isfinite(enumerated(instance))
+
+
+def serves(instance: Instance, gpus: int) -> bool:
+    return solve(with_gpus(instance, gpus)).status == "optimal"
+
+
+@settings(max_examples=example_count(40, usual=5))
+@given(tight())
+def test_no_number_of_gpus_is_left_out(instance: Instance) -> None:
+    """The fewest that are enough, and the most below those asked for, of all numbers there are."""
+    top = max(instance.cluster.gpus)
+    more, _ = more_or_fewer(instance, feasible, tries=3 * top)
+    less, _ = fewer(instance, feasible, tries=3 * top)
+    least, most = (None if found is None else found[1].cluster.gpus[0] for found in (more, less))
+    assert most is None or serves(instance, most)
+    assert least is None or serves(instance, least)
+    asked = {*instance.cluster.gpus}
+    assert not any(serves(instance, count) for count in range((most or 0) + 1, top) if count not in asked)
+    last = 2 * top if least is None else min(least, 2 * top)
+    assert not any(serves(instance, count) for count in range(1, last) if count not in asked)
+
+
+@pytest.mark.parametrize("tries", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize("is_least", [True, False])
+@given(
+    counts=st.sets(st.integers(1, 300).map(lambda n: 4 * n), min_size=1, max_size=40),
+    enough=st.sets(st.integers(1, 300).map(lambda n: 4 * n)),
+)
+@settings(max_examples=example_count(30, usual=10))
+def test_no_multiple_of_the_step_that_is_told_would_be_better(
+    counts: set[int], enough: set[int], tries: int, is_least: bool
+) -> None:
+    instance, asked = ask(), []
+
+    def is_enough(changed: Instance) -> bool:
+        asked.append(changed.cluster.gpus[0])
+        return asked[-1] in enough
+
+    changed, in_vain = _sought(instance, is_enough, sorted(counts), Steps(4, tries), is_least=is_least)
+    assert len(asked) == len(set(asked)), "each is tried once"
+    if changed is None:
+        tried = [count for count in counts if count in asked]
+        assert not counts & enough & {*tried}
+        assert in_vain.startswith("any other number of GPUs")
+        return
+    ((change,), wider) = changed
+    (found,) = wider.cluster.gpus
+    assert change.step is not None
+    assert found in counts & enough
+    better = [count for count in counts & enough if (count < found if is_least else count > found)]
+    assert not [count for count in better if count % change.step == 0]
+    assert tries < 100 or not better
+
+
+def test_what_was_found_stands_where_time_is_up_before_something_better() -> None:
+    def is_enough(changed: Instance) -> bool:
+        if changed.cluster.gpus[0] % 32:
+            raise UnprovenError("time limit")
+        return changed.cluster.gpus[0] >= 96
+
+    changed, _ = _sought(ask(), is_enough, list(range(16, 1024, 16)), Steps(16, 20), is_least=True)
+    assert changed is not None
+    ((change,), _) = changed
+    assert (change.to, change.step) == ("128", 64)
+
+
+def test_domains_need_not_be_whole_for_a_number_of_gpus_to_be_tried() -> None:
+    """Domains of 72 have 64 that train, and 8 idle ones, on 192 GPUs: no multiple of 72 has a mapping."""
+    instance = ask(cluster__gpu="gb200", cluster__gpus=144, network__hb_domains="gb200-nvl72")
+    counts, unit = possible_counts(instance)
+    assert unit == 1
+    assert {64, 192, 256} <= {*counts}
+    assert not [count for count in counts if count % 72 == 0 and serves(instance, count)]
+
+
+def way(found: Any, key: str) -> tuple[Relaxation, Change]:
+    (one,) = (one for one in found.relaxations if one.changes[0].limit == key)
+    (change,) = one.changes
+    return one, change
+
+
+HGX: dict[str, Any] = {"network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
+
+
+def fastest_days(**changes: Any) -> float:
+    """What the fastest plan takes without interruptions (days)."""
+    time_s = solve(days(40.0, **HGX, **changes), objective="time").workloads[0].iteration_time_s
+    return time_s * ITERATIONS / 86400
+
+
+def test_days_that_failures_alone_break_take_more_gpus_and_their_spares_are_told() -> None:
+    instance = days(fastest_days(cluster__gpus=16) * 1.0005, **HGX, cluster__gpus=16)
+    found = coopt.explain(instance)
+    one, change = way(found, "cluster.gpus")
+    assert (change.now, change.step, change.least) == ("16", 1, float(change.to))
+    assert not any(serves(instance, count) for count in range(1, int(change.to)))
+    plan = solve(with_gpus(instance, int(change.to)))
+    assert plan.design == one.design
+    assert plan.objective.value == one.value
+    assert one.design is not None
+    spares = one.design.spare_gpus
+    assert one.notes == (
+        (f"Besides the {change.to} GPUs that train it has {spares} idle spares (1 domain standing by).",)
+        if spares
+        else ()
+    )
+    assert any(
+        f"cluster.gpus = {change.to} (now 16, {change.share:+.2%}, the least):" in said for said in found.sentences
+    )
+
+
+def test_too_few_spares_and_too_sure_days_are_ways_out() -> None:
+    sure = {"rates": "llama-3", "spare_domains": 0, "confidence": 0.95}
+    instance = days(fastest_days() * 1.03, **HGX, availability=sure)
+    assert solve(instance).status == "infeasible"
+    found = coopt.explain(instance)
+    one, change = way(found, "availability.spare_domains")
+    assert change.now == "[0]"
+    spares = tuple(map(int, change.to.strip("[]").split(", ")))
+    assert solve(with_part(instance, "availability", {"spare_domains": spares})).objective.value == one.value
+    one, change = way(found, "availability.confidence")
+    assert (change.now, change.within) == ("0.95", 1e-3)
+    confidence = float(change.to)
+    assert 0.5 <= confidence < 0.95
+    assert solve(with_part(instance, "availability", {"confidence": confidence})).objective.value == one.value
+    surer = min(confidence * (1 + 2e-3), 0.95)
+    assert solve(with_part(instance, "availability", {"confidence": surer})).status == "infeasible"
+
+
+def test_gpus_that_do_not_help_are_said_where_failures_count() -> None:
+    found = coopt.explain(days(1e-3, **HGX))
+    (said,) = (one for one in found.sentences if one.startswith("None of these is enough alone"))
+    assert "any other number of GPUs from 1 to 1,024" in said
+    assert "in place of h100-sxm" in said
