@@ -8,13 +8,23 @@ from rich.console import RenderableType
 
 from coopt.instance.couplings import Discount
 from coopt.instance.schema import Instance
-from coopt.instance.variants import as_billed
+from coopt.instance.variants import as_billed, workloads_of
+from coopt.instance.workload import Workload
 from coopt.plan.couplings import CorePlan, Part, SharedCore
 from coopt.plan.evaluation import island_checks
+from coopt.plan.parts import Uptime, WorkloadPlan
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.couplings import foresight, phase_bills, spending_sentence
-from coopt.report.parts import BILL, bill_tables, degrees, knob_sentences, tiers_of
+from coopt.report.parts import (
+    BILL,
+    bill_tables,
+    degrees,
+    domains_built,
+    knob_sentences,
+    longer,
+    tiers_of,
+)
 from coopt.report.remarks import accuracy, counting_sentence, margins_table, tp_across
 from coopt.report.robust import robust_tables
 from coopt.report.tables import figures
@@ -34,6 +44,7 @@ def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Rende
     yield from _bills(instance, plan, cost)
     yield ""
     yield _workloads(plan)
+    yield from _interruptions(instance, plan)
     yield from knob_sentences(plan.runs)
     yield ""
     yield margins_table(island_checks(instance, plan.parts, plan.couplings, cost))
@@ -125,7 +136,7 @@ def _island_row(part: Part, design: Design, sited: bool) -> tuple[str, ...]:
     return (
         part.name,
         *((part.site or "-",) if sited else ()),
-        f"{words.times(domain.count, domain.name)}{idle}",
+        f"{domains_built(design)}{idle}",
         words.count(design.gpus),
         "-" if design.racks is None else words.count(design.racks),
         words.exact(round(part.power_w)),
@@ -167,6 +178,46 @@ def _workloads(plan: Plan) -> RenderableType:
         for run in part.workloads
     ]
     return figures("Workloads", ("workload", "split"), ("iteration", "bound", "GiB", "MFU"), rows)
+
+
+def _interruptions(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
+    """What stands by for each island, what interrupts it, and when it is done; nothing where no failures count."""
+    rows = []
+    for part, design in _designs(plan):
+        for run in part.workloads:
+            if run.uptime is not None:
+                (workload,) = (one for one in _asked(instance, part) if one.name == run.name)
+                standing_by = words.counted(design.spare_domains, "domain") if design.spare_domains else "none"
+                cells = part.name, _done_in(run, workload, run.uptime), standing_by, words.count(design.spare_gpus)
+                rows.append((*cells, *_uptime_cells(run.uptime)))
+    if rows:
+        yield ""
+        yield figures(
+            "Spares and interruptions: shares of the time that trains and with domains enough, time between events",
+            ("workload", "done in", "standing by"),
+            ("idle GPUs", "trains", "enough", "failures", "checkpoints"),
+            rows,
+        )
+
+
+def _done_in(run: WorkloadPlan, workload: Workload, uptime: Uptime) -> str:
+    """How long training takes on average, or with the confidence asked for."""
+    return workload.duration(run.elapsed_s(min(uptime.goodput, uptime.promised))) if workload.calendar else "-"
+
+
+def _asked(instance: Instance, part: Part) -> tuple[Workload, ...]:
+    """The workloads as the phase of a part bounds them."""
+    phases = [phase for phase in instance.phase if phase.year == part.phase]
+    return workloads_of(instance, phases[0]) if phases else instance.workload
+
+
+def _uptime_cells(uptime: Uptime) -> tuple[str, ...]:
+    return (
+        words.percent(uptime.goodput),
+        words.percent(uptime.running),
+        "never" if uptime.failure_s is None else longer(uptime.failure_s),
+        "never" if uptime.interval_s is None else longer(uptime.interval_s),
+    )
 
 
 def _bills(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:

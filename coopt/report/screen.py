@@ -19,7 +19,17 @@ from coopt.report import words
 from coopt.report.building import leaf_notes, order_notes_of_parts
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
 from coopt.report.explanation import claim_text
-from coopt.report.parts import degrees, schedule, side_by_side, split, tco_sentence, tiers_of, trained_text, uptime_text
+from coopt.report.parts import (
+    degrees,
+    domains_built,
+    schedule,
+    side_by_side,
+    split,
+    tco_sentence,
+    tiers_of,
+    trained_text,
+    uptime_text,
+)
 from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note, numbers_between, tp_across
 from coopt.report.sentence import headline, of_regret
 from coopt.report.tables import FactTable, FigureTable, facts, figures
@@ -158,15 +168,12 @@ def _part_rows(plan: Plan, parts: Iterable[Part]) -> tuple[tuple[str, ...], tupl
     rows: list[tuple[str, ...]] = []
     for part in parts:
         network = network_of(part)
-        spares = network.spare_domains if isinstance(network, Design) else 0
-        built = words.times(network.hb_domain.count, network.hb_domain.name)
-        built += f" + {words.counted(spares, 'spare')}" if spares else ""
         run = min(part.workloads, key=lambda run: run.slack)
         of = f"{words.digits(run.iteration_time_s, 4)} of {words.seconds(run.bound_s)}"
         fabric = "direct" if isinstance(network, DirectLinks) else network.fabric.kind if network.fabric.tiers else "-"
         goodput = (words.percent(run.uptime.goodput),) if run.uptime else ()
         gpus = words.count(network.gpus)
-        rows.append((part.name, built, fabric, gpus, of, *goodput, words.percent(run.slack)))
+        rows.append((part.name, domains_built(network), fabric, gpus, of, *goodput, words.percent(run.slack)))
     goodput = ("goodput",) if any(run.uptime for run in plan.runs) else ()
     return ("Part", "HB domains", "fabric"), ("GPUs", "iteration", *goodput, "slack"), rows
 

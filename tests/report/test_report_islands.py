@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import coopt
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.tables import rendered
+from tests.conftest import question
 from tests.kinds import solved
+from tests.solving.interrupted import in_days
 from tests.solving.test_partition_cores import two
 
 
@@ -43,3 +47,32 @@ def test_an_incremental_bracket_is_reached_by_units_beyond_its_threshold() -> No
         instance = two(sharing={"mode": "partition", "discount": [discount]})
         shown = line(instance, coopt.solve(instance), "Discounts", "h100-sxm")
         assert shown[1:-3] == [applies, *(word.format(begin) for word in reached)], (applies, begin)
+
+
+def test_spares_and_interruptions_of_each_island_are_told_where_failures_count() -> None:
+    """A rate of failures at which one island waits for no repair, and the other has no days to keep."""
+    table: Any = question(
+        cluster__gpus=128, sharing={"mode": "partition"}, availability={"rates": "llama-3", "spare_domains": 2}
+    )
+    bare = table["workload"][0] | {"gpus": 64}
+    timed = in_days(bare, 2 * bare["max_iteration_time_s"]) | {"name": "timed"}
+    instance = Instance.model_validate(table | {"workload": [bare | {"name": "free"}, timed]})
+    plan = coopt.solve(instance)
+    shown = rendered(plan_report(instance, plan))
+    by_name = {part.name: part for part in plan.parts}
+    for name in ("free", "timed"):
+        design, (run,) = by_name[name].design, by_name[name].workloads
+        assert design is not None
+        assert run.uptime is not None
+        assert design.spare_domains == 2
+        island = line(instance, plan, "Islands", name)
+        assert island[1:6] == [str(design.hb_domain.count), "x", design.hb_domain.name, "+", "2"]
+        told = line(instance, plan, "Spares and interruptions", name)
+        days = run.elapsed_s(run.uptime.goodput) * instance.workload[1].iterations / 86400 if name == "timed" else None
+        when = ["-"] if days is None else [f"{days:.4g}", "days"]
+        share = f"{100 * run.uptime.goodput:.1f}%"
+        assert told[1 : len(when) + 5] == [*when, "2", "domains", str(design.spare_gpus), share]
+    for change in ({"availability": None}, {}):
+        other = instance.model_copy(update=change)
+        assert ("Spares and interruptions" in rendered(plan_report(other, coopt.solve(other)))) == (not change)
+    assert "with domains enough" in shown
