@@ -179,13 +179,14 @@ def _podded(base: Family, ends: EndPoints) -> Family:
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What one phase buys, keeps in store at its end, spends, draws and pays for electricity."""
+    """What one phase buys, keeps in store at its end, spends, draws and pays for electricity, labour and support."""
 
     bought: tuple[Item, ...]
     stored: tuple[Stored, ...]
     capex_usd: float
     power_w: float
     energy_usd: float
+    work_usd: float
 
 
 def factor(prices: PriceFactors, kind: str) -> float:
@@ -202,6 +203,11 @@ def energy_usd_per_w(instance: Instance, phase: int) -> float:
     """Price of drawing one watt from a phase to the next."""
     whole = instance.objective.model_copy(update={"years": years_of(instance, phase)})
     return usd_per_w(whole) * instance.phase[phase].price.energy
+
+
+def support_share(instance: Instance, phase: int) -> float:
+    """What the support of a part that stands takes until the next phase, as a share of its price in the phase."""
+    return instance.objective.support_share * years_of(instance, phase)
 
 
 def spending(instance: Instance, network: Line, uplinks: Sequence[int], *, ahead: bool = True) -> tuple[Spent, ...]:
@@ -229,6 +235,8 @@ def spending(instance: Instance, network: Line, uplinks: Sequence[int], *, ahead
         added = network.retrofit(t).links(uplinks[t - 1], uplinks[t]) if t else 0
         items = (*_purchased_items(instance, t, bought[t], units), *labour_lines(instance.phase[t], added))
         power_w = math.fsum(item.w for item in lines)
+        goods_usd = math.fsum(item.usd for item in items if item.kind != "labour")
+        standing_usd = math.fsum(item.usd * factor(instance.phase[t].price, item.kind) for item in lines)
         found.append(
             Spent(
                 bought=items,
@@ -240,6 +248,7 @@ def spending(instance: Instance, network: Line, uplinks: Sequence[int], *, ahead
                 capex_usd=math.fsum(item.usd for item in items),
                 power_w=power_w,
                 energy_usd=power_w * energy_usd_per_w(instance, t),
+                work_usd=goods_usd * instance.objective.labour_share + standing_usd * support_share(instance, t),
             )
         )
     return tuple(found)
@@ -262,13 +271,13 @@ def labour_lines(phase: Phase, links: int) -> list[Item]:
 
 
 def whole_cost(instance: Instance, spent: Sequence[Spent]) -> Cost:
-    """The bill of the phases spent in, each line with its year, and electricity from the first phase on."""
+    """The bill of the phases spent in, each line with its year, with electricity and work from the first phase on."""
     phases = zip(instance.phase, spent, strict=False)
     items = tuple(item.bought_in(phase.year) for phase, one in phases for item in one.bought)
     capex_usd = math.fsum(item.usd for item in items)
     return Cost(
         capex_usd=capex_usd,
         power_w=math.fsum(item.w for item in items),
-        tco_usd=capex_usd + math.fsum(one.energy_usd for one in spent),
+        tco_usd=capex_usd + math.fsum(one.energy_usd + one.work_usd for one in spent),
         items=items,
     )

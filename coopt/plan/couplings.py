@@ -56,6 +56,7 @@ class MyopicStep(Record):
     design: Design
     capex_usd: float
     energy_usd: float
+    work_usd: float = 0.0
 
 
 class Myopic(Record):
@@ -161,7 +162,8 @@ class Ring(Record):
 class PhaseSpending(Record):
     """What all parts buy in a phase at its prices, keep for later, draw, and pay for electricity until the next phase.
 
-    `power_w` is that of everything that stands, cores included.
+    `power_w` is that of everything that stands, cores included. `work_usd` is labour to install what is bought and
+    support of what stands until the next phase.
     """
 
     year: float
@@ -171,6 +173,7 @@ class PhaseSpending(Record):
     capex_usd: float
     power_w: float
     energy_usd: float
+    work_usd: float = 0.0
 
 
 class SharedCore(Record):

@@ -148,7 +148,7 @@ def _of_phase(place: str, phase: PhasePlan) -> Iterator[tuple[str, Value]]:
 
 def _of_spending(place: str, phase: PhasePlan | PhaseSpending) -> Iterator[tuple[str, Value]]:
     """What a phase spends, draws, buys and keeps for later."""
-    yield from _flat(place, phase.model_dump(include={"years", "capex_usd", "power_w", "energy_usd"}))
+    yield from _flat(place, phase.model_dump(include={"years", "capex_usd", "power_w", "energy_usd", "work_usd"}))
     for what, lines in (("bought", phase.bought), ("stored", phase.stored)):
         counts: Counter[str] = Counter()
         for line in lines:

@@ -64,6 +64,7 @@ class PhasePlan(Record):
     capex_usd: float
     power_w: float
     energy_usd: float
+    work_usd: float = 0.0
     workloads: tuple[WorkloadPlan, ...]
 
 
@@ -190,6 +191,7 @@ def phases(parts: tuple[Part, ...], couplings: Couplings) -> tuple[PhasePlan, ..
             capex_usd=spent.capex_usd,
             power_w=spent.power_w,
             energy_usd=spent.energy_usd,
+            work_usd=spent.work_usd,
             workloads=part.workloads,
         )
         for part, spent in zip(parts, growth, strict=True)

@@ -5,6 +5,7 @@ What foresight is worth is said beside.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
@@ -30,7 +31,7 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     assert plan.cost is not None
     last = plan.phases[-1]
     yield growth_table(plan)
-    yield spending_sentence(plan.cost)
+    yield spending_sentence(plan.cost, plan.couplings.growth)
     yield ""
     yield from foresight(plan)
     yield from phase_bills(plan.couplings.growth)
@@ -50,10 +51,13 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     )
 
 
-def spending_sentence(cost: Cost) -> str:
+def spending_sentence(cost: Cost, growth: Sequence[PhaseSpending]) -> str:
     """What all phases cost."""
-    bought, electricity = words.money(cost.capex_usd), words.money(cost.tco_usd - cost.capex_usd)
-    return f"All phases together: {bought} to buy, {electricity} of electricity."
+    bought = words.money(cost.capex_usd)
+    electricity = words.money(math.fsum(one.energy_usd for one in growth))
+    work = math.fsum(one.work_usd for one in growth)
+    works = f"{words.money(work)} of labour and support, " if work else ""
+    return f"All phases together: {bought} to buy, {works}{electricity} of electricity."
 
 
 def phase_bills(growth: Sequence[PhaseSpending], prices: str = "prices") -> Iterator[RenderableType]:

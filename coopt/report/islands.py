@@ -224,7 +224,7 @@ def _bills(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableTyp
     """The bill of everything, or of every phase at its prices."""
     worst = as_billed(instance) is not instance
     if plan.couplings.growth:
-        yield spending_sentence(cost)
+        yield spending_sentence(cost, plan.couplings.growth)
         yield from foresight(plan)
         yield from phase_bills(plan.couplings.growth, "worst prices" if worst else "prices")
     else:

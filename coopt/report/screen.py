@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -11,7 +12,7 @@ from rich.text import Text
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import Baseline
-from coopt.plan.couplings import Part
+from coopt.plan.couplings import Part, PhaseSpending
 from coopt.plan.evaluation import LimitCheck, plan_checks
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, Design, Item, Plan
@@ -185,16 +186,25 @@ def _short(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence
         yield f"  and {words.count(len(rows) - MOST_LINES)} more, which have more slack"
 
 
+def _by_phase(growth: Sequence[PhaseSpending], cost: Cost) -> RenderableType:
+    """What each phase pays, with labour and support where there are any."""
+    paid = [(one.capex_usd, one.work_usd, one.energy_usd) for one in growth]
+    sums = (cost.capex_usd, math.fsum(one[1] for one in paid), math.fsum(one[2] for one in paid))
+    shown = [n for n in range(3) if n != 1 or sums[1]]
+    rows = [
+        (f"{one.year:g}", *(_whole(usd[n]) for n in shown), _whole(one.power_w))
+        for one, usd in zip(growth, paid, strict=True)
+    ]
+    names = ("purchase $", "labour and support $", "electricity $")
+    total = ("total", *(_whole(sums[n]) for n in shown), "")
+    return figures("", ("Phase",), (*(names[n] for n in shown), "draws W"), rows, total=total, compact=True)
+
+
 def _bill(plan: Plan, cost: Cost, baseline: Baseline | None) -> Iterator[RenderableType]:
     """The bill by phase, by product, or by kind where products are many; what full bandwidth would cost more."""
     rows: list[tuple[str, ...]]
     if plan.couplings.growth:
-        rows = [
-            (f"{phase.year:g}", _whole(phase.capex_usd), _whole(phase.energy_usd), _whole(phase.power_w))
-            for phase in plan.couplings.growth
-        ]
-        total: tuple[str, ...] = ("total", _whole(cost.capex_usd), _whole(cost.tco_usd - cost.capex_usd), "")
-        yield figures("", ("Phase",), ("purchase $", "electricity $", "draws W"), rows, total=total, compact=True)
+        yield _by_phase(plan.couplings.growth, cost)
         return
     if len(cost.items) <= MOST_LINES:
         rows = [

@@ -118,6 +118,7 @@ def _spending(instance: Instance, found: Growth, t: int) -> PhaseSpending:
         capex_usd=spent.capex_usd,
         power_w=spent.power_w,
         energy_usd=spent.energy_usd,
+        work_usd=spent.work_usd,
     )
 
 
@@ -228,7 +229,8 @@ def without_foresight(instance: Instance, demand: Demand, value: float | None) -
             return Myopic(steps=tuple(steps), value=None, saving=None, dead_end=reason)
         growth, built = _cheapest(instance, demand, able, t)
         spent = growth.spent[t]
-        steps.append(MyopicStep(year=phase.year, design=built, capex_usd=spent.capex_usd, energy_usd=spent.energy_usd))
+        paid = {"capex_usd": spent.capex_usd, "energy_usd": spent.energy_usd, "work_usd": spent.work_usd}
+        steps.append(MyopicStep(year=phase.year, design=built, **paid))
         open_lines = list(_standing(demand, open_lines, t, growth.uplinks[-1], built))
     assert growth is not None
     own = growth.cost.of(instance.objective.minimize)
@@ -258,15 +260,15 @@ def _uplinks(demand: Demand, f: int, t: int, before: Sequence[int]) -> int | Non
 
 
 def _cheapest(instance: Instance, demand: Demand, able: Open, t: int) -> tuple[Growth, Design]:
-    """What adds least in a phase, with electricity until the next one where it counts; the earliest among equals."""
+    """What adds least in a phase, with electricity and work where they count; the earliest among equals."""
     grown = (grown_at(instance, demand.lines[f], uplinks, ahead=False) for f, uplinks in able)
     best = min(grown, key=lambda one: _added(instance, one, t))
     return best, _design(best.line, best.uplinks)
 
 
 def _added(instance: Instance, growth: Growth, t: int) -> float:
-    energy = growth.spent[t].energy_usd if instance.objective.minimize == "tco" else 0.0
-    return growth.spent[t].capex_usd + energy
+    spent = growth.spent[t]
+    return spent.capex_usd + (spent.energy_usd + spent.work_usd if instance.objective.minimize == "tco" else 0.0)
 
 
 def _design(line: Line, uplinks: Sequence[int]) -> Design:

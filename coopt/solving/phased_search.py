@@ -23,7 +23,7 @@ from coopt.columns.table import Columns, columns, needs
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.network.family import Family
-from coopt.network.growth import Line, Spent, energy_usd_per_w, factor, spending, whole_cost
+from coopt.network.growth import Line, Spent, energy_usd_per_w, factor, spending, support_share, whole_cost
 from coopt.network.parts import Key, Quantities, cost_of, open_bill, within_limits
 from coopt.plan.schema import Cost, Item
 from coopt.solving.backend import Backend
@@ -243,9 +243,12 @@ def numbers_of(instance: Instance, lines: Sequence[Line], allowed: Sequence[Sequ
 
 def _prices(instance: Instance, items: list[Item]) -> PhasePrices:
     phases = range(len(instance.phase))
-    bought = [[item.unit_usd * factor(instance.phase[t].price, item.kind) for item in items] for t in phases]
-    watt = [energy_usd_per_w(instance, t) if instance.objective.minimize == "tco" else 0.0 for t in phases]
-    return PhasePrices(bought=np.array(bought), standing=np.outer(watt, [item.unit_w for item in items]))
+    usd = np.array([[item.unit_usd * factor(instance.phase[t].price, item.kind) for item in items] for t in phases])
+    if instance.objective.minimize != "tco":
+        return PhasePrices(bought=usd, standing=np.zeros_like(usd))
+    energy = np.outer([energy_usd_per_w(instance, t) for t in phases], [item.unit_w for item in items])
+    support = usd * np.array([[support_share(instance, t)] for t in phases])
+    return PhasePrices(bought=usd * (1 + instance.objective.labour_share), standing=energy + support)
 
 
 def _table(rows: list[list[int]]) -> Ints:

@@ -74,6 +74,7 @@ DERIVED = frozenset(
         "rival-value",
         "phase-energy",
         "phase-power",
+        "phase-work",
         "gap-target",
         "collectives",
     }

@@ -93,6 +93,20 @@ class Book:
             years, factor = years_of(self.instance, phase), self.instance.phase[phase].price.energy
         return years * 8760 / 1000 * pue * usd_per_kwh * factor
 
+    def work_usd(self, standing: Ints, way: Way) -> Floats:
+        """Labour for what is bought, and support of what stands in each phase, at what a unit costs then (n,)."""
+        terms, phases = self.instance.objective, self.instance.phase
+        usd = self.capex_usd(standing, way)
+        if not phases:
+            return usd * (terms.labour_share + terms.years * terms.support_share)
+        work = usd * terms.labour_share
+        for t, phase in enumerate(phases):
+            years = years_of(self.instance, t)
+            for g, (kind, name) in enumerate(self.products):
+                unit_usd = self.listed[kind, name][0] * way[kind] * getattr(phase.price, kind) * self._counts(kind)
+                work = work + standing[:, t, g] * unit_usd * years * terms.support_share
+        return work
+
     def capex_usd(self, standing: Ints, way: Way) -> Floats:
         """The least bill of all products for what has to stand in each phase (n, T, G), at some prices (n,)."""
         usd = np.zeros(len(standing))

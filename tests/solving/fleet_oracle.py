@@ -102,6 +102,7 @@ class Fleets:
             _, phases, sites = watts.shape
             rates = [[self.book.usd_per_w(t, s) for s in range(sites)] for t in range(phases)]
             usd = usd + (watts * np.array(rates)).sum(axis=(1, 2))
+            usd = usd + self.book.work_usd(self.units.sum(axis=2), way)
         return usd
 
     def capex_usd(self, way: Way) -> Floats:

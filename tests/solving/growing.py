@@ -144,6 +144,8 @@ def _value(instance: Instance, line: Line, uplinks: tuple[int, ...]) -> float:
     bills = [bill(instance, family, u) for family, u in zip(line.phases, uplinks, strict=True)]
     names = {(item.kind, item.item): item for lines_of in bills for item in lines_of}
     usd = sum(_cheapest(instance, item, [_count(one, item) for one in bills]) for item in names.values())
+    terms = instance.objective
+    usd *= 1 if terms.minimize == "capex" else 1 + terms.labour_share
     designs = [design_of(family, u) for family, u in zip(line.phases, uplinks, strict=True)]
     usd += sum(
         links_added(before, now) * instance.phase[t].retrofit_usd_per_link
@@ -151,8 +153,9 @@ def _value(instance: Instance, line: Line, uplinks: tuple[int, ...]) -> float:
     )
     if instance.objective.minimize == "capex":
         return usd
-    terms = instance.objective
     for t, one in enumerate(bills):
+        standing = sum(item.usd * getattr(instance.phase[t].price, item.kind) for item in one)
+        usd += terms.support_share * years_of(instance, t) * standing
         hours = years_of(instance, t) * 8760
         usd_per_kwh = terms.usd_per_kwh * instance.phase[t].price.energy
         usd += sum(item.w for item in one) / 1000 * hours * terms.pue * usd_per_kwh

@@ -14,14 +14,18 @@ import coopt
 from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
 from coopt.network.parts import usd_per_w
+from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.tables import rendered
 from coopt.solving.sensitivity.explanations import explained
+from coopt.solving.sensitivity.rivals import prices_of
 from tests.changes import with_part
 from tests.conftest import accepted, ask, example_count, value_of
 from tests.solving.fleet_oracle import TooManyError
 from tests.solving.fleet_oracle import enumerated as fleet_enumerated
 from tests.solving.fleets import fleets
+from tests.solving.growing import clusters
+from tests.solving.growing import enumerated as phased_enumerated
 from tests.solving.oracle import enumerated, instances
 from tests.solving.own_ends import twin_ported
 from tests.solving.partition_oracle import enumerated as islands_enumerated
@@ -174,11 +178,64 @@ def test_robust_networks_are_those_of_cheaper_electricity(
     agrees(asked.model_copy(update=in_doubt), robust_enumerated(bare.model_copy(update=in_doubt)) * owned)
 
 
-def test_with_phases_they_are_refused() -> None:
-    """Support of what is bought later ends with the rest, so that one share of a price is not enough to tell it."""
-    phases = [{"gpus": 32, "year": 0}, {"gpus": 64, "year": 1}]
-    with pytest.raises(ValueError, match=r"objective.labour_share = 0.1: .* not with \[\[phase\]\] tables, needs 0"):
-        ask(objective={"labour_share": 0.1}, phase=phases)
+@settings(max_examples=example_count(60, usual=12))
+@given(clusters(), SHARES, SHARES)
+def test_a_cluster_that_grows_pays_labour_for_what_it_buys_and_support_for_what_stands(
+    instance: Instance, labour: float, support: float
+) -> None:
+    asked = with_terms(instance, minimize="tco", labour_share=labour, support_share=support)
+    agrees(asked, phased_enumerated(asked))
+
+
+@settings(max_examples=example_count(40, usual=6))
+@given(fleets(phases=(2, 2, 3), sites=(0, 0, 2), cores=True, doubts=True), SHARES, SHARES)
+def test_fleets_that_grow_pay_labour_and_support_in_each_phase(
+    instance: Instance, labour: float, support: float
+) -> None:
+    asked = with_terms(instance, minimize="tco", labour_share=labour, support_share=support)
+    try:
+        least = fleet_enumerated(asked)
+    except TooManyError:
+        assume(False)
+    agrees(asked, least)
+
+
+GROWING: dict[str, Any] = {
+    "phase": [
+        {"gpus": 32, "year": 0},
+        {"gpus": 64, "year": 2, "price": {"hb": 0.5, "nic": 0.5, "switch": 0.5, "optics": 0.5, "energy": 0.5}},
+    ],
+    "objective": OWNED | {"years": 3.0},
+}
+
+
+def test_each_phase_has_its_labour_and_support() -> None:
+    instance = ask(**GROWING)
+    plan = accepted(instance)
+    first, last = plan.couplings.growth
+    stands = [part.cost.capex_usd for part in plan.parts]  # at the prices of the instance
+    assert first.work_usd == pytest.approx(0.05 * first.capex_usd + 2 * 0.06 * stands[0], rel=1e-12)
+    assert last.work_usd == pytest.approx(0.05 * last.capex_usd + 3 * 0.06 * 0.5 * stands[1], rel=1e-12)
+    spent = [one.capex_usd + one.work_usd + one.energy_usd for one in plan.couplings.growth]
+    assert plan.objective.value == pytest.approx(math.fsum(spent), rel=1e-12)
+    lie = plan.model_dump(mode="json", by_alias=True)
+    lie["couplings"]["growth"][1]["work_usd"] = 0.0
+    assert "phase-work" in {one.name for one in coopt.verify(instance, Plan.model_validate(lie)).failures}
+    text = " ".join(rendered(plan_report(instance, plan)).split())
+    assert "of labour and support" in text
+
+
+def test_a_price_weighs_with_the_support_of_all_phases_where_questions_are_solved_again() -> None:
+    """Within its range the plan stays, and its cost follows the price by the slope that the range was found with."""
+    instance = ask(**GROWING | {"network__hb_domains": "hgx-h100-8"})
+    plan, found = coopt.solve(instance), explained(instance, None)
+    (price,) = [one for one in found.prices if one.item == "400g-199"]
+    assert price.high is None or price.high > price.now * 1.01
+    dearer = price.now * 1.01
+    again = coopt.solve(_repriced(instance, "400g-199", dearer))
+    slope = (again.objective.value - plan.objective.value) / (dearer - price.now)
+    product = next(one for one in prices_of(instance) if one.product == ("optics", "400g-199"))
+    assert product.slope(instance, plan, price.now) == pytest.approx(slope, rel=1e-6)
 
 
 @pytest.mark.parametrize(

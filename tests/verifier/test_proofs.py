@@ -32,7 +32,7 @@ from coopt.verifier.proofs.cases import AskedIslands, CaseLimits, CheapIslands
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange, least_excess
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains, PriceFloors
 from coopt.verifier.proofs.rivals import GPUS, LABOUR, Taken, UnbeatenIslands, product_name
-from tests.solving.fleets import fleets
+from tests.solving.fleets import CORE_ENDS, fleets
 from tests.verifier.cases import ask, switch
 from tests.verifier.fleets import CORE, FLEETS, ISLANDS, SITES
 from tests.verifier.forgeries import answered, claiming, forged
@@ -80,8 +80,14 @@ def test_random_fleets_are_proven(instance: Instance) -> None:
     proven(instance)
 
 
+@settings(max_examples=6)
+@given(fleets(phases=(1, 1, 2), cores=True, many_sided=CORE_ENDS))
+def test_random_fleets_around_a_core_of_twin_port_modules_are_proven(instance: Instance) -> None:
+    proven(instance)
+
+
 @settings(max_examples=8)
-@given(fleets(sites=(0, 2), cores=True, doubts=True))
+@given(fleets(phases=(1, 2, 2), sites=(0, 2), cores=True, doubts=True))
 def test_random_fleets_are_proven_with_labour_and_support(instance: Instance) -> None:
     work = {"minimize": "tco", "labour_share": 0.5, "support_share": 0.1}
     objective = instance.objective.model_copy(update=work)

@@ -38,7 +38,6 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from switch_disagreements(instance)
     yield from _failures(instance)
     yield from _timed_objective(instance)
-    yield from _labour_and_support(instance)
 
 
 def missing_bounds(instance: Question) -> Iterator[str]:
@@ -68,17 +67,6 @@ def _timed_objective(instance: Question) -> Iterator[str]:
         yield f"{place}: needs objective.kg_co2_per_kwh (carbon of the electricity that is drawn)"
     if kind == "carbon" and instance.workload[0].train_tokens is None:
         yield f"{place}: needs train_tokens (from which the electricity of the training follows)"
-
-
-def _labour_and_support(instance: Question) -> Iterator[str]:
-    """Labour and support are shares of one purchase, for one term: of what is bought at once."""
-    objective = instance.objective
-    for key in ("labour_share", "support_share") if instance.phase else ():
-        if getattr(objective, key):
-            yield (
-                f"objective.{key} = {getattr(objective, key):g}: goes with what is bought at once and not with "
-                "[[phase]] tables, needs 0"
-            )
 
 
 def _failures(instance: Question) -> Iterator[str]:

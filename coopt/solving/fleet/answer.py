@@ -202,7 +202,9 @@ def _offer(asked: Instance, placed: tuple[Placed, ...], outlooks: Sequence[tuple
 
 def _in_outlooks(offer: Offer, outlooks: Sequence[tuple[Instance, float]]) -> Offer:
     """An offer at these ways prices may turn out, with the least objective of each."""
-    at = tuple(outlook_at(offer.data, with_core_of(then, offer.instance), best) for then, best in outlooks)
+    at = tuple(
+        outlook_at(offer.data, offer.instance, with_core_of(then, offer.instance), best) for then, best in outlooks
+    )
     return replace(offer, data=replace(offer.data, outlooks=at))
 
 

@@ -13,7 +13,7 @@ from coopt.instance.couplings import PriceFactors, Site
 from coopt.instance.schema import Instance, Objective
 from coopt.network.family import Family
 from coopt.network.goods import Cap, Good, caps_of, goods_of
-from coopt.network.growth import energy_usd_per_w, factor
+from coopt.network.growth import energy_usd_per_w, factor, support_share
 from coopt.network.island_bills import core_ports_of, core_switch, units_of
 from coopt.network.parts import electricity_of, racks, usd_per_w, weigh
 from coopt.solving.fleet.paths import IslandPath
@@ -92,6 +92,29 @@ class Grid:
         kind = self.instance.objective.minimize
         return 0.0 if kind == "capex" else 1.0 if kind == "power" else self.usd_per_w(phase, site)
 
+    @property
+    def weight(self) -> float:
+        """What a USD of purchase adds to the objective; where phases buy, their labour, and support beside it."""
+        objective = self.instance.objective
+        if not self.instance.phase or objective.minimize != "tco":
+            return weigh(objective, 1.0, 0.0)
+        return 1 + objective.labour_share
+
+    @cached_property
+    def support_usd(self) -> Floats:
+        """What the support of a unit that stands takes in each phase (T, G), at its price in the phase before volume
+        prices; nothing where all is bought at once, and a share of that."""
+        found = np.zeros((self.phases, len(self.goods)))
+        for t, phase in enumerate(self.instance.phase):
+            prices = [good.usd[0] * factor(phase.price, good.kind) for good in self.goods]
+            found[t] = support_share(self.instance, t) * np.array(prices)
+        return found
+
+    @property
+    def support(self) -> Floats:
+        """What it adds to the objective."""
+        return self.support_usd * float(self.instance.objective.minimize == "tco")
+
     def placed_units(self, path: IslandPath) -> Floats:
         """Units of each product that stand in each phase, both ends of links into a core included (T, G)."""
         units = np.zeros((self.phases, len(self.goods)))
@@ -145,35 +168,41 @@ def fleet_data(instance: Instance, placed: Sequence[Placed]) -> PartitionData:
     sites = np.array([-1 if one.site is None else one.site for one in placed], dtype=np.int64)
     watts, only_watts = grid.watts(units), instance.objective.minimize == "power"
     per_w = np.array([[grid.per_w(t, site) for t in range(grid.phases)] for site in grid.sites])
+    labour_usd = np.array([_labour_usd(instance, one.path) for one in placed])
     other = (watts * per_w[sites]).sum(axis=1)  # -1, no site, is the only entry where there are none
+    other += (units * grid.support).sum(axis=(1, 2)) - (grid.weight - 1) * labour_usd
     cores = tuple(_cores(grid, placed, sites))
     flat = only_watts and instance.limits.capex_usd is None
     return PartitionData(
         workloads=len(slots_of(instance)),
         workload=np.array([one.slot for one in placed], dtype=np.int64),
-        usd=np.array([_labour_usd(instance, one.path) for one in placed]),
+        usd=labour_usd,
         other=other,
         quantity=rises.reshape(len(placed), grid.phases * len(grid.goods)),
         products=tuple(_products(grid, flat=flat)),
         kinds=tuple(_kinds(grid)),
         limits=tuple(_limits(grid, placed, sites, units, cores)),
         budget=instance.limits.capex_usd,
-        weight=weigh(instance.objective, 1.0, 0.0),
+        weight=grid.weight,
         cores=cores,
     )
 
 
-def outlook_at(data: PartitionData, then: Instance, best: float) -> PriceOutlook:
-    """What the options of a question cost at other prices, where the least objective is `best`.
+def outlook_at(data: PartitionData, listed: Instance, then: Instance, best: float) -> PriceOutlook:
+    """What the options of a question, `listed` at its prices, cost at others, where the least objective is `best`.
 
-    Products keep the brackets they have in the question: one where no bill counts.
+    Products keep the brackets they have in the question: one where no bill counts. Support of what stands is at the
+    prices that turn out.
     """
     flat = data.weight == 0.0 and data.budget is None
+    grid = Grid(instance=then)
+    dearer = grid.support - Grid(instance=listed).support
+    units = np.cumsum(data.quantity.reshape(-1, *dearer.shape), axis=1)
     return PriceOutlook(
         usd=data.usd,
-        other=data.other,
-        prices=tuple(product.usd for product in _products(Grid(instance=then), flat=flat)),
-        core=tuple(core.other for core in data.cores),
+        other=data.other + (units * dearer).sum(axis=(1, 2)),
+        prices=tuple(product.usd for product in _products(grid, flat=flat)),
+        core=tuple(core.other + float(dearer.reshape(-1)[core.product]) for core in data.cores),
         best=best,
     )
 
@@ -222,7 +251,7 @@ def _cores(grid: Grid, placed: Sequence[Placed], sites: Ints) -> Iterator[CoreLa
                 product=grid.column(t, "switch", switch.name),
                 ports=switch.radix,
                 up=here.astype(np.float64),
-                other=good.w * grid.per_w(t, site),
+                other=good.w * grid.per_w(t, site) + float(grid.support[t, grid.column(0, "switch", switch.name)]),
                 before=(t - 1) * len(grid.sites) + s if t else None,
             )
 

@@ -72,6 +72,7 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
         for t in range(grid.phases)
     ]
     capex = [math.fsum(item.usd for item in of_phase) for of_phase in items]
+    work = _work_usd(grid, items, units.sum(axis=1))
     dates = zip(instance.phase, items, strict=True)
     named = (
         tuple(item.bought_in(phase.year) for phase, lines in dates for item in lines)
@@ -82,7 +83,7 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     cost = Cost(
         capex_usd=bought_usd,
         power_w=math.fsum(item.w for item in named),
-        tco_usd=owned_usd(instance.objective, bought_usd, 0.0) + math.fsum(energy),
+        tco_usd=bought_usd + math.fsum(work) + math.fsum(energy),
         items=named,
     )
     growth = tuple(
@@ -94,11 +95,22 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
             capex_usd=capex[t],
             power_w=math.fsum(watts[t]),
             energy_usd=energy[t],
+            work_usd=work[t],
         )
         for t, phase in enumerate(instance.phase)
     )
     sites = tuple(_fed(grid, watts))
     return FleetBill(cost=cost, growth=growth, sites=sites, within=_within(grid, chosen, units, cost, sites))
+
+
+def _work_usd(grid: Grid, items: Sequence[Sequence[Item]], standing: Floats) -> list[float]:
+    """Labour for what each phase buys, and support of what stands in it; of what is bought at once, for all years."""
+    terms = grid.instance.objective
+    goods_usd = [math.fsum(item.usd for item in of_phase if item.kind != "labour") for of_phase in items]
+    if not grid.instance.phase:
+        return [owned_usd(terms, usd, 0.0) - usd for usd in goods_usd]
+    support = (standing * grid.support_usd).tolist()
+    return [usd * terms.labour_share + math.fsum(row) for usd, row in zip(goods_usd, support, strict=True)]
 
 
 def _watts(grid: Grid, units: Floats) -> Iterator[float]:

@@ -73,7 +73,8 @@ def list_islands(
         return list_paths(instance, names, robust, measures, check)
     start = min(asked)
     factors = corners(robust.prices) if robust and robust.aim == "regret" else []
-    paid = [phase.price.model_dump(exclude={"energy"}) for phase in instance.phase[: start + 1]]
+    bought_by = len(instance.phase) if instance.objective.support_share else start + 1  # support is paid in all phases
+    paid = [phase.price.model_dump(exclude={"energy"}) for phase in instance.phase[:bought_by]]
     if paid:
         factors = [{kind: by * one.get(kind, 1.0) for kind, by in of.items()} for of in paid for one in factors or [{}]]
     outlooks = tuple(at_prices(first, one) for one in factors)

@@ -19,6 +19,7 @@ from coopt.instance.base import Entry
 from coopt.instance.hardware import Gpu
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
+from coopt.network.growth import factor, support_share
 from coopt.plan.contents import SOLD_AS, bought
 from coopt.plan.explanation import PriceRange, Rival
 from coopt.plan.parts import Design
@@ -162,6 +163,28 @@ class ProductPrice:
         items = [item for item in bought(plan) if item.product == self.product]
         return sum(item.w if self.unit == "W" else item.usd for item in items)
 
+    def slope(self, instance: Instance, plan: Plan, at: float) -> float:
+        """How much the objective of a plan of such a price rises with it, with labour and support."""
+        spent, objective = self.spent(plan) / at, instance.objective
+        if objective.minimize != "tco":
+            return spent
+        if not instance.phase:
+            return spent * objective.owned_share
+        return spent * (1 + objective.labour_share) + sum(self._supported(instance, plan))
+
+    def _supported(self, instance: Instance, plan: Plan) -> Iterator[float]:
+        """Support of the units that stand in each phase, for each USD of the price."""
+        had, products = 0, {(item.kind, item.item): item.product for item in bought(plan)}
+        kinds: dict[tuple[str, str], str] = {}
+        if instance.problem == "phased":
+            kinds |= {item.product: item.kind for item in bought(plan)}
+        for t, one in enumerate(plan.couplings.growth):
+            had += sum(item.count for item in one.bought if item.product == self.product and not item.spare)
+            stored = ((products.get((unit.kind, unit.item), (unit.kind, unit.item)), unit.count) for unit in one.stored)
+            waiting = sum(count for product, count in stored if product == self.product)
+            by = factor(instance.phase[t].price, kinds.get(self.product, self.product[0]))
+            yield (had - waiting) * by * support_share(instance, t)
+
 
 def prices_of(instance: Instance) -> Iterator[ProductPrice]:
     """Every price above 0 of what an instance lists; products with volume prices in USD are left out."""
@@ -230,8 +253,7 @@ def _end(
     resolver: Resolver, instance: Instance, plan: Plan, value: float, price: ProductPrice, farthest: float
 ) -> tuple[float, Design | None]:
     """The end of the range towards a price, and the design that takes over there; the price itself where none does."""
-    weight = instance.objective.owned_share if instance.objective.minimize == "tco" else 1.0
-    slope, end, taker = weight * price.spent(plan) / price.now, farthest, None
+    slope, end, taker = price.slope(instance, plan, price.now), farthest, None
     if not slope and farthest >= price.now:
         return farthest, None  # what the plan does not buy may cost more
     for _ in range(MOST_STEPS):
@@ -239,7 +261,7 @@ def _end(
         found, ours = value_of(other), value + slope * (end - price.now)
         if found is None or found >= ours - abs(ours) * ROUNDING:
             return end, taker
-        steeper = weight * price.spent(other) / end - slope
+        steeper = price.slope(instance, other, end) - slope
         crossing = end + (ours - found) / steeper if steeper else price.now
         taker = other.design
         end = min(max(crossing, min(price.now, end)), max(price.now, end))

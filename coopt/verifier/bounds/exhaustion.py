@@ -31,7 +31,12 @@ from coopt.verifier.couplings.prices import (
     question_of_island,
     volume_bill,
 )
-from coopt.verifier.couplings.purchases import links_per_uplink, phase_electricity_usd, price_factor
+from coopt.verifier.couplings.purchases import (
+    links_per_uplink,
+    phase_electricity_usd,
+    price_factor,
+    support_unit_usd,
+)
 from coopt.verifier.couplings.stages import GrowthPath
 from coopt.verifier.parts.bills import bill, decimal, exact_sum, keeps, least_racks, levels
 from coopt.verifier.parts.enumeration import least_designs
@@ -141,7 +146,12 @@ def _standing(
     value = exact_sum((line.amount, charge(t, line.kind, line.unit_usd)) for line in lines)
     if kind != "tco":
         return value
-    return value + Fraction(phase_electricity_usd(instance, t, sum(line.amount * line.unit_w for line in lines)))
+    value *= 1 + decimal(instance.objective.labour_share)
+    support = exact_sum(
+        (line.amount, decimal(support_unit_usd(instance, t, line.kind, line.unit_usd))) for line in lines
+    )
+    energy = phase_electricity_usd(instance, t, sum(line.amount * line.unit_w for line in lines))
+    return value + support + Fraction(energy)
 
 
 def _unit_charge_usd(instance: Instance, t: int, kind: str, unit_usd: float) -> Fraction:

@@ -26,7 +26,6 @@ from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, TooMan
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
 from coopt.verifier.couplings.prices import ProductKey, product_counts
-from coopt.verifier.parts.bills import owned_usd
 
 MOST_CHOICES = 200_000
 MOST_BILLS = 3_000
@@ -261,13 +260,14 @@ def value_of(
 
 def _least_alone(fleet: Fleet, island: FleetIsland) -> float:
     """The least that an island adds to the objective: every unit at the lowest price up to the phase that needs it."""
-    before, usd, energy, power_w = Counter[ProductKey](), 0.0, 0.0, 0.0
+    before, usd, labour, energy, power_w = Counter[ProductKey](), 0.0, 0.0, 0.0, 0.0
+    standing = [fleet.units_of(here) if here is not None else Counter[ProductKey]() for here in island.phases]
     for t, here in enumerate(island.phases):
         if here is not None:
             units = fleet.units_of(here)
             usd += sum((units[product] - before[product]) * fleet.floor_usd(t, product) for product in units)
-            usd += fleet.labour_usd(t) * island.links_added(t)
+            labour += fleet.labour_usd(t) * island.links_added(t)
             before, power_w = units, fleet.watts(units)
             energy += power_w * fleet.site_usd_per_w(t, island.site)
-    owned = owned_usd(fleet.question.objective, usd)
-    return {"capex": usd, "power": power_w, "tco": owned + energy}[fleet.kind]
+    work = sum(fleet.work_usd([usd, *(0.0 for _ in fleet.phases[1:])], standing))
+    return {"capex": usd + labour, "power": power_w, "tco": usd + labour + work + energy}[fleet.kind]

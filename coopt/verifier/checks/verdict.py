@@ -382,6 +382,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("phase-capex", "what a phase spends is the sum of its lines"),
     ("phase-power", "the power of a phase is that of everything that stands"),
     ("phase-energy", "electricity of a phase until the next one, at its price"),
+    ("phase-work", "labour for what a phase buys, and support until the next one of what stands in it"),
     ("phase-years", "a phase lasts until the next one, the last as long as the objective says"),
     ("phased-bill", "the bill of the plan lists what all phases buy, each line with its year"),
     ("myopic", "a plan of phases says what planning phase by phase ends in"),

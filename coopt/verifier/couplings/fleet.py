@@ -28,7 +28,7 @@ from coopt.verifier.couplings.prices import (
 from coopt.verifier.couplings.purchases import links_added
 from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.couplings.stages import GrowthStage
-from coopt.verifier.parts.bills import UnitPrice, least_racks
+from coopt.verifier.parts.bills import UnitPrice, least_racks, owned_usd
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.space import OpticPair, core_links_carried, core_switch
 
@@ -158,6 +158,21 @@ class Fleet:
         terms = self.question.objective if site is None else objective_at(self.question, site)
         per_kwh = terms.usd_per_kwh * self.price_factor(phase, "energy")
         return self.years(phase) * 8760 / 1000 * terms.pue * per_kwh
+
+    def work_usd(self, goods_usd: Sequence[float], standing: Sequence[Mapping[ProductKey, int]]) -> list[float]:
+        """Labour for what each phase buys and support of what stands in it, at its prices of one unit; of what is
+        bought at once both are shares of that (USD)."""
+        terms = self.question.objective
+        if not self.question.phase:
+            return [owned_usd(terms, usd) - usd for usd in goods_usd]
+        return [
+            usd * terms.labour_share + math.fsum(count * self.support_usd(t, one) for one, count in units.items())
+            for t, (usd, units) in enumerate(zip(goods_usd, standing, strict=True))
+        ]
+
+    def support_usd(self, phase: int, product: ProductKey) -> float:
+        """What the support of a unit that stands costs until the next phase (USD)."""
+        return self.question.objective.support_share * self.years(phase) * self.tariff(phase, product).steps[0][1]
 
     def site_pue(self, site: Site | None) -> float:
         """Facility power over IT power."""

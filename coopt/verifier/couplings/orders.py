@@ -20,7 +20,7 @@ from coopt.verifier.couplings.fleet import (
 )
 from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.couplings.purchases import RETROFIT, check_dated
-from coopt.verifier.parts.bills import BillTotal, LineKey, check_products, check_sums, is_product, key_of, owned_usd
+from coopt.verifier.parts.bills import BillTotal, LineKey, check_products, check_sums, is_product, key_of
 
 
 def least_usd(tariffs: Sequence[Tariff], needed: Sequence[int]) -> float:
@@ -49,9 +49,12 @@ def fleet_total(fleet: Fleet, islands: Sequence[FleetIsland]) -> BillTotal:
     standing = standing_units(fleet, islands)
     units = units_by_phase(fleet, standing)
     labour = (fleet.labour_usd(t) * island.links_added(t) for t in fleet.phases for island in islands)
-    capex_usd = math.fsum((*_least_bills(fleet, units), *labour))
+    goods = list(_least_bills(fleet, units))
+    capex_usd = math.fsum((*goods, *labour))
     energy = math.fsum(electricity_usd(fleet, standing, t) for t in fleet.phases)
-    return BillTotal(capex_usd, fleet.watts(units[-1]), owned_usd(fleet.question.objective, capex_usd) + energy)
+    bills = [math.fsum(goods), *(0.0 for _ in fleet.phases[1:])]  # labour is the same share of each
+    work = math.fsum(fleet.work_usd(bills, units))
+    return BillTotal(capex_usd, fleet.watts(units[-1]), capex_usd + work + energy)
 
 
 def _least_bills(fleet: Fleet, units: Sequence[Counter[ProductKey]]) -> Iterator[float]:
@@ -84,7 +87,18 @@ def check_orders(
         if growth:
             _check_phase(ledger, fleet, t, growth[t], bought, units[t], standing)
     ledger.turn_to()
-    return _check_whole(ledger, fleet, islands, growth, cost, standing)
+    work = fleet.work_usd([_goods_usd(items) for items in orders], units)
+    for phase, usd in zip(growth, work, strict=False):
+        ledger.turn_to(f"Phase {phase.year:g}")
+        why = f"Labour and support cost {usd:,.2f} USD, the plan says {phase.work_usd:,.2f}."
+        ledger.close("phase-work", phase.work_usd, usd, why)
+    ledger.turn_to()
+    return _check_whole(ledger, fleet, islands, growth, cost, standing, math.fsum(work))
+
+
+def _goods_usd(items: Iterable[Item]) -> float:
+    """What is paid for products, without labour on links."""
+    return math.fsum(item.usd for item in items if item.kind != "labour")
 
 
 def _check_whole(
@@ -94,6 +108,7 @@ def _check_whole(
     growth: Sequence[PhaseSpending],
     cost: Cost,
     standing: Mapping[Place, Counter[ProductKey]],
+    work_usd: float,
 ) -> BillTotal:
     """Check the one bill, its sums, and that nothing could be bought for less."""
     if growth:
@@ -103,7 +118,7 @@ def _check_whole(
     why = f"All that stands can be bought for {least.capex_usd:,.2f} USD, the plan spends {capex_usd:,.2f}."
     ledger.close("cheapest-orders", capex_usd, least.capex_usd, why)
     energy = math.fsum(electricity_usd(fleet, standing, t) for t in fleet.phases)
-    sums = BillTotal(capex_usd, least.power_w, owned_usd(fleet.question.objective, capex_usd) + energy)
+    sums = BillTotal(capex_usd, least.power_w, capex_usd + work_usd + energy)
     check_sums(ledger, sums, cost)
     return sums
 

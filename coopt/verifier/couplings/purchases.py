@@ -49,6 +49,7 @@ class BegunNetwork(NamedTuple):
     uplinks: tuple[int, ...]
     capex_usd: float = 0.0
     energy_usd: float = 0.0
+    work_usd: float = 0.0
 
 
 def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
@@ -102,7 +103,7 @@ def _extended(growths: Growths, network: BegunNetwork, choices: Sequence[int]) -
 
 def _value(network: BegunNetwork, kind: str) -> float:
     """What the last phase of a network counts by an objective (USD)."""
-    return network.capex_usd + (network.energy_usd if kind == "tco" else 0.0)
+    return network.capex_usd + (network.energy_usd + network.work_usd if kind == "tco" else 0.0)
 
 
 def _added(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> BegunNetwork:
@@ -118,8 +119,8 @@ def _added(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> Begu
     )
     links = links_added(path[t - 1], stage, uplinks[t - 1], uplinks[t]) if t else 0
     power_w = sum(units[key].w * count for key, count in counts.items())
-    energy = phase_electricity_usd(instance, t, power_w)
-    return BegunNetwork(path, uplinks, goods + links * phase.retrofit_usd_per_link, energy)
+    energy, work = phase_electricity_usd(instance, t, power_w), phase_work_usd(instance, t, goods, counts, units)
+    return BegunNetwork(path, uplinks, goods + links * phase.retrofit_usd_per_link, energy, work)
 
 
 def _followed(
@@ -132,7 +133,7 @@ def _followed(
     priced = [
         network
         for network in extended
-        if agree(network.capex_usd, step.capex_usd) and agree(network.energy_usd, step.energy_usd)
+        if all(agree(getattr(network, key), getattr(step, key)) for key in ("capex_usd", "energy_usd", "work_usd"))
     ]
     least_usd = _least_usd(growths, networks, t, kind)
     holds = bool(priced) and step.year == growths.instance.phase[t].year
@@ -156,7 +157,8 @@ def _stands(growths: Growths, network: BegunNetwork, t: int, step: MyopicStep) -
 
 def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) -> None:
     tco = plan.objective.kind == "tco"
-    total_usd = None if stopped else sum(step.capex_usd + (step.energy_usd if tco else 0.0) for step in claim.steps)
+    running = ((step.energy_usd + step.work_usd) * tco for step in claim.steps)
+    total_usd = None if stopped else sum(step.capex_usd for step in claim.steps) + sum(running)
     value, optimum = claim.value, plan.objective.value
     holds = (value is None) == (total_usd is None) and (value is None or total_usd is None or agree(value, total_usd))
     saving = None if total_usd is None or optimum is None else total_usd - optimum
@@ -202,6 +204,20 @@ def phase_electricity_usd(instance: Instance, phase: int, power_w: float) -> flo
     return years_of(instance, phase) * 8760 * power_w / 1000 * terms.pue * usd_per_kwh
 
 
+def support_unit_usd(instance: Instance, phase: int, kind: str, unit_usd: float) -> float:
+    """Support of a unit that stands until the next phase, at its price in the phase (USD)."""
+    share = instance.objective.support_share * years_of(instance, phase)
+    return share * unit_usd * price_factor(instance, phase, kind)
+
+
+def phase_work_usd(
+    instance: Instance, phase: int, goods_usd: float, standing: dict[LineKey, int], units: dict[LineKey, UnitPrice]
+) -> float:
+    """Labour for what a phase buys, and support of what stands in it (USD)."""
+    support = (count * support_unit_usd(instance, phase, key.kind, units[key].usd) for key, count in standing.items())
+    return instance.objective.labour_share * goods_usd + math.fsum(support)
+
+
 def links_per_uplink(earlier: GrowthStage, stage: GrowthStage) -> tuple[int, int]:
     """Links added to switches of an earlier phase: for each new uplink on its leaves, and for each uplink they had."""
     if stage.ports.tiers < 2 or earlier.ports.tiers < 1:
@@ -229,6 +245,7 @@ def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: Grown
         _covers(ledger, phase, bought, standing_counts, is_last=t + 1 == len(plan.phases))
         _bill_of_all(ledger, _lines_of(instance, grown.path[t], grown.uplinks[t]), instance, plan.parts[t].cost)
         _sums(ledger, instance, t, phase, sum(units[key].w * count for key, count in standing_counts.items()))
+        _work(ledger, instance, t, phase, standing_counts, units)
         _limits(ledger, instance, phase, grown, t)
     ledger.turn_to()
     _whole(ledger, plan)
@@ -299,6 +316,20 @@ def _sums(ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, power_w:
     )
 
 
+def _work(
+    ledger: Ledger,
+    instance: Instance,
+    t: int,
+    phase: PhasePlan,
+    standing: dict[LineKey, int],
+    units: dict[LineKey, UnitPrice],
+) -> None:
+    goods_usd = math.fsum(item.usd for item in phase.bought if item.kind != "labour")
+    usd = phase_work_usd(instance, t, goods_usd, standing, units)
+    why = f"Labour and support cost {usd:,.2f} USD, the plan says {phase.work_usd:,.2f}."
+    ledger.close("phase-work", phase.work_usd, usd, why)
+
+
 def _limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNetwork, t: int) -> None:
     limits, family = instance.limits, grown.path[t].family
     megawatts = phase.power_w / 1e6
@@ -325,7 +356,7 @@ def _whole(ledger: Ledger, plan: Plan) -> None:
     assert cost is not None
     check_dated(ledger, plan.phases, cost)
     capex = math.fsum(item.usd for phase in plan.phases for item in phase.bought)
-    tco = capex + math.fsum(phase.energy_usd for phase in plan.phases)
+    tco = capex + math.fsum(phase.energy_usd + phase.work_usd for phase in plan.phases)
     sums = BillTotal(capex, plan.phases[-1].power_w, tco)
     check_sums(ledger, sums, cost)
     check_objective(ledger, plan, sums)

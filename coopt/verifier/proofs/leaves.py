@@ -75,6 +75,18 @@ class Terms:
         per_kwh = decimal(terms.usd_per_kwh) * decimal(fleet.price_factor(phase, "energy"))
         return decimal(fleet.years(phase)) * 8760 / 1000 * decimal(terms.pue) * per_kwh
 
+    def support(self, phase: int, product: ProductKey, weights: Sequence[Fraction]) -> Fraction:
+        """What support of a unit that stands in a phase adds to the objective, by the weights of all outlooks."""
+        fleet, share = self.fleet, decimal(self.fleet.question.objective.support_share)
+        if fleet.kind != "tco" or not fleet.question.phase or not share:
+            return Fraction()
+        fleets = [one for one, _ in self.outlooks] or [fleet]
+        usd = (
+            weight * decimal(one.tariff(phase, product).steps[0][1])
+            for weight, one in zip(weights, fleets, strict=True)
+        )
+        return share * decimal(fleet.years(phase)) * sum(usd, Fraction())
+
     def steps(self, phase: int, product: ProductKey, budget: Fraction, weights: Sequence[Fraction]) -> list[Fraction]:
         """The prices of a product by its thresholds: `budget` times those of the bill, and `weights` times those of
         each outlook."""
@@ -136,6 +148,7 @@ class LeafPrices:
         for t in self._fleet.phases:
             for name, product in self._terms.counted.items():
                 price = self._of(leaf.units, name, t) + self._terms.watts(product) * self._watt(t, site)
+                price += self._terms.support(t, product, self._weights)
                 for cap, _ in self._fleet.caps:
                     each = decimal(cap.each(product, self._fleet.prices[product]))
                     price += self._of(leaf.limits, cap.name, t) * each
@@ -147,13 +160,16 @@ class LeafPrices:
         return {measure: price for measure, price in found.items() if price}
 
     def _capex_weight(self) -> Fraction:
-        """What a USD of capex is worth that is the same in every outlook."""
-        return Fraction(self._leaf.budget) + self._whole * self._of_usd
+        """What a USD of labour on links is worth, which is the same in every outlook."""
+        return Fraction(self._leaf.budget) + self._whole * (self._fleet.kind != "power")
 
     @property
     def _of_usd(self) -> Fraction:
-        """What a USD of purchase adds to the objective."""
-        return owned_share(self._fleet.question.objective, self._fleet.kind)
+        """What a USD of purchase adds to the objective; where phases buy, support is paid apart."""
+        terms, kind = self._fleet.question.objective, self._fleet.kind
+        return owned_share(
+            terms.model_copy(update={"support_share": 0.0}) if self._fleet.question.phase else terms, kind
+        )
 
     def _watt(self, phase: int, site: Site | None) -> Fraction:
         """What a watt is worth: in the objective, and by the limit of its site."""
