@@ -40,6 +40,9 @@ class Software(Entry):
     mamba_output_bits: Annotated[
         Bits, Field(description="bits that the output projection of a Mamba-2 mixer has at least")
     ] = 4
+    prediction_bits: Annotated[
+        Bits, Field(description="bits that products of layers that predict further tokens have at least")
+    ] = 4
     dropout: Annotated[bool, Field(description="masks of dropout are kept for the backward pass")] = False
     reserve_gib: Annotated[
         float, Field(ge=0, le=100, description="memory that the driver's context and communication buffers take (GiB)")

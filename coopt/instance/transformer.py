@@ -155,6 +155,15 @@ class Transformer(Entry):
         return self.layers * layer + self.vocab * self.hidden * (1 if self.tied_embeddings else 2)
 
     @property
+    def prediction(self) -> Transformer:
+        """The model of a layer that predicts a further token: of the mean kind, but in a hybrid of attention and a
+        feed-forward part, with experts where it has some."""
+        if not self.mamba_layers:
+            return self
+        neither = {"mamba_layers": 0, "attention_layers": None, "ffn_layers": None, "dense_layers": 0}
+        return self.model_copy(update=neither | {"layers": 1, "window": 0, "window_layers": 0})
+
+    @property
     def value_size(self) -> int:
         """Size of a value head."""
         return self.value_dim or self.head_dim

@@ -16,8 +16,8 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds, Reciprocals, Ways
 from coopt.perf.collectives import links_of
-from coopt.perf.kernels import Device, Passes, device_of
-from coopt.perf.layer import core_passes_s, kernels_s, logits_s, started_s
+from coopt.perf.kernels import Device, device_of
+from coopt.perf.layer import core_passes_s, kernels_s, logits_s, predicting_s, started_s, without_starts
 from coopt.perf.mapping import (
     Floats,
     Ints,
@@ -27,7 +27,7 @@ from coopt.perf.mapping import (
     representatives,
     stage_layers,
 )
-from coopt.perf.parameters import layer_expert_parameters, layer_parameters
+from coopt.perf.parameters import further_exchanges, layer_expert_parameters, layer_parameters, prediction_of
 from coopt.perf.pipelines import EndWait, PassChain, StageLayers, met_hops, pipeline_waits, schedule_chains
 from coopt.perf.traffic import OVERLAP_COST, StageTraffic, layers_behind, replicas_of, share_left, window_of
 from coopt.perf.ways import ways_of
@@ -47,9 +47,10 @@ class Iteration:
     pass forward. Counts have shape (n,):
     `layers` of the fullest stage, `chunk_layers` of each of its chunks, `first_missing` on the first stage,
     `missing_layers` on the last, those of `PipelineWaits` as there;
-    `further_predictions` counts predictions beyond the next token. `dp_share` and `window` say how far data-parallel
-    traffic hides, `behind` behind how many layers, `met` how many hops are under way with it; `factor` stretches
-    everything. `ways` say what is left of the network's seconds per byte, which `pieces` are charged.
+    `further_predictions` counts predictions beyond the next token, `further_exchanges` layers with their `ep`.
+    `dp_share` and `window` say how far data-parallel traffic hides, `behind` behind how many layers, `met` how many
+    hops are under way with it; `factor` stretches everything. `ways` say what is left of the network's seconds per
+    byte, which `pieces` are charged.
     """
 
     layer: AffineSeconds
@@ -75,6 +76,7 @@ class Iteration:
     first_missing: Ints
     missing_layers: Ints
     further_predictions: int
+    further_exchanges: float
     hops: Floats
     spared_hops: Floats
     bubble_hops: Floats
@@ -117,7 +119,7 @@ class Iteration:
     @cached_property
     def excess(self) -> AffineSeconds:
         """What the last stage computes and sends for a micro-batch beyond a middle one, hops aside."""
-        added = self.logits + self.tp_logits + (self.cp + self.ep) * self.further_predictions
+        added = self.logits + self.tp_logits + self.cp * self.further_predictions + self.ep * self.further_exchanges
         return added - self.whole_layer * self.missing_layers
 
     @cached_property
@@ -273,7 +275,7 @@ class Iteration:
             "logits": (self.logits * last).at(r),
             "tp": (self.tp * counted + self.tp_logits * last).at(r),
             "cp": (self.cp * (counted + self.further_predictions * last)).at(r),
-            "ep": (self.ep * (counted + self.further_predictions * last)).at(r),
+            "ep": (self.ep * (counted + self.further_exchanges * last)).at(r),
         }
 
     def _left_of_dp(self, r: Reciprocals, pipeline_s: Any) -> Any:
@@ -327,13 +329,14 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     started = started_s(workload, mappings)
     layer = np.maximum(busy, started)
     accumulation, in_turn = _accumulation(workload, device, mappings), options.schedule == "1f1b"
-    counts = StageLayers(layers, lighter, fewer, further)
-    split = kernels if in_turn else _without_starts(kernels, started)
+    split = kernels if in_turn else without_starts(kernels, started)
+    predicted, predicting = prediction_of(workload), predicting_s(workload, device, mappings, kernels)
+    counts = StageLayers(layers, lighter, fewer, further * predicting.weights)
     ring = traffic.ring
     core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
     tp = traffic.tp
     ep, ep_left = traffic.hidden_exchanges(layer - core, m)
-    logits = (1 + further) * logits_s(workload, device, mappings) + further * layer
+    logits = (1 + further) * logits_s(workload, device, mappings) + further * predicting.whole
     behind = layers_behind(workload, mappings, (layers, fewer), m)
     each_s = np.where(mappings.zero >= 2, layers - fewer, layers) * (layer - core)
     free = share_left(replicas.inside_s(), behind * (layer - core)) * in_turn
@@ -350,8 +353,9 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         ep_left=ep_left,
         hop=traffic.hop,
         logits=AffineSeconds(logits),
-        tp_logits=traffic.tp_sum * (2 * (1 + further)) + tp * further,
+        tp_logits=traffic.tp_sum * (2 * (1 + further)) + replace(traffic, workload=predicted).tp * further,
         further_predictions=further,
+        further_exchanges=further_exchanges(model),
         dp=replicas.data_parallel(),
         window=window_of(behind, layer - core, free, (tp, ep * waits_for_experts)),
         behind=behind,
@@ -372,13 +376,6 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         chains=() if in_turn else schedule_chains(options.schedule, mappings.pp, m, split, accumulation.fixed, counts),
         forward_shares=() if in_turn else traffic.forward_shares,
     )
-
-
-def _without_starts(kernels: Passes, started: Floats) -> Passes:
-    """A layer as long as the host needs at least; gradients of weights that it has not started wait with all others."""
-    busy = kernels.whole
-    stretched: Passes = kernels * (np.maximum(busy, started) / busy)
-    return replace(stretched, weights=np.clip(busy - started, 0.0, kernels.weights))
 
 
 def _longer(hidden: AffineSeconds, left: AffineSeconds, r: Reciprocals) -> AffineSeconds:

@@ -12,6 +12,7 @@ import numpy as np
 from coopt.instance.hardware import Gpu, Precision
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import Floats
+from coopt.perf.parameters import FORMAT_BITS
 
 # rows, columns and relative efficiency of the output tiles a library chooses from
 TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
@@ -60,21 +61,16 @@ class Device:
     @cached_property
     def workload_rate(self) -> Rate:
         """What matrix products in the precision of the workload reach."""
-        return self._rate(self.precision)
+        peak, share = self.gpu.peak_flop_s(self.precision), self.gpu.reached(self.precision).gemm
+        return Rate(share * peak, self.gpu.efficiency.gemm_k0, 1 if self.precision in ("fp8", "fp4") else BYTES)
 
     def rate_of(self, bits: int) -> Rate:
         """What matrix products reach in that precision, or in so many bits where it has fewer."""
-        own = {"fp4": 4, "fp8": 8}.get(self.precision, 16)
-        return self._rate(FORMATS[bits]) if bits > own else self.workload_rate
+        return self.of_bits(bits).workload_rate
 
-    def _rate(self, precision: Precision) -> Rate:
-        peak, share = self.gpu.peak_flop_s(precision), self.gpu.reached(precision).gemm
-        return Rate(share * peak, self.gpu.efficiency.gemm_k0, 1 if precision in ("fp8", "fp4") else BYTES)
-
-    @cached_property
-    def in_16_bits(self) -> Device:
-        """The device as layers use it that stay in 16 bits."""
-        return replace(self, precision="bf16")
+    def of_bits(self, bits: int) -> Device:
+        """The device as layers use it that have so many bits at least."""
+        return replace(self, precision=FORMATS[bits]) if bits > FORMAT_BITS.get(self.precision, 16) else self
 
     @cached_property
     def bf16_rate(self) -> Rate:

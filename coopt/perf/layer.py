@@ -24,6 +24,7 @@ from coopt.perf.parameters import (
     latent_width,
     mamba_columns,
     mamba_share,
+    prediction_of,
     query_width,
     value_width,
     vocab_share,
@@ -221,6 +222,24 @@ def started_s(workload: Workload, mappings: Mappings) -> Floats:
     return expert_layers(model) * start_s * (HOST_KERNELS + HOST_EXPERT_KERNELS * apart)
 
 
+def predicting_s(workload: Workload, device: Device, mappings: Mappings, mean: Passes) -> Passes:
+    """Seconds of a layer that predicts a further token, as long as the host needs to start its kernels; shape (n,), or
+    none where no layer does. `mean` are the kernels of the mean layer."""
+    if not workload.model.extra_predictions:
+        return Passes()
+    predicted = prediction_of(workload)
+    own = replace(device, precision=predicted.precision)
+    kernels = mean if predicted is workload else kernels_s(predicted, own, mappings)
+    return without_starts(kernels, started_s(predicted, mappings))
+
+
+def without_starts(kernels: Passes, started: Floats) -> Passes:
+    """A layer as long as the host needs at least; gradients of weights that it has not started wait with all others."""
+    busy = kernels.whole
+    stretched: Passes = kernels * (np.maximum(busy, started) / busy)
+    return replace(stretched, weights=np.clip(busy - started, 0.0, kernels.weights))
+
+
 def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
     """Seconds of the kernels of the mean layer: forward, and backward with recomputation; shape (n,), or weights 0.
 
@@ -238,7 +257,7 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
     split, wide = (t, c, x, b, recompute, sp), wide_share(workload)
     passes = _mean_layer_s(workload, device, split)
     if wide:
-        passes = passes * (1 - wide) + _mean_layer_s(workload, device.in_16_bits, split) * wide
+        passes = passes * (1 - wide) + _mean_layer_s(workload, device.of_bits(16), split) * wide
     weights = np.broadcast_to(passes.weights, passes.backward.shape)[position] if device.splits_backward else 0.0
     forward = np.broadcast_to(passes.forward, passes.backward.shape)[position]
     backward = passes.backward[position]

@@ -11,6 +11,7 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import FULL, NORM_FFN, SELECTIVE, Floats, Ints, Mappings, representatives, stage_layers
 
+FORMAT_BITS = {"fp4": 4, "fp8": 8}
 SCAN_FLOP = 7.0  # of an element of Mamba-2's width and of its state, forward
 
 
@@ -69,6 +70,24 @@ def wide_share(workload: Workload) -> float:
     if workload.precision not in ("fp8", "fp4"):
         return 0.0
     return min(workload.options.software.wide_layers / workload.model.layers, 1.0)
+
+
+def prediction_of(workload: Workload) -> Workload:
+    """The workload whose mean layer is one that predicts a further token; in a hybrid none of `wide_layers` is."""
+    model, options, software = workload.model.prediction, workload.options, workload.options.software
+    changes: dict[str, Any] = {}
+    if software.prediction_bits > FORMAT_BITS.get(workload.precision, 16):
+        changes["precision"] = "bf16" if software.prediction_bits == 16 else "fp8"
+    if model is not workload.model:
+        software = software.model_copy(update={"wide_layers": 0})
+        changes |= {"model": model, "options": options.model_copy(update={"software": software})}
+    return workload.model_copy(update=changes) if changes else workload
+
+
+def further_exchanges(model: Transformer) -> float:
+    """Layers of the mean kind that have as much expert traffic as all further predictions."""
+    share = expert_layers(model)
+    return model.extra_predictions * expert_layers(model.prediction) / share if share else 0.0
 
 
 def block_share(model: Transformer) -> float:
@@ -175,9 +194,10 @@ def _held_layers(model: Transformer, mappings: Mappings) -> Ints:
 
 def model_flop_per_token(model: Transformer) -> float:
     """M: FLOPs of a token forward and backward, attention counted in full."""
-    further = model.extra_predictions * (_active_parameters(model) + model.vocab * model.hidden)
-    products = model.layers * _active_parameters(model) + model.vocab * model.hidden + further
-    return 6.0 * products + 3.0 * (model.layers + model.extra_predictions) * _mixing_flop(model)
+    j, predicted = model.extra_predictions, model.prediction
+    products = model.layers * _active_parameters(model) + j * _active_parameters(predicted)
+    products += (1 + j) * model.vocab * model.hidden
+    return 6.0 * products + 3.0 * (model.layers * _mixing_flop(model) + j * _mixing_flop(predicted))
 
 
 def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) -> Floats:

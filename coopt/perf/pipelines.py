@@ -231,12 +231,13 @@ def port_waits(p: Ints) -> Floats:
 
 
 class StageLayers(NamedTuple):
-    """Layers (n,) of a full stage, and how many the first and the last one lack; layers of further predictions."""
+    """Layers (n,) of a full stage, and how many the first and the last one lack; seconds in which the
+    layers of further predictions give gradients of weights."""
 
     full: Ints
     first_lacks: Ints
     last_lacks: Ints
-    further: int
+    further_s: Any
 
 
 def schedule_chains(
@@ -249,13 +250,13 @@ def schedule_chains(
     added_s
         Seconds of a layer in which gradients of weights are added up by kernels of their own.
     """
-    full, lighter, fewer, further = layers
+    full, lighter, fewer, further_s = layers
     weights, rest = layer.weights + added_s, layer.backward - layer.weights
     hidden = np.minimum(np.minimum(weights, rest), layer.forward)
     split = Split(
         weights_s=full * weights,
         hidden_s=full * hidden,
-        last_s=(further - fewer) * layer.weights,  # gradients are added up as for a full stage
+        last_s=further_s - fewer * layer.weights,  # gradients are added up as for a full stage
         first_share=lighter / full,
         light_s=np.maximum(0.0, lighter * layer.backward - full * (rest - hidden)),
     )

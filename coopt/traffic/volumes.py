@@ -14,7 +14,7 @@ import numpy as np
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import LinkRates
 from coopt.perf.mapping import FULL, micro_batches
-from coopt.perf.parameters import block_share
+from coopt.perf.parameters import block_share, further_exchanges, prediction_of
 from coopt.perf.traffic import EXCHANGES, RING_PASSES, StageTraffic, replicas_of
 from coopt.traffic.ranks import Group, RankGrid
 
@@ -56,21 +56,24 @@ def collective_volumes(split: RankGrid) -> Iterator[Volume]:
 
 
 def _tensor(split: RankGrid, traffic: StageTraffic, m: int) -> Iterator[Volume]:
-    options, sequence = split.workload.options, bool(split.mapping.sequence_parallel[0])
-    fraction = options.tp_sync_fraction
-    backward = options.tp_sync_backward if fraction < 1.0 else 1.0
-    gather, further = traffic.tp_gather, split.workload.model.extra_predictions
-    blocks = block_share(split.workload.model)
-    forward_times = fraction * 4.0 * blocks
-    backward_times = fraction * (traffic.repeated_gathers[0] + 4 * blocks * backward) + 2 * blocks * sequence
-    last = 1 + further
-    yield _volume("tp", "forward", "tp", gather * (m * forward_times), "layers")
-    yield _volume("tp", "backward", "tp", gather * (m * backward_times), "layers")
-    yield _volume("tp", "forward", "tp", gather * (m * (last + further * forward_times)), "last stage")
-    yield _volume("tp", "backward", "tp", gather * (m * (last + further * backward_times)), "last stage")
+    sequence, workload = bool(split.mapping.sequence_parallel[0]), split.workload
+    gather, further = traffic.tp_gather, workload.model.extra_predictions
+    predicting = _gathers(replace(traffic, workload=prediction_of(workload)), sequence)
+    for phase, times, more in zip(("forward", "backward"), _gathers(traffic, sequence), predicting, strict=True):
+        yield _volume("tp", phase, "tp", gather * (m * times), "layers")
+        yield _volume("tp", phase, "tp", gather * (m * (1 + further + further * more)), "last stage")
     if split.mapping.pp[0] > 1 and not sequence:
         yield _volume("pp", "forward", "tp", gather * m, "forward hops")
         yield _volume("pp", "backward", "tp", gather * m, "backward hops")
+
+
+def _gathers(traffic: StageTraffic, sequence: bool) -> tuple[float, float]:
+    """Collectives of the mean layer, forward and backward."""
+    options, blocks = traffic.workload.options, block_share(traffic.workload.model)
+    fraction = options.tp_sync_fraction
+    backward = options.tp_sync_backward if fraction < 1.0 else 1.0
+    repeated = float(np.ravel(traffic.repeated_gathers)[0])
+    return fraction * 4.0 * blocks, fraction * (repeated + 4 * blocks * backward) + 2 * blocks * sequence
 
 
 def _context(traffic: StageTraffic, m: int, again: bool) -> Iterator[Volume]:
@@ -88,7 +91,7 @@ def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:
         for moved, group in ((traffic.exchange, "ep"), (traffic.expert_gather, "tp")):
             once = moved * (m * part)
             yield _volume("ep", phase, group, once, "layers", exchange=group == "ep")
-            yield _volume("ep", phase, group, once * model.extra_predictions, "last stage", exchange=group == "ep")
+            yield _volume("ep", phase, group, once * further_exchanges(model), "last stage", exchange=group == "ep")
 
 
 def _replicas(split: RankGrid) -> Iterator[Volume]:

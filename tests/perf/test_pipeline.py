@@ -50,6 +50,7 @@ def closed_form(pipeline: Pipeline) -> float:
         first_missing=np.array([pipeline.first_lacks]),
         missing_layers=np.array([pipeline.last_lacks]),
         further_predictions=0,
+        further_exchanges=0.0,
         **pipeline_waits(p, v, m)._asdict(),
         micro_batches=m,
         bubbles=(p - 1) / v,
@@ -72,7 +73,7 @@ def chains(pipeline: Pipeline) -> tuple[PassChain, ...]:
         return ()
     counts = (pipeline.layers, pipeline.first_lacks, pipeline.last_lacks)
     passes = Passes(*(np.array([one]) for one in (pipeline.forward, pipeline.backward, pipeline.weights)))
-    layers = StageLayers(*(np.array([count]) for count in counts), further=0)
+    layers = StageLayers(*(np.array([count]) for count in counts), further_s=0.0)
     return schedule_chains(pipeline.schedule, np.array([pipeline.p]), np.array([pipeline.m]), passes, 0.0, layers)
 
 

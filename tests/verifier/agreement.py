@@ -30,6 +30,9 @@ GPUS = {16: (8, 16), 24: (6, 12), 32: (8, 16), 48: (6, 12, 16), 64: (8, 16), 96:
 """GPUs that train, and how many of them an HB domain may hold."""
 
 
+BITS = ("attention_bits", "latent_bits", "mamba_output_bits", "prediction_bits")
+
+
 @dataclass(frozen=True)
 class Question:
     """A workload, a cluster to look for networks in, and mappings with a placement each."""
@@ -127,7 +130,7 @@ def _bits(draw: Random) -> dict[str, Any]:
     """Products and layers that keep more bits than others."""
     if draw.random() < 0.5:
         return {}
-    some = {name: draw.choice([4, 8, 16]) for name in ("attention_bits", "latent_bits", "mamba_output_bits")}
+    some = {name: draw.choice([4, 8, 16]) for name in BITS}
     return some | {"wide_layers": draw.choice([0, 2, 20])}
 
 

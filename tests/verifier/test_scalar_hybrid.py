@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.plan.schema import MappingChoice
 from coopt.verifier.training.communication import traffic_of
@@ -14,7 +15,8 @@ from coopt.verifier.training.layer import layer_s, weights_s
 from coopt.verifier.training.mappings import mapping_fault, scalar_mapping, splits
 from coopt.verifier.training.memory import whole_layer_bytes
 from coopt.verifier.training.placing import held_parameters, layer_shares, mamba_shard, shard
-from tests.verifier.cases import split, workload
+from coopt.verifier.training.work import Clock
+from tests.verifier.cases import GPU, split, workload
 from tests.verifier.test_scalar_layer import CORE, MACHINE, SLOW, TINY, core, traffic, turned
 
 MAMBA = {"mamba_heads": 8, "mamba_head_dim": 16, "mamba_groups": 4, "mamba_state": 32}
@@ -110,6 +112,30 @@ def test_layers_in_16_bits_are_as_long_as_there_and_keep_as_much() -> None:
     less, some, most = (whole_layer_bytes(one, split(tp=2), part) for one in (plain, few, wide))
     assert some == 0.75 * less + 0.25 * most
     assert whole_layer_bytes(all_of_them, split(tp=2), part) == most
+
+
+def test_a_further_prediction_is_a_plain_layer_and_a_loss() -> None:
+    gpu, mixed = Gpu.model_validate(GPU | {"fp8_tflop_s": 600}), {"experts": 4, "top_k": 2}
+    for parts, options in ((APART, {}), (APART | mixed, {"ep_overlap": True}), (JAMBA | mixed, {})):
+        model = {name: size for name, size in parts.items() if not name.startswith(("mamba", "attention", "ffn_"))}
+        cut = split(tp=2, ep=2 if "experts" in parts else 1, micro_batch=2)
+        for bits in (4, 16):
+            asked = {"software": {"prediction_bits": bits}, "options": options | {"schedule": "zb-h1"}}
+            none, two = (
+                Clock(workload(model=parts | {"extra_predictions": j}, precision="fp8", **asked), gpu).work(cut)
+                for j in (0, 2)
+            )
+            precision = "fp8" if bits == 4 else "bf16"
+            plain = Clock(workload(model=model, precision=precision, **asked), gpu).work(cut)
+            assert two.logits_s == pytest.approx(3 * none.logits_s + 2 * plain.layer_s, rel=1e-12)
+            assert two.further_weights_s == pytest.approx(2 * plain.weights_s, rel=1e-12)
+            assert two.traffic.logits_gathers == 6 + 2 * plain.traffic.gathers
+            exchanges = two.traffic.further_exchanges * two.traffic.exchanges
+            assert exchanges == pytest.approx(2 * plain.traffic.exchanges, rel=1e-12)
+    here = hybrid(APART | {"extra_predictions": 2}).model
+    whole = 64 * 128 + 64 * 64 + 2 * 64 * 128, 2 * 4 * 16 * 32  # parameters of a plain layer; pairs of its attention
+    more = model_flop_per_token(here) - model_flop_per_token(hybrid(APART).model)
+    assert more == 2 * 6 * (whole[0] + 101 * 64 + whole[1])
 
 
 def turned_shapes(shapes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

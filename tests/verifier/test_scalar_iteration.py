@@ -27,6 +27,7 @@ SENT = GpuTraffic(
     once=False,
     hides_exchanges=False,
     further_layers=0,
+    further_exchanges=0.0,
     sent_bytes=50.0,
     received_gathers=1,
     hop_cost=1.0,
@@ -37,7 +38,14 @@ SENT = GpuTraffic(
     embedding_bytes=400.0,
 )
 EXCHANGED = SENT._replace(
-    rings=2, ring_bytes=200.0, exchanges=3.0, exchanged_bytes=80.0, visits=1, further_layers=1, logits_gathers=8.0
+    rings=2,
+    ring_bytes=200.0,
+    exchanges=3.0,
+    exchanged_bytes=80.0,
+    visits=1,
+    further_layers=1,
+    further_exchanges=1.0,
+    logits_gathers=8.0,
 )
 SPEED = Speeds(100, 0.01, 0.04, 0.04, 0.04, 0.04, 0.02, 0.02)
 APART = Placement(2, 1, 1, 4, 1, 3)

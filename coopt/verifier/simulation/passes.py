@@ -20,7 +20,7 @@ from coopt.verifier.training.gathers import (
     taken_ways,
 )
 from coopt.verifier.training.iteration import exchanges, experts_s, tp_group
-from coopt.verifier.training.kernels import machine_of
+from coopt.verifier.training.kernels import machine_of, predicting
 from coopt.verifier.training.layer import Pass, core_pass, host_waits, layer_pass, logits_pass
 from coopt.verifier.training.placing import Placement, expert_share, layer_shares
 from coopt.verifier.training.work import Work
@@ -62,6 +62,8 @@ class PassTimes:
         machine, split = machine_of(workload, gpu), work.split
         self._work, self._model = work, workload.model
         self._layer, self._logits = layer_pass(workload, machine, split), logits_pass(workload, machine, split)
+        own = predicting(workload)
+        self._predicting = layer_pass(own, machine_of(own, gpu), split)
         added_s = work.stage_s - work.layers * work.layer_s
         self._added_s = added_s / work.layers
         over_tp = tp_group(work, place, speed.inside_byte_s, speed.tp_s_byte, lambda _: speed.tp_others)
@@ -71,6 +73,9 @@ class PassTimes:
         each = workload.options.tp_sync_fraction * 4 * layer_shares(workload.model).blocks
         ahead = each * forward_cost(workload, split) if split.tp > 1 else 0.0
         self._gathers = Pass(ahead, work.traffic.gathers - ahead)
+        more = layer_shares(own.model).blocks / layer_shares(workload.model).blocks * ahead
+        j = max(work.traffic.further_layers, 1)
+        self._further_gathers = Pass(more, (work.traffic.logits_gathers - 2) / j - 2 - more)
         of_experts_s = experts_s(work, place, speed.inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
         rounds = max(work.traffic.exchanges, work.traffic.row_gathers)
         ahead_s = of_experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
@@ -98,18 +103,19 @@ class PassTimes:
         split, side = self._work.split, int(one.is_backward)
         layers = self.layers_of(stage, one.chunk)
         is_last = self._on_model(stage, one.chunk) == (split.pp - 1, split.interleave - 1)
-        weights = (layers + self._work.traffic.further_layers * is_last) * self._work.weights_s + layers * self._added_s
+        weights = layers * (self._work.weights_s + self._added_s) + self._work.further_weights_s * is_last
         if one.gives == "weights":
             return PassParts(weights, 0.0, 0.0, 0.0)
         compute = layers * (self._layer[side] + (self._added_s if one.is_backward else 0.0))
         compute -= weights if one.gives == "inputs" else 0.0
-        gathers, whole = layers * self._gathers[side], layers
+        gathers, rings, exchanges = layers * self._gathers[side], layers, float(layers)
         if is_last:
             further = self._work.traffic.further_layers
-            compute += (1 + further) * self._logits[side] + further * self._layer[side]
-            whole += further
-            gathers += (1 + further + further * self._gathers[side]) if split.tp > 1 else 0.0
-        return PassParts(compute, gathers * self._gather_s, whole * self._ring[side], whole * self._experts[side])
+            compute += (1 + further) * self._logits[side] + further * self._predicting[side]
+            rings += further
+            exchanges += self._work.traffic.further_exchanges
+            gathers += (1 + further + further * self._further_gathers[side]) if split.tp > 1 else 0.0
+        return PassParts(compute, gathers * self._gather_s, rings * self._ring[side], exchanges * self._experts[side])
 
     def _on_model(self, stage: int, chunk: int) -> tuple[int, int]:
         """The stage of the model and its chunk; of two pipelines in opposite directions the second counts from the

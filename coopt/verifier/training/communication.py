@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
+from coopt.verifier.training.kernels import predicting
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import chunks_are_whole, expert_share, layer_shares, routed_width, widths_of
 
@@ -165,6 +166,8 @@ class GpuTraffic(NamedTuple):
     """behind the compute of another micro-batch"""
     further_layers: int
     """j: layers that predict further tokens, on the last stage"""
+    further_exchanges: float
+    """layers of the mean kind that exchange as much with experts as these"""
     sent_bytes: float
     """of a pipeline hop; 0 without a pipeline"""
     received_gathers: int
@@ -210,7 +213,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     return GpuTraffic(
         gathers=gathers,
         gathered_bytes=2.0 * rows * model.hidden,
-        logits_gathers=2 * (1 + j) + j * gathers if split.tp > 1 else 0.0,
+        logits_gathers=2 * (1 + j) + j * _layer_gathers(predicting(workload), split) if split.tp > 1 else 0.0,
         rings=(4 if full_recompute else 3) if split.cp > 1 else 0,
         ring_bytes=2.0 * split.micro_batch * model.seq * widths_of(model, split.tp).keys_values,
         exchanges=rounds if split.ep > 1 else 0.0,
@@ -222,6 +225,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
         once=options.dispatch == "once",
         hides_exchanges=options.ep_overlap and split.micro_batches(workload.global_batch) > 1,
         further_layers=j,
+        further_exchanges=j * expert_share(model.prediction) / expert_share(model) if model.experts else 0.0,
         sent_bytes=2.0 * rows * model.hidden / split.tp if split.pp > 1 else 0.0,
         received_gathers=1 if split.tp > 1 and split.pp > 1 and not split.sequence_parallel else 0,
         hop_cost=OVERLAP_COST if hidden_hop else 1.0,

@@ -188,7 +188,7 @@ def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
     layer = traffic.gathers * step.gather_s + step.ring_s + step.experts_s
     stage_s, whole_s = work.stage_s + work.layers * layer, work.layer_s + layer
     excess_s = work.logits_s - work.missing * whole_s + traffic.logits_gathers * step.gather_s
-    excess_s += traffic.further_layers * (step.ring_s + step.experts_s)
+    excess_s += traffic.further_layers * step.ring_s + traffic.further_exchanges * step.experts_s
     waits, steady_s = traffic.waits, m * stage_s
     if work.schedule != "1f1b":
         ahead = traffic.ahead
@@ -272,7 +272,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
         logits=ends * work.logits_s,
         tp=(layers * traffic.gathers + ends * traffic.logits_gathers) * step.gather_s,
         cp=(layers + ends * traffic.further_layers) * step.ring_s,
-        ep=(layers + ends * traffic.further_layers) * step.experts_s,
+        ep=(layers + ends * traffic.further_exchanges) * step.experts_s,
         pp=(pipeline.hops - pipeline.filling) * step.hop_s + min(filled_s, 0.0),
         bubble=max(filled_s, 0.0),
         dp=own_s,
@@ -287,7 +287,8 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
 def model_flop_per_token(model: Transformer) -> float:
     """M: FLOPs a token costs, attention counted in full, further predictions included."""
     base = 6 * (model.layers * met_parameters(model) + model.vocab * model.hidden) + 6 * model.layers * _core(model)
-    further = 6 * (met_parameters(model) + model.vocab * model.hidden) + 6 * _core(model)
+    own = model.prediction
+    further = 6 * (met_parameters(own) + model.vocab * model.hidden) + 6 * _core(own)
     return base + model.extra_predictions * further
 
 

@@ -95,6 +95,17 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
     return found._replace(in_16_bits=machine_of(workload.model_copy(update={"precision": "bf16"}), gpu))
 
 
+def predicting(workload: Workload) -> Workload:
+    """The workload of which the mean layer is one that predicts a further token."""
+    own, software, changes = workload.model.prediction, workload.options.software, dict[str, object]()
+    if software.prediction_bits > {"fp4": 4, "fp8": 8}.get(workload.precision, 16):
+        changes["precision"] = {8: "fp8", 16: "bf16"}[software.prediction_bits]
+    if own is not workload.model:
+        narrow = software.model_copy(update={"wide_layers": 0})
+        changes |= {"model": own, "options": workload.options.model_copy(update={"software": narrow})}
+    return workload.model_copy(update=changes) if changes else workload
+
+
 def layers_in_16_bits(workload: Workload) -> float:
     """Share of the layers that stay in 16 bits where others have fewer."""
     if workload.precision in ("bf16", "fp16"):

@@ -10,22 +10,23 @@ from typing import NamedTuple
 
 
 class SplitShape(NamedTuple):
-    """Stages, micro-batches, layers of a full stage, how many the first one lacks, and what the last one has more."""
+    """Stages, micro-batches, layers of a full stage, and how many the first one lacks."""
 
     p: int
     m: int
     layers: int
     first_lacks: int
-    last_more: int
 
 
 class LayerPasses(NamedTuple):
-    """Seconds of a layer without traffic; of gradients of weights alone, and with adding them up."""
+    """Seconds of a layer without traffic; of gradients of weights alone, and with adding them up; and those of weights
+    that the last stage has more of than a full one."""
 
     forward_s: float
     inputs_s: float
     weights_s: float
     added_s: float
+    last_more_s: float
 
 
 class SplitStage(NamedTuple):
@@ -86,7 +87,7 @@ def longest_row(schedule: str, shape: SplitShape, own: LayerPasses, stage: Split
     found = []
     for one in _zero_bubble(shape, weights_s) if schedule == "zb-h1" else _two_way(shape):
         filled_s = one.forwards * forward_s + one.inputs * inputs_s - one.weights * least_s - one.hidden_s
-        filled_s -= (one.visits - one.late) * shape.last_more * own.weights_s
+        filled_s -= (one.visits - one.late) * own.last_more_s
         filled_s -= shape.first_lacks * one.first_forwards * stage.forward_s
         filled_s += light_s if one.is_light else 0.0
         found.append(PassRow(filled_s, one.visits, one.firsts, one.hops))

@@ -14,8 +14,8 @@ from typing import Generic, NamedTuple, TypeVar
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
-from coopt.verifier.training.kernels import machine_of, moved_s
-from coopt.verifier.training.layer import Pass, core_s, host_waits, layer_pass, logits_s, weights_s
+from coopt.verifier.training.kernels import machine_of, moved_s, predicting
+from coopt.verifier.training.layer import Pass, core_s, host_waits, layer_pass, layer_s, logits_s, weights_s
 from coopt.verifier.training.mappings import ScalarMapping, Style, layer_mappings, shapes, styled
 from coopt.verifier.training.placing import HeldParameters, held_parameters, sharded_parameters, stage_copies
 from coopt.verifier.training.schedules import LayerPasses, PassRow, SplitShape, SplitStage, longest_row
@@ -62,8 +62,8 @@ class Work(NamedTuple):
     schedule: str = "1f1b"
     weights_s: float = 0.0
     """of a layer, in which gradients of weights are taken; 0 under 1F1B, which does not ask"""
-    further: int = 0
-    """j: layers of further predictions"""
+    further_weights_s: float = 0.0
+    """of the layers of all further predictions, as those of a layer"""
 
     @property
     def hiding_layers(self) -> int:
@@ -123,10 +123,9 @@ class Work(NamedTuple):
         """The longest row of passes of a schedule that splits the backward pass."""
         layer_s, forward_s, weights_s = self.layer_s, self.forward_s, self.weights_s
         added_s = self.stage_s / self.layers - layer_s
-        own = LayerPasses(forward_s, layer_s - forward_s - weights_s, weights_s, added_s)
-        shape = SplitShape(
-            self.split.pp, self.micro_batches, self.layers, self.missing_first, self.further - self.missing
-        )
+        last_more_s = self.further_weights_s - self.missing * weights_s
+        own = LayerPasses(forward_s, layer_s - forward_s - weights_s, weights_s, added_s, last_more_s)
+        shape = SplitShape(self.split.pp, self.micro_batches, self.layers, self.missing_first)
         return longest_row(self.schedule, shape, own, stage, hop_s)
 
     def end_visits(self) -> tuple[EndVisits, ...]:
@@ -210,8 +209,11 @@ class Clock:
     def __init__(self, workload: Workload, gpu: Gpu) -> None:
         self.workload = workload
         self.machine = machine_of(workload, gpu)
+        self._predicting = predicting(workload)
+        self._predicting_machine = machine_of(self._predicting, gpu)
         self.links = link_shares(workload, gpu)
         self._layers: dict[tuple[object, ...], Pass] = {}
+        self._predictions: dict[tuple[object, ...], float] = {}
         self._logits: dict[tuple[object, ...], float] = {}
         self._stages: dict[tuple[int, ...], tuple[HeldParameters, int, int, int]] = {}
 
@@ -234,7 +236,7 @@ class Clock:
             core_s=core_s(self.workload, self.machine, split) if split.cp > 1 else 0.0,
             idle_s=sum(host_waits(self.workload, self.machine, split)) if split.cp > 1 else 0.0,
             stage_s=layers * one_s + added,
-            logits_s=(1 + further) * self._logits_s(split) + further * one_s,
+            logits_s=(1 + further) * self._logits_s(split) + further * self._predicting_s(split),
             optimizer_s=moved_s(self.machine.layers, OPTIMIZER_BYTES * self._updated(held, split)),
             held=held,
             traffic=traffic_of(self.workload, split),
@@ -242,7 +244,7 @@ class Clock:
             mode=options.dp_mode,
             schedule=options.schedule,
             weights_s=0.0 if options.schedule == "1f1b" else weights_s(self.workload, self.machine, split),
-            further=further,
+            further_weights_s=self._further_weights_s(split),
             factor=options.slowdown * options.software.overhead,
         )
 
@@ -333,6 +335,21 @@ class Clock:
         if key not in self._layers:
             self._layers[key] = layer_pass(self.workload, self.machine, split)
         return self._layers[key]
+
+    def _predicting_s(self, split: ScalarMapping) -> float:
+        """A layer that predicts a further token."""
+        if self._predicting is self.workload:
+            return self._layer_s(split)
+        if split.of_layer not in self._predictions:
+            self._predictions[split.of_layer] = layer_s(self._predicting, self._predicting_machine, split)
+        return self._predictions[split.of_layer]
+
+    def _further_weights_s(self, split: ScalarMapping) -> float:
+        """Gradients of weights of all layers that predict further tokens."""
+        further = self.workload.model.extra_predictions
+        if not further or self.workload.options.schedule == "1f1b":
+            return 0.0
+        return further * weights_s(self._predicting, self._predicting_machine, split)
 
     def _logits_s(self, split: ScalarMapping) -> float:
         key = (split.tp, split.cp, split.micro_batch)
