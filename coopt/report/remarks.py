@@ -219,6 +219,8 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
         yield from _origin(gpu)
 
 
+MANY_IDLE = 0.05
+"""Share of the GPUs of HB domains from which a plan says why they stand idle."""
 COARSE = 1.25
 """How much more GPUs the next number of a list has, or the number the one before it, where a plan says so."""
 
@@ -237,6 +239,26 @@ def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
             f"Numbers between {words.count(low)} and {words.count(high)} GPUs were not asked for: cluster.gpus = "
             f"{{ least = {low}, most = {high}, step = {design.hb_domain.active} }} asks for them too."
         )
+
+
+def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
+    """How many GPUs of HB domains stand idle where fewer domains would hold those that train."""
+    design = plan.design
+    if design is None or not design.hb_domain.count:
+        return
+    domain = design.hb_domain
+    bought, least = domain.count * domain.size, -(-design.gpus // domain.size)
+    idle = bought - design.gpus
+    if least == domain.count or idle < MANY_IDLE * bought:
+        return
+    why = "every domain trains as many of its GPUs (network.domain_fill)"
+    if instance.network.domain_fill != "even":
+        why = "on the fewer domains that were tried no mapping is in time, or nothing costs less (docs/network.md)"
+    yield (
+        f"{words.percent(idle / bought)} of the GPUs of HB domains stand idle: {words.count(least)} of the "
+        f"{words.count(domain.count)} domains would hold those that train, but {why}. Another number of GPUs or "
+        "another batch may divide better."
+    )
 
 
 def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterator[str]:

@@ -31,7 +31,7 @@ from coopt.report.parts import (
     trained_text,
     uptime_text,
 )
-from coopt.report.remarks import TURNS, accuracy, first_sentences, margin_note, numbers_between, tp_across
+from coopt.report.remarks import TURNS, accuracy, first_sentences, idle_note, margin_note, numbers_between, tp_across
 from coopt.report.sentence import headline, of_regret
 from coopt.report.tables import FactTable, FigureTable, facts, figures
 
@@ -68,6 +68,7 @@ def remarks(instance: Instance, plan: Plan, without_margin: float | None = None)
     """What one has to know before one builds: what was not asked for, how far times are off, what a loss does, and
     which modules to order."""
     yield from numbers_between(instance, plan)
+    yield from idle_note(instance, plan)
     yield from accuracy(instance, plan.runs)
     yield from tp_across(plan.runs, none_inside=plan.tp_across)
     yield from margin_note(instance, plan, without_margin)

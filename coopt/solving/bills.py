@@ -21,7 +21,7 @@ from coopt.network.part_networks import part_network
 from coopt.network.plan_networks import design_of
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
 from coopt.plan.parts import Cost, Design, ItemKind, line
-from coopt.plan.schema import Part, Plan
+from coopt.plan.schema import Fabric, Part, Plan, Tier
 from coopt.plan.store import check_same_question, decided, read_plan
 from coopt.solving.evaluate import cheapest_design, open_design
 
@@ -253,6 +253,7 @@ def _network(name: str, design: Design, cost: Cost | None) -> BilledNetwork:
                 down_ports=tier.down_ports,
                 uplinks_per_switch=tier.uplinks_per_switch,
                 links=tier.links,
+                bundle=_bundle(fabric, tier),
                 switch=tier.switch or fabric.switch.name,
                 optic=" / ".join(tier.optics),
             )
@@ -260,6 +261,17 @@ def _network(name: str, design: Design, cost: Cost | None) -> BilledNetwork:
         ),
         **_sums(cost),
     )
+
+
+def _bundle(fabric: Fabric, tier: Tier) -> int:
+    """Cables from a switch to each one above that it reaches, at least; 0 at the top."""
+    if tier.level == fabric.tiers:
+        return 0
+    if tier.level == 1 and fabric.tiers == 3:
+        return fabric.pod_bundle
+    uplinks = fabric.tier[0].uplinks_per_switch
+    groups = fabric.planes * (uplinks // fabric.pod_bundle if fabric.tiers == 3 else 1)
+    return tier.uplinks_per_switch // (fabric.tier[tier.level].switches // groups)
 
 
 def _sums(cost: Cost | None) -> dict[str, Any]:

@@ -132,6 +132,20 @@ def test_what_joins_no_rails_and_fills_all_domains_alike_is_said() -> None:
     assert needs in text(**changes, workload__0__options={"collectives": "fastest"})
 
 
+def test_many_idle_gpus_are_told_on_the_first_screen() -> None:
+    """1,000 GPUs take 20 domains of 72 where as many train in each, and 14 where they need not."""
+    changes = {"network__hb_domains": "gb200-nvl72", "network__fabrics": "rail-only", "cluster__gpus": 1000}
+    changes |= {"workload__0__global_batch": 1000, "workload__0__max_iteration_time_s": 10.0}
+    found = screen(**changes, network__domain_fill="even")
+    assert "30.6% of the GPUs of HB domains stand idle: 14 of the 20 domains would hold those that train" in found
+    assert "stand idle" not in screen(**changes)
+
+
+def screen(**changes: object) -> str:
+    instance = ask(**changes)
+    return " ".join(rendered(plan_screen(instance, coopt.solve(instance))).split())
+
+
 def test_a_free_interconnect_is_named() -> None:
     assert "hgx-h100-8 is part of its servers' price" in text(network__hb_domains="hgx-h100-8")
     assert "servers' price" not in text(network__hb_domains="h100-hb16")

@@ -1,0 +1,33 @@
+"""Bills of networks tell how many cables lead from a switch to each one above: those of the graph."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from coopt.instance.schema import Instance
+from coopt.network.family import Family
+from coopt.network.plan_networks import design_of
+from coopt.network.space import families
+from coopt.network.wiring import core_wires, pod_wires, spine_wires
+from coopt.solving.bills import _network
+from tests.conftest import example_count
+from tests.solving.own_ends import twin_ported
+
+
+def bundles(family: Family, uplinks: int) -> list[int]:
+    """The fewest parallel links of a bundle above each tier."""
+    if family.tiers < 2:
+        return [0] * family.tiers
+    if family.pods is None:
+        return [int(spine_wires(family, uplinks).links.min()), 0]
+    slices = family.slices(uplinks)
+    return [int(wires(family, slices).links.min()) for wires in (pod_wires, core_wires)] + [0]
+
+
+@settings(max_examples=example_count(60, usual=20))
+@given(twin_ported((1, 2, 4)))
+def test_bundles_are_those_of_the_graph(instance: Instance) -> None:
+    for family in list(families(instance))[::7]:
+        for uplinks in family.uplink_choices[::3]:
+            told = _network("network", design_of(family, uplinks), None).tier
+            assert [tier.bundle for tier in told] == bundles(family, uplinks)
