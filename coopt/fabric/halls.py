@@ -38,10 +38,12 @@ class Switches:
 
 @dataclass(frozen=True, kw_only=True)
 class SwitchRacks:
-    """Racks of switches: the rack of domains after which each stands, and the one in which those of a place are."""
+    """Racks of switches: the rack of domains after which each stands, the one in which those of a place are, and what
+    the fullest draws with the optics in it (W)."""
 
     after: tuple[int, ...]
     holding: dict[Place, int]
+    most_w: float
 
     def spot(self, rack: int) -> int:
         """Where a rack of domains stands, counted along the rows."""
@@ -206,22 +208,26 @@ def switch_racks(switches: Iterable[Switches], rows: NetworkHallRows) -> SwitchR
     """
     watts = math.inf if rows.switch_rack_kw is None else 1e3 * rows.switch_rack_kw
     filled: list[Counter[Place]] = []
+    drawn: list[float] = []
     left = 0.0, 0.0
     for some in sorted(switches, key=lambda one: one.place):
         rest = some.count
         while rest:
             if _room(some, *left) < 1:
                 filled.append(Counter())
+                drawn.append(0.0)
                 left = rows.switch_rack_units, watts
             taken = min(rest, max(1, _room(some, *left)))
             filled[-1][some.place] += taken
+            drawn[-1] += taken * some.w
             left, rest = (left[0] - taken * some.units, left[1] - taken * some.w), rest - taken
     held: dict[Place, Counter[int]] = {}
     for rack, places in enumerate(filled):
         for place, count in places.items():
             held.setdefault(place, Counter())[rack] += count
     after = tuple(middle(_by_rack(places)) for places in filled)
-    return SwitchRacks(after=after, holding={place: middle(count) for place, count in held.items()})
+    holding = {place: middle(count) for place, count in held.items()}
+    return SwitchRacks(after=after, holding=holding, most_w=max(drawn, default=0.0))
 
 
 def _room(some: Switches, units: float, watts: float) -> int:

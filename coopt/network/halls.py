@@ -21,12 +21,13 @@ from coopt.network.wiring import leaf_numbers
 @dataclass(frozen=True, kw_only=True)
 class NetworkHall:
     """A network in its hall: racks of domains, W of each (`with_hosts` where those of servers are known) and of all,
-    `cables[level]` by the length they are sold in, and where switches stand: in `switch_racks` of their own, or amid
-    domains where nobody knows how many racks they fill (None)."""
+    `cables[level]` by the length they are sold in, and where switches stand: in `switch_racks` of their own, of which
+    the fullest draws `switch_rack_w`, or amid domains where nobody knows how many racks they fill (None)."""
 
     hall: Hall
     racks: int
     switch_racks: int | None
+    switch_rack_w: float
     rack_w: float
     with_hosts: bool
     w: float
@@ -84,6 +85,7 @@ def network_hall(
         hall=hall,
         racks=count,
         switch_racks=len(standing.after) if known else None,
+        switch_rack_w=standing.most_w,
         rack_w=domain_w * domains / count,
         with_hosts=hb.host_w_per_gpu is not None,
         w=domain_w * domains + _network_w(family, uplinks),

@@ -164,11 +164,14 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
     pue, racks = instance.objective.pue, words.counted(hall.racks, "rack")
     own = f" and {words.count(hall.switch_racks)} of switches" if hall.switch_racks else ""
     of_first = " of the former" if own else ""
+    fullest_kw, kept = hall.switch_rack_w / 1e3, instance.network.hall.switch_rack_kw
+    capped = "" if kept is not None else " (network.hall.switch_rack_kw caps that)"
+    of_fullest = f" and {fullest_kw:,.3g} kW in the fullest of the latter{capped}" if own else ""
     elsewhere = ", in racks that are not among these" if hall.switch_racks is None else ""
     beside = "servers" if hall.with_hosts else "interconnect"
     yield (
         f"The hall: {racks}{own} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m, with "
-        f"{hall.rack_w / 1e3:,.3g} kW of GPUs, {beside} and NICs in each{of_first}; everything "
+        f"{hall.rack_w / 1e3:,.3g} kW of GPUs, {beside} and NICs in each{of_first}{of_fullest}; everything "
         f"together draws {words.power(hall.w)}, {words.power(hall.w * pue)} at a PUE of {pue:g}. Switches and optics "
         f"draw {words.power(hall.w - hall.rack_w * hall.racks)} of it{elsewhere}."
     )

@@ -116,6 +116,7 @@ def test_racks_of_switches_hold_every_switch_of_the_graph_and_no_more_than_they_
     above_w = [count.above * ends.above.w for count, ends in counted]
     below_w = [count.below * ends.below.w for count, ends in counted[1:]] + [0.0]
     racks: list[list[tuple[int, int]]] = []
+    drawn_w: list[float] = []
     left = (0.0, 0.0)
     for place, level in sorted((rack, graph.nodes[name]["level"] - 1) for name, rack in amid.items()):
         box = family.switches[level]
@@ -123,10 +124,13 @@ def test_racks_of_switches_hold_every_switch_of_the_graph_and_no_more_than_they_
         assert box.rack_units is not None
         if left[0] + 1e-6 < box.rack_units or left[1] + 1e-6 < w:
             racks.append([])
+            drawn_w.append(0.0)
             left = (hall.switch_rack_units, math.inf if watts is None else 1e3 * watts)
         racks[-1].append((place, level))
+        drawn_w[-1] += w
         left = left[0] - box.rack_units, left[1] - w
     assert found.switch_racks == len(racks)
+    assert found.switch_rack_w == pytest.approx(max(drawn_w))
     assert found.all_racks == found.racks + len(racks)
     assert [cables.total() for cables in found.cables] == [level.links for level in tiers]
     assert len(found.amid) == len(racks)
