@@ -43,6 +43,9 @@ class Software(Entry):
     prediction_bits: Annotated[
         Bits, Field(description="bits that products of layers that predict further tokens have at least")
     ] = 4
+    batch_first: Annotated[
+        bool, Field(description="activations are batch by tokens, as scans have them, which copies nothing around them")
+    ] = False
     dropout: Annotated[bool, Field(description="masks of dropout are kept for the backward pass")] = False
     reserve_gib: Annotated[
         float, Field(ge=0, le=100, description="memory that the driver's context and communication buffers take (GiB)")

@@ -94,13 +94,13 @@ def _inputs(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
     return queries + down + product(device, rows, latent_width(model) / t, model.kv_rank, 1, rate)
 
 
-def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, b: Any) -> Passes:
+def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, turned_over: Any) -> Passes:
     r"""A Mamba-2 mixer: projections, convolution, the scan chunk by chunk, gate and norm; shape of the arguments.
 
     Of Q tokens of a chunk, heads of P columns and a state of N, the scan multiplies :math:`C B^T` in each group, and in
     each head that with X, X with B into the state of the chunk, and C with the state before it; the first and the third
     once more backward, and the data gradient of the second, which steps take as well (arXiv 2405.21060, section 6).
-    Sequences come as tokens by batch and go through the scan as batch by tokens, which copies where there are several.
+    Where activations are tokens by batch, several sequences are `turned_over` for the scan, and what it gives again.
     """
     heads, groups, p, n = model.mamba_heads / t, model.mamba_groups / t, model.mamba_head_dim, model.mamba_state
     wide, chunks = heads * p, rows / CHUNK
@@ -116,7 +116,7 @@ def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, b: Any) -> Pa
     carried = Passes(device.stream_s(STATE_FORWARD * held), device.stream_s(STATE_BACKWARD * held))
     scan = replace(scores + states + seen + again + carried, weights=0.0) * (1 / SCAN_SHARE)  # without parameters
     convolved, gated, projected = rows * (wide + 2 * groups * n), rows * wide, rows * mamba_columns(model, t)
-    turned = TURNED * (b > 1)
+    turned = TURNED * turned_over
     moved = Passes(
         device.stream_s(CONVOLVED_FORWARD * convolved + MIXED_FORWARD * gated + turned * (projected + gated)),
         device.stream_s(CONVOLVED_BACKWARD * convolved + MIXED_BACKWARD * gated + turned * projected),
@@ -276,7 +276,8 @@ def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) ->
     feed_forward = _feed_forward_s(workload, device, t, x, rows, norm_split)
     whole = core + attention_s(model, device, t, rows, norm_split, options.software) + feed_forward
     if model.mamba_layers:
-        whole = whole + mamba_s(model, device, t, rows, b) * mamba_share(model)
+        turned_over = (b > 1) & (not options.software.batch_first)
+        whole = whole + mamba_s(model, device, t, rows, turned_over) * mamba_share(model)
     norms = device.pointwise_s(NORMS_AGAIN * rows * model.hidden / norm_split) + NORMS * device.pause_s
     norms = norms * block_share(model)
     again = {

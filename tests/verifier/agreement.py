@@ -111,6 +111,7 @@ def _workload(draw: Random, hybrid: dict[str, Any], bits: dict[str, Any]) -> Wor
             "state_bytes": draw.choice([8, 12]),
             "narrow_inputs": draw.random() < 0.5,
             "dropout": draw.random() < 0.5,
+            "batch_first": bits.get("wide_layers") == 2,
             "reserve_gib": draw.choice([0.0, 1.5]),
         }
         | bits,

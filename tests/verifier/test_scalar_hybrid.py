@@ -162,6 +162,9 @@ def test_several_sequences_are_turned_over_on_their_way_through_the_scan() -> No
     of_ffn = traffic(feed_forward) + turned(feed_forward) + (4 + 6) * 64 * 64
     expected = 2 * BLOCKS + of_ffn + 0.25 * of_attention + 0.75 * (of_mamba(64) + copied)
     assert layer_s(hybrid(), MACHINE, split(tp=2, micro_batch=2)) == pytest.approx(expected / 1e9, rel=1e-12)
+    in_order = workload(model=JAMBA, software={"batch_first": True})
+    found = layer_s(in_order, MACHINE, split(tp=2, micro_batch=2))
+    assert found == pytest.approx((expected - 0.75 * copied) / 1e9, rel=1e-12)
 
 
 def test_parameters_of_a_hybrid() -> None:

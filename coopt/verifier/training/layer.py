@@ -252,8 +252,8 @@ def _mamba(workload: Workload, machine: Machine, part: Shard, split: ScalarMappi
     states = chunks * mixer.inner * n
     carried = Pass(moved_s(engine, STATES_FORWARD * states), again_s + moved_s(engine, STATES_BACKWARD * states))
     convolved, gated = part.rows * (mixer.inner + mixer.shared), part.rows * mixer.inner
-    given = TRANSPOSED * part.rows * mixer.projected if split.micro_batch > 1 else 0.0
-    taken = TRANSPOSED * gated if split.micro_batch > 1 else 0.0
+    copied = TRANSPOSED if split.micro_batch > 1 and not workload.options.software.batch_first else 0
+    given, taken = copied * part.rows * mixer.projected, copied * gated
     forward = CONVOLUTION_FORWARD * convolved + GATE_FORWARD * gated + given + taken
     backward = CONVOLUTION_BACKWARD * convolved + GATE_BACKWARD * gated + given
     around = Pass(
