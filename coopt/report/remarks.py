@@ -219,6 +219,8 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
         yield from _origin(gpu)
 
 
+LITTLE_MEMORY = 0.02
+"""Share of a GPU's memory below which a plan says that so little is left free."""
 MANY_IDLE = 0.05
 """Share of the GPUs of HB domains from which a plan says why they stand idle."""
 COARSE = 1.25
@@ -238,6 +240,18 @@ def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
         yield (
             f"Numbers between {words.count(low)} and {words.count(high)} GPUs were not asked for: cluster.gpus = "
             f"{{ least = {low}, most = {high}, step = {design.hb_domain.active} }} asks for them too."
+        )
+
+
+def memory_note(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+    """Which workloads leave next to nothing of a GPU's memory free, where no share of it was asked to stay so."""
+    asked = instance.margin is not None and instance.margin.memory > 0
+    rooms = {run.name: 1.0 - run.memory_gib / run.memory_limit_gib for run in workloads}
+    narrow = [f"{words.percent(room)} ({name})" for name, room in rooms.items() if room < LITTLE_MEMORY]
+    if narrow and not asked:
+        yield (
+            f"Of a GPU's memory {words.both(narrow)} would stay free, which fragments may take: with margin.memory = "
+            "0.05 a plan keeps a twentieth."
         )
 
 

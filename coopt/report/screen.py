@@ -31,7 +31,16 @@ from coopt.report.parts import (
     trained_text,
     uptime_text,
 )
-from coopt.report.remarks import TURNS, accuracy, first_sentences, idle_note, margin_note, numbers_between, tp_across
+from coopt.report.remarks import (
+    TURNS,
+    accuracy,
+    first_sentences,
+    idle_note,
+    margin_note,
+    memory_note,
+    numbers_between,
+    tp_across,
+)
 from coopt.report.sentence import headline, of_regret
 from coopt.report.tables import FactTable, FigureTable, facts, figures
 
@@ -70,6 +79,7 @@ def remarks(instance: Instance, plan: Plan, without_margin: float | None = None)
     yield from numbers_between(instance, plan)
     yield from idle_note(instance, plan)
     yield from accuracy(instance, plan.runs)
+    yield from memory_note(instance, plan.runs)
     yield from tp_across(plan.runs, none_inside=plan.tp_across)
     yield from margin_note(instance, plan, without_margin)
     networks = {part.name: network_of(part) for part in plan.parts}

@@ -16,7 +16,7 @@ from coopt.network.plan_networks import baseline_of
 from coopt.report.building import order_notes_of_parts, too_many_modules
 from coopt.report.comparison import network_sentence
 from coopt.report.plan import plan_report
-from coopt.report.remarks import accuracy, first_sentences, notes, study_notes
+from coopt.report.remarks import accuracy, first_sentences, memory_note, notes, study_notes
 from coopt.report.screen import plan_screen
 from coopt.report.tables import rendered
 from tests.conftest import ask, switch
@@ -139,6 +139,16 @@ def test_many_idle_gpus_are_told_on_the_first_screen() -> None:
     found = screen(**changes, network__domain_fill="even")
     assert "30.6% of the GPUs of HB domains stand idle: 14 of the 20 domains would hold those that train" in found
     assert "stand idle" not in screen(**changes)
+
+
+def test_memory_that_is_all_but_full_is_told_unless_some_was_asked_for() -> None:
+    instance = ask()
+    (run,) = coopt.solve(instance).workloads
+    full = run.model_copy(update={"memory_gib": 0.996 * run.memory_limit_gib})
+    (found,) = memory_note(instance, [run, full])
+    assert found.startswith("Of a GPU's memory 0.4% (w) would stay free")
+    assert not list(memory_note(instance, [run]))
+    assert not list(memory_note(ask(margin={"memory": 0.01}), [full]))
 
 
 def screen(**changes: object) -> str:
