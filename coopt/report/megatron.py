@@ -29,6 +29,10 @@ SWITCHED = frozenset(
     | {"offload_percent"}
 )
 """What of a mapping the arguments say."""
+KEPT_IN_MORE_BITS = {
+    "wide_layers": 0, "attention_bits": 4, "latent_bits": 4, "mamba_output_bits": 4, "prediction_bits": 4
+}  # fmt: skip
+"""What of a software keeps more bits than the precision, and the value with which it does not."""
 SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
 
 
@@ -251,8 +255,18 @@ def _knobs(workload: Workload) -> Iterator[str]:
         yield "ep_overlap: the plan counts on all-to-alls behind the compute of another micro-batch"
     if options.dispatch_bytes == 1:
         yield "dispatch_bytes = 1: the plan counts on numbers of 8 bits on their way to experts"
+    if kept := _kept_in_more_bits(workload):
+        yield f"{kept}: the plan counts on layers and products in more bits than others, as a quantization recipe says"
     if options.slowdown > 1.0:
         yield f"slowdown = {options.slowdown:g}: the plan counts on stragglers"
+
+
+def _kept_in_more_bits(workload: Workload) -> str:
+    """Keys of the software that keep more bits than the precision, with their values; empty where none does."""
+    if workload.precision not in ("fp8", "fp4"):
+        return ""
+    kept = {name: getattr(workload.options.software, name) for name in KEPT_IN_MORE_BITS}
+    return ", ".join(f"{name} = {value}" for name, value in kept.items() if value > KEPT_IN_MORE_BITS[name])
 
 
 def _shape(workload: Workload, mapping: MappingChoice) -> Iterator[str]:

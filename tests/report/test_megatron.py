@@ -244,6 +244,19 @@ def test_what_is_left_open_of_a_model_is_said(change: dict[str, Any], says: str)
     assert any(says in remark for remark in remarks(split, chosen.mapping, rank_table(split)))
 
 
+def test_layers_and_products_in_more_bits_are_said() -> None:
+    software = {"name": "s", "wide_layers": 2, "attention_bits": 16}
+    workload = {"name": "w", "model": small_model(), "global_batch": 32, "max_iteration_time_s": 1.0}
+    said = []
+    for precision, keys in (("fp4", software), ("bf16", software), ("fp8", {"name": "s"})):
+        asked = Workload.model_validate(workload | {"precision": precision, "options": {"software": keys}})
+        split, chosen = next(every_split(asked, 32, 8))
+        said.append([line for line in remarks(split, chosen.mapping, rank_table(split)) if "in more bits" in line])
+    (only,), *others = said
+    assert only.startswith("wide_layers = 2, attention_bits = 16: the plan counts on")
+    assert others == [[], []]
+
+
 def test_expert_groups_of_other_gpus_are_said() -> None:
     said = {
         any("expert groups are of other GPUs" in remark for remark in remarks(split, chosen.mapping, rank_table(split)))
