@@ -115,6 +115,18 @@ def products(plan: Plan, kind: str) -> set[str]:
     return used | ends.get(kind, set())
 
 
+def joined_to_core(plan: Plan) -> dict[str, tuple[int, str]]:
+    """By the names of parts with leaves: links of each leaf into a core, and what is at their ends there."""
+    found = {}
+    for shared in plan.couplings.cores:
+        told = {one.workload: one for one in shared.core.islands if one.per_leaf}
+        for part in plan.parts:
+            if part.slot in told and (part.site, part.phase) == (shared.site, shared.phase):
+                one = told[part.slot]
+                found[part.name] = one.per_leaf, one.optic_below or shared.core.optic
+    return found
+
+
 def _of_design(design: Design | DirectLinks, kind: str) -> set[str]:
     if kind == "hb":
         return {design.hb_domain.name}

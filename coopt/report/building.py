@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
-from coopt.instance.catalog import box_of, entries
+from coopt.instance.catalog import box_of, entries, ports_of_modules
 from coopt.instance.errors import both
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
@@ -14,6 +14,7 @@ from coopt.network.family import LinkEnds
 from coopt.network.halls import NetworkHall, network_hall
 from coopt.network.optics import first_unmated
 from coopt.network.part_networks import families_of_design
+from coopt.plan.couplings import CorePlan
 from coopt.plan.schema import Design, Fabric, Tier
 from coopt.report import words
 
@@ -30,14 +31,23 @@ def building_notes(instance: Instance, design: Design) -> Iterator[str]:
     yield from _other_notes(instance, design)
 
 
-def order_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """Which parts are to be ordered otherwise than they are listed."""
-    yield from _order_notes(instance, design, [*_halls(instance, design)])
+def order_notes_of_parts(
+    instance: Instance, designs: Mapping[str, Design], cored: Mapping[str, tuple[int, str]] | None = None
+) -> Iterator[str]:
+    """Which parts are to be ordered otherwise than they are listed, by the names of networks.
 
-
-def order_notes_of_parts(instance: Instance, designs: Mapping[str, Design]) -> Iterator[str]:
-    """The same for parts by their names."""
-    yield from _of_parts({name: order_notes(instance, design) for name, design in designs.items()})
+    Parameters
+    ----------
+    cored
+        Links of each leaf into a core, and what is at their ends there.
+    """
+    joined = cored or {}
+    yield from _of_parts(
+        {
+            name: _order_notes(instance, design, [*_halls(instance, design)], joined.get(name))
+            for name, design in designs.items()
+        }
+    )
 
 
 def mating_notes(instance: Instance, designs: Mapping[str, Design]) -> Iterator[str]:
@@ -56,13 +66,15 @@ def _of_parts(notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
         yield note if len(names) == len(notes) else f"{several}: {note}"
 
 
-def _order_notes(instance: Instance, design: Design, halls: Sequence[PlacedOptics]) -> Iterator[str]:
+def _order_notes(
+    instance: Instance, design: Design, halls: Sequence[PlacedOptics], to_core: tuple[int, str] | None = None
+) -> Iterator[str]:
     yield from _reach_notes(halls)
-    yield from _module_notes(instance, design)
+    yield from _module_notes(instance, design, to_core)
     yield from _splitting_notes(instance, design)
 
 
-def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
+def _module_notes(instance: Instance, design: Design, to_core: tuple[int, str] | None) -> Iterator[str]:
     """Which switches have fewer cages than modules in the bill, and whether modules that fill a cage would fit."""
     fabric, rate = design.fabric, _link_gbit_s(instance, design)
     known = {optic.name: optic for optic in instance.network.optics}
@@ -73,12 +85,34 @@ def _module_notes(instance: Instance, design: Design) -> Iterator[str]:
             continue
         used = [_ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch, tier.uplinks_per_switch]
         ports = [(number, optic) for number, optic in zip(used, optics, strict=False) if optic]
+        if to_core is not None and tier.level == 1 and to_core[1] in known:
+            ports.append((to_core[0], known[to_core[1]]))
         box = (box_of(way.name) or way).model_copy(update={"name": way.name})  # cages are those of the box
         cages, whole = way.cages or int(way.radix * rate / box.cage_gbit_s), int(box.cage_gbit_s / rate)
         modules = sum(-(-number // optic.links_of(rate)) for number, optic in ports)
         if modules > cages:
             told = too_many_modules(box, tier.level, modules, cages, whole, ports)
             yield f"{told} network.switch_cages = 'kept' plans with no more modules than cages."
+
+
+def core_notes(instance: Instance, cores: Iterable[CorePlan]) -> Iterator[str]:
+    """Which cores have more modules to a switch than that has cages."""
+    optics = {optic.name: optic for optic in instance.network.optics}
+    boxes = {switch.name: switch for switch in instance.network.switches}
+    notes: list[str] = []
+    for core in cores:
+        way, optic = boxes.get(core.switch.name), optics.get(core.optic)
+        of_module = 0 if way is None or optic is None else optic.links_of(way.port_gbit_s)
+        if way is None or not of_module:
+            continue
+        modules = -(-sum(-(-one.links // of_module) for one in core.islands) // core.switches)
+        if modules > (cages := ports_of_modules(way, 1)):
+            notes.append(
+                f"The core has {words.count(modules)} modules for each {way.name}, which has room for "
+                f"{words.count(cages)}: network.switch_cages = 'kept' plans with no more, and with network.link_ends = "
+                "'any' those of several links are taken where the list has them."
+            )
+    yield from dict.fromkeys(notes)
 
 
 def _link_gbit_s(instance: Instance, design: Design) -> float:

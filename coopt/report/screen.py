@@ -12,12 +12,13 @@ from rich.text import Text
 from coopt.instance.schema import Instance
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import Baseline
+from coopt.plan.contents import joined_to_core
 from coopt.plan.couplings import Part, PhaseSpending
 from coopt.plan.evaluation import LimitCheck, plan_checks
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
-from coopt.report.building import leaf_notes, order_notes_of_parts
+from coopt.report.building import core_notes, leaf_notes, order_notes_of_parts
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
 from coopt.report.explanation import claim_text
 from coopt.report.parts import (
@@ -85,7 +86,8 @@ def remarks(instance: Instance, plan: Plan, without_margin: float | None = None)
     networks = {part.name: network_of(part) for part in plan.parts}
     designs = {name: network for name, network in networks.items() if isinstance(network, Design)}
     yield from leaf_notes([*designs.values()])
-    yield from order_notes_of_parts(instance, designs)
+    yield from order_notes_of_parts(instance, designs, joined_to_core(plan))
+    yield from core_notes(instance, (shared.core for shared in plan.couplings.cores))
 
 
 def _decision(instance: Instance, plan: Plan) -> Iterator[RenderableType]:

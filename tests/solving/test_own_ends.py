@@ -14,6 +14,8 @@ from coopt.network.goods import modules
 from coopt.network.parts import cost_of, price
 from coopt.network.space import families
 from coopt.plan.schema import Plan
+from coopt.report.screen import plan_screen
+from coopt.report.tables import rendered
 from coopt.solving.reasons.designs import designs_of
 from tests.conftest import accepted, ask, example_count, small_model, value
 from tests.network.test_planes import modules_of
@@ -203,6 +205,20 @@ def test_leaves_and_a_core_have_twin_port_modules(cored: tuple[Instance, Plan]) 
     counts = {item.item: item.count for item in plan.cost.items if item.kind == "optics"}
     own = sum(tier.links for tier in upper)  # half as many modules at either end
     assert counts["800g-dr8"] == own + 32 // joined.per_leaf * math.ceil(joined.per_leaf / 2) + 32 // 2
+
+
+def test_modules_of_links_into_a_core_are_told_where_cages_are_too_few(cored: tuple[Instance, Plan]) -> None:
+    same = ask(**CORED | {"network__link_ends": "same", "sharing__core__gbit_s_per_gpu": 100})
+    plan = coopt.solve(same)
+    (shared,) = plan.couplings.cores
+    modules = -(-shared.core.ports // shared.core.switches)
+    told = " ".join(rendered(plan_screen(same, plan)).split())
+    assert f"The core has {modules} modules for each qm9700, which has room for 32" in told
+    leaves, (joined,) = plan.parts[0].design.fabric.tier[0], shared.core.islands
+    both = leaves.down_ports + leaves.uplinks_per_switch + joined.per_leaf
+    assert f"The bill has {both} modules for each qm9700 of tier 1" in told
+    own = " ".join(rendered(plan_screen(*cored)).split())
+    assert "The core has" not in own
 
 
 def test_an_island_of_one_domain_has_single_modules_in_its_nics_and_the_core_twin_port_ones() -> None:
