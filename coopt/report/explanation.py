@@ -99,7 +99,7 @@ def rivals_table(explanation: Explanation) -> FigureTable:
         )
         for rival in explanation.rivals
     ]
-    return figures(title, ("part", "choice", "why it loses"), (f"more {_unit(explanation)}",), rows)
+    return figures(title, ("part", "choice", "how it differs"), (f"more {_unit(explanation)}",), rows)
 
 
 def prices_table(design: Design | None, prices: Sequence[PriceRange]) -> FigureTable:

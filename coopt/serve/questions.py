@@ -169,7 +169,7 @@ def _put(document: Any, path: Path, value: Any) -> None:
         if isinstance(here, dict) and step not in here:
             if value is None:
                 return
-            here[step] = tomlkit.aot() if isinstance(following, int) else tomlkit.table()
+            here[step] = tomlkit.aot() if isinstance(following, int) else _apart(tomlkit.table())
         here = _inside(here, step, path)
     if isinstance(last, int) and isinstance(here, dict):
         if last == 0 and isinstance(value, Mapping):
@@ -197,7 +197,7 @@ def _set(table: Any, key: str, value: Any) -> None:
         item.update(value)
     if key in table and hasattr(table[key], "trivia") and not isinstance(item, tomlkit.items.Table):
         item.trivia.comment_ws, item.trivia.comment = table[key].trivia.comment_ws, table[key].trivia.comment
-    table[key] = item
+    table[key] = _apart(item)
 
 
 def _put_entry(rows: Any, place: str | int, value: Any, path: Path) -> None:
@@ -210,9 +210,18 @@ def _put_entry(rows: Any, place: str | int, value: Any, path: Path) -> None:
         if place < len(rows):
             del rows[place]
     elif place == len(rows):
-        rows.append(tomlkit.item(value))
+        rows.append(_apart(tomlkit.item(value)))
     else:
         rows[place] = value
+
+
+def _apart(item: Any) -> Any:
+    """A table with an empty line before it; any other value as it is."""
+    import tomlkit
+
+    if isinstance(item, tomlkit.items.Table):
+        item.trivia.indent = "\n"
+    return item
 
 
 def _listed(document: Any, path: Path) -> None:

@@ -1,6 +1,7 @@
 // The answer: decision, figures at a glance, times against bounds, bill, drawings, proof; and what has to give.
 
 import { h, s, show, tied } from "./dom.js";
+import { listed } from "./schema.js";
 import { table } from "./tables.js";
 
 const BAR_PX = 26;
@@ -89,12 +90,18 @@ function drawings(drawn, root) {
   ];
 }
 
-/** What binds the answer, or what has to give; `apply(changes)` tries a way out. */
+/** A limit with the name of its row where there are several: `site['north'].power_mw`. */
+const named = (limit, asked) => limit.replace(/^(\w+)\[(\d+)\]/, (whole, key, place) => {
+  const rows = listed(asked?.[key]), name = rows[place]?.name;
+  return rows.length > 1 && name ? `${key}['${name}']` : whole;
+});
+
+/** What binds the answer, or what has to give; `apply(changes)` tries a way out of what is asked. */
 export function showReasons(root, found, apply) {
   if (!found) return show(root);
   const infeasible = found.status === "infeasible", open = root.querySelector("details")?.open ?? infeasible;
   const ways = found.relaxations.map((one) => h("li", {},
-    one.changes.map((change) => `${change.limit} from ${change.now} to ${change.to}`).join(" and "),
+    one.changes.map((change) => `${named(change.limit, found.table)} from ${change.now} to ${change.to}`).join(" and "),
     h("span", { class: "help" }, ` lets in a plan of ${tied(one.value)} `),
     h("button", { type: "button", class: "try", click: () => apply(one.changes) }, "Try this")));
   const title = infeasible ? "What would give" : "Why this plan, and what would change it";

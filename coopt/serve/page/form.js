@@ -1,7 +1,7 @@
 // A question as a form: a section for each table, a field for each key, what is wrong beside it.
 
 import { byId, h, show } from "./dom.js";
-import { idOf, listed, rangeWords, read, valueAt } from "./schema.js";
+import { idOf, listed, read, typedAs, valueAt } from "./schema.js";
 
 const ORDER = [
   "cluster", "workload", "network", "objective", "limits", "availability", "margin", "sharing", "phase", "site", "wan", "robust", "solver",
@@ -58,7 +58,7 @@ export class QuestionForm {
 
   tables(field, path) {
     const rows = listed(valueAt(this.table, path)), title = path.at(-1).replaceAll("_", " ");
-    const add = () => this.change([[[...path, rows.length], rows.length ? copied(rows.at(-1)) : {}]]);
+    const add = () => this.change([[[...path, rows.length], begun(path, rows, this.table)]]);
     return [
       rows.map((row, place) => h("fieldset", {},
         h("legend", {}, `${title} ${row?.name ?? row?.item ?? row?.year ?? place + 1}`),
@@ -104,12 +104,12 @@ export class QuestionForm {
 
   control(field, path, common) {
     const value = valueAt(this.table, path);
-    const put = (given) => this.change([[path, given]]);
+    const put = (given) => this.change(path.at(-1) === "model" ? remodelled(this.table, path, given) : [[path, given]]);
     if (field.kind === "names" || field.kind === "choice") return field.many ? this.checks(field, value, put, common) : this.list(field, value, put, common);
     if (field.kind === "flag") {
       return h("input", { ...common, type: "checkbox", checked: value ?? field.initial ?? false, change: (event) => put(event.target.checked) });
     }
-    const text = value === undefined ? "" : rangeWords(value) ?? (Array.isArray(value) ? value.join(", ") : String(value));
+    const text = typedAs(field, value);
     const hint = field.range ? RANGED : listed(field.initial).join(", ");
     const typed = (event) => put(read(field, event.target.value));
     if (path.at(-1) === "description") return h("textarea", { ...common, rows: 3, change: typed }, text);
@@ -149,7 +149,26 @@ export class QuestionForm {
   }
 }
 
-const copied = (row) => ({ ...row, ...(row?.name ? { name: `${row.name} 2` } : {}) });
+/** What a new row begins with: the last one with a name and a year of its own; what trains in a phase, and what a channel joins, have their names already. */
+function begun(path, rows, table) {
+  const names = (key) => listed(table[key]).map((one) => one?.name).filter(Boolean);
+  if (path[0] === "phase" && path.at(-1) === "workloads") {
+    const left = names("workload").filter((name) => !rows.some((row) => (row?.name ?? row) === name));
+    return left.length ? { name: left[0] } : {};
+  }
+  const last = rows.at(-1);
+  if (path[0] === "wan" && !last) return names("site").length > 1 ? { between: names("site").slice(0, 2) } : {};
+  return { ...last, ...(last?.name ? { name: `${last.name} 2` } : {}), ...(typeof last?.year === "number" ? { year: last.year + 1 } : {}) };
+}
+
+/** The changes that give a workload another model; its name goes along where it was that of the model, and nothing else calls it so. */
+function remodelled(table, path, model) {
+  const workload = valueAt(table, path.slice(0, -1)), { model: before, name } = workload ?? {}, changes = [[path, model]];
+  if (typeof before !== "string" || typeof model !== "string" || !String(name).startsWith(before)) return changes;
+  const next = name.replace(before, model), told = JSON.stringify([table.phase, table.sharing]);
+  const taken = listed(table.workload).some((one) => one?.name === next) || told.includes(JSON.stringify(name));
+  return taken ? changes : [...changes, [[...path.slice(0, -1), "name"], next]];
+}
 
 /** Bring a field of the form into view, or the text where the mistake has no field. */
 export function showField(path) {

@@ -19,7 +19,8 @@ export class Chart {
     const [headline, ...others] = front.sentences;
     show(this.root, h("details", { class: "part", open: true }, h("summary", {}, h("h2", {}, "Cost against time")),
       h("p", { class: "front-headline" }, tied(headline)),
-      front.points.length > 1 ? [h("p", { class: "remark" }, front.bound === null ? "Take a point to read what it builds." : "Drag the line, or take a point, to move every bound by the same factor."),
+      front.points.length > 1 ? [h("p", { class: "remark" }, front.bound === null ? "Take a point to read what it builds." : "Drag the line, or take a point, to move every bound by the same factor.",
+          front.points.some((one) => one.knee) ? " A ring is a knee: beyond it, more time saves much less." : ""),
         h("div", { id: "chart", class: "chart" }), h("div", { id: "point", class: "point", "aria-live": "polite" })] : "",
       h("details", { class: "more" }, h("summary", {}, "What else it says"), others.map((one) => h("p", { class: "remark" }, tied(one))))));
     return this.draw();

@@ -13,7 +13,8 @@ export class Form {
   keys(node = this.schema) {
     const required = new Set(node.required ?? []);
     return Object.entries(node.properties ?? {}).map(([key, inner]) => ({
-      key, ...this.field(inner), needed: required.has(key), help: inner.description ?? "", initial: inner.default,
+      key, ...this.field(inner), needed: required.has(key), initial: inner.default,
+      help: (inner.description ?? "").replace(/ \(docs\/[^)]*\)/g, ""), // the page has no files to look into
     }));
   }
 
@@ -28,15 +29,15 @@ export class Form {
     return node;
   }
 
-  /** The kind of a value: `table`, `tables`, `names`, `choice`, `number`, `flag` or `text`; `many` where a list will do. */
+  /** The kind of a value: `table`, `tables`, `names`, `choice`, `number`, `flag` or `text`; `many` where a list will do, `alone` a number. */
   field(inner) {
     const options = this.options(inner);
     const nullable = options.some((one) => one.type === "null");
     const lists = options.filter((one) => one.type === "array");
-    const many = lists.length > 0;
+    const many = lists.length > 0, alone = options.some((one) => one.type === "number" || one.type === "integer");
     const single = [...options, ...lists.flatMap((one) => this.options(one.items ?? {}))];
     const named = single.find((one) => one.form in this.catalog);
-    const base = { many, nullable };
+    const base = { many, nullable, alone };
     if (named && single.some((one) => one.form === "Changed")) return { ...base, kind: "names", form: named.form };
     const table = single.find((one) => one.properties && one.form !== RANGE);
     if (table) return { ...base, kind: many ? "tables" : "table", node: table };
@@ -90,16 +91,36 @@ export function rangeOf(text) {
 }
 
 const GROUPED = /^\d{1,3}(,\d{3})+(\.\d+)?$/; // 16,384 is one number to some and two to others
+const MILLIONS = /^\d{1,3}(,\d{3}){2,}(\.\d+)?$/; // two commas between three digits each can only group them
+const DOLLARS = /^\$?\s*(\d+(?:\.\d+)?)\s*([kMB]?)$/; // as answers tell them: $25.5 M
+const TIMES = { "": 1, k: 1e3, M: 1e6, B: 1e9 };
 
-/** What was typed: null for nothing, numbers as such, a list where there are commas; other text stays for the server to refuse. */
+/** What was typed: null for nothing, numbers as such, a list where there are commas or brackets; other text stays for the server to refuse. */
 export function read(field, text) {
   const trimmed = text.trim();
   if (trimmed === "") return null;
-  if (field.kind === "text") return text;
+  if (field.kind === "text" && !field.many) return text;
   if (field.range && rangeOf(text)) return rangeOf(text);
-  if (GROUPED.test(trimmed)) return trimmed;
-  const one = (part) => (part.trim() !== "" && Number.isFinite(Number(part)) ? Number(part) : part.trim());
-  return field.many && trimmed.includes(",") ? trimmed.split(",").filter((part) => part.trim()).map(one) : one(trimmed);
+  if (field.many) return GROUPED.test(trimmed) ? trimmed : several(trimmed);
+  const plain = MILLIONS.test(trimmed.replace("$", "")) ? trimmed.replaceAll(",", "") : trimmed;
+  const [, amount, times] = /(^|_)usd(_|$)/.test(field.key) && DOLLARS.exec(plain) || [];
+  return amount === undefined ? one(plain) : Number((amount * TIMES[times]).toPrecision(15));
+}
+
+const one = (part) => (part.trim() !== "" && Number.isFinite(Number(part)) ? Number(part) : part.trim());
+
+/** One entry, or a list as it is spoken (`256, 512`) or as TOML has it (`["north", "south"]`). */
+function several(text) {
+  const inner = /^\[(.*)\]$/.exec(text)?.[1];
+  if (inner === undefined && !text.includes(",")) return one(text);
+  return (inner ?? text).split(",").filter((part) => part.trim()).map((part) => one(part.trim().replace(/^(["'])(.*)\1$/, "$2")));
+}
+
+/** A value as `read` takes it: a list of one has brackets where it means something else than its number alone. */
+export function typedAs(field, value) {
+  if (value === undefined) return "";
+  if (!Array.isArray(value)) return rangeWords(value) ?? String(value);
+  return value.length === 1 && field.alone ? `[${value[0]}]` : value.join(", ");
 }
 
 export const listed = (value) => (value === undefined || value === null ? [] : Array.isArray(value) ? value : [value]);
