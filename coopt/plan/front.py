@@ -34,7 +34,8 @@ class FrontPoint(Record):
 
     A point of one network has `best`: its workloads hold the bounds at this pace, its objective the proven lower bound
     on the cost of it; `days` is the time of training where the only bound of the question is on days, with what a
-    margin keeps free. Any other has the whole `plan`, which answers the instance at the pace `solved_at`, at least this
+    margin keeps free. Of several workloads, or networks, `workload_days` has those of each whose bound is on days, save
+    in phases. Any other point has the whole `plan`, which answers the instance at the pace `solved_at`, at least this
     one; between this pace and the next faster point others of its cost may be faster.
     """
 
@@ -44,6 +45,7 @@ class FrontPoint(Record):
     best: Alternative | None = None
     plan: Plan | None = None
     solved_at: float | None = None
+    workload_days: dict[str, float] = Field(default_factory=dict)
 
     @property
     def cost(self) -> Cost:
@@ -76,12 +78,13 @@ class FrontPoint(Record):
 
     @property
     def times(self) -> Row:
-        """Seconds of an iteration, with the workload's name before them where there are several, and the days."""
+        """Seconds of an iteration, with the workload's name before them where there are several, and days."""
         runs = self.runs
         seconds = {f"{label}.iteration_time_s": run.iteration_time_s for label, run in runs}
         if len(runs) == 1:
             seconds = {"iteration_time_s": runs[0][1].iteration_time_s}
-        return seconds if self.days is None else {**seconds, "days": self.days}
+        days = {f"{name}.days": each for name, each in self.workload_days.items()}
+        return {**seconds, **(days if self.days is None else {"days": self.days})}
 
 
 class Front(Record):

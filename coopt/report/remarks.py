@@ -33,6 +33,12 @@ COUNTED = {
 TURNS = "Workloads take turns: each meets its bound with the whole cluster to itself."
 
 
+def turns_text(instance: Instance) -> str:
+    """That workloads take turns, so that days of several add up."""
+    add_up = " One after the other, their days add up." if sum(one.calendar for one in instance.workload) > 1 else ""
+    return f"{TURNS}{add_up}"
+
+
 def margins_table(checks: Iterable[LimitCheck]) -> FigureTable:
     """Bounds with their slack; the tightest has the smallest percentage."""
     return figures(
@@ -66,7 +72,7 @@ def notes(
         if domain.usd_per_gpu == 0 and "hb" in instance.objective.include:
             yield f"The interconnect of {domain.name} is part of its servers' price and counts as $0 here."
     if len(instance.workload) > 1:
-        yield TURNS
+        yield turns_text(instance)
     yield from accuracy(instance, workloads)
     yield from tp_across(workloads, none_inside=none_inside)
     for network in designs:

@@ -33,7 +33,6 @@ from coopt.report.parts import (
     uptime_text,
 )
 from coopt.report.remarks import (
-    TURNS,
     accuracy,
     first_sentences,
     idle_note,
@@ -41,6 +40,7 @@ from coopt.report.remarks import (
     memory_note,
     numbers_between,
     tp_across,
+    turns_text,
 )
 from coopt.report.sentence import headline, of_regret
 from coopt.report.tables import FactTable, FigureTable, facts, figures
@@ -98,7 +98,7 @@ def _decision(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
         if len(part.workloads) > 1:
             yield ""
             yield from _runs(plan)
-            yield TURNS
+            yield turns_text(instance)
     else:
         yield from _parts(plan)
 

@@ -14,11 +14,13 @@ from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import Design
 from coopt.report import words
 from coopt.report.parts import nics_in_words
+from coopt.report.remarks import turns_text
 from coopt.report.sentence import decision, design_text
 from coopt.report.tables import FigureTable, figures
 
 LESS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
 KINDS = {"capex": "capex", "power": "power", "tco": "TCO"}
+MOST_DAYS = 3  # workloads whose days still have columns
 COLUMNS = {"capex": "capex $", "power": "power W", "tco": "TCO $"}
 
 
@@ -205,9 +207,12 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
     if front.over == ("budget",):
         yield "Points are the fastest designs within budgets that are evenly spaced."
     elif front.over == ("days",):
-        yield "Points are the cheapest designs of dates that are evenly spaced; other bounds stay."
+        stay = "" if all(one.calendar for one in instance.workload) else "; other bounds stay"
+        yield f"Points are the cheapest designs of dates that are evenly spaced{stay}."
     elif front.over:
         yield f"Only the bounds of {words.both(front.over)} move, the others stay."
+    if instance.problem == "shared" and len(instance.workload) > 1:
+        yield turns_text(instance)
     if with_margin(instance):
         kept = words.percent(instance.workload[0].time_margin)
         yield f"Days count the {kept} that the margin keeps free on top of iteration times; plans tell theirs without."
@@ -243,7 +248,12 @@ def _saving(front: Front, instance: Instance, first: FrontPoint, last: FrontPoin
     saved = f"{words.amount(front.kind, most - least)} of {words.amount(front.kind, most)}{share}"
     start, end = (time_words(instance, time_of(point)) for point in (first, last))
     if not in_seconds(instance):
-        return f"Going from {start.split()[0]} to {end} saves {saved}"
+        own = (
+            f"{name} {words.digits(first.workload_days[name], 4)} to {words.digits(last.workload_days[name], 4)} days"
+            for name in _told_in_days(front)
+        )
+        days = f" ({', '.join(own)})" if _told_in_days(front) else ""
+        return f"Going from {start.split()[0]} to {end}{days} saves {saved}"
     training = "of training with the margin " if with_margin(instance) else "of training "
     what = training if in_days(instance) else "an iteration "
     return f"Going from {start} to {end} {what}saves {saved}"
@@ -297,7 +307,15 @@ def columns(front: Front, instance: Instance) -> tuple[str, ...]:
     days = "days with margin" if with_margin(instance) else "days"
     time = days if in_days(instance) else "s" if in_seconds(instance) else "of bounds"
     others = (name.split()[0] for kind, name in COLUMNS.items() if kind != front.kind)
-    return "built from", "mark", time, COLUMNS[front.kind], "saved", *others
+    kept_free = any(one.calendar and one.time_margin > 0.0 for one in instance.workload)
+    own = (f"days{' with margin' if kept_free else ''}, {name}" for name in _told_in_days(front))
+    return "built from", "mark", time, *own, COLUMNS[front.kind], "saved", *others
+
+
+def _told_in_days(front: Front) -> tuple[str, ...]:
+    """The workloads whose days have columns of their own: all that have any, where they are few."""
+    names = tuple(front.points[0].workload_days) if front.points else ()
+    return names if len(names) <= MOST_DAYS else ()
 
 
 def row(front: Front, instance: Instance, point: FrontPoint) -> tuple[str, ...]:
@@ -313,6 +331,7 @@ def row(front: Front, instance: Instance, point: FrontPoint) -> tuple[str, ...]:
         built_from(instance, point),
         marks(front, instance, point),
         words.digits(time_of(point), 4),
+        *(words.digits(point.workload_days[name], 4) for name in _told_in_days(front)),
         f"{value:,.0f}",
         words.percent((most - value) / most) if most else "-",
         *(text for kind, text in short.items() if kind != front.kind),

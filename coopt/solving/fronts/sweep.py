@@ -27,15 +27,13 @@ from coopt.solving.backend import BUILT_IN, backend_of
 from coopt.solving.days import ROUNDED, allowed_s
 from coopt.solving.explain import rounded_up
 from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
-from coopt.solving.fronts.tracing import Tracing, chosen, evenly, knees
+from coopt.solving.fronts.tracing import PATIENCE, Tracing, chosen, days_taken, evenly, knees
 from coopt.solving.outcome import identity, recomputed, written_out
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.runs import Run, StoppedError, overridden
 from coopt.solving.sensitivity.resolves import Resolver
 
 FEWEST_POINTS, MOST_POINTS = 3, 10_000
-PATIENCE = 10.0
-"""Fronts with interruptions end at this many times the fastest pace where nobody says: fewer spares cost ever less."""
 Reading = Literal["days", "budget"]
 READINGS = get_args(Reading)
 LARGEST_GAP = 1e-6
@@ -143,7 +141,7 @@ def pareto(
     def front_of(question: Instance) -> Front:
         run = replace(first, instance=question)
         if not listed:
-            return _traced(run, points, slowest, moving or ())
+            return _traced(run, points, slowest, moving or (), dated=reading == "days")
         return _swept(_Sweep(run=run, wanted=points, slowest=slowest, moving=moving, reading=reading))
 
     bounded = all(one.bounded for one in instance.workload)
@@ -220,8 +218,8 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
     return None if len(moving) in (0, len(names)) and instance.problem == "shared" else moving, reading
 
 
-def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...]) -> Front:
-    """The front of a question whose plans cannot be listed."""
+def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...], *, dated: bool) -> Front:
+    """The front of a question whose plans cannot be listed; `dated` asks for dates that are evenly spaced."""
     instance = run.instance
     resolver = Resolver(instance, shared_out=False)
     tracing = Tracing(
@@ -231,6 +229,7 @@ def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...])
         slowest=slowest,
         tell=lambda message, done: run.tell("solve", message, done=done),
         resolver=resolver,
+        dated=dated,
     )
     explanation: tuple[str, ...] = ()
     try:
@@ -248,7 +247,7 @@ def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...])
         complete=stop not in ("time limit", "interrupted"),
         stop_reason=stop,
         explanation=explanation,
-        over=over,
+        over=("days",) if dated else over,
         solves=resolver.solves,
         total_s=run.elapsed_s(),
     )
@@ -291,7 +290,9 @@ def _certify(sweep: _Sweep, designs: PacedDesigns, front: Ints, table: Columns) 
     if sweep.reading is None:
         order = chosen(pace, value, [0, len(front) - 1, *answer, *bends], sweep.wanted)
     else:
-        order = list(dict.fromkeys([*answer, *evenly(pace if sweep.reading == "days" else value, sweep.wanted)]))
+        order = list(
+            dict.fromkeys([*answer, *evenly(pace if sweep.reading == "days" else value, sweep.wanted - len(answer))])
+        )
     run.tell("build", f"{len(designs.pace):,} designs, {len(front):,} of them on the front")
     prove = _prover(run.instance, designs, table)
     for done, place in enumerate(order):
@@ -333,4 +334,5 @@ def _point(
         days=None if days is None else days * pace,
         knee=knee,
         best=best.model_copy(update={"workloads": runs}),
+        workload_days=days_taken(instance, runs) if days is None else {},
     )

@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from coopt.availability.uptime import DAY_S
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import LONGEST_S, ROUND_UP
 from coopt.perf.mapping import Floats
 from coopt.plan.contents import running
 from coopt.plan.front import FrontPoint, FrontStop
+from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.solving.sensitivity.limits import ample_s
 from coopt.solving.sensitivity.resolves import Resolver, cheaper
@@ -30,6 +32,8 @@ TOLERANCE = 1e-3
 """Paces closer than this share of themselves are not told apart."""
 
 DEPTH = 0.05
+PATIENCE = 10.0
+"""Fronts with interruptions end at this many times the fastest pace where nobody says: fewer spares cost ever less."""
 
 
 @dataclass(kw_only=True)
@@ -47,7 +51,9 @@ class Step:
 class Tracing:
     """The steps found so far, by rising pace and falling cost; `tell` hears what was done.
 
-    `over` names the workloads whose bounds move, None for all of them.
+    `over` names the workloads whose bounds move, None for all of them. With `dated`, dates that are evenly spaced from
+    the fastest pace to the slowest are solved, `dates` as paces, in place of what is left open between steps; the plan
+    within the bounds of the instance is a point besides.
     """
 
     instance: Instance
@@ -56,6 +62,8 @@ class Tracing:
     slowest: float | None
     tell: Callable[[str, tuple[int, int]], None]
     resolver: Resolver
+    dated: bool = False
+    dates: list[float] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
 
     def trace(self) -> tuple[FrontStop, tuple[str, ...]]:
@@ -71,6 +79,12 @@ class Tracing:
         if last is None:
             return "infeasible", self._no_plan(slow)
         self._to_the_fastest(last)
+        self._end_in_time()
+        if self.dated:
+            self.dates = np.linspace(self.steps[0].pace, self.steps[-1].pace, self.wanted - 1).tolist()
+            for date in self.dates[1:-1]:
+                self._solved(date)
+            return "whole front" if self._widest_gap() is None else "points asked for", ()
         while len(self.steps) < self.wanted:
             gap = self._widest_gap()
             if gap is None:
@@ -86,19 +100,37 @@ class Tracing:
         paces, values = (np.array([getattr(one, name) for one in self.steps]) for name in ("pace", "value"))
         bends, within = knees(paces, values), int((paces <= ROUND_UP).sum())
         answer = [within - 1] if within else []
-        shown = chosen(paces, values, [0, len(paces) - 1, *answer, *bends], self.wanted)
+        if self.dated:
+            kept = np.searchsorted(paces, np.array(self.dates) * (1.0 + 1e-12), side="right") - 1
+            shown = [*answer, *kept.tolist()] if len(kept) else [*range(len(paces))]
+        else:
+            shown = chosen(paces, values, [0, len(paces) - 1, *answer, *bends], self.wanted)
         return tuple(
-            FrontPoint(pace=one.pace, knee=n in bends, plan=one.plan, solved_at=one.solved_at)
+            FrontPoint(
+                pace=one.pace,
+                knee=n in bends,
+                plan=one.plan,
+                solved_at=one.solved_at,
+                workload_days=days_taken(self.instance, [each.run for each in running(one.plan)]),
+            )
             for n, one in enumerate(self.steps)
             if n in shown
         )
+
+    def _end_in_time(self) -> None:
+        """End the steps where patience does, with failures and no slowest pace given."""
+        latest = PATIENCE * self.steps[0].pace
+        if self.instance.availability is None or self.slowest is not None or self.steps[-1].pace <= latest:
+            return
+        self._solved(latest)
+        self.steps = [one for one in self.steps if one.pace <= latest]
 
     def _slowest_pace(self) -> float:
         """The given slowest pace, else one at which no bound that moves rules out a plan."""
         if self.slowest is not None:
             return self.slowest
         moving = [one for one in self.instance.workload if self.over is None or one.name in self.over]
-        return max(ample_s(workload) / workload.bound_s for workload in moving)
+        return min(max(ample_s(workload) / workload.bound_s for workload in moving), LONGEST_S)
 
     def _no_plan(self, slow: float) -> tuple[str, ...]:
         """Why nothing is fast enough, or why there is nothing at all."""
@@ -180,6 +212,19 @@ class Tracing:
             one for n, one in enumerate(self.steps) if all(cheaper(one.value, b.value) for b in self.steps[:n])
         ]
         return found
+
+
+def days_taken(instance: Instance, runs: Iterable[WorkloadPlan]) -> dict[str, float]:
+    """The days of training of each workload that has a bound on them, on the slowest of its runs: with interruptions,
+    and with what a margin keeps free; none in phases, whose runs have bounds of their own."""
+    asked = {one.name: one for one in instance.workload if one.calendar and not instance.phase}
+    found: dict[str, float] = {}
+    for run in runs:
+        if run.name in asked:
+            workload = asked[run.name]
+            taken_s = run.elapsed_s(run.uptime.promised if run.uptime else 1.0) * (1.0 + workload.time_margin)
+            found[run.name] = max(found.get(run.name, 0.0), workload.iterations * taken_s / DAY_S)
+    return found
 
 
 def _open(before: Step, after: Step) -> float:
