@@ -28,6 +28,11 @@ def workloads_of(instance: Q, phase: Phase) -> tuple[Workload, ...]:
     return tuple(bounded(known[chosen.name], chosen.bound) for chosen in phase.workloads)
 
 
+def workloads_in(instance: Q, year: float | None) -> tuple[Workload, ...]:
+    """The workloads as the phase that begins in a year bounds them; those of the instance where nothing grows."""
+    return next((workloads_of(instance, phase) for phase in instance.phase if phase.year == year), instance.workload)
+
+
 def bounded(workload: Workload, bound: dict[str, float]) -> Workload:
     """A workload with another bound, checked anew."""
     if not bound:

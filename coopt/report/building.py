@@ -77,7 +77,7 @@ def _order_notes(
 def _module_notes(instance: Instance, design: Design, to_core: tuple[int, str] | None) -> Iterator[str]:
     """Which switches have fewer cages than modules in the bill, and whether modules that fill a cage would fit."""
     fabric, rate = design.fabric, _link_gbit_s(instance, design)
-    known = {optic.name: optic for optic in instance.network.optics}
+    known, notes = {optic.name: optic for optic in instance.network.optics}, list[str]()
     for tier, above in zip_longest(fabric.tier, fabric.tier[1:]):
         way = _switch_of(instance, fabric, tier, rate)
         optics = [known.get(name) for name in (tier.optic, *(above.ends[:1] if above else ()))]
@@ -91,8 +91,9 @@ def _module_notes(instance: Instance, design: Design, to_core: tuple[int, str] |
         cages, whole = way.cages or int(way.radix * rate / box.cage_gbit_s), int(box.cage_gbit_s / rate)
         modules = sum(-(-number // optic.links_of(rate)) for number, optic in ports)
         if modules > cages:
-            told = too_many_modules(box, tier.level, modules, cages, whole, ports)
-            yield f"{told} network.switch_cages = 'kept' plans with no more modules than cages."
+            notes.append(too_many_modules(box, tier.level, modules, cages, whole, ports))
+    if notes:
+        yield f"{' '.join(notes)} With network.switch_cages = 'kept' no switch has more modules than cages."
 
 
 def core_notes(instance: Instance, cores: Iterable[CorePlan]) -> Iterator[str]:

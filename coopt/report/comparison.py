@@ -86,9 +86,10 @@ def alike_sentence(cost: Cost, baseline: Baseline) -> str:
         return ""
     usd = baseline.alike.capex_usd - cost.capex_usd
     if usd == 0:
-        return "With the same oversubscription, one costs the same."
+        return "An any-to-any network of the same oversubscription costs the same."
     change = "more" if usd > 0 else "less"
-    return f"With the same oversubscription, one costs {words.money(abs(usd))}{_share(usd, cost.capex_usd)} {change}."
+    costs = f"{words.money(abs(usd))}{_share(usd, cost.capex_usd)} {change}"
+    return f"An any-to-any network of the same oversubscription costs {costs}."
 
 
 def network_sentence(cost: Cost, baseline_cost: Cost) -> str:

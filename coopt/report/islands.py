@@ -8,19 +8,18 @@ from rich.console import RenderableType
 
 from coopt.instance.couplings import Discount
 from coopt.instance.schema import Instance
-from coopt.instance.variants import as_billed, workloads_of
-from coopt.instance.workload import Workload
+from coopt.instance.variants import as_billed, workloads_in
 from coopt.plan.couplings import CorePlan, Part, SharedCore
 from coopt.plan.evaluation import island_checks
-from coopt.plan.parts import Uptime, WorkloadPlan
+from coopt.plan.parts import Uptime
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.couplings import foresight, phase_bills, spending_sentence
+from coopt.report.part_cells import days_of, domains_built
 from coopt.report.parts import (
     BILL,
     bill_tables,
     degrees,
-    domains_built,
     knob_sentences,
     longer,
     tiers_of,
@@ -186,29 +185,18 @@ def _interruptions(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     for part, design in _designs(plan):
         for run in part.workloads:
             if run.uptime is not None:
-                (workload,) = (one for one in _asked(instance, part) if one.name == run.name)
+                (workload,) = (one for one in workloads_in(instance, part.phase) if one.name == run.name)
                 standing_by = words.counted(design.spare_domains, "domain") if design.spare_domains else "none"
-                cells = part.name, _done_in(run, workload, run.uptime), standing_by, words.count(design.spare_gpus)
+                cells = part.name, days_of(run, workload), standing_by, words.count(design.spare_gpus)
                 rows.append((*cells, *_uptime_cells(run.uptime)))
     if rows:
         yield ""
         yield figures(
             "Spares and interruptions: shares of the time that trains and with domains enough, time between events",
-            ("workload", "done in", "standing by"),
+            ("workload", "days", "standing by"),
             ("idle GPUs", "trains", "enough", "failures", "checkpoints"),
             rows,
         )
-
-
-def _done_in(run: WorkloadPlan, workload: Workload, uptime: Uptime) -> str:
-    """How long training takes on average, or with the confidence asked for."""
-    return workload.duration(run.elapsed_s(min(uptime.goodput, uptime.promised))) if workload.calendar else "-"
-
-
-def _asked(instance: Instance, part: Part) -> tuple[Workload, ...]:
-    """The workloads as the phase of a part bounds them."""
-    phases = [phase for phase in instance.phase if phase.year == part.phase]
-    return workloads_of(instance, phases[0]) if phases else instance.workload
 
 
 def _uptime_cells(uptime: Uptime) -> tuple[str, ...]:

@@ -147,13 +147,6 @@ def _nics_of_gpus(nic: NicChoice) -> str:
     return f"1 for {nic.shared_by} GPUs" if nic.shared_by > 1 else f"{nic.per_gpu} per GPU"
 
 
-def domains_built(network: Design | DirectLinks) -> str:
-    """`8 x hgx-h100-8 + 1 spare`: the HB domains of a network, and those that stand by."""
-    spares = network.spare_domains if isinstance(network, Design) else 0
-    more = f" + {words.counted(spares, 'spare')}" if spares else ""
-    return f"{words.times(network.hb_domain.count, network.hb_domain.name)}{more}"
-
-
 def nics_in_words(nic: NicChoice) -> str:
     """The NICs of a GPU, or the GPUs of a NIC, with the product."""
     shared = f"for {nic.shared_by} GPUs" if nic.shared_by > 1 else "per GPU"
@@ -303,11 +296,12 @@ def uptime_text(uptime: Uptime) -> str:
     """`97.2% of the time trains: a failure every 829 h, ...`."""
     said = "no failures" if uptime.failure_s is None else f"a failure every {longer(uptime.failure_s)}"
     often = "" if uptime.interval_s is None else f" every {longer(uptime.interval_s)}"
+    working = words.percent(uptime.running)
     pace = f", so that {words.percent(uptime.pace)} of the pace is left" if uptime.pace < 1.0 else ""
     ports = f"; {words.percent(uptime.port_out)} of the time a port of some NIC is out" if uptime.port_out else ""
     return (
         f"{words.percent(uptime.goodput)} of the time trains: {said}, checkpoints of {longer(uptime.checkpoint_s)}"
-        f"{often}, restarts of {longer(uptime.restart_s)}; domains enough {words.percent(uptime.running)} of the time"
+        f"{often}, restarts of {longer(uptime.restart_s)}; enough domains work {working} of the time"
         f"{ports}{pace}"
     )
 

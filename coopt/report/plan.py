@@ -124,7 +124,7 @@ def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
         numbers = ("batch", "chunks", "ZeRO", "iteration", "slower", *(["slack"] if bounded else []), "GiB", "MFU")
         yield figures(title, ("split", "recompute"), numbers, rows)
         fitting = f"{words.count(workload.fitting)} of {words.counted(workload.listed, 'mapping')}"
-        words_used = "SP: sequence parallelism; batch: sequences in a micro-batch"
+        words_used = "SP: sequence parallelism; batch: sequences in a micro-batch; chunks: interleaved parts of a stage"
         if any("norm+" in run.mapping.recompute for run in workload.mappings):
             words_used += (
                 "; norm+act, norm+ffn: norms are recomputed, and activations or the feed-forward part with them"

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.schema import Instance
+from coopt.instance.variants import workloads_in
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import Baseline
 from coopt.plan.contents import joined_to_core
@@ -21,9 +22,9 @@ from coopt.report import words
 from coopt.report.building import core_notes, leaf_notes, order_notes_of_parts
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
 from coopt.report.explanation import claim_text
+from coopt.report.part_cells import days_of, domains_built
 from coopt.report.parts import (
     degrees,
-    domains_built,
     schedule,
     side_by_side,
     split,
@@ -97,10 +98,10 @@ def _decision(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
         yield _network(instance, part)
         if len(part.workloads) > 1:
             yield ""
-            yield from _runs(plan)
+            yield from _runs(instance, plan)
             yield turns_text(instance)
     else:
-        yield from _parts(plan)
+        yield from _parts(instance, plan)
 
 
 def _network(instance: Instance, part: Part) -> FactTable:
@@ -143,53 +144,61 @@ def _network_text(network: Design | DirectLinks) -> str:
     return f"{tiers_of(fabric)}{networks}, {bandwidth}"
 
 
-def _runs(plan: Plan) -> Iterator[RenderableType]:
+def _runs(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     """How each workload runs on the only network."""
+    asked = {one.name: one for one in instance.workload}
+    dated = any(one.calendar for one in instance.workload)
     rows = [
         (
             run.name,
             degrees(run.mapping),
             words.seconds(run.iteration_time_s),
             words.bound(run.bound_s),
+            *((days_of(run, asked[run.name]),) if dated else ()),
             words.free(run.slack, run.bound_s),
         )
         for run in sorted(plan.runs, key=lambda run: run.slack)
     ]
-    return _short(("Workload", "split"), ("iteration", "bound", "slack"), rows)
+    return _short(("Workload", "split"), ("iteration", "bound", *(("days",) if dated else ()), "slack"), rows)
 
 
-def parts_table(plan: Plan) -> FigureTable:
+def parts_table(instance: Instance, plan: Plan) -> FigureTable:
     """Every part with its domains, the GPUs that train there, and its workload with the least slack, in order."""
     sited = len({part.site for part in plan.parts}) > 1
     growth = plan.couplings.growth
     title = "What stands when" if growth else "What stands where" if sited else "Who has what"
-    names, numbers, rows = _part_rows(plan, plan.parts)
+    names, numbers, rows = _part_rows(instance, plan, plan.parts)
     if growth and len(growth) == len(plan.parts):  # one network: what a phase buys is bought for it
         numbers = (*numbers, "buys $")
         rows = [(*row, _whole(spent.capex_usd)) for row, spent in zip(rows, growth, strict=True)]
     return figures(title, names, numbers, rows)
 
 
-def _parts(plan: Plan) -> Iterator[RenderableType]:
+def _parts(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     """The same on few lines: the parts with the least slack, phases in turn."""
     ranked = sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0))
     shown = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
-    yield from _short(*_part_rows(plan, (*shown, *ranked[MOST_LINES:])))
+    yield from _short(*_part_rows(instance, plan, (*shown, *ranked[MOST_LINES:])))
 
 
-def _part_rows(plan: Plan, parts: Iterable[Part]) -> tuple[tuple[str, ...], tuple[str, ...], list[tuple[str, ...]]]:
+def _part_rows(
+    instance: Instance, plan: Plan, parts: Iterable[Part]
+) -> tuple[tuple[str, ...], tuple[str, ...], list[tuple[str, ...]]]:
     """Names of the columns of words and of numbers, and a row for each part."""
     rows: list[tuple[str, ...]] = []
+    dated = any(workload.calendar for part in plan.parts for workload in workloads_in(instance, part.phase))
     for part in parts:
         network = network_of(part)
         run = min(part.workloads, key=lambda run: run.slack)
         of = f"{words.digits(run.iteration_time_s, 4)} of {words.seconds(run.bound_s)}"
         fabric = "direct" if isinstance(network, DirectLinks) else network.fabric.kind if network.fabric.tiers else "-"
         goodput = (words.percent(run.uptime.goodput),) if run.uptime else ()
-        gpus = words.count(network.gpus)
-        rows.append((part.name, domains_built(network), fabric, gpus, of, *goodput, words.percent(run.slack)))
+        asked = next(one for one in workloads_in(instance, part.phase) if one.name == run.name)
+        days, gpus = (days_of(run, asked),) if dated else (), words.count(network.gpus)
+        rows.append((part.name, domains_built(network), fabric, gpus, of, *days, *goodput, words.percent(run.slack)))
     goodput = ("goodput",) if any(run.uptime for run in plan.runs) else ()
-    return ("Part", "HB domains", "fabric"), ("GPUs", "iteration", *goodput, "slack"), rows
+    numbers = ("GPUs", "iteration", *(("days",) if dated else ()), *goodput, "slack")
+    return ("Part", "HB domains", "fabric"), numbers, rows
 
 
 def _short(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[RenderableType]:

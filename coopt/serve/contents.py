@@ -77,7 +77,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
         cost = plan.cost
         document |= {
             "figures": [asdict(one) for one in glances(instance, plan)],
-            "parts": _table(parts_table(plan)) if len(plan.parts) > 1 else None,
+            "parts": _table(parts_table(instance, plan)) if len(plan.parts) > 1 else None,
             "bill": _table(bill_table(BILL, cost.items, cost.capex_usd, cost.power_w)),
             "origins": _table(_origins(instance, cost.items)),
             "bill_csv": bill_csv(instance, plan),

@@ -8,6 +8,7 @@ import coopt
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
+from coopt.report.screen import plan_screen
 from coopt.report.tables import rendered
 from tests.conftest import question
 from tests.kinds import solved
@@ -69,10 +70,26 @@ def test_spares_and_interruptions_of_each_island_are_told_where_failures_count()
         assert island[1:6] == [str(design.hb_domain.count), "x", design.hb_domain.name, "+", "2"]
         told = line(instance, plan, "Spares and interruptions", name)
         days = run.elapsed_s(run.uptime.goodput) * instance.workload[1].iterations / 86400 if name == "timed" else None
-        when = ["-"] if days is None else [f"{days:.4g}", "days"]
+        when = ["-"] if days is None else [f"{days:.4g}", "of", f"{instance.workload[1].train_days:.4g}"]
         share = f"{100 * run.uptime.goodput:.1f}%"
         assert told[1 : len(when) + 5] == [*when, "2", "domains", str(design.spare_gpus), share]
     for change in ({"availability": None}, {}):
         other = instance.model_copy(update=change)
         assert ("Spares and interruptions" in rendered(plan_report(other, coopt.solve(other)))) == (not change)
     assert "with domains enough" in shown
+
+
+def test_days_stand_beside_seconds_on_the_screen_where_bounds_are_on_days() -> None:
+    for mode in ("partition", "time"):
+        table: Any = question(cluster__gpus=128, sharing={"mode": mode})
+        one = table["workload"][0] | ({"gpus": 64} if mode == "partition" else {})
+        dated = in_days(one, 2 * one["max_iteration_time_s"]) | {"name": "dated"}
+        instance = Instance.model_validate(table | {"workload": [one | {"name": "free"}, dated]})
+        plan = coopt.solve(instance)
+        shown = rendered(plan_screen(instance, plan))
+        (run,) = (run for run in plan.runs if run.name == "dated")
+        taken = run.iteration_time_s * instance.workload[1].iterations / 86400
+        (told,) = (text for text in shown.splitlines() if text.startswith("dated"))
+        assert f"{taken:.4g} of {instance.workload[1].train_days:.4g}" in told
+        (free,) = (text for text in shown.splitlines() if text.startswith("free"))
+        assert free.split()[-2] == "-"

@@ -158,7 +158,7 @@ def page_contents(case: PageCase) -> Contents:
     }
     if case.verdict.accepted and case.plan.cost is not None:
         contents["glances"] = list(glances(case.instance, case.plan))
-        contents["parts"] = parts_table(case.plan) if len(case.plan.parts) > 1 else None
+        contents["parts"] = parts_table(case.instance, case.plan) if len(case.plan.parts) > 1 else None
     if case.instance.problem != "shared" and case.plan.cost is not None:
         contents["blocks"] = list(_blocks(case.instance, case.plan, case.plan.cost))
     elif case.plan.design is not None and case.plan.cost is not None:
