@@ -182,7 +182,7 @@ def explain(
     the plan stays optimal, and the runner-up. Where nothing meets the bounds: the limits that conflict, and the least
     that lets a plan in, one limit at a time and jointly, each confirmed by solving again; of GPUs that is the least in
     the steps that are told. Questions of more than one network are solved again for each of these, within the time
-    limit for all together (300 s where neither --time-limit nor the instance gives one, 60 s for what has to give);
+    limit for all together (150 s where neither --time-limit nor the instance gives one, 60 s for what has to give);
     what is left is named.
 
     Exit codes: 0 explained, 4 stopped before proof, or with something left that is named.

@@ -247,3 +247,16 @@ def test_ways_out_of_several_networks_are_sought_for_a_while_where_nobody_sets_a
     assert found["sentences"][-1].startswith("Not answered within 1e-06 s, which --time-limit replaces: ")
     limited = json.loads(coopt("explain", hopeless, *shared_out, "--time-limit", 200, "--json").stdout)
     assert limited["relaxations"]
+
+
+def test_what_binds_a_plan_of_several_networks_is_asked_for_a_while_where_nobody_sets_a_limit(
+    coopt, written, monkeypatch
+):
+    shared_out = ("--set", "sharing.mode=partition")
+    monkeypatch.setattr("coopt.solving.sensitivity.explanations.WITH_PLAN_S", 1e-6)
+    done = coopt("explain", written(), *shared_out, "--json")
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["status"], found["bounds"], found["rivals"]) == (4, "optimal", [], [])
+    assert found["sentences"][-1].startswith("Not answered within 1e-06 s, which --time-limit replaces: ")
+    limited = json.loads(coopt("explain", written(), *shared_out, "--time-limit", 200, "--json").stdout)
+    assert limited["bounds"]

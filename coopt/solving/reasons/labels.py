@@ -35,6 +35,8 @@ BILLS: dict[ObjectiveKind, str] = {
     "tco": "its TCO",
     "power": "its power",
 }
+LEAST_TOLD = 1e-4
+"""Share of a time below which a difference is told as less than this."""
 ORDINALS = {1: "first", 2: "second", 3: "third"}
 MORE: dict[ItemKind, str] = {
     "hb": "HB domain GPUs",
@@ -114,6 +116,8 @@ def costs_more(kind: ObjectiveKind, extra: float, value: float) -> str:
 
 def dearer_by(kind: ObjectiveKind, extra: float, value: float) -> str:
     """`$12,345,678 more (+3.1%)`."""
+    if kind == "time" and 0 < abs(extra) < LEAST_TOLD * abs(value):
+        return f"less than {LEAST_TOLD:.2%} {'more' if extra > 0 else 'less'}"
     share = f" ({extra / value:+.2%})" if value else ""
     return f"{amount(kind, abs(extra), 'more' if extra >= 0 else 'less')}{share}"
 

@@ -53,7 +53,7 @@ def explain(
         A plan of this instance; without one, or with one that builds nothing, the instance is solved.
     time_limit_s
         Replaces `solver.time_limit_s`: of each solve for one network, else of all of them together. Where neither is
-        given, what has to give is sought for 60 s.
+        given, such questions are answered for 150 s, and what has to give is sought for 60 s.
     on_progress
         Called with a `Progress` for every limit, choice and price that a question of more than one network is solved
         again for.
@@ -114,7 +114,10 @@ def _of_choices(
             rivals.append(rival_choice(resolver, asked, best, other))
         except UnprovenError:
             missed.append(f"{other[0]} = {other[1]}")
-    found = _explained(*decided(asked, best), on_progress, asked=asked, others=others, rivals=rivals)
+    unlimited = WAYS_OUT_S if ways_out_s is None else None
+    found = _explained(
+        *decided(asked, best), on_progress, ways_out_s=unlimited, asked=asked, others=others, rivals=rivals
+    )
     value, untried = best.objective.value, [*found.untried, *missed]
     assert value is not None
     first, *rest = found.sentences

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -39,6 +39,8 @@ EXACT = 1e-9  # a gap that is none
 STEP = 0.01
 """By which share a bound is moved to see its price."""
 
+WITH_PLAN_S = 150.0
+"""How long all questions about a plan take where nobody sets a limit."""
 NO_BOUND = 1e4  # times as loose is as good as gone
 COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
 
@@ -52,7 +54,7 @@ class _Study:
     on_progress: OnProgress | None = None
     begun: float = field(default_factory=time.perf_counter)
     untried: list[str] = field(default_factory=list)
-    ways_out_s: float | None = None
+    within_s: float | None = None
 
     def tried(self, key: str, ask: Callable[[], Found]) -> Iterable[Found]:
         """The answer to a question about a key; nothing where it was not proven in time."""
@@ -71,7 +73,7 @@ class _Study:
     def explanation(self, status: str, said: Iterable[str], **parts: Any) -> Explanation:
         """The explanation, with what is missing in it."""
         untried, instance = tuple(self.untried), self.instance
-        more = (of_untried(untried, self.ways_out_s),) if untried else ()
+        more = (of_untried(untried, self.within_s),) if untried else ()
         return Explanation.model_validate(
             {
                 "instance": InstanceId(name=instance.name, sha256=instance.sha256),
@@ -101,7 +103,8 @@ def explained(
     on_progress
         Called with what is solved next.
     ways_out_s
-        Where there is no plan, what has to give is sought no longer than this.
+        Where there is no plan, what has to give is sought no longer than this, and else what binds it no longer than
+        `WITH_PLAN_S`; as long as the instance allows if left out.
     asked
         The question that left GPUs, batches or knobs open of which the instance is one choice: prices choose again.
     """
@@ -112,10 +115,10 @@ def explained(
     except UnprovenError as stop:
         return study.explanation("unknown", (f"Stopped early ({stop}); nothing is proven.",))
     study.instance, best = placed_as(instance, best)
+    if ways_out_s is not None:
+        study.within_s = ways_out_s if best.cost is None else WITH_PLAN_S
+        study.resolver.end_within(study.within_s)
     if best.cost is None:
-        if ways_out_s is not None:
-            study.resolver.end_within(ways_out_s)
-            study.ways_out_s = ways_out_s
         return _infeasible(study, best)
     chosen = best if plan is None or plan.cost is None else plan
     return with_tp_said(_feasible(study, best, chosen, asked or instance), best)
@@ -160,7 +163,7 @@ def _feasible(study: _Study, best: Plan, plan: Plan, priced: Instance) -> Explan
     if not optimal:
         said.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, least - value, value)}.")
     said += [sentence for one in found for sentence in of_bound(kind, value, one, optimal=optimal)]
-    said += [of_rival(kind, value, one) for one in rivals]
+    said += [of_rival(kind, value, one) for one in rivals if not _is_told(one, rivals)]
     said += [of_prices(prices)] if prices else []
     return study.explanation(
         best.status if optimal else "feasible",
@@ -171,6 +174,12 @@ def _feasible(study: _Study, best: Plan, plan: Plan, priced: Instance) -> Explan
         rivals=tuple(rivals),
         prices=prices,
     )
+
+
+def _is_told(one: Rival, rivals: Sequence[Rival]) -> bool:
+    """Whether what a plan without a choice costs is told of one with another choice alone, which is then the best."""
+    others = (other for other in rivals if other.part == one.part and not other.excluded)
+    return one.excluded and one.extra is not None and any(other.extra == one.extra for other in others)
 
 
 def _prices(study: _Study, instance: Instance, plan: Plan, value: float) -> tuple[PriceRange, ...]:

@@ -10,7 +10,7 @@ import coopt
 from coopt.instance.files import load
 from coopt.instance.question import Objective
 from coopt.plan.parts import Cost, line
-from coopt.solving.reasons.labels import both, limit_name, sentence, why_billed_more
+from coopt.solving.reasons.labels import both, costs_more, limit_name, sentence, why_billed_more
 
 QUESTIONS = Path(__file__).parents[3] / "instances" / "questions"
 
@@ -74,3 +74,10 @@ def test_a_fabric_that_no_optic_reaches_says_so() -> None:
     found = coopt.explain(load(QUESTIONS / "own-gpu.toml", near))
     (rival,) = (one for one in found.rivals if one.choice == "rail-optimized")
     assert rival.why == "no optic listed reaches the 60 m from one tier to the next (network.link_reach_m)"
+
+
+def test_a_difference_of_time_that_nobody_measures_is_told_as_less_than_that() -> None:
+    assert costs_more("time", 4e-6, 6.9) == "takes less than 0.01% more"
+    assert costs_more("time", -4e-6, 6.9) == "takes less than 0.01% less"
+    assert costs_more("time", 0.069, 6.9) == "takes 0.069 s more an iteration (+1.00%)"
+    assert costs_more("capex", 10.0, 1e9) == "costs $10 more (+0.00%)"

@@ -219,6 +219,16 @@ def test_rivals_are_what_shorter_lists_cost(reasons: tuple[str, Explanation]) ->
         assert coopt.solve(shorter).objective.value == one.value
         assert one.extra is None or one.extra == one.value - found.value
         assert one.why
+    _check_each_is_told_once(found)
+
+
+def _check_each_is_told_once(found: Explanation) -> None:
+    """What a list costs without a choice is left out of the sentences where another choice alone costs the same."""
+    for one in found.rivals:
+        if one.excluded and one.extra is not None:
+            others = (other for other in found.rivals if other.part == one.part and not other.excluded)
+            alone = any(other.extra == one.extra for other in others)
+            assert alone != any(f"{one.part} without {one.choice}:" in said for said in found.sentences)
 
 
 def bound_s(kind: str, factor: float) -> Instance:
