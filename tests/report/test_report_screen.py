@@ -170,10 +170,10 @@ def test_what_goes_for_some_parts_alone_names_them(monkeypatch: pytest.MonkeyPat
         name: design.model_copy(update={"gpus": gpus}) for name, gpus in zip("abcde", (1, 2, 3, 3, 3), strict=True)
     }
 
-    def notes(_: Instance, one: Design) -> list[str]:
+    def notes(_: Instance, one: Design, *others: object) -> list[str]:
         return ["Goes for all.", f"Of {one.gpus} GPUs."] if one.gpus != 2 else ["Goes for all.", "Of 1 GPUs."]
 
-    monkeypatch.setattr("coopt.report.building.order_notes", notes)
+    monkeypatch.setattr("coopt.report.building._order_notes", notes)
     assert list(order_notes_of_parts(instance, named)) == [
         "Goes for all.",
         "a and b: Of 1 GPUs.",
