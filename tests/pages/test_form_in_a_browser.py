@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from coopt.instance.schema import Instance
 from tests.pages.planner import put, put_text, question, text_of, until
 from tests.serve.conftest import TINY
 
@@ -97,6 +98,22 @@ def test_a_way_out_names_the_row_that_it_changes_where_there_are_several(planner
     script = f"const given = [...arguments]; (async () => {{ {NAMED} }})()"
     named = planner().execute_async_script(script, limits, sites)
     assert named == ["site['south'].power_mw", "workload[0].train_days", "limits.capex_usd"]
+
+
+@pytest.mark.parametrize(
+    ("field", "hint"),
+    [
+        ("cluster-gpu", '{ extends = "h100-sxm", usd = 1_000 }'),
+        ("network-hb_domains", '{ extends = "hgx-h100-8", usd_per_gpu = 1_000 }'),
+    ],
+)
+def test_a_list_of_names_says_how_ones_own_price_is_written(planner, field, hint):
+    """And what it says is a question that can be asked."""
+    browser = planner()
+    script = "return document.getElementById(arguments[0] + '-0').closest('fieldset').querySelector('code').textContent"
+    assert browser.execute_script(script, f"at-{field}") == hint
+    name = hint.split('"')[1]
+    assert Instance.model_validate(tomllib.loads(TINY.replace(f'"{name}"', hint)))
 
 
 def test_help_in_the_form_points_at_no_file(planner):

@@ -127,6 +127,13 @@ export class QuestionForm {
       choices.map((one) => h("option", { value: JSON.stringify(one.name), selected: one.name === value }, String(one.name))));
   }
 
+  /** How an entry with another price is written, where entries have prices. */
+  ownHint(field, { name }) {
+    const keys = this.form.options({ $ref: `#/$defs/${field.form}` }).flatMap((one) => Object.keys(one.properties ?? {}));
+    const price = ["usd", "usd_per_gpu"].find((key) => keys.includes(key));
+    return price ? h("p", { class: "help" }, "One of your own, or at your price, is a table in the text: ", h("code", {}, `{ extends = "${name}", ${price} = 1_000 }`)) : "";
+  }
+
   /** Names to choose several of; those chosen come first where there are many. */
   checks(field, value, put, common) {
     const chosen = listed(value ?? field.initial), choices = this.form.choices(field);
@@ -145,7 +152,8 @@ export class QuestionForm {
       others.map((one) => h("span", { class: "chip own", title: OWN }, one?.name ?? one?.extends ?? String(one))),
       (few ? places : on).map(([one, place]) => check(one, place)),
       few ? "" : h("details", { class: "more", open: this.opened.get(name) ?? false, toggle: (event) => this.opened.set(name, event.target.open) },
-        h("summary", {}, `${off.length} others`), h("div", { class: "chips" }, off.map(([one, place]) => check(one, place)))));
+        h("summary", {}, `${off.length} others`), h("div", { class: "chips" }, off.map(([one, place]) => check(one, place))),
+        this.ownHint(field, choices.find((one) => chosen.includes(one.name)) ?? choices[0])));
   }
 }
 
