@@ -127,6 +127,18 @@ class Limits(Table):
     capex_usd: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on purchase (USD)")] = None
     racks: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on racks for HB domains")] = None
 
+    def against(self, *, usd: Any, w: Any, racks: Any) -> dict[str, tuple[Any, float]]:
+        """What a bill and racks take of each limit that is set, and the limit, both in its own unit.
+
+        Racks may be unknown where they have no limit.
+        """
+        amounts = {"power_mw": w / 1e6, "capex_usd": usd, "racks": racks}
+        return {key: (amounts[key], cap) for key in LIMITED if (cap := getattr(self, key)) is not None}
+
+
+LIMITED = {"power_mw": ("power", "MW"), "capex_usd": ("purchase", "USD"), "racks": ("racks", "racks")}
+"""What the limits are on, and their units."""
+
 
 class Solver(Table):
     """How long and how close to search."""
@@ -157,6 +169,8 @@ def _forget(product: dict[str, Any], key: str) -> None:
 
 class Question(Table):
     """The tables of an instance, before anybody asked whether they go together."""
+
+    __slots__ = ("_sha256",)  # worked out once, and taken along by no copy
 
     schema_: Annotated[Literal[1], Field(alias="schema", description="version of this format")]
     name: Annotated[Name, Field(description="how the answer calls the question")]
@@ -259,6 +273,14 @@ class Question(Table):
     @property
     def sha256(self) -> str:
         """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
+        try:
+            found: str = object.__getattribute__(self, "_sha256")
+        except AttributeError:
+            found = self._identity()
+            object.__setattr__(self, "_sha256", found)
+        return found
+
+    def _identity(self) -> str:
         unasked: dict[str, Any] = {"hall": True, "spares": True} | ({"domain_fill": True} if self.even_for else {})
         unasked |= {"link_ends": True} if self.same_ends else {}
         own: dict[str, Any] = {"solver": True, "objective": {"minimize"}, "network": unasked}

@@ -116,13 +116,7 @@ def within_limits(instance: Instance, family: Family, cost: Cost) -> bool:
 
 def keeps_limits(limits: Limits, cost: Cost, racks: int | None) -> bool:
     """Whether a bill and a number of racks keep limits, exactly."""
-    if limits.racks is not None:
-        assert racks is not None, "the instance refuses racks limits without rack counts"
-        if racks > limits.racks:
-            return False
-    return (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd) and (
-        limits.power_mw is None or cost.power_w / 1e6 <= limits.power_mw
-    )
+    return all(used <= cap for used, cap in limits.against(usd=cost.capex_usd, w=cost.power_w, racks=racks).values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +201,9 @@ class Affine:
     uplink: float
     spine: float
 
+    def __truediv__(self, by: float) -> Affine:
+        return Affine(fixed=self.fixed / by, uplink=self.uplink / by, spine=self.spine / by)
+
     def at(self, family: Family, uplinks: Any) -> Any:
         """The value at u uplinks and the spines they need; u is a number or an array."""
         return self.fixed + self.uplink * uplinks + self.spine * family.spines(uplinks)
@@ -219,15 +216,9 @@ def price(instance: Instance, family: Family, kind: ObjectiveKind) -> Affine:
 
 def resources(instance: Instance, family: Family) -> dict[str, Affine]:
     """What a family uses of each limit the instance sets, in the unit of the limit."""
-    limits = instance.limits
-    used: dict[str, Affine] = {}
-    if limits.capex_usd is not None:
-        used["capex_usd"] = price(instance, family, "capex")
-    if limits.power_mw is not None:
-        watts = price(instance, family, "power")
-        used["power_mw"] = Affine(fixed=watts.fixed / 1e6, uplink=watts.uplink / 1e6, spine=watts.spine / 1e6)
-    if limits.racks is not None:
-        count = racks(family)
-        assert count is not None, "the instance refuses racks limits without rack counts"
-        used["racks"] = Affine(fixed=float(count), uplink=0.0, spine=0.0)
-    return used
+    if instance.limits == Limits():
+        return {}
+    usd, w = price(instance, family, "capex"), price(instance, family, "power")
+    count = racks(family)
+    filled = None if count is None else Affine(fixed=float(count), uplink=0.0, spine=0.0)
+    return {key: used for key, (used, _) in instance.limits.against(usd=usd, w=w, racks=filled).items()}

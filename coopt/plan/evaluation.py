@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coopt.instance.question import ObjectiveKind
+from coopt.instance.question import LIMITED, ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.plan.couplings import Couplings, Part, SitePower
@@ -36,8 +36,7 @@ def limit_checks(
 ) -> Iterator[LimitCheck]:
     """Time and memory of every workload, then the limits that are set; exact comparisons."""
     yield from _of_workloads(workloads)
-    yield from _of_bills(instance, cost)
-    yield from _of_racks(instance, [design])
+    yield from _of_limits(instance, cost, [design])
 
 
 def island_checks(instance: Instance, parts: Sequence[Part], couplings: Couplings, cost: Cost) -> Iterator[LimitCheck]:
@@ -55,7 +54,7 @@ def island_checks(instance: Instance, parts: Sequence[Part], couplings: Coupling
             if site.phase == year:
                 checks.append(_of_site(site.site, site))
         bill = cost if spending is None else cost.model_copy(update={"power_w": spending.power_w})
-        checks += [*_of_bills(question, bill), *_of_racks(question, standing)]
+        checks += _of_limits(question, bill, standing)
         before = "" if year is None else f"{year:g} "
         yield from (check.model_copy(update={"name": f"{before}{check.name}"}) for check in checks)
 
@@ -65,8 +64,7 @@ def site_checks(instance: Instance, together: Together, cost: Cost) -> Iterator[
     for site in together.sites:
         yield from _of_workloads(site.workloads, f" at {site.name}")
         yield _of_site(site.name, site)
-    yield from _of_bills(instance, cost)
-    yield from _of_racks(instance, [site.design for site in together.sites])
+    yield from _of_limits(instance, cost, [site.design for site in together.sites])
 
 
 def phase_checks(instance: Instance, phases: Sequence[PhasePlan]) -> Iterator[LimitCheck]:
@@ -88,20 +86,14 @@ def _of_site(name: str, site: SitePlan | SitePower) -> LimitCheck:
     return _check(f"facility power, {name}", site.facility_w / 1e6, site.facility_limit_w / 1e6, "MW")
 
 
-def _of_bills(instance: Instance, cost: Cost) -> Iterator[LimitCheck]:
-    """A limit holds for what the objective counts, and says so where that leaves out the GPUs."""
-    limits, without = instance.limits, "" if "gpu" in instance.objective.include else " without the GPUs"
-    if limits.power_mw is not None:
-        yield _check(f"power{without}", cost.power_w / 1e6, limits.power_mw, "MW")
-    if limits.capex_usd is not None:
-        yield _check(f"purchase{without}", cost.capex_usd, limits.capex_usd, "USD")
-
-
-def _of_racks(instance: Instance, designs: Sequence[Design | DirectLinks]) -> Iterator[LimitCheck]:
-    if instance.limits.racks is not None:
-        racks = [design.racks for design in designs if design.racks is not None]
-        assert len(racks) == len(designs), "the instance refuses racks limits without rack counts"
-        yield _check("racks", float(sum(racks)), instance.limits.racks, "racks")
+def _of_limits(instance: Instance, cost: Cost, designs: Sequence[Design | DirectLinks]) -> Iterator[LimitCheck]:
+    """A limit on a bill holds for what the objective counts, and says so where that leaves out the GPUs."""
+    without = "" if "gpu" in instance.objective.include else " without the GPUs"
+    filled = [design.racks for design in designs]
+    racks = None if None in filled else float(sum(count or 0 for count in filled))  # a limit needs domains that say it
+    for key, (used, cap) in instance.limits.against(usd=cost.capex_usd, w=cost.power_w, racks=racks).items():
+        name, unit = LIMITED[key]
+        yield _check(name if key == "racks" else f"{name}{without}", used, cap, unit)
 
 
 def _check(name: str, value: float, limit: float, unit: str) -> LimitCheck:

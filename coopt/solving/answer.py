@@ -293,7 +293,8 @@ def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
         if stopped:
             return unknown(run, stopped, lowest)
         reasons = [f"{chosen.text}: {sentence}" for chosen, one in found[:TOLD] for sentence in one.explanation]
-        return infeasible(run, (*reasons, *([f"and {len(found) - TOLD} choices more"] if len(found) > TOLD else [])))
+        more = [f"and {len(found) - TOLD} choices more"] if len(found) > TOLD else []
+        return infeasible(run, lambda: (*reasons, *more))
     claim = claim_of(best.objective.kind, best.objective.value, lowest)
     proven = not stopped and within_gap(run, claim)
     return best.model_copy(

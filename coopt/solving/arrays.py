@@ -165,15 +165,16 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         hfu=float(hfu[0]),
         tokens_per_s=workload.tokens_per_iteration / time_s,
         knobs=workload.options.knobs,
-        collectives=algorithm_names(
-            workload, gpu, mapping, placement, pool.iteration.ways.take(one), _of_row(r, row, len(pool))
-        ),
+        collectives=algorithms_of(pool, gpu, r, row),
     )
 
 
-def _of_row(r: Reciprocals, row: int, count: int) -> Reciprocals:
-    """What one of so many rows sees."""
-    return r.each(lambda s_byte: np.broadcast_to(s_byte, (count,))[row : row + 1])
+def algorithms_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> dict[str, str]:
+    """The algorithms of one row's collectives by name, where what its groups see between domains leaves a choice."""
+    one = np.array([row])
+    seen = r.each(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[one])
+    mapping, placement = pool.mappings.take(one), pool.placements.take(one)
+    return algorithm_names(pool.workload, gpu, mapping, placement, pool.iteration.ways.take(one), seen)
 
 
 def placement_of(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, tuple[int, int]]:

@@ -22,7 +22,7 @@ from coopt.plan.schema import Alternative, Cost, Couplings, InstanceId, Objectiv
 from coopt.solving.arrays import fastest_row
 from coopt.solving.days import allowed_s, run_on
 from coopt.solving.highs import Outcome
-from coopt.solving.runs import Effort, Run
+from coopt.solving.runs import Effort, Run, Why
 
 NOTHING_TIED = Couplings()
 
@@ -109,9 +109,9 @@ def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim
     )
 
 
-def infeasible(run: Run, explanation: tuple[str, ...]) -> Plan:
-    """The answer that there is none, and why."""
-    return _without_design(run, "infeasible", "infeasible", explanation, None)
+def infeasible(run: Run, why: Why) -> Plan:
+    """The answer that there is none, and why where that is asked for."""
+    return _without_design(run, "infeasible", "infeasible", why() if run.reasons else (), None)
 
 
 def unknown(run: Run, stop_reason: str, bound: float = -math.inf) -> Plan:

@@ -9,6 +9,7 @@ bounds, workloads and prices. In each phase it adds what is cheapest then, and b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from coopt.columns.context import context_of
 from coopt.instance.errors import InstanceError
@@ -43,12 +44,12 @@ def phased_plan(run: Run) -> Plan:
         raise InstanceError(f"{instance.name}: {complaint}" for complaint in complaints)
     every = _lines(run)
     if not every:
-        return infeasible(run, no_line(instance))
+        return infeasible(run, partial(no_line, instance))
     asked = _demand(run, every)
     serving = asked.serving
     run.tell("build", f"{asked.kept:,} mappings kept, {len(serving):,} of {len(every):,} lines can serve every phase")
     if not serving:
-        return infeasible(run, no_growth(instance, asked))
+        return infeasible(run, partial(no_growth, instance, asked))
     chosen = [every[f] for f in serving]
     data = numbers_of(instance, chosen, [asked.allowed[f] for f in serving])
     result = search_lines(instance, chosen, data, run.backend, deadline=run.deadline, on_standing=run.tell_standing)

@@ -20,7 +20,7 @@ import pyomo.core as pyo
 
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns, columns, needs
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import of_phase
 from coopt.network.family import Family
 from coopt.network.growth import Line, Spent, energy_usd_per_w, factor, spending, support_share, whole_cost
@@ -121,8 +121,7 @@ def _within(question: Instance, family: Family, uplinks: Uplinks) -> Uplinks:
     def over(u: int) -> bool:
         return not within_limits(question, family, cost_of(question, family, u))
 
-    limits = question.limits
-    if limits.power_mw is None and limits.racks is None:
+    if question.limits == Limits():
         return uplinks
     return uplinks[: bisect_left(uplinks, True, key=over)]
 

@@ -30,7 +30,7 @@ from coopt.solving.phased_search import demanded, line_bounds, numbers_of
 from coopt.solving.phased_search import scaled as in_unit
 from coopt.solving.robust.answer import at_worst_prices, outlooks_of, within_list_limits
 from coopt.solving.robust.regret import with_scenarios
-from coopt.solving.runs import Run
+from coopt.solving.runs import Run, Why
 from coopt.solving.shared import Field, field_of
 from coopt.solving.sites.answer import offered
 from coopt.solving.sites.arrays import ring_problems
@@ -78,9 +78,9 @@ def _shared(run: Run) -> Programs:
     return _of_field(field_of(run, run.instance))
 
 
-def _of_field(field: Field | tuple[str, ...]) -> Programs:
+def _of_field(field: Field | Why) -> Programs:
     """One network, by formulations of the shared network."""
-    if isinstance(field, tuple):
+    if not isinstance(field, Field):
         return _nothing
     problem = assemble(field.instance, field.families, field.table)
     return lambda name: iter([Program(model=shared.build(problem.data, shared.FORMULATIONS[name]), unit=problem.scale)])
@@ -98,7 +98,7 @@ def _robust(run: Run) -> Programs:
     if robust.aim == "worst-case":
         return _of_field(at_worst_prices(run, listed, robust))
     field = within_list_limits(run, listed, robust)
-    if isinstance(field, tuple):
+    if not isinstance(field, Field):
         return _nothing
     outlooks = outlooks_of(run, robust)
     assert not isinstance(outlooks, str), f"the best plans were not found: {outlooks}"

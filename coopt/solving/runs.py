@@ -6,7 +6,7 @@ What it took to find an answer is counted beside.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -84,6 +84,10 @@ class Counted:
     def enumerated(self) -> int:
         """How many were listed."""
         return sum(self.gated.values()) + self.kept
+
+
+Why = Callable[[], tuple[str, ...]]
+"""Finds the reasons why there is no plan, which may take longer than to see that there is none."""
 
 
 class StoppedError(Exception):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import pyomo.core as pyo
@@ -43,7 +44,7 @@ from coopt.solving.outcome import (
     recomputed,
     unknown,
 )
-from coopt.solving.runs import Run
+from coopt.solving.runs import Run, Why
 from coopt.solving.watching import OnStanding
 from formulations.shared import UPLINKS, add_limit_cut, add_uplink_cut, build, cheapest_design, set_design
 
@@ -51,7 +52,7 @@ from formulations.shared import UPLINKS, add_limit_cut, add_uplink_cut, build, c
 def shared_plan(run: Run) -> Plan:
     """One network that every workload has in turn."""
     field = field_of(run, run.instance, whole=run.instance.solver.top > 1)
-    if isinstance(field, tuple):
+    if not isinstance(field, Field):
         return infeasible(run, field)
     run.tell("solve", f"formulation {run.instance.solver.formulation!r} handed to {run.backend.name}")
     first = searched(run, field)
@@ -150,7 +151,7 @@ class Field:
     table: Columns
 
 
-def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tuple[str, ...]:
+def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why:
     """The field of an instance, or why nothing is on it; optics are compared by what the run's question depends on.
 
     Parameters
@@ -170,7 +171,7 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tup
         every = tuple(run.in_time(families(instance, measures)))
         run.log.model_s += run.elapsed_s() - before
         if not every:
-            return explain.no_family(instance, may_own_ends=not run.instance.same_ends)
+            return partial(explain.no_family, instance, may_own_ends=not run.instance.same_ends)
         run.tell("columns", f"{len(every):,} network families")
         table = columns_of(run, instance, every, None if all_count else Cheapest(instance, every))
         serving = viable(instance, every, table)
@@ -181,10 +182,10 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | tup
         f"{len(serving):,} families can serve every workload",
     )
     if not serving:
-        return (*explain.no_design(instance, every, table), *explain.beyond_limits(instance, every))
+        return lambda: (*explain.no_design(instance, every, table), *explain.beyond_limits(instance, every))
     standing = in_days(instance, serving, table, run.check_clock)
     if not standing:
-        return explain.interrupted(instance, serving, table)
+        return partial(explain.interrupted, instance, serving, table)
     return Field(instance=instance, families=standing, table=table)
 
 
@@ -202,7 +203,7 @@ def nothing_found(run: Run, field: Field, result: Drive[Candidate]) -> Plan:
     """The answer when a search of a field found no network."""
     outcome = result.outcome
     if outcome == "infeasible":
-        return infeasible(run, explain.over_limits(field.instance, field.families, field.table))
+        return infeasible(run, partial(explain.over_limits, field.instance, field.families, field.table))
     return unknown(run, outcome, result.bound)
 
 

@@ -41,7 +41,7 @@ from coopt.verifier.clusters import (
     check_sites,
     check_sites_bound,
 )
-from coopt.verifier.couplings.growth import Growths, check_growth, check_phases
+from coopt.verifier.couplings.growth import check_growth, check_phases, growths_of
 from coopt.verifier.couplings.prices import CAPS
 from coopt.verifier.couplings.purchases import check_myopic, check_purchases
 from coopt.verifier.fleets import check_fleet
@@ -240,7 +240,7 @@ def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     holds = ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why)
     if not holds or plan.cost is None:
         return
-    growths = Growths(instance, kind)
+    growths = growths_of(instance, kind)
     grown = check_growth(ledger, growths, plan)
     if grown is not None:
         check_phases(ledger, growths, plan, grown)

@@ -31,7 +31,7 @@ from coopt.verifier.bounds.sites import SitesBound
 from coopt.verifier.bounds.timed import interrupted_designs
 from coopt.verifier.checks.claims import asked_kind, none_feasible
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
-from coopt.verifier.couplings.growth import Growths
+from coopt.verifier.couplings.growth import growths_of
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
 from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_worth, least_racks, levels
@@ -130,7 +130,7 @@ def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: Object
         question = certain_question(instance, robust)
         return _certificate(plan, *least_design(question, kind, ceiling, loss_condition(question, robust, LENIENT)))
     if instance.problem == "phased" and kind != "power":
-        least = least_growth_below(Growths(instance, kind), ceiling, LENIENT)
+        least = least_growth_below(growths_of(instance, kind), ceiling, LENIENT)
         return _certificate(plan, least, Counter())
     if instance.problem == "sites":
         found = SitesBound(instance, kind, ceiling)

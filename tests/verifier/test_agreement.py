@@ -16,7 +16,7 @@ from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.memory import memory_bytes
 from coopt.perf.parameters import utilisation
-from coopt.solving.arrays import run_of
+from coopt.solving.arrays import algorithms_of
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.design_checks import check_design, check_ports
 from coopt.verifier.parts.space import DesignFamily
@@ -78,7 +78,7 @@ def compare(asked: Question, seed: int) -> Counter[str]:
             again = scalar.utilisation(asked.workload, asked.gpu, asked.gpus, flop, time_s)
             assert isclose(share[i], again, rel_tol=EXACT)
         if i % 3 == seed % 3:
-            named, possible = run_of(pool, asked.gpu, r, i).collectives, algorithm_names(work, place, speed)
+            named, possible = algorithms_of(pool, asked.gpu, r, i), algorithm_names(work, place, speed)
             assert named.keys() == possible.keys(), (split, place)
             assert all(name in possible[kind] for kind, name in named.items()), (named, possible)
             assert bool(named) <= (asked.workload.options.collectives != "levels")

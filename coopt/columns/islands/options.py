@@ -260,15 +260,30 @@ def _joined(parts: list[Islands]) -> Islands:
 def islands_of(
     coupling: Coupling, workload: Workload, on_step: Callable[[], None], listed: ListedIslands | None = None
 ) -> tuple[Islands, Counter[str]]:
-    """The islands of one workload, from the smallest on; sizes that cannot win any more are not looked into."""
-    market, listed = coupling.market, listed or ListedIslands()
-    network, gpu = market.instance.network, market.instance.cluster.gpu
+    """The islands of one workload, and how many were dropped by cause."""
     gated: Counter[str] = Counter()
+    *_, kept = _growing(coupling, workload, on_step, listed or ListedIslands(), gated)
+    return kept, gated
+
+
+def has_island(instance: Instance, workload: Workload, on_step: Callable[[], None]) -> bool:
+    """Whether a workload has an island in a question; the smallest ones are looked for first."""
+    coupling = Coupling(market=Market(instance=instance))
+    return any(len(kept) for kept in _growing(coupling, workload, on_step, ListedIslands(), Counter()))
+
+
+def _growing(
+    coupling: Coupling, workload: Workload, on_step: Callable[[], None], listed: ListedIslands, gated: Counter[str]
+) -> Iterator[Islands]:
+    """The islands up to some size, none at first and in the end all; sizes that cannot win any more are not looked
+    into."""
+    market = coupling.market
+    network, gpu = market.instance.network, market.instance.cluster.gpu
     degrees = quick_degrees(workload, gpu, market.instance.cluster.gpus[0])
     sizes = degrees.prod(axis=1)
     every, looked_into = sites_of(np.unique(sizes), network.hb_domains), 0
     closed = np.zeros(len(network.hb_domains), dtype=np.bool_)
-    kept = market.none()
+    yield (kept := market.none())
     for some in windows(np.unique(sizes)):
         rivals = coupling.of_islands(kept)
         closed |= coupling.closed(int(some[0]), rivals)
@@ -282,10 +297,9 @@ def islands_of(
             of_size = degrees[np.isin(sizes, sites.gpus)]
             rows = listed.rows(workload, market, sites, partial(_rows, workload, gpu, network, sites, of_size))
             if rows is not None:
-                kept = _networks(coupling, sites, rows, kept, gated)
+                yield (kept := _networks(coupling, sites, rows, kept, gated))
     if len(every):
         gated["dominated"] += len(every) - looked_into
-    return kept, gated
 
 
 def _rows(workload: Workload, gpu: Gpu, network: Network, sites: Sites, degrees: Ints) -> Rows | None:

@@ -98,7 +98,7 @@ def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
         rivals = Rivals(direct=no_claim.model_copy(update={"bound": bound}), switched=other, lengths=result.lengths)
         (part,) = switched.parts
     elif low == math.inf:
-        return infeasible(run, (NO_LINKS, *_left_out(run), *switched.explanation))
+        return infeasible(run, lambda: (NO_LINKS, *_left_out(run), *switched.explanation))
     else:
         return unknown(run, _reason(run, result), low)
     reason = "optimal" if within_gap(run, claim) else _reason(run, result)

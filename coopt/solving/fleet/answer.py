@@ -72,10 +72,10 @@ def offered(run: Run) -> Offered | Plan:
     served = {one.slot for _, some in placed for one in some}
     missing = [slot for number, slot in enumerate(slots_of(run.instance)) if number not in served]
     if missing:
-        return infeasible(run, _no_island(run.instance, missing, partial(_has_island, run)) if run.reasons else ())
+        return infeasible(run, partial(_no_island, run.instance, missing, partial(_has_island, run)))
     outlooks: Outcomes | str = outcomes_of(run, robust, placed) if regret else ()
     if outlooks == "infeasible":
-        return infeasible(run, over_limits(run, [one.data for one in offers_of(placed, ())]))
+        return infeasible(run, lambda: over_limits(run, [one.data for one in offers_of(placed, ())]))
     if isinstance(outlooks, str):
         return unknown(run, outlooks)
     return Offered(offers=offers_of(placed, outlooks), outlooks=outlooks)

@@ -69,7 +69,7 @@ def timed_plan(run: Run) -> Plan:
     designs = all_designs(billed, every, table, run.check_clock)
     best = None if designs is None else _best(instance, designs)
     if designs is None or best is None:
-        return infeasible(run, shared_plan(replace(run, instance=billed)).explanation)
+        return infeasible(run, lambda: shared_plan(replace(run, instance=billed)).explanation)
     run.tell("build", f"{len(designs.pace):,} designs gone through")
     family, uplinks = designs.families[designs.family[best]], int(designs.uplinks[best])
     found = written_out(billed, recomputed(billed, table, family, uplinks), float(designs.value[best]), table)

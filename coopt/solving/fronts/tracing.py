@@ -164,7 +164,7 @@ class Tracing:
 
     def _solved(self, pace: float) -> Step | None:
         """The cheapest plan of a pace, put among the steps; None where there is none."""
-        plan = self.resolver.plan(self._at(pace))
+        plan = self.resolver.plan(self._at(pace), reasons=False)
         value = plan.objective.value
         self.tell(
             f"{len(self.steps)} of {self.wanted} points, {self.resolver.solves} solves", (len(self.steps), self.wanted)
@@ -182,7 +182,7 @@ class Tracing:
         solved_at = pace
         asked = self.instance.availability
         if plan.couplings.losses or (asked is not None and asked.confidence is not None):
-            again = self.resolver.plan(self._at(attained))
+            again = self.resolver.plan(self._at(attained), reasons=False)
             if again.objective.value is None or cheaper(value, again.objective.value):
                 attained = pace
             else:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from coopt.columns.islands.listing import Market
-from coopt.columns.islands.options import list_options
+from coopt.columns.islands.options import has_island, list_options
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -38,7 +38,7 @@ def answer_partition(run: Run) -> Plan:
     variants = _variants(run)
     missing = np.setdiff1d(np.arange(len(instance.workload)), variants[0].options.workload)
     if len(missing):
-        return infeasible(run, no_island(run, missing.tolist()) if run.reasons else ())
+        return infeasible(run, partial(no_island, run, missing.tolist()))
     table = run.log.table
     assert table is not None
     run.tell("build", f"{table.enumerated:,} islands enumerated, {table.kept:,} kept")
@@ -139,14 +139,11 @@ def _alone(run: Run, workload: Workload) -> str:
 
 def _least_bound_s(run: Run, workload: Workload) -> float | None:
     """A bound that some island meets, hardly longer than the least there is; None where none helps."""
-    late, enough = workload.bound_s, workload.bound_s
-    for _ in range(40):
-        enough *= 2
-        if _serves(run, run.instance, workload, enough):
-            break
-        late = enough
-    else:
+    if not _serves(run, run.instance, workload, workload.bound_s * 2.0**40):
         return None
+    late, enough = workload.bound_s, 2 * workload.bound_s
+    while not _serves(run, run.instance, workload, enough):
+        late, enough = enough, 2 * enough
     while enough > late * (1 + CLOSE):
         middle = (late * enough) ** 0.5
         if _serves(run, run.instance, workload, middle):
@@ -159,7 +156,7 @@ def _least_bound_s(run: Run, workload: Workload) -> float | None:
 def _serves(run: Run, instance: Instance, workload: Workload, bound_s: float) -> bool:
     slower = {"max_iteration_time_s": bound_s, "min_tokens_per_s": None, "train_days": None, "train_tokens": None}
     alone = instance.model_copy(update={"workload": (workload.model_copy(update=slower),)})
-    return list_options(alone, lambda _: None, run.check_clock).kept > 0
+    return has_island(alone, alone.workload[0], run.check_clock)
 
 
 def _with_more_gpus(run: Run, variant: Variant) -> PartitionData:

@@ -57,7 +57,7 @@ def best_choice(
         tried.append(ended)
     possible = [ended for ended in tried if ended.outcome != "infeasible"]
     if not possible:
-        return infeasible(run, why_not())
+        return infeasible(run, why_not)
     bound = min(ended.bound for ended in possible)
     outcome: Outcome = next((ended.outcome for ended in possible if ended.outcome != "optimal"), "optimal")
     values = [math.inf if ended.worth is None else ended.worth.objective for ended in tried]

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from coopt.columns.islands.options import list_options
+from coopt.instance.couplings import corners
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance
+from coopt.instance.variants import at_efficiency, at_prices
 from coopt.network.island_bills import with_core_optics
 from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
 from coopt.plan.schema import Plan
@@ -19,7 +21,7 @@ from coopt.plan.store import check_same_question, decided, placed_as, read_plan
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.lengths import link_lengths
-from coopt.solving.fleet.answer import hopeful_offers, islands_listed, offers_of, offers_then, outcomes_of
+from coopt.solving.fleet.answer import hopeful_offers, islands_listed, offers_of, offers_then
 from coopt.solving.fleet.arrays import Grid, slots_of
 from coopt.solving.outcome import identity
 from coopt.solving.partition.arrays import partition_data
@@ -98,7 +100,8 @@ Offer = tuple[Instance, PartitionData]
 
 
 def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], float]]]:
-    """What a plan may be chosen from, and the same at every way prices may turn out, with the best plan then."""
+    """What a plan may be chosen from, and the same at every way prices may turn out, with the best plan then, of which
+    the plan tells the objective."""
     instance = run.instance
     if instance.problem == "partition":
         asked = with_core_optics(instance, beaten=True)
@@ -107,19 +110,15 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     robust = instance.robust
     if robust is None or robust.aim != "regret" or plan.status == "infeasible":  # limits do not depend on the outlook
         return [(one.instance, one.data) for one in offers_of(placed, ())], []
-    outlooks = outcomes_of(run, robust, placed)
-    if isinstance(outlooks, str):
-        raise InstanceError(
-            f"{instance.name}: the best plans at other prices are not known ({outlooks}), needs a longer time limit"
-        )
-    claimed = plan.couplings.outlooks
-    if claimed is None or len(claimed.turns) != len(outlooks):
+    claimed = () if plan.couplings.outlooks is None else plan.couplings.outlooks.turns
+    if [turn.factors for turn in claimed] != corners(robust.prices):
         raise InstanceError(f"{instance.name}: the plan does not have every way that prices may turn out")
+    hopeful = at_efficiency(instance, robust.efficiency[1])
+    outlooks = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in claimed)
     plain = hopeful_offers(run, robust, placed, beaten_optics=True)
     offers = [(one.instance, one.data) for one in offers_of(placed, outlooks)]
-    pairs = zip(outlooks, claimed.turns, strict=True)
     return offers, [
-        ([(one.instance, one.data) for one in offers_then(plain, then)], turn.best) for (_, then, _), turn in pairs
+        ([(one.instance, one.data) for one in offers_then(plain, then)], best) for _, then, best in outlooks
     ]
 
 

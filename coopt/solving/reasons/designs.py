@@ -146,7 +146,8 @@ def priced(
     caps = {limit.key: limit.cap for limit in limits_of(instance)}
     billed = {"capex": usd, "power": w, "tco": owned_usd(instance.objective, usd, w)}[instance.objective.billed]
     racked = np.array([racks(one) or 0 for one in every], dtype=np.float64)[family]
-    uses = times | {"limits.power_mw": w / 1e6, "limits.capex_usd": usd, "limits.racks": racked}
+    taken = instance.limits.against(usd=usd, w=w, racks=racked)
+    uses = times | {f"limits.{key}": used for key, (used, _) in taken.items()}
     return Designs(
         instance=instance,
         families=every,

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from coopt.instance.errors import both
+from coopt.instance.question import LIMITED
 from coopt.instance.schema import Objective, ObjectiveKind
 from coopt.network.parts import weigh
 from coopt.plan.explanation import Change, Relaxation
@@ -53,9 +54,7 @@ LIMITS = {
     "min_tokens_per_s": "the bound on throughput",
     "train_days": "the bound on training time",
     "hbm_gb": "the memory of a GPU",
-    "power_mw": "the limit on power",
-    "capex_usd": "the limit on purchase",
-    "racks": "the limit on racks",
+    **{key: f"the limit on {name}" for key, (name, _) in LIMITED.items()},
     "link_reach_m": "the length of links",
     "gpus": "the number of GPUs",
     "confidence": "the probability that days are kept",

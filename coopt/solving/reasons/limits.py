@@ -11,6 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import partial
 from typing import Any
 
+from coopt.instance.question import LIMITED
 from coopt.instance.schema import Instance
 from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 
@@ -18,9 +19,7 @@ UNITS = {
     "max_iteration_time_s": "s",
     "min_tokens_per_s": "tokens/s",
     "train_days": "days",
-    "power_mw": "MW",
-    "capex_usd": "USD",
-    "racks": "racks",
+    **{key: unit for key, (_, unit) in LIMITED.items()},
 }
 
 DIGITS, WHOLE = 5, 1e5
@@ -102,7 +101,7 @@ def own_time(workload: Workload, time_s: float) -> float:
 
 
 def _caps(instance: Instance) -> Iterator[Limit]:
-    for key in type(instance.limits).model_fields:
+    for key in LIMITED:
         cap = getattr(instance.limits, key)
         if cap is not None:
             yield Limit(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from coopt.columns.context import context_of
 from coopt.instance.couplings import Lost, Robust, corners
@@ -21,7 +22,7 @@ from coopt.solving.explain import rounded_up
 from coopt.solving.outcome import Candidate, answered, claim_of, ending, infeasible, unknown, written_out
 from coopt.solving.robust.regret import Outlook, largest_regret, repriced, search_regret, turns
 from coopt.solving.robust.survival import Jobs, survived, surviving
-from coopt.solving.runs import Run, StoppedError
+from coopt.solving.runs import Run, StoppedError, Why
 from coopt.solving.shared import Field, field_of, nothing_found, searched
 
 Check = Callable[[], None]
@@ -47,7 +48,7 @@ def robust_plan(run: Run) -> Plan:
 def _worst_case(run: Run, robust: Robust, listed: Instance) -> Plan:
     """The plan of least cost at the worst prices."""
     field = at_worst_prices(run, listed, robust)
-    if isinstance(field, tuple):
+    if not isinstance(field, Field):
         return infeasible(run, field)
     result = searched(run, field)
     if result.found is None:
@@ -60,7 +61,7 @@ def _least_regret(run: Run, robust: Robust, listed: Instance) -> Plan:
     """The plan of least regret over all prices."""
     run.formulation = "regret"
     field = within_list_limits(run, listed, robust)
-    if isinstance(field, tuple):
+    if not isinstance(field, Field):
         return infeasible(run, field)
     outlooks = outlooks_of(run, robust)
     if isinstance(outlooks, str):
@@ -75,28 +76,30 @@ def _least_regret(run: Run, robust: Robust, listed: Instance) -> Plan:
     return _answered(run, robust, listed, result.found, best, ending(run, result.outcome, claim), outlooks)
 
 
-def at_worst_prices(run: Run, listed: Instance, robust: Robust) -> Field | tuple[str, ...]:
+def at_worst_prices(run: Run, listed: Instance, robust: Robust) -> Field | Why:
     """What can be built at the upper ends of all prices, or why there is nothing."""
     return _standing(run, at_prices(listed, robust.prices.worst), robust)
 
 
-def _standing(run: Run, instance: Instance, robust: Robust) -> Field | tuple[str, ...]:
+def _standing(run: Run, instance: Instance, robust: Robust) -> Field | Why:
     """The networks of an instance without intervals that survive every loss, or why there is none."""
     field = field_of(run, instance)
-    if isinstance(field, tuple):
+    if not isinstance(field, Field):
         return field
     kept = surviving(instance, robust, field.families, run.check_clock)
     run.tell("columns", f"{len(kept):,} families survive every loss")
-    return replace(field, families=kept) if kept else no_survivor(instance, robust, field.families, run.check_clock)
+    if not kept:
+        return partial(no_survivor, instance, robust, field.families, run.check_clock)
+    return replace(field, families=kept)
 
 
-def within_list_limits(run: Run, instance: Instance, robust: Robust) -> Field | tuple[str, ...]:
+def within_list_limits(run: Run, instance: Instance, robust: Robust) -> Field | Why:
     """Of these the networks within the limits at list prices, for the instance without limits, or why there is none.
 
     What a network uses never falls with uplinks, so that each family keeps its uplinks up to some number.
     """
     field = _standing(run, instance, robust)
-    if isinstance(field, tuple):
+    if not isinstance(field, Field):
         return field
     kept = []
     for family in field.families:
@@ -107,7 +110,7 @@ def within_list_limits(run: Run, instance: Instance, robust: Robust) -> Field | 
     free = instance.model_copy(update={"limits": Limits()})
     standing = viable(free, tuple(kept), field.table)
     if not standing:
-        return explain.over_limits(instance, field.families, field.table)
+        return partial(explain.over_limits, instance, field.families, field.table)
     return replace(field, instance=free, families=standing)
 
 

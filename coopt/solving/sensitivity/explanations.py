@@ -252,7 +252,7 @@ def with_steps(resolver: Resolver, instance: Instance, value: float, limit: Nume
 
 def _at(resolver: Resolver, instance: Instance, value: float, limit: NumericLimit, number: float) -> NextPlan | None:
     """The cheapest plan with another number for a limit; None where there is no plan."""
-    other = value_of(resolver.plan(limit.within(instance, number)))
+    other = value_of(resolver.plan(limit.within(instance, number), reasons=False))
     return None if other is None else NextPlan(bound=number, value=other, extra=other - value)
 
 

@@ -77,7 +77,7 @@ class Resolver:
         self._deadline = time.perf_counter() + instance.solver.time_limit_s
         self._solver = instance.solver.model_copy(update={"top": 1})
         self._listed = ListedIslands()
-        self._known: dict[tuple[str, str, float, bool], Plan] = {}
+        self._known: dict[tuple[str, str, float], tuple[Plan, bool]] = {}
         self._first_s: float | None = None
         self.solves = 0
 
@@ -92,10 +92,12 @@ class Resolver:
             When the search was interrupted.
         """
         wanted = self._solver.gap if gap is None else gap
-        key = (instance.sha256, instance.objective.minimize, wanted, reasons)
-        if key not in self._known:
-            self._known[key] = self._solved(instance, wanted, reasons)
-        return self._known[key]
+        key = (instance.sha256, instance.objective.minimize, wanted)
+        plan, with_reasons = self._known.get(key, (None, False))
+        if plan is None or (reasons and plan.cost is None and not with_reasons):
+            plan = self._solved(instance, wanted, reasons)
+            self._known[key] = plan, reasons
+        return plan
 
     def any_plan(self, instance: Instance) -> Plan | None:
         """The first plan that answers an instance, None where there is none; raises as `plan` does."""

@@ -257,7 +257,7 @@ def _end(
     if not slope and farthest >= price.now:
         return farthest, None  # what the plan does not buy may cost more
     for _ in range(MOST_STEPS):
-        other = resolver.plan(price.changed(instance, end))
+        other = resolver.plan(price.changed(instance, end), reasons=False)
         found, ours = value_of(other), value + slope * (end - price.now)
         if found is None or found >= ours - abs(ours) * ROUNDING:
             return end, taker

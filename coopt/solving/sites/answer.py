@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyomo.core as pyo
 from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
@@ -55,9 +56,9 @@ def sites_plan(run: Run) -> Plan:
         if result.outcome not in ("optimal", "infeasible"):
             break
     if result is None or not options:
-        return infeasible(run, no_option(instance, len(listed)))
+        return infeasible(run, partial(no_option, instance, len(listed)))
     if result.outcome == "infeasible":
-        return infeasible(run, no_ring(run, options, lambda: _unfed(run, len(listed))))
+        return infeasible(run, partial(no_ring, run, options, lambda: _unfed(run, len(listed))))
     result = replace(result, bound=min([result.bound, *(least[n] for n in listed.keys() - found.keys())]))
     if result.found is None:
         return unknown(run, result.outcome, result.bound)

@@ -195,13 +195,10 @@ def _limits(instance: Instance, ring: SiteRing, rows: Sequence[tuple[int, Option
             channel=link_w / 2 * ends * pue / cap,
             cap=1.0,
         )
-    if limits.power_mw is not None:
-        yield SiteLimit(name="power_mw", use=w / limits.power_mw / 1e6, channel=link_w / limits.power_mw / 1e6, cap=1.0)
-    if limits.capex_usd is not None:
-        yield SiteLimit(name="capex_usd", use=usd / limits.capex_usd, channel=link_usd / limits.capex_usd, cap=1.0)
-    if limits.racks is not None:
-        filled = np.array([float(option.racks) for _, option in rows])
-        yield SiteLimit(name="racks", use=filled / limits.racks, channel=np.zeros(len(ring.links)), cap=1.0)
+    filled = np.array([float(option.racks) for _, option in rows])
+    of_channels = limits.against(usd=link_usd, w=link_w, racks=np.zeros(len(ring.links)))
+    for key, (used, cap) in limits.against(usd=usd, w=w, racks=filled).items():
+        yield SiteLimit(name=key, use=used / cap, channel=of_channels[key][0] / cap, cap=1.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -263,16 +260,9 @@ def built(instance: Instance, problem: RingProblem, chosen: tuple[int, ...]) -> 
 
 
 def _over(instance: Instance, sites: list[Any], fed: tuple[float, ...], whole: Cost, racks: int) -> list[str]:
-    limits = instance.limits
     over = [f"power of {site.name}" for site, w in zip(sites, fed, strict=True) if w > site.power_mw * 1e6]
-    for name, value, cap in (
-        ("power_mw", whole.power_w / 1e6, limits.power_mw),
-        ("capex_usd", whole.capex_usd, limits.capex_usd),
-        ("racks", float(racks), limits.racks),
-    ):
-        if cap is not None and value > cap:
-            over.append(f"limits.{name}")
-    return over
+    taken = instance.limits.against(usd=whole.capex_usd, w=whole.power_w, racks=racks)
+    return over + [f"limits.{key}" for key, (used, cap) in taken.items() if used > cap]
 
 
 SLACK = 1e-9  # of a bound: far more than the rounding of its sums and of a bill's

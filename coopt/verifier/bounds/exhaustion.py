@@ -19,7 +19,7 @@ from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger, below
 from coopt.verifier.couplings.core import core_nics, joint_of, questions_by_core_optic
-from coopt.verifier.couplings.growth import Growths
+from coopt.verifier.couplings.growth import Growths, growths_of
 from coopt.verifier.couplings.prices import (
     UnitCounts,
     caps_of,
@@ -49,7 +49,7 @@ UNPROVEN = f"too many islands to go through: it rests on {SOLVERS_WORD}"
 
 def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no network grows for less than the bound, and that none grows at all where the plan says so."""
-    growths = Growths(instance, plan.objective.kind)
+    growths = growths_of(instance, plan.objective.kind)
     bound = plan.objective.bound
     if plan.status == "infeasible":
         why = "A network grows through all phases, for {}, although the plan says that none does."

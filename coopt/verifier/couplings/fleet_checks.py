@@ -24,7 +24,7 @@ from coopt.verifier.couplings.fleet import (
 )
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.couplings.outlooks import check_regret_value, price_outlooks
-from coopt.verifier.couplings.prices import LimitedSum, ProductKey, check_products_in_use
+from coopt.verifier.couplings.prices import LimitedSum, ProductKey, check_limit, check_products_in_use
 from coopt.verifier.couplings.sites import check_fed_sites
 from coopt.verifier.parts.bills import keeps
 from coopt.verifier.parts.layouts import ceil_ratio
@@ -42,10 +42,10 @@ def check_fleet_limits(
         gpus, there = sum(here.stage.family.gpus for here in standing), fleet.gpus(t)
         ledger.holds("limit-gpus", gpus <= there, there, gpus, f"The islands have {gpus} GPUs, there are {there}.")
         for cap, most in fleet.caps:
-            _check_limit(ledger, cap.check, most, _taken(fleet, cap, standing_by_place, t), cap.unit)
-        _check_limit(ledger, "limit-racks", limits.racks, sum(here.racks for here in standing), "racks")
+            check_limit(ledger, cap.check, most, _taken(fleet, cap, standing_by_place, t), cap.unit)
+        check_limit(ledger, "limit-racks", limits.racks, sum(here.racks for here in standing), "racks")
     ledger.turn_to()
-    _check_limit(ledger, "limit-capex", limits.capex_usd, capex_usd, "USD")
+    check_limit(ledger, "limit-capex", limits.capex_usd, capex_usd, "USD")
     check_products_in_use(ledger, fleet.question, products_in_use(fleet, islands))
     powers = [(fleet.year(t), site, facility_w) for t, site, facility_w in _fed(fleet, standing_by_place)]
     check_fed_sites(ledger, powers, fed)
@@ -65,12 +65,6 @@ def _fed(fleet: Fleet, standing: Standing) -> Iterator[tuple[int, Site, float]]:
         for site in fleet.sites:
             if site is not None:
                 yield t, site, fleet.watts(standing[t, site.name]) * fleet.site_pue(site)
-
-
-def _check_limit(ledger: Ledger, name: str, limit: float | None, value: float, unit: str) -> None:
-    if limit is not None:
-        why = f"The limit is {limit:,.10g} {unit}, what is built takes {value:,.10g}."
-        ledger.holds(name, value <= limit * (1 + TOLERANCE), limit, value, why, TOLERANCE)
 
 
 def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], capex_usd: float, short: float) -> bool:

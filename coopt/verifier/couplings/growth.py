@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance, ObjectiveKind
@@ -66,6 +66,12 @@ class Growths:
             return not within_limits(question, stage.family, bill_total(lines, question.objective), short)
 
         return stage.uplinks[: bisect_left(stage.uplinks, True, key=over)]
+
+
+@lru_cache(maxsize=1)
+def growths_of(instance: Instance, kind: ObjectiveKind) -> Growths:
+    """The networks of an instance, kept for what else is checked of its plans."""
+    return Growths(instance, kind)
 
 
 class GrownNetwork(NamedTuple):

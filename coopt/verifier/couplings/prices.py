@@ -251,10 +251,16 @@ def check_limits(
         taken = ((cap, cap.of(prices, counted) / cap.scale, most) for cap, most in caps_of(instance))
         rows[1:1] = [(cap.check, value, most, cap.unit) for cap, value, most in taken]
     for name, value, limit, unit in rows:
-        if limit is not None:
-            holds = value is not None and value <= limit * (1 + TOLERANCE)
-            why = f"The limit is {limit:,.10g} {unit}, what is built takes {value}."
-            ledger.holds(name, holds, limit, value, why, TOLERANCE)
+        check_limit(ledger, name, limit, value, unit)
+
+
+def check_limit(ledger: Ledger, name: str, limit: float | None, value: float | None, unit: str) -> None:
+    """Check that no more is taken than a limit that is set, which needs that one knows how much is."""
+    if limit is not None:
+        holds = value is not None and value <= limit * (1 + TOLERANCE)
+        taken = "something unknown" if value is None else f"{value:,.10g}"
+        why = f"The limit is {limit:,.10g} {unit}, what is built takes {taken}."
+        ledger.holds(name, holds, limit, value, why, TOLERANCE)
 
 
 def question_of_island(instance: Instance, workloads: tuple[Workload, ...], gpus: int) -> Instance:

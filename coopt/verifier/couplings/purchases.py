@@ -22,6 +22,7 @@ from coopt.plan.schema import Cost, Item, Plan
 from coopt.plan.schema_one import PhasePlan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.growth import GrownNetwork, Growths, is_drawn
+from coopt.verifier.couplings.prices import check_limit
 from coopt.verifier.couplings.stages import GrowthPath, GrowthStage
 from coopt.verifier.parts.bills import (
     BillTotal,
@@ -332,14 +333,9 @@ def _work(
 
 def _limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNetwork, t: int) -> None:
     limits, family = instance.limits, grown.path[t].family
-    megawatts = phase.power_w / 1e6
-    if limits.power_mw is not None:
-        why = f"The limit is {limits.power_mw:,.10g} MW, what stands draws {megawatts:,.10g}."
-        ledger.holds("limit-power", megawatts <= limits.power_mw * (1 + TOLERANCE), limits.power_mw, megawatts, why)
-    if limits.racks is not None and family.hb.racks is not None:
-        racks = least_racks(family.domains, family.hb.racks, TOLERANCE)
-        why = f"The limit on racks is {limits.racks:g}, {racks} are filled."
-        ledger.holds("limit-racks", racks <= limits.racks * (1 + TOLERANCE), limits.racks, racks, why)
+    racks = None if family.hb.racks is None else least_racks(family.domains, family.hb.racks, TOLERANCE)
+    check_limit(ledger, "limit-power", limits.power_mw, phase.power_w / 1e6, "MW")
+    check_limit(ledger, "limit-racks", limits.racks, racks, "racks")
 
 
 def check_dated(ledger: Ledger, growth: Sequence[PhasePlan | PhaseSpending], cost: Cost) -> None:

@@ -8,10 +8,11 @@ A demand takes its bytes times the length of its path, which no path cuts short 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -234,34 +235,44 @@ class LinkedRun(NamedTuple):
 
     def least_pace(self, phase: str, others: float = math.inf) -> float:
         """The pace below which an iteration is late, where the other phase has that pace; infinite where all are."""
-        other_s_byte = self._s_byte(others)
-
-        def late(s_byte: float) -> bool:
-            return self._late(dict.fromkeys(("pp", "dp"), other_s_byte) | {phase: s_byte})
-
-        if late(0.0):
-            return math.inf
-        return self.family.active / (_first(late, SLOWEST_S_BYTE) * self.link_byte_s)
+        return _least_pace(self, phase, others)
 
     def in_time_below(self, links: int) -> bool:
         """Whether an iteration is in time at the paces at which each phase alone fills so many links."""
         filled = {phase: 2 * links / float(sum(shares.values())) for phase, shares in shares_sent(self.grid).items()}
-        return not self._late({phase: self._s_byte(pace * (1 + 2 * NEED_ROUNDING)) for phase, pace in filled.items()})
+        return not self.late({phase: self.s_byte(pace * (1 + 2 * NEED_ROUNDING)) for phase, pace in filled.items()})
 
-    def _late(self, s_byte: dict[str, float]) -> bool:
+    def late(self, s_byte: dict[str, float]) -> bool:
         """Whether an iteration is late at seconds a byte of each phase."""
         inside = self.family.hb.gbyte_s * 1e9
         speeds = Speeds.of_grid(inside, stages=s_byte.get("pp", 0.0), replicas=s_byte.get("dp", 0.0))
         return iteration_s(self.work, self.place, speeds) > self.bound_s * (1 + LATENESS)
 
-    def _s_byte(self, pace: float) -> float:
+    def s_byte(self, pace: float) -> float:
+        """Seconds a byte of what has that pace."""
         return self.family.active / (pace * self.link_byte_s)
 
 
+@lru_cache(maxsize=1 << 10)
+def _least_pace(run: LinkedRun, phase: str, others: float) -> float:
+    """As `LinkedRun.least_pace`, kept for whatever else is checked of the same plan."""
+    other_s_byte = run.s_byte(others)
+
+    def late(s_byte: float) -> bool:
+        return run.late(dict.fromkeys(("pp", "dp"), other_s_byte) | {phase: s_byte})
+
+    if late(0.0):
+        return math.inf
+    return run.family.active / (_first(late, SLOWEST_S_BYTE) * run.link_byte_s)
+
+
 def _first(late: Callable[[float], bool], most: float) -> float:
-    """The least argument that is late, where all greater ones are too, by halving from above; `most` where none is."""
-    low, high = 0.0, most
-    for _ in range(HALVINGS if late(most) else 0):
+    """The least argument that is late, where all greater ones are too, to so many halvings; `most` where none is."""
+    if not late(most):
+        return most
+    halved = bisect_left(range(HALVINGS), True, key=lambda n: not late(math.ldexp(most, -n - 1)))
+    low, high = math.ldexp(most, -halved - 1), math.ldexp(most, -halved)
+    for _ in range(HALVINGS - 1 - halved):
         middle = (low + high) / 2
         low, high = (low, middle) if late(middle) else (middle, high)
     return high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from coopt.instance.errors import counted
@@ -155,7 +156,7 @@ def check_network(
     if family.gear is None:
         _totals(ledger, fabric, (), ())
         return ()
-    wiring = wiring or wire(family, ports)
+    wiring = wiring or _wired(family, ports)
     counts = count_levels(wiring, family, ports)
     _levels(ledger, fabric, counts)
     switch_levels = tuple(SwitchLevel(count.switches, count.links, count.below, count.above) for count in counts)
@@ -223,12 +224,15 @@ def _groups(ledger: Ledger, family: DesignFamily, ports: Ports, wiring: WiredGra
 ROUTED = 1024
 """Nodes of a graph on which every flow is routed."""
 
+_wired, _routed = lru_cache(maxsize=1)(wire), lru_cache(maxsize=8)(busiest_links)
+"""The last graph and the loads on it, for parts and plans that are alike; nothing here changes a graph."""
+
 
 def _loads(ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, wiring: WiredGraph) -> None:
     """Check that each kind of traffic is charged what it loads the busiest link with."""
     charged = mean_loads(reach, run.place.filled, run.place, looped=run.looped)._asdict()
     expert_tp = run.workload.options.expert_tp
-    routed = busiest_links(wiring, family, run.place, looped=run.looped, expert_tp=expert_tp)
+    routed = _routed(wiring, family, run.place, looped=run.looped, expert_tp=expert_tp)
     texts = [tuple(f"{kind} {loads[kind]:.9g}" for kind in loads) for loads in (charged, routed)]
     alike = all(agree(charged[kind], routed[kind]) for kind in routed)
     why = (

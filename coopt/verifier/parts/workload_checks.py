@@ -178,15 +178,18 @@ def check_run_at_speed(
     texts = [", ".join(knobs) or "nothing" for knobs in (expected, claimed)]
     why = f"Workload {run.workload.name!r} departs from ordinary training by {texts[0]}, the plan says {texts[1]}."
     ledger.same("knobs", claimed, expected, why)
-    _collectives(ledger, run, speed, gpu)
-    _time(ledger, run, gpus, speed, gpu, wait_s, late, goodput)
+    work = Clock(run.workload, gpu).work(run.split)
+    _collectives(ledger, run, work, speed)
+    _time(
+        ledger, run, work._replace(wait_s=wait_s or 0.0), gpus, speed, gpu, late, goodput, of_sites=wait_s is not None
+    )
     _memory(ledger, run, gpu)
 
 
-def _collectives(ledger: Ledger, run: ClaimedRun, speed: Speeds, gpu: Gpu) -> None:
+def _collectives(ledger: Ledger, run: ClaimedRun, work: Work, speed: Speeds) -> None:
     """Check what the plan says collectives run by."""
     claimed = run.claim.collectives
-    possible = algorithm_names(Clock(run.workload, gpu).work(run.split), run.place, speed)
+    possible = algorithm_names(work, run.place, speed)
     wrong = [kind for kind in {**possible, **claimed} if claimed.get(kind) not in possible.get(kind, ())]
     expected = tuple(f"{kind}: {alternatives(names)}" for kind, names in possible.items())
     who = f"workload {run.workload.name!r}"
@@ -197,22 +200,23 @@ def _collectives(ledger: Ledger, run: ClaimedRun, speed: Speeds, gpu: Gpu) -> No
 def _time(
     ledger: Ledger,
     run: ClaimedRun,
+    work: Work,
     gpus: int,
     speed: Speeds,
     gpu: Gpu,
-    wait_s: float | None,
     late: float,
     goodput: float,
+    *,
+    of_sites: bool,
 ) -> None:
     workload, claim = run.workload, run.claim
     who = f"workload {workload.name!r}"
-    work = Clock(workload, gpu).work(run.split)._replace(wait_s=wait_s or 0.0)
     time_s = iteration_s(work, run.place, speed)
     claimed = claim.iteration_time_s
     why = f"An iteration of {who} takes {time_s:.6g} s, the plan says {claimed:.6g} s."
     ledger.close("iteration-time", claimed, time_s, why)
     parts, claimed_parts = breakdown(work, run.place, speed)._asdict(), claim.breakdown_s
-    if wait_s is None:
+    if not of_sites:
         del parts["wan"]
     differing = [
         key for key in {**parts, **claimed_parts} if not _alike(claimed_parts.get(key), parts.get(key), time_s)

@@ -21,7 +21,7 @@ from coopt.verifier.training.gathers import (
 )
 from coopt.verifier.training.iteration import exchanges, experts_s, tp_group
 from coopt.verifier.training.kernels import machine_of, predicting
-from coopt.verifier.training.layer import Pass, core_pass, host_waits, layer_pass, logits_pass
+from coopt.verifier.training.layer import Pass, core_pass, layer_and_waits, layer_pass, logits_pass
 from coopt.verifier.training.placing import Placement, expert_share, layer_shares
 from coopt.verifier.training.work import Work
 
@@ -61,7 +61,8 @@ class PassTimes:
     def __init__(self, workload: Workload, gpu: Gpu, work: Work, place: Placement, speed: LayerSpeeds) -> None:
         machine, split = machine_of(workload, gpu), work.split
         self._work, self._model = work, workload.model
-        self._layer, self._logits = layer_pass(workload, machine, split), logits_pass(workload, machine, split)
+        self._layer, waits = layer_and_waits(workload, machine, split)
+        self._logits = logits_pass(workload, machine, split)
         own = predicting(workload)
         self._predicting = layer_pass(own, machine_of(own, gpu), split)
         added_s = work.stage_s - work.layers * work.layer_s
@@ -80,7 +81,7 @@ class PassTimes:
         rounds = max(work.traffic.exchanges, work.traffic.row_gathers)
         ahead_s = of_experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
         self._experts = Pass(ahead_s, of_experts_s - ahead_s)
-        hidden_by = zip(core_pass(workload, machine, split), host_waits(workload, machine, split), strict=True)
+        hidden_by = zip(core_pass(workload, machine, split), waits, strict=True)
         behind_s = [sum(one) if split.cp > 1 else 0.0 for one in hidden_by]
         over_cp = Group(place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte)
         ring_s = gather_s(work.traffic.ring_bytes, over_cp, work.links)

@@ -62,7 +62,16 @@ def layer_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float
 
 def layer_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     """The mean layer and micro-batch: its kernels, and the waits for the host."""
-    return _together([_kernels(workload, machine, split), host_waits(workload, machine, split)])
+    return layer_and_waits(workload, machine, split)[0]
+
+
+def layer_and_waits(workload: Workload, machine: Machine, split: ScalarMapping) -> tuple[Pass, Pass]:
+    """The mean layer and micro-batch, and that part of it in which the GPU waits for the host; both passes are
+    stretched alike."""
+    busy = _kernels(workload, machine, split)
+    stretched = max(0.0, _launches_s(workload, split) / sum(busy) - 1)
+    waits = _scaled(busy, stretched)
+    return _together([busy, waits]), waits
 
 
 def weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
@@ -102,13 +111,6 @@ def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -
 
 def _weights_s(engine: Engine, shapes: Iterable[MatrixProduct]) -> float:
     return sum(product_s(engine, MatrixProduct(one.k, one.n, one.m, one.batch)) for one in shapes)
-
-
-def host_waits(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
-    """In which the GPU waits for the host; both passes of the mean layer are stretched alike."""
-    busy = _kernels(workload, machine, split)
-    stretched = max(0.0, _launches_s(workload, split) / sum(busy) - 1)
-    return Pass(stretched * busy.forward_s, stretched * busy.backward_s)
 
 
 def _kernels(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:

@@ -15,7 +15,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
 from coopt.verifier.training.kernels import machine_of, moved_s, predicting
-from coopt.verifier.training.layer import Pass, core_s, host_waits, layer_pass, layer_s, logits_s, weights_s
+from coopt.verifier.training.layer import Pass, core_s, layer_and_waits, layer_s, logits_s, weights_s
 from coopt.verifier.training.mappings import ScalarMapping, Style, layer_mappings, shapes, styled
 from coopt.verifier.training.placing import HeldParameters, held_parameters, sharded_parameters, stage_copies
 from coopt.verifier.training.schedules import LayerPasses, PassRow, SplitShape, SplitStage, longest_row
@@ -212,7 +212,7 @@ class Clock:
         self._predicting = predicting(workload)
         self._predicting_machine = machine_of(self._predicting, gpu)
         self.links = link_shares(workload, gpu)
-        self._layers: dict[tuple[object, ...], Pass] = {}
+        self._layers: dict[tuple[object, ...], tuple[Pass, Pass]] = {}
         self._predictions: dict[tuple[object, ...], float] = {}
         self._logits: dict[tuple[object, ...], float] = {}
         self._stages: dict[tuple[int, ...], tuple[HeldParameters, int, int, int]] = {}
@@ -221,7 +221,8 @@ class Clock:
         """The work of a mapping that divides evenly."""
         model, options = self.workload.model, self.workload.options
         held, layers, missing, missing_first = self._stage(split)
-        one_s, further = self._layer_s(split), model.extra_predictions
+        passes, waits = self._passes(split)
+        one_s, further = sum(passes), model.extra_predictions
         added = 0.0
         if not options.software.fused_accumulation:
             added = moved_s(self.machine.layers, ACCUMULATE_BYTES * layers * (held.layer + held.expert_layer))
@@ -232,9 +233,9 @@ class Clock:
             missing=missing,
             missing_first=missing_first,
             layer_s=one_s,
-            forward_s=self._passes(split).forward_s,
+            forward_s=passes.forward_s,
             core_s=core_s(self.workload, self.machine, split) if split.cp > 1 else 0.0,
-            idle_s=sum(host_waits(self.workload, self.machine, split)) if split.cp > 1 else 0.0,
+            idle_s=sum(waits) if split.cp > 1 else 0.0,
             stage_s=layers * one_s + added,
             logits_s=(1 + further) * self._logits_s(split) + further * self._predicting_s(split),
             optimizer_s=moved_s(self.machine.layers, OPTIMIZER_BYTES * self._updated(held, split)),
@@ -328,12 +329,12 @@ class Clock:
         return self._stages[key]
 
     def _layer_s(self, split: ScalarMapping) -> float:
-        return sum(self._passes(split))
+        return sum(self._passes(split)[0])
 
-    def _passes(self, split: ScalarMapping) -> Pass:
+    def _passes(self, split: ScalarMapping) -> tuple[Pass, Pass]:
         key = split.of_layer
         if key not in self._layers:
-            self._layers[key] = layer_pass(self.workload, self.machine, split)
+            self._layers[key] = layer_and_waits(self.workload, self.machine, split)
         return self._layers[key]
 
     def _predicting_s(self, split: ScalarMapping) -> float:
