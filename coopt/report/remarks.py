@@ -320,12 +320,13 @@ def _free_ports(instance: Instance, plan: Plan) -> str:
 
 
 def _narrow_text(narrow: Sequence[tuple[str, float]], *, alone: bool) -> str:
-    """`; an iteration more than 2.9% longer exceeds its bound`."""
-    if not narrow:
+    """`; an iteration more than 2.9% longer exceeds its bound`, and 0.1% where it is less."""
+    told = [(name, words.percent(max(growth, 0.001))) for name, growth in narrow]
+    if not told:
         return ""
     if alone:
-        return f"; an iteration more than {words.percent(narrow[0][1])} longer exceeds its bound"
-    named = words.both(f"{words.percent(growth)} ({name})" for name, growth in narrow)
+        return f"; an iteration more than {told[0][1]} longer exceeds its bound"
+    named = words.both(f"{growth} ({name})" for name, growth in told)
     return f"; iterations more than {named} longer exceed their bounds"
 
 

@@ -233,6 +233,15 @@ def test_a_bound_is_near_where_time_and_error_exceed_it_together() -> None:
         assert ("exceeds its bound" in sentence) == near
 
 
+@pytest.mark.parametrize(("room", "told"), [(0.0, "0.1%"), (7.8e-6, "0.1%"), (0.0042, "0.4%")])
+def test_a_bound_that_is_all_but_met_is_told_in_tenths_of_a_percent(room: float, told: str) -> None:
+    """A way out that was tried has room for rounding only, and 0.00078% says no more than that."""
+    instance = ask(workload__0__max_iteration_time_s=100.0)
+    (run,) = coopt.solve(instance).workloads
+    (sentence,) = accuracy(instance, [run.model_copy(update={"bound_s": run.iteration_time_s * (1.0 + room)})])
+    assert f"; an iteration more than {told} longer exceeds its bound." in sentence
+
+
 def test_what_a_margin_keeps_free_is_there_for_the_error() -> None:
     for share, near in (("model", False), (0.02, True)):
         instance = ask(workload__0__max_iteration_time_s=100.0, margin={"time": share})
