@@ -139,22 +139,23 @@ symbol                                    code                over     unit     
 
 Symbols of direct links (domains with whole links between them; where a group of symmetries is used, all is of orbits):
 
-=================================  ================  ========  =====  =============================================
-symbol                             code              over      unit   meaning
-=================================  ================  ========  =====  =============================================
-:math:`p \in P`                    ``m.P``                            pairs of domains
-:math:`\lvert p \rvert`            ``pairs``         P         pairs  pairs in an orbit
-:math:`w \in W`                    ``m.W``                            domains
-:math:`k`                          ``m.K``                            phases, which take turns on the links
-:math:`s, v, i, j`                 ``m.B, m.E``                       source, target, ends of an arc
-:math:`n_p, n_{ij}`                ``m.n``           P         links  links of a pair
-:math:`q_w`                        ``m.q``           W         links  whole links at a domain
-:math:`f^k_{s,ij}`                 ``m.f``           K x X     links  flow of a source over an arc
-:math:`\lambda_k`                  ``m.pace``        K         links  pace of a phase
-:math:`e_{wp}`                     ``ends``          W x P     pairs  pairs of an orbit that a domain belongs to
-:math:`\bar{p}_w`                  ``ports``         W         links  ports of a domain
-:math:`\delta^k_{sv}, \delta^k_w`  ``demand, sent``  K x B, W  1      sent to a domain, by a domain, at a pace of 1
-:math:`w_{jk}`                     ``weight``        J x K     links  pace a phase needs alone, by affine piece j
-:math:`\hat\lambda_k`              ``paces``         K         links  where a tangent touches
-=================================  ================  ========  =====  =============================================
+=================================  ================  ========  =======  =============================================
+symbol                             code              over      unit     meaning
+=================================  ================  ========  =======  =============================================
+:math:`p \in P`                    ``m.P``                              pairs of domains
+:math:`\lvert p \rvert`            ``pairs``         P         pairs    pairs in an orbit
+:math:`w \in W`                    ``m.W``                              domains
+:math:`k`                          ``m.K``                              phases, which take turns on the links
+:math:`s, v, i, j`                 ``m.B, m.E``                         source, target, ends of an arc
+:math:`n_p, n_{ij}`                ``m.n``           P         links    links of a pair
+:math:`q_w`                        ``m.q``           W         links    whole links at a domain
+:math:`f^k_{s,ij}`                 ``m.f``           K x X     links    flow of a source over an arc
+:math:`\lambda_k`                  ``m.pace``        K         links    pace of a phase
+:math:`u_k`                        ``m.u``           K         1/links  time of a phase at its pace, from below
+:math:`e_{wp}`                     ``ends``          W x P     pairs    pairs of an orbit that a domain belongs to
+:math:`\bar{p}_w`                  ``ports``         W         links    ports of a domain
+:math:`\delta^k_{sv}, \delta^k_w`  ``demand, sent``  K x B, W  1        sent to a domain, by a domain, at a pace of 1
+:math:`w_{jk}`                     ``weight``        J x K     links    pace a phase needs alone, by affine piece j
+:math:`\hat\lambda_k`              ``paces``         K         links    where a tangent touches
+=================================  ================  ========  =======  =============================================
 """

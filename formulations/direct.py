@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pyomo.core as pyo
 
-from formulations.direct_data import DirectData, Floats, Sparse
+from formulations.direct_data import DirectData, Sparse
 
 Equation = Callable[[pyo.ConcreteModel], None]
 
@@ -81,47 +81,40 @@ def add_capacity(m: pyo.ConcreteModel) -> None:
 
 
 def add_time(m: pyo.ConcreteModel) -> None:
-    r"""(D4) All phases together keep the time left for them, :math:`\sum_k w_{jk} / \lambda_k \le 1`, as tangents.
+    r"""(D4) All phases together keep the time left for them, :math:`\sum_k w_{jk} / \lambda_k \le 1`.
 
-    .. math:: \sum_{k} w_{jk} (2 / \hat\lambda_k - \lambda_k / \hat\lambda_k^2) \le 1 \qquad \forall j, \hat\lambda
+    .. math:: \sum_{k} w_{jk} u_k \le 1 \quad \forall j, \qquad
+        u_k \ge 2 / \hat\lambda_k - \lambda_k / \hat\lambda_k^2 \quad \forall k, \hat\lambda_k
 
-    Every tangent holds for all paces in time, as :math:`1 / \lambda` is convex. With one phase the first is exact;
-    with more, recomputation adds the tangent at the paces found until they are in time.
+    Every tangent holds for all paces, as :math:`1 / \lambda` is convex. With one phase the first is exact; with more,
+    recomputation adds the tangents at the paces found until they are in time.
     """
-    m.time = pyo.ConstraintList(doc="D4, D6 [1]")
-    for weights in m.data.weight:
-        for paces in first_paces(weights):
-            add_tangent(m, weights, paces)
+    m.u = pyo.Var(m.K, domain=pyo.NonNegativeReals, doc="[1/links]")
+    m.time = pyo.Constraint(range(len(m.data.weight)), rule=_time, doc="D4 [1]")
+    m.tangents = pyo.ConstraintList(doc="D4, D6 [1/links]")
+    for k, (slowest, fastest) in enumerate(zip(m.data.slowest, m.data.fastest, strict=True)):
+        for pace in first_paces(float(slowest), float(fastest)) if slowest > 0 else ():
+            add_tangent(m, k, pace)
 
 
-def first_paces(weights: Floats) -> list[Floats]:
-    """Paces that use the whole time, split between the phases in several ways; 0 for phases that take none."""
-    counts = np.flatnonzero(weights > 0)
-    if not len(counts):
-        return []
-    if len(counts) == 1:
-        return [weights]
-    shares = np.linspace(0.0, 1.0, TANGENTS + 2)[1:-1]
-    paces = []
-    for share in shares:
-        split = np.zeros(len(weights))
-        split[counts] = (1.0 - share) / (len(counts) - 1)
-        split[counts[0]] = share
-        paces.append(np.divide(weights, split, out=np.zeros(len(weights)), where=split > 0))
-    return paces
+def _time(m: pyo.ConcreteModel, j: int) -> pyo.Expression:
+    weights = m.data.weight[j].tolist()
+    return sum(w * m.u[k] for k, w in enumerate(weights)) <= 1.0 if any(weights) else pyo.Constraint.Skip
 
 
-def add_tangent(m: pyo.ConcreteModel, weights: Floats, paces: Floats) -> None:
-    r"""(D6) Cut: these paces together turned out to be late.
+def first_paces(slowest: float, fastest: float) -> list[float]:
+    """Paces whose tangents are nowhere below the time of a phase by more than its longest over the square of their
+    number; the slowest comes first."""
+    paces = [slowest * (TANGENTS / i) ** 2 for i in range(TANGENTS, 0, -1)]
+    return [pace for pace, before in zip(paces, [0.0, *paces], strict=False) if before < fastest]
 
-    .. math:: \sum_{k} w_{jk} \left( \frac{2}{\hat\lambda_k} - \frac{\lambda_k}{\hat\lambda_k^2} \right) \le 1
+
+def add_tangent(m: pyo.ConcreteModel, k: int, pace: float) -> None:
+    r"""(D6) Cut: a phase takes longer than it turned out to be allowed for.
+
+    .. math:: u_k \ge 2 / \hat\lambda_k - \lambda_k / \hat\lambda_k^2
     """
-    terms = [
-        float(w) * (2.0 / float(p) - m.pace[k] / float(p) ** 2)
-        for k, (w, p) in enumerate(zip(weights, paces, strict=True))
-        if w > 0
-    ]
-    m.time.add(sum(terms) <= 1.0)
+    m.tangents.add(m.u[k] >= 2.0 / pace - m.pace[k] / pace**2)
 
 
 def add_whole_ends(m: pyo.ConcreteModel) -> None:

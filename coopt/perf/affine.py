@@ -42,11 +42,6 @@ class Reciprocals:
         """The same for every kind."""
         return cls(**dict.fromkeys(KINDS, s_byte))
 
-    @classmethod
-    def of_grid(cls, *, replicas: Any, stages: Any) -> Reciprocals:
-        """Where nothing but replicas and stages lies across domains."""
-        return cls(tp=0.0, cp=replicas, dp=replicas, ep=0.0, edp=replicas, pp=stages, tied=stages)
-
     def each(self, change: Callable[[Any], Any]) -> Reciprocals:
         """The same with every array changed."""
         ways = None if self.ways is None else {name: change(one) for name, one in self.ways.items()}

@@ -316,12 +316,12 @@ class LinkRoute(Record):
 
 
 class LinkPhase(Record):
-    """Sends of the pipeline ("pp") or exchanges of replicas or contexts ("dp"), which have all links to themselves.
+    """Kinds of traffic that send alike, named after the first of them; they have all links to themselves.
 
     `pace_links` is how fast: bytes of all GPUs of a domain pass as if they had this many links.
     """
 
-    name: Literal["pp", "dp"]
+    name: Literal["pp", "dp", "tp", "cp", "ep", "edp"]
     pace_links: float
     routes: tuple[LinkRoute, ...]
 
@@ -329,8 +329,8 @@ class LinkPhase(Record):
 class DirectLinks(Record):
     """What is built: domains in a grid of pipeline stages and replicas, numbered stage by stage, and their links.
 
-    Where the contexts of a replica lie in several domains they stand in place of `replicas`. `links` is the sum of the
-    bundles; fewer than `links_bound` cannot do for this mapping. A domain has `ports`.
+    `replicas` are the domains of a stage: those of a TP group first, then contexts, then replicas. `links` is the sum
+    of the bundles; fewer than `links_bound` cannot do for this mapping. A domain has `ports`.
     """
 
     gpus: int
@@ -355,24 +355,32 @@ class DirectLinks(Record):
 
 
 class LinkCut(Record):
-    """A set of domains, and the price of a whole link that leaves it; so for the set turned by every replica."""
+    """A set of domains, and the price of a whole link that leaves it; so for the set moved on by `turn` places."""
 
     domains: tuple[int, ...]
     price: Amount
 
 
 class LinkLengths(Record):
-    """Lengths of direct links on a grid of pipeline stages by replicas (`inner` stages in a domain, `closed` rings).
+    """Lengths of direct links on a grid of pipeline stages by the domains of a stage (`inner` stages in a domain,
+    `closed` rings).
 
-    Domain s * `replicas` + d holds stage s of replica d. `lengths` has for every phase, "pp" or "dp", the length from
-    stage s to stage t so many replicas further, at (s * `stages` + t) * `replicas` + replicas; `ports` are prices of a
-    port of each stage.
+    A TP group lies in `tensor` domains, a ring of contexts in `contexts` TP groups where replicas lie across as well,
+    an expert group in `experts` domains `apart` from each other. Domain s * `replicas` + x is in place x of stage s.
+    All domains of a stage may move on by `turn` places, and send as before: the least common multiple of those of
+    `tensor`, `tensor` * `contexts` and, of more than one, `experts` * `apart` that are less than `replicas`. `lengths`
+    has for every phase the length from place x < `turn` of stage s to each domain, at (s * `turn` + x) * domains +
+    domain; `ports` are prices of a port of these.
     """
 
     stages: int
     replicas: int
     inner: int
     closed: bool
+    tensor: int = 1
+    contexts: int = 1
+    experts: int = 1
+    apart: int = 1
     lengths: ByPhase
     cuts: tuple[LinkCut, ...] = ()
     ports: tuple[Amount, ...] = ()

@@ -11,7 +11,14 @@ from coopt.plan.parts import DirectLinks
 from coopt.report import words
 from coopt.report.tables import facts, figures
 
-PHASES = {"pp": "sends to the next stage", "dp": "exchanges of replicas or contexts"}
+PHASES = {
+    "pp": "sends to the next stage",
+    "dp": "exchanges of replicas or contexts",
+    "tp": "TP collectives",
+    "cp": "keys and values of contexts",
+    "ep": "tokens to experts",
+    "edp": "gradients of experts",
+}
 
 
 def link_tables(direct: DirectLinks, title: str) -> Iterator[RenderableType]:
@@ -35,7 +42,7 @@ def _link_rows(direct: DirectLinks) -> Iterator[tuple[str, str]]:
     yield "HB domain", f"{words.times(domain.count, domain.name)}, {active} of each train"
     yield (
         "Grid",
-        f"{words.counted(direct.stages, 'block')} of stages by a ring of {words.counted(direct.replicas, 'domain')}",
+        f"{words.counted(direct.stages, 'block')} of stages, of {words.counted(direct.replicas, 'domain')} each",
     )
     yield "Links", f"{words.count(direct.links)}; this mapping needs at least {words.count(direct.links_bound)}"
     ports: Counter[int] = Counter()

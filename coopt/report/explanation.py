@@ -41,7 +41,7 @@ GATES = {
     "memory": "do not fit into memory",
     "compute": "too slow by their compute alone",
     "communication": "too slow on any network",
-    "crossing": "cross domains otherwise than by stages and replicas",
+    "crossing": "hold the same parameters in domains that are no neighbours",
     "dominated": "no better than another",
 }
 STAGES = ("model", "columns", "build", "handover", "solve")

@@ -33,6 +33,7 @@ from coopt.plan.schema import Part, Plan, WorkloadPlan
 from coopt.plan.traffic import TrafficReport, Trained
 from coopt.solving.arrays import placement_of
 from coopt.solving.days import allowed_s
+from coopt.solving.direct.rows import grids_of
 from coopt.solving.evaluate import pinned
 from coopt.traffic.of_plan import demands
 from coopt.traffic.ranks import RankGrid, split_of
@@ -119,7 +120,7 @@ def _trained(
     replicas, y = replicas_of(workload, UNIT, split.mapping, split.placement), board.domains
     across_s = 0.0
     for half in (*replicas.shared_exchange(), *replicas.expert_exchange()):
-        sent_bytes = float(half.at(Reciprocals.of_grid(replicas=1.0, stages=0.0)).sum() - half.at(NO_NETWORK).sum())
+        sent_bytes = float(half.at(Reciprocals.everywhere(1.0)).sum() - half.at(NO_NETWORK).sum())
         data_bytes = family.active * sent_bytes * y / (y - 1)
         across_s += all_reduce_s(board, schedule, data_bytes, latency_s) / 2 if data_bytes else 0.0
     direct = replace(whole, dp=AffineSeconds(whole.dp.at(NO_NETWORK) + across_s))
@@ -184,11 +185,12 @@ def check_runs(instance: Instance, plan: Plan, asked: str, part: str | None = No
     nic = next((nic for nic in question.network.nics if nic.name == links.nic.name), None)
     if hb is None or nic is None:
         raise InstanceError(f"{instance.name}: the plan's network is not one this instance allows, {NEEDED}")
-    byte_s, seen = nic.gbit_s * 1e9 / 8, {"pp": 0.0, "dp": 0.0}
-    seen |= {phase.name: links.hb_domain.active / (phase.pace_links * byte_s) for phase in links.phases}
+    byte_s = nic.gbit_s * 1e9 / 8
+    seen = {phase.name: links.hb_domain.active / (phase.pace_links * byte_s) for phase in links.phases}
 
     def time_s(pool: Pool, row: int) -> float:
-        return float(pool.iteration.time_s(Reciprocals.of_grid(replicas=seen["dp"], stages=seen["pp"]))[row])
+        grids, position = grids_of(pool.workload, pool.mappings, pool.placements)
+        return float(pool.iteration.time_s(grids[position[row]].reciprocals(seen))[row])
 
     _check_runs(question, chosen, hb, DomainSet(gpus=links.gpus, hb=hb.name, active=links.hb_domain.active), time_s)
 

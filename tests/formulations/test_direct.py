@@ -13,6 +13,7 @@ from coopt.solving.highs import options, solve
 from formulations.direct import (
     FORMULATIONS,
     LINKS,
+    TANGENTS,
     add_balance,
     add_capacity,
     add_link_count,
@@ -43,8 +44,8 @@ def best(data: DirectData, name: str = "links", without: Any = None) -> float | 
         late = [weights for weights in data.weight if (weights / paces).sum() > LATE]
         if not late:
             return answer.value
-        for weights in late:
-            add_tangent(model, weights, paces)
+        for k in np.flatnonzero(np.any(late, axis=0)).tolist():
+            add_tangent(model, k, float(paces[k]))
 
 
 def fastest(data: DirectData, links: list[float]) -> Any:
@@ -101,7 +102,8 @@ def test_capacity_reads_as_written() -> None:
 
 
 def test_time_reads_as_written() -> None:
-    assert row(add_time, "time", 1) == "2.0 - pace[0]  <=  1.0"
+    assert row(add_time, "time", 0) == "u[0]  <=  1.0"
+    assert row(add_time, "tangents", 1) == "2.0 - pace[0]  <=  u[0]"
 
 
 def test_whole_ends_read_as_written() -> None:
@@ -145,10 +147,16 @@ def test_whole_ends_bind_on_averages() -> None:
     assert best(data, "averages", without=add_whole_ends) == pytest.approx(5.0)
 
 
-def test_tangents_touch_where_all_time_is_used() -> None:
-    weights = np.array([2.0, 3.0])
-    for paces in first_paces(weights):
-        assert (weights / paces).sum() == pytest.approx(1.0)
+@pytest.mark.parametrize("fastest", [2.5, 10.0, 1e4])
+def test_tangents_are_nowhere_far_below_the_time_that_a_phase_takes(fastest: float) -> None:
+    slowest = 2.0
+    touched = np.array(first_paces(slowest, fastest))
+    assert touched[0] == slowest
+    paces = np.geomspace(slowest, fastest, 5000)
+    least = (2 / touched - paces[:, None] / touched**2).max(axis=1).clip(min=0)
+    missing = slowest * (1 / paces - least)
+    assert missing.min() > -1e-12
+    assert missing.max() < 1 / TANGENTS**2
 
 
 def test_links_that_are_given_are_used_as_fast_as_they_go() -> None:

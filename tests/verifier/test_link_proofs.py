@@ -17,7 +17,7 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import proof_json
 from coopt.verifier.bounds.links import LinksBound, link_places
 from coopt.verifier.checks.verdict import LENIENT, Verdict
-from coopt.verifier.parts.link_demands import LinkedRun, StageGrid, joins_stages_and_rings, priced_links, sends_on
+from coopt.verifier.parts.link_demands import LinkedRun, StageGrid, priced_links, sends_on
 from coopt.verifier.parts.timings import timings_of
 from tests.conftest import example_count
 from tests.solving.direct.oracle import fewest_links
@@ -167,10 +167,10 @@ def test_every_grid_of_a_mapping_may_have_lengths() -> None:
     for place in link_places(instance, "capex"):
         near = timings_of(instance.workload, instance.cluster.gpu).near(place.family, 0, LENIENT)
         runs = [LinkedRun(work, where, place.family, 1.0, 3.0) for _, (work, where) in near]
-        grids = {run.grid for run in runs if joins_stages_and_rings(run.place, tied=False)}
+        grids = {run.grid for run in runs}
         assert grids
         for grid in grids:
-            lengths = dict.fromkeys(sends_on(grid), ("1",) * (grid.stages**2 * grid.replicas))
+            lengths = dict.fromkeys(sends_on(grid), ("1",) * (len(grid.firsts) * grid.domains))
             given = LinkLengths(**grid._asdict(), lengths=lengths)
             LinksBound(instance, "capex", 1.0, [given])
 

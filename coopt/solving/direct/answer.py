@@ -27,10 +27,10 @@ NO_LINKS = (
     "no direct links meet the bound, within ports and limits: needs a looser bound, larger HB domains, more "
     "nics_per_gpu, or faster NICs"
 )
+
 CROSSING = (
-    "{} mappings were left out on direct links, which carry sends of stages and exchanges of replicas or contexts "
-    "only: their TP or EP crosses HB domains, CP does so beside DP, or their tied embeddings are more than two domains "
-    "apart"
+    "{} mappings were left out on direct links: stages of theirs hold the same parameters, a tied embedding or two "
+    "copies, and are more than one domain apart"
 )
 
 

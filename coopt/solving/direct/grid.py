@@ -1,113 +1,242 @@
-"""HB domains as a grid of pipeline stages and replicas: what they send to each other, and its symmetries."""
+"""HB domains as a grid of pipeline stages and of the domains of a stage: what they send to each other, and its
+symmetries."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import product
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
 
+from coopt.perf.affine import NO_NETWORK, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.parts import LinkRoute
 from formulations.direct_data import DirectData, flow_orbits, group_of, keeps, on_orbits
 
 IN_TIME = 1e-9  # share of the time for all phases by which paces of a search may be late
 EXACT_DOMAINS = 16  # up to here the problem is solved without a symmetry as well
-MOST_FLOWS = 1 << 24  # of sources times pairs of domains, that a program is made of
+MOST_FLOWS = 1 << 19  # of a phase, before orbits, that a program is made of
 JOINED, VISITED = 4, 8
-"""Places in the grid that links reach, and that flows leave their source by, where domains are many."""
+"""Messages from one domain to the next by which links reach, and flows leave their source, where domains are many."""
 ANY_PAIR_DOMAINS = 24
 """Up to here any two domains may be joined."""
+KINDS = ("pp", "dp", "tp", "cp", "ep", "edp", "tied")
+"""Kinds of traffic between domains; each phase has the name of its first one."""
+
+
+class SendingGroups(NamedTuple):
+    """Domains of a stage that send to each other, `members` of a group `stride` apart: round a ring, or to all."""
+
+    stride: int
+    members: int
+    to_all: bool = False
+
+    @property
+    def span(self) -> int:
+        """Domains from a group to the next ones."""
+        return self.stride * self.members
+
+    def sends(self) -> Floats:
+        """What members send to each other: in both directions of a ring half of the data each."""
+        y = self.members
+        if self.to_all:
+            return (1.0 - np.eye(y)) / (y - 1)
+        ahead = np.roll(np.eye(y), 1, axis=1)
+        return (ahead + ahead.T) / 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class DomainGrid:
-    """Domain s·`replicas` + d holds `inner` consecutive stages of replica d; `closed` pipelines go round.
+    """Domain s·`replicas` + x holds `inner` consecutive stages; x counts the domains of a stage, TP groups first, then
+    contexts, then replicas. `closed` pipelines go round.
 
-    Pipelines with several chunks on a GPU go from the last domain to the first.
+    Pipelines with several chunks on a GPU go from the last domain to the first. A TP group lies in `tensor` domains, a
+    ring of contexts in `contexts` TP groups where replicas lie across as well (else 1: one ring has them all), and an
+    expert group in `experts` domains, `apart` from each other.
     """
 
     stages: int
     replicas: int
     inner: int
     closed: bool
+    tensor: int = 1
+    contexts: int = 1
+    experts: int = 1
+    apart: int = 1
 
     @property
     def domains(self) -> int:
         """How many there are."""
         return self.stages * self.replicas
 
-    def sends(self) -> Floats:
-        """What domain i sends to j at a pace of one link, in sends of the pipeline and in exchanges of replicas, or of
-        contexts, which send alike.
+    @property
+    def turn(self) -> int:
+        """All domains of a stage may move on by so many places, and send as before."""
+        blocks = (one.span for one in self.groups.values())
+        return math.lcm(*(span for span in blocks if span < self.replicas))
 
-        Shape (2, D, D). The pace is in links that the bytes of all GPUs of a domain would need. A send is from the
-        GPUs of one stage, to both neighbours at once. An exchange goes round the ring of replicas, half of the data in
-        each direction.
+    @cached_property
+    def groups(self) -> dict[str, SendingGroups]:
+        """The groups of each kind of traffic that have members in several domains of a stage."""
+        t, copies = self.tensor, self.experts * self.apart
+        all_of_a_stage = SendingGroups(t, self.replicas // t)
+        found = {
+            "dp": all_of_a_stage,
+            "tp": SendingGroups(1, t),
+            "cp": SendingGroups(t, self.contexts) if self.contexts > 1 else all_of_a_stage,
+            "ep": SendingGroups(self.apart, self.experts, self.experts > 3),  # in a ring of three all send to all
+            "edp": SendingGroups(copies, self.replicas // copies),
+        }
+        return {kind: one for kind, one in found.items() if one.members > 1}
+
+    @cached_property
+    def phase_of(self) -> dict[str, str]:
+        """The phase of each kind of traffic that crosses domains: kinds that send alike share one."""
+        found = dict.fromkeys(("pp", "tied") if self.stages > 1 else (), "pp")
+        for kind, groups in self.groups.items():
+            found[kind] = next(one for one, others in self.groups.items() if others == groups)
+        return found
+
+    def hops(self) -> Floats:
+        """What a domain sends to that of its place in other blocks of stages: to both neighbours at once, by the GPUs
+        of one stage (S, S)."""
+        sent = np.zeros((self.stages, self.stages))
+        for s in range(self.stages if self.closed else self.stages - 1):
+            following = (s + 1) % self.stages
+            sent[s, following] = sent[following, s] = 1.0 / self.inner
+        np.fill_diagonal(sent, 0.0)
+        return sent
+
+    def sends(self, phases: Sequence[str]) -> Floats:
+        """What domain i sends to j at a pace of one link in each phase (K, D, D).
+
+        The pace is in links that the bytes of all GPUs of a domain would need.
         """
-        sends = np.zeros((2, self.domains, self.domains))
-        for s, d in np.ndindex(self.stages, self.replicas):
-            here = s * self.replicas + d
-            for t in {(s - 1) % self.stages, (s + 1) % self.stages} - {s}:
-                if self.closed or abs(t - s) == 1:
-                    sends[0, here, t * self.replicas + d] = 1.0 / self.inner
-            for e in (d - 1, d + 1):
-                if self.replicas > 1:
-                    sends[1, here, s * self.replicas + e % self.replicas] += 0.5
-        return sends
+        return _sends(self, tuple(phases))
 
+    def sent(self, phases: Sequence[str]) -> Floats:
+        """What a domain of each block of stages sends altogether (K, S)."""
+        found = np.ones((len(phases), self.stages))
+        for k, phase in enumerate(phases):
+            if phase not in self.groups:
+                found[k] = self.hops().sum(axis=1)
+        return found
+
+    def reciprocals(self, s_byte: Mapping[str, float]) -> Reciprocals:
+        """Seconds per byte of every kind of traffic from those of the phases."""
+        seen = {kind: s_byte.get(self.phase_of.get(kind, ""), 0.0) for kind in KINDS}
+        return replace(NO_NETWORK, **seen)  # type: ignore[arg-type]
+
+    @cached_property
+    def joining(self) -> int:
+        """The fewest links that join all who send to each other."""
+        x, graph = np.arange(self.domains), nx.empty_graph(self.domains)
+        for one in self.groups.values():
+            following = x - x % one.span + (x + one.stride) % one.span
+            graph.add_edges_from(zip(x.tolist(), following.tolist(), strict=True))
+        if self.stages > 1:
+            graph.add_edges_from((i, i + self.replicas) for i in range(self.domains - self.replicas))
+        return self.domains - int(nx.number_connected_components(graph))
+
+    @cached_property
     def near(self) -> tuple[Bools, Bools] | None:
-        """Which domains may be joined, and which ones flows of each may visit (D, D); None where any may be."""
+        """Which domains may be joined, and which ones flows of each may visit (D, D); None where any may be.
+
+        What counts is by how many messages one reaches the other, those from the last stage to the first among them.
+        """
         if self.domains <= ANY_PAIR_DOMAINS:
             return None
-        apart = np.zeros((self.domains, self.domains), dtype=np.int64)
-        for place, around in zip(
-            divmod(np.arange(self.domains), self.replicas), (self.stages, self.replicas), strict=True
-        ):
-            steps = np.abs(place[:, None] - place[None, :])
-            apart += np.minimum(steps, around - steps)
+        sent = replace(self, closed=True).sends(tuple(dict.fromkeys(self.phase_of.values()))).any(axis=0)
+        stage, place = divmod(np.arange(self.domains), self.replicas)
+        reached = np.eye(self.domains, dtype=np.bool_)[place < self.turn]
+        apart = np.where(reached, 0, VISITED + 1)
+        for count in range(1, VISITED + 1):
+            reached |= reached @ sent
+            apart[reached & (apart > count)] = count
+        moved = place % self.turn
+        back = stage[None, :] * self.replicas + (place[None, :] - (place - moved)[:, None]) % self.replicas
+        apart = apart[(stage * self.turn + moved)[:, None], back]
         return apart <= JOINED, apart <= VISITED
 
     def ladder(self, ports: Ints, sends: Floats) -> Iterator[Ints]:
         """Groups of symmetries of these demands, from the largest to smaller ones; on few domains the trivial one.
 
-        Each is generated by turns of replicas by so many places, with or without their mirror, and with or without
-        turns and mirrors of stages, as far as those leave the demands as they are.
+        Each is generated by turns of a stage by so many places, with or without their mirror, with or without turns and
+        mirrors of stages, and with or without turns of TP groups, as far as those leave the demands as they are.
         """
-        steps = [step for step in range(1, self.replicas + 1) if self.replicas % step == 0]
-        forms = sorted(product(steps, (1, 2), (1, 2)), key=lambda form: (form[0] / form[1] / form[2], form[0]))
+        whole, turn = self.replicas // self.turn, self.turn
+        steps = [turn * step for step in range(1, whole + 1) if whole % step == 0]
+        inside = (1, 2) if 1 < self.tensor < self.replicas else (1,)
+        forms = sorted(
+            product(steps, (1, 2), (1, 2), inside), key=lambda form: (form[0] / math.prod(form[1:]), form[0])
+        )
         known = set[bytes]()
-        for step, mirrored, moved in forms:
-            group = self._group(step, mirrored > 1, moved > 1, ports, sends)
-            few = len(np.unique(group.min(axis=0))) * self.domains**2 <= MOST_FLOWS
+        for step, mirrored, moved, turned in forms:
+            group = self._group(step, mirrored > 1, moved > 1, turned > 1, ports, sends)
+            few = len(np.unique(group.min(axis=0))) * self._arcs <= MOST_FLOWS
             if group.tobytes() not in known and few and (len(group) > 1 or self.domains <= EXACT_DOMAINS):
                 known.add(group.tobytes())
                 yield group
 
-    def _group(self, step: int, mirrored: bool, moved: bool, ports: Ints, sends: Floats) -> Ints:
-        """Turns of replicas by so many places, their mirror, turns and mirrors of stages."""
+    @property
+    def _arcs(self) -> int:
+        """Arcs that flows of a domain may take, at most."""
+        if self.near is None:
+            return self.domains**2
+        joined, visited = self.near
+        return int(visited.sum(axis=1).max()) * int(joined.sum(axis=1).max())
+
+    def _group(self, step: int, mirrored: bool, moved: bool, turned: bool, ports: Ints, sends: Floats) -> Ints:
+        """Turns of a stage by so many places, their mirror, turns and mirrors of stages, turns of TP groups."""
         cells = np.arange(self.domains).reshape(self.stages, self.replicas)
         moves = [np.roll(cells, -step, axis=1)]
         if mirrored:
             moves.append(cells[:, ::-1])
         if moved:
             moves += [np.roll(cells, -1, axis=0), cells[::-1, :]]
+        if turned:
+            moves.append(np.roll(cells.reshape(-1, self.tensor), -1, axis=1))
         kept = [move.ravel() for move in moves if keeps(move.ravel(), ports, sends)]
         return group_of(self.domains, kept)
 
 
+@lru_cache(maxsize=32)
+def _sends(grid: DomainGrid, phases: tuple[str, ...]) -> Floats:
+    found = np.zeros((len(phases), grid.domains, grid.domains))
+    for k, phase in enumerate(phases):
+        groups = grid.groups.get(phase)
+        if groups is None:
+            found[k] = np.kron(grid.hops(), np.eye(grid.replicas))
+        else:
+            of_one = np.kron(groups.sends(), np.eye(groups.stride))
+            found[k] = np.kron(np.eye(grid.domains // groups.span), of_one)
+    return found
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demands:
-    """A grid of domains with `ports` (D,), what they send in each phase (K, D, D), and the weights (J, K) of D4."""
+    """A grid of domains with `ports` (D,), the K phases in which they send, and the weights (J, K) of D4."""
 
     grid: DomainGrid
     ports: Ints
-    sends: Floats
+    phases: tuple[str, ...]
     weight: Floats
+
+    @property
+    def sends(self) -> Floats:
+        """What they send in each phase (K, D, D)."""
+        return self.grid.sends(self.phases)
+
+    @cached_property
+    def sent(self) -> Floats:
+        """What a domain of each block of stages sends altogether (K, S)."""
+        return self.grid.sent(self.phases)
 
     @property
     def slowest(self) -> Floats:
@@ -115,24 +244,32 @@ class Demands:
         return np.asarray(self.weight.max(axis=0), dtype=np.float64)
 
     @property
-    def symmetry(self) -> Ints:
-        """The largest group."""
-        return next(self.grid.ladder(self.ports, self.sends))
+    def symmetry(self) -> Ints | None:
+        """The largest group; None where the flows of any are too many."""
+        return next(self.grid.ladder(self.ports, self.sends), None)
 
     def on_orbits(self, group: Ints) -> DirectData:
         """The problem on the orbits of a group, between domains that are near."""
-        return on_orbits(group, self.ports, self.sends, self.weight, self.grid.near())
+        return on_orbits(group, self.ports, self.sends, self.weight, self.grid.near)
 
     def flow_orbits(self, group: Ints) -> tuple[Ints, int]:
         """Orbits of the flows of the first domain of each orbit (`formulations.direct_data`)."""
-        return flow_orbits(group, self.grid.near())
+        return flow_orbits(group, self.grid.near)
+
+    @cached_property
+    def ends(self) -> Floats:
+        """No fewer whole links at a domain of each block of stages (S,): enough for all phases one after the other."""
+        needed = (self.weight @ self.sent).max(axis=0)
+        return np.asarray(np.ceil(needed * (1 - IN_TIME)))
+
+    @property
+    def fits(self) -> bool:
+        """Whether every domain has ports for all it sends."""
+        return bool((self.ends.max() <= self.ports).all())
 
     def least_links(self) -> int:
         """No fewer: they join all that send to each other, and a domain has whole links for all it sends."""
-        needed = self.slowest[:, None] * self.sends.sum(axis=2)
-        whole = np.ceil(needed.max(axis=0) * (1 - IN_TIME)).sum()
-        joined = nx.number_connected_components(nx.from_numpy_array(self.sends.sum(axis=0)))
-        return max(math.ceil(float(whole) / 2), len(self.ports) - int(joined))
+        return max(math.ceil(float(self.ends.sum()) * self.grid.replicas / 2), self.grid.joining)
 
 
 DUST = 1e-7  # share of what a pair sends that may be left to rounding

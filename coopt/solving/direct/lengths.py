@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyomo.core as pyo
 
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.parts import LinkCut, LinkLengths
-from coopt.solving.direct.grid import Demands, DomainGrid
+from coopt.solving.direct.grid import Demands
 from coopt.solving.highs import multipliers_of
 from coopt.solving.proofs.relaxation import amount
 from formulations.direct import AVERAGES, add_port_budget, add_time, build, links_at
@@ -22,8 +22,12 @@ from formulations.direct_data import DirectData
 if TYPE_CHECKING:
     from coopt.solving.direct.rows import Row
 
-RANGES, HALVED, NARROWED = 2000, 16, 6
-"""Ranges of the pace of the first phase at the start, and into how many, how often, those that decide are divided."""
+RANGES, HALVED, QUARTERED, NARROWED = 2000, 16, 4, 6
+"""Boxes of paces at the start, and into how many, how often, those that decide are divided: of two phases, of more."""
+MOST_BOXES = 20_000
+"""Boxes that are divided at most at a time."""
+MOST_DOMAINS = 1024
+"""Beyond it a mapping has a bound by the ports of each domain alone, and no links are looked for."""
 OVER = 1e4
 """Price of a port that is missing, in links: more than any price of a port that is there."""
 HARMLESS = 1e-9
@@ -49,14 +53,15 @@ class Lengths:
 
     def least_links(self, demands: Demands, paces: Floats) -> Floats:
         """The bound at paces (n, K) (n,)."""
-        value = paces @ self.by_pace + _whole(demands, paces) @ self.ends - demands.ports @ self.ports
+        ends = self.ends.reshape(demands.grid.stages, -1).sum(axis=1)
+        value = paces @ self.by_pace + _whole(demands, paces) @ ends - demands.ports @ self.ports
         return np.asarray(value / self.link)
 
 
 def _whole(demands: Demands, paces: Floats) -> Floats:
-    """Whole links at each domain (n, D) at paces (n, K)."""
-    sent = demands.sends.sum(axis=2)
-    return np.asarray(np.ceil(np.max(paces[:, :, None] * sent[None, :, :], axis=1) * (1 - HARMLESS)))
+    """Whole links at a domain of each block of stages (n, S) at paces (n, K)."""
+    needed = np.max(paces[:, :, None] * demands.sent[None, :, :], axis=1)
+    return np.asarray(np.ceil(needed * (1 - HARMLESS)))
 
 
 def _distances(arcs: Floats, group: Ints) -> Floats:
@@ -106,8 +111,10 @@ class FlowProgram:
     """The flow program of one grid over the orbits of its largest group, and the lengths that it gave so far."""
 
     def __init__(self, demands: Demands) -> None:
+        group = demands.symmetry
+        assert group is not None, "too many flows"
         self.known: list[Lengths] = []
-        self._demands, self._group = demands, demands.symmetry
+        self._demands, self._group = demands, group
         self._data: DirectData = demands.on_orbits(self._group)
         self._model = m = build(self._data, tuple(add for add in AVERAGES if add not in (add_time, add_port_budget)))
         m.over = pyo.Var(m.W, domain=pyo.NonNegativeReals)
@@ -168,9 +175,9 @@ class FlowProgram:
         values = np.array([abs(found[rows[w]]) / self._data.domains[w] for w in self._model.W])
         return np.asarray(values[orbit])
 
-    def written(self, phases: Sequence[str]) -> tuple[LinkLengths, ...]:
+    def written(self) -> tuple[LinkLengths, ...]:
         """The lengths in the words of a plan."""
-        return tuple(_written(self._demands.grid, phases, one) for one in self.known)
+        return tuple(_written(self._demands, one) for one in self.known)
 
 
 def _port_budget(data: DirectData, m: pyo.ConcreteModel, w: int) -> pyo.Expression:
@@ -186,48 +193,72 @@ def whole(links: float) -> float:
 def bound_at(demands: Demands, known: Sequence[Lengths], paces: Floats) -> Floats:
     """The most links that lengths, or whole links of each domain, prove at paces (n, K) (n,)."""
     proven = [one.least_links(demands, paces) for one in known]
-    return np.asarray(np.max([_whole(demands, paces).sum(axis=1) / 2, *proven], axis=0))
+    return np.asarray(np.max([_whole(demands, paces).sum(axis=1) * demands.grid.replicas / 2, *proven], axis=0))
 
 
 def fewest_links(demands: Demands, known: Sequence[Lengths]) -> tuple[float, Floats]:
     """No fewer links do at any paces in time, and the paces that need fewest as far as is known; inf without any.
 
-    The pace of the first phase is in one of many ranges; a range needs what its least paces do. Ranges that may need a
-    whole link less than the best paces are divided again.
+    The paces of all phases but the last are in one of many boxes; a box needs what its least paces do. Boxes that may
+    need a whole link less than the best paces are divided again.
     """
-    sent = demands.sends.sum(axis=2)
-    slowest, fastest = demands.slowest * (1 - LATE), (demands.ports / sent.max(axis=1, keepdims=True)).min(axis=1)
+    slowest, fastest = demands.slowest * (1 - LATE), demands.ports.min() / demands.sent.max(axis=1)
     if len(slowest) == 1:
         reached = bool(slowest[0] <= fastest[0])
         return (float(bound_at(demands, known, slowest[None])[0]) if reached else math.inf), slowest
-    edges = np.geomspace(slowest[0], max(fastest[0], slowest[0]), RANGES + 1)
-    low, high, least, best, paces = edges[:-1], edges[1:], math.inf, math.inf, slowest
-    for last in [False] * NARROWED + [True]:
-        beside = _second(demands, high)
-        within = (low <= fastest[0]) & (beside <= fastest[1])
+    low, high = _first_boxes(slowest[:-1], np.maximum(fastest, slowest)[:-1])
+    least, best, paces = math.inf, math.inf, slowest
+    parts, rounds = (HALVED, NARROWED) if len(slowest) == 2 else (QUARTERED, NARROWED * len(slowest) ** 2)
+    for turn in range(rounds + 1):
+        beside = _last(demands, high)
+        within = (low <= fastest[:-1]).all(axis=1) & (beside <= fastest[-1])
         low, high, beside = low[within], high[within], beside[within]
         if not len(low):
             break
-        corners = bound_at(demands, known, np.stack([low, beside], axis=1))
-        points = np.stack([high, beside], axis=1)
+        corners = bound_at(demands, known, np.column_stack([low, beside]))
+        points = np.column_stack([high, beside])
         values = bound_at(demands, known, points)
         if values.min() < best:
             best, paces = float(values.min()), points[values.argmin()]
-        decides = (np.ceil(corners - ROUNDED) < whole(best)) & (not last)
+        decides = np.ceil(corners - ROUNDED) < whole(best)
+        decides &= turn < rounds and decides.sum() <= MOST_BOXES
         least = min([least, *corners[~decides]])
-        low, high = _divided(low[decides], high[decides])
+        low, high = _divided(demands, low[decides], high[decides], parts)
     return least, paces
 
 
-def _divided(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Ranges cut into equal parts."""
-    edges = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, HALVED + 1)[None, :]
-    return edges[:, :-1].ravel(), edges[:, 1:].ravel()
+def _first_boxes(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Boxes (n, K - 1) that all paces between these lie in."""
+    each = round(RANGES ** (1 / len(low)))
+    edges = [np.geomspace(a, b, each + 1) for a, b in zip(low, high, strict=True)]
+    lows, highs = (np.meshgrid(*(edge[part] for edge in edges), indexing="ij") for part in (slice(-1), slice(1, None)))
+    return tuple(np.stack([one.ravel() for one in ends], axis=1) for ends in (lows, highs))  # type: ignore[return-value]
 
 
-def _second(demands: Demands, first: Floats) -> Floats:
-    """The least pace of the second phase in time beside paces of the first (n,)."""
-    weight, left = demands.weight[:, 1], 1 + LATE - demands.weight[:, 0] / first[:, None]
+def _divided(demands: Demands, low: Floats, high: Floats, parts: int) -> tuple[Floats, Floats]:
+    """Boxes cut into equal parts along the pace that matters most: for the links of its phase, and of the last one."""
+    sent, beside = demands.sent.sum(axis=1), _last(demands, high)
+    matters = (high - low) * sent[:-1]
+    for k in range(low.shape[1] if low.shape[1] > 1 else 0):
+        slower = high.copy()
+        slower[:, k] = low[:, k]
+        with np.errstate(invalid="ignore"):
+            matters[:, k] += (_last(demands, slower) - beside) * sent[-1]
+    axis = matters.argmax(axis=1)[None, :, None]
+    shares = np.linspace(0.0, 1.0, parts + 1)[:, None]
+    edges = low[None, :, :] + np.zeros((parts + 1, 1, 1))
+    a, b = (np.take_along_axis(each[None], axis, axis=2)[0, :, 0] for each in (low, high))
+    cut = a + (b - a) * shares
+    np.put_along_axis(edges, np.broadcast_to(axis, (parts + 1, *axis.shape[1:])), cut[:, :, None], axis=2)
+    ends = np.broadcast_to(high, edges[1:].shape).copy()
+    np.put_along_axis(ends, np.broadcast_to(axis, (parts, *axis.shape[1:])), cut[1:, :, None], axis=2)
+    return edges[:-1].reshape(-1, low.shape[1]), ends.reshape(-1, low.shape[1])
+
+
+def _last(demands: Demands, others: Floats) -> Floats:
+    """The least pace of the last phase in time beside paces of the others (n, K - 1) (n,)."""
+    weight = demands.weight[:, -1]
+    left = 1 + LATE - (demands.weight[None, :, :-1] / others[:, None, :]).sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):
         alone = np.where(left < 0, np.inf, 0.0)
         needed = np.where(weight > 0, weight / np.maximum(left, 0.0), alone).max(axis=1)
@@ -239,7 +270,9 @@ def link_lengths(rows: Sequence[Row], target: float, deadline: float) -> tuple[L
     programs = Programs()
     for row in rows:
         if row.least_value < target and time.perf_counter() < deadline:
-            programs.of(row).prove(row.demands, deadline, row.place.most_links(target) + 1)
+            program = programs.of(row.demands)
+            if program is not None:
+                program.prove(row.demands, deadline, row.place.most_links(target) + 1)
     return programs.written()
 
 
@@ -247,29 +280,30 @@ class Programs:
     """The flow program of each grid, made where it is first asked for."""
 
     def __init__(self) -> None:
-        self._programs: dict[tuple[object, ...], tuple[FlowProgram, tuple[str, ...]]] = {}
+        self._programs: dict[tuple[object, ...], FlowProgram | None] = {}
 
-    def of(self, row: Row) -> FlowProgram:
-        """That of the grid of a mapping."""
-        key = (row.demands.grid, row.phases, row.place.ports)
+    def of(self, demands: Demands) -> FlowProgram | None:
+        """That of the grid of some demands; None where its flows are too many."""
+        key = (demands.grid, demands.phases, int(demands.ports[0]))
         if key not in self._programs:
-            self._programs[key] = FlowProgram(row.demands), row.phases
-        return self._programs[key][0]
+            large = demands.grid.domains > MOST_DOMAINS or demands.symmetry is None
+            self._programs[key] = None if large else FlowProgram(demands)
+        return self._programs[key]
 
     def written(self) -> tuple[LinkLengths, ...]:
         """All lengths in the words of a plan."""
-        return tuple(one for program, phases in self._programs.values() for one in program.written(phases))
+        return tuple(one for program in self._programs.values() if program is not None for one in program.written())
 
 
-def _written(grid: DomainGrid, phases: Sequence[str], found: Lengths) -> LinkLengths:
+def _written(demands: Demands, found: Lengths) -> LinkLengths:
     """Lengths in the words of a plan."""
-    first = np.arange(grid.stages) * grid.replicas
+    grid = demands.grid
+    domain = np.arange(grid.domains)
+    first = domain[domain % grid.replicas < grid.turn]
+    lengths = zip(demands.phases, found.arcs, strict=True)
     return LinkLengths(
-        stages=grid.stages,
-        replicas=grid.replicas,
-        inner=grid.inner,
-        closed=grid.closed,
-        lengths={name: tuple(_amounts(arcs[first].ravel())) for name, arcs in zip(phases, found.arcs, strict=True)},
+        **{one.name: getattr(grid, one.name) for one in fields(grid)},
+        lengths={name: tuple(_amounts(arcs[first].ravel())) for name, arcs in lengths},
         cuts=tuple(
             LinkCut(domains=(domain,), price=price)
             for domain, price in zip(first.tolist(), _amounts(found.ends[first]), strict=True)

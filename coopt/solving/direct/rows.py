@@ -8,26 +8,25 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
-from coopt.columns.context import DomainSet
+from coopt.columns.context import DomainSet, groups_of
 from coopt.columns.dominance import undominated
 from coopt.columns.pools import Fitting, Pool, promising, timed
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel
 from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
 from coopt.network.optics import optic_choices
 from coopt.network.parts import domain_lines, included_lines, keeps_limits, total, weigh
 from coopt.network.space import active_choices
 from coopt.perf.affine import NO_NETWORK, Reciprocals
-from coopt.perf.mapping import Bools, Floats, Ints, expert_ranks
+from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows
 from coopt.plan.parts import line
 from coopt.plan.schema import Cost
-from coopt.solving.direct.grid import Demands, DomainGrid
-
-PHASES = ("pp", "dp")
+from coopt.solving.direct.grid import KINDS, Demands, DomainGrid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,13 +119,17 @@ def every_place(instance: Instance) -> Iterator[DirectPlace]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Row:
-    """A mapping at a place; `phases` are those that cross domains."""
+    """A mapping at a place, with what its domains send to each other."""
 
     place: DirectPlace
     pool: Pool
     row: int
-    phases: tuple[str, ...]
     demands: Demands
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """The phases of an iteration in which something crosses domains."""
+        return self.demands.phases
 
     @property
     def least_value(self) -> float:
@@ -135,10 +138,8 @@ class Row:
 
     def reciprocals(self, paces: Floats) -> Reciprocals:
         """Seconds per byte of a GPU at paces of the phases."""
-        seen = dict.fromkeys(PHASES, 0.0)
-        for name, pace in zip(self.phases, paces, strict=True):
-            seen[name] = self.place.active / (float(pace) * self.place.link_byte_s)
-        return Reciprocals.of_grid(replicas=seen["dp"], stages=seen["pp"])
+        s_byte = self.place.active / (paces * self.place.link_byte_s)
+        return self.demands.grid.reciprocals(dict(zip(self.phases, s_byte.tolist(), strict=True)))
 
 
 def worthwhile(where: DirectPlace, source: Fitting) -> tuple[list[Row], Counter[str]]:
@@ -149,47 +150,37 @@ def worthwhile(where: DirectPlace, source: Fitting) -> tuple[list[Row], Counter[
     rows, gated
         The rows left, and how many were dropped by cause.
     """
-    pool, gated = _crossing(where, source)
-    if not len(pool):
-        return [], gated
-    left, weights = _weights(where, pool)
-    gated["communication"] = len(pool) - int(left.sum())
-    pool, weights = _taken(where, pool, left), weights[:, left, :]
-    inner, closed = _shape(pool)
-    keep = undominated(np.concatenate(list(weights), axis=1), _across(pool), inner, closed.astype(np.int64))
-    gated["dominated"] = len(pool) - int(keep.sum())
-    return list(_rows(where, pool, weights, keep)), gated
-
-
-def _rows(where: DirectPlace, pool: Pool, weights: Floats, keep: Bools) -> Iterator[Row]:
-    """Each row that is kept, with the demands of its grid."""
-    ports = np.full(where.domains, where.ports)
-    inner, closed = _shape(pool)
-    for row in np.flatnonzero(keep).tolist():
-        replicas = int(_across(pool)[row])
-        grid = DomainGrid(
-            stages=where.domains // replicas, replicas=replicas, inner=int(inner[row]), closed=bool(closed[row])
-        )
-        sends, weight = grid.sends(), weights[:, row, :]
-        used = [k for k in range(len(PHASES)) if weight[:, k].any()]
-        demands = Demands(grid=grid, ports=ports, sends=sends[used], weight=weight[:, used])
-        yield Row(place=where, pool=pool, row=row, phases=tuple(PHASES[k] for k in used), demands=demands)
-
-
-def _crossing(where: DirectPlace, source: Fitting) -> tuple[Pool, Counter[str]]:
-    """Placements of which only stages, and replicas or contexts, cross domains, and how many were dropped by cause."""
     site = DomainSet(gpus=where.gpus, hb=where.hb.name, active=where.active)
-    whole, gated = promising(source, where.instance.cluster.gpu, where.hb, site)
-    m, inside = whole.mappings, whole.placements
-    _, experts, *_ = expert_ranks(m, inside, expert_tp=source.workload.options.expert_tp)
-    fine = (m.tp == inside.tp) & ((m.cp == inside.cp) | (m.dp == inside.dp)) & (experts == 1)
-    if source.workload.model.tied_embeddings:
-        fine &= m.pp <= 2 * inside.pp  # first and last domain of a pipeline are neighbours
-    if source.workload.options.schedule == "dualpipe":  # and so are GPUs with the same stages, which all send at once
-        fine &= (m.pp == inside.pp) | (m.pp == 2)
-    kept = _taken(where, whole, np.asarray(fine, dtype=np.bool_))
-    gated["crossing"] = len(whole) - len(kept)
-    return kept, gated
+    pool, gated = promising(source, where.instance.cluster.gpu, where.hb, site)
+    neighbours = _have_neighbours(pool)
+    gated["crossing"] = len(pool) - int(neighbours.sum())
+    pool = _taken(where, pool, neighbours)
+    left, needed = _weights(where, pool)
+    gated["communication"] = len(pool) - int(left.sum())
+    if not left.any():
+        return [], gated
+    pool = _taken(where, pool, left)
+    grids, position = grids_of(pool.workload, pool.mappings, pool.placements)
+    weights = _by_phase(needed[:, left], grids, position)
+    keep = undominated(np.concatenate(list(weights), axis=1), position)
+    gated["dominated"] += len(pool) - int(keep.sum())
+    ports = np.full(where.domains, where.ports)
+    rows = []
+    for row in np.flatnonzero(keep).tolist():
+        used = [k for k in range(len(KINDS)) if weights[:, row, k].any()]
+        phases, weight = tuple(KINDS[k] for k in used), weights[:, row, used]
+        demands = Demands(grid=grids[position[row]], ports=ports, phases=phases, weight=weight)
+        rows.append(Row(place=where, pool=pool, row=row, demands=demands))
+    return rows, gated
+
+
+def _have_neighbours(pool: Pool) -> Bools:
+    """Whether stages that hold the same parameters are in one domain or in neighbours: the ends of a pipeline with one
+    embedding, and all that are as far from its ends in two directions, of one stage a domain."""
+    m, inside, workload = pool.mappings, pool.placements, pool.workload
+    if workload.options.schedule == "dualpipe":
+        return np.asarray((m.pp == inside.pp) | ((m.pp == 2) & (inside.pp == 1)))
+    return np.asarray((m.pp <= 2 * inside.pp) | (not workload.model.tied_embeddings))
 
 
 def _taken(where: DirectPlace, pool: Pool, kept: Bools) -> Pool:
@@ -197,25 +188,42 @@ def _taken(where: DirectPlace, pool: Pool, kept: Bools) -> Pool:
     return timed(pool.workload, where.instance.cluster.gpu, where.hb, pool.site, *chosen)
 
 
-def _across(pool: Pool) -> Ints:
-    """Domains of a ring of replicas or of contexts: both send alike, and gradients go round both."""
-    m, inside = pool.mappings, pool.placements
-    return (m.dp // inside.dp) * (m.cp // inside.cp)
+def grids_of(workload: Workload, mappings: Mappings, placements: Placements) -> tuple[list[DomainGrid], Ints]:
+    """The grids that the domains of some mappings make, and which of them each has."""
+    groups = groups_of(workload, mappings, placements)
+    columns = {
+        "stages": groups.stages,
+        "replicas": groups.stage,
+        "inner": placements.pp,
+        "closed": (mappings.interleave > 1).astype(np.int64),
+        "tensor": groups.tp,
+        "contexts": np.where(placements.dp_across(mappings) > 1, groups.cp, 1),
+        "experts": groups.experts,
+        "apart": groups.apart,
+    }
+    few, position = distinct_rows(*columns.values())
+    rows = (dict(zip(columns, one, strict=True)) for one in zip(*(column.tolist() for column in few), strict=True))
+    return [DomainGrid(**row | {"closed": row["closed"] > 0}) for row in rows], position
 
 
-def _shape(pool: Pool) -> tuple[Ints, Bools]:
-    """Stages in a domain, and whether pipelines go round."""
-    return pool.placements.pp, np.asarray(pool.mappings.interleave > 1, dtype=np.bool_)
+def _by_phase(needed: Floats, grids: list[DomainGrid], position: Ints) -> Floats:
+    """What each phase of a row needs, from what kinds of traffic need (pieces, n, kinds)."""
+    found = np.zeros_like(needed)
+    for kind, own in zip(KINDS, np.moveaxis(needed, -1, 0), strict=True):
+        column = np.array([KINDS.index(grid.phase_of.get(kind, kind)) for grid in grids])[position]
+        found[:, np.arange(len(position)), column] += own
+    return found
 
 
 def _weights(where: DirectPlace, pool: Pool) -> tuple[Bools, Floats]:
-    """Rows that may be in time, and the pace each phase of a row needs if the others take no time (pieces, n, 2)."""
+    """Rows that may be in time, and the pace that each kind of traffic needs if the others take no time (pieces, n,
+    kinds)."""
     bound_s, count = pool.workload.bound_s, len(pool)
-    rates = [Reciprocals.of_grid(stages=float(k == 0), replicas=float(k == 1)) for k in range(len(PHASES))]
     left, weights = np.ones(count, dtype=np.bool_), []
     for piece in pool.pieces:
         fixed_s = np.broadcast_to(piece.at(NO_NETWORK), (count,))
-        moved = np.stack([np.broadcast_to(piece.at(r), (count,)) - fixed_s for r in rates], axis=1)
+        alone = (replace(NO_NETWORK, **{kind: 1.0}) for kind in KINDS)  # type: ignore[arg-type]
+        moved = np.stack([np.broadcast_to(piece.at(r), (count,)) - fixed_s for r in alone], axis=1)
         spare_s = bound_s - fixed_s
         left &= (spare_s > 0) | ((spare_s == 0) & ~moved.any(axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 import pyomo.core as pyo
@@ -28,9 +29,6 @@ ROUNDS = 50  # of cuts at most
 GRACE_S = 2.0  # after an interrupt, for the flows on links that were found
 SHARE = 5  # of the time left, a rung of the ladder gets one part in so many
 
-MOST_DOMAINS = 1024
-"""Beyond it a mapping has a bound by the ports of each domain alone, and no links are looked for."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Linked:
@@ -47,11 +45,14 @@ class Linked:
 
 @dataclass(kw_only=True)
 class TriedLinks(Toll):
-    """What is known of one problem: the best links so far, a bound below all, what it took."""
+    """What is known of one problem: the best links so far, a bound below all, what it took, and the groups left to try,
+    the next one apart."""
 
     found: Linked | None = None
     bound: float = -math.inf
     interrupted: bool = False
+    group: Ints | None = None
+    ladder: Iterator[Ints] | None = None
 
     def prove(self, answer: SolverAnswer) -> None:
         """Keep the bound of a search below all links."""
@@ -66,7 +67,7 @@ class TriedLinks(Toll):
 def bound_links(demands: Demands, program: FlowProgram, deadline: float) -> TriedLinks:
     """No links are fewer than lengths prove; +inf where no paces are in time."""
     tried = TriedLinks(bound=float(demands.least_links()))
-    if (demands.slowest[:, None] * demands.sends.sum(axis=2) > demands.ports * (1 + IN_TIME)).any():
+    if not demands.fits:
         tried.bound = math.inf
         return tried
     started = time.perf_counter()
@@ -75,25 +76,31 @@ def bound_links(demands: Demands, program: FlowProgram, deadline: float) -> Trie
     return tried
 
 
-def climb(demands: Demands, tried: TriedLinks, backend: Backend, deadline: float, enough: float, most: float) -> None:
-    """Find links in a tree or on the ladder, until no more than `enough` of them are unproven or time is up.
+def climb(
+    demands: Demands, tried: TriedLinks, backend: Backend, deadline: float, enough: float, most: float, *, alone: bool
+) -> bool:
+    """Find links in a tree, or with the next group of the ladder; whether there is another one to try.
 
-    Links beyond `most` are of no use.
+    There is none once no more than `enough` of the links are unproven, or all that are left need more than `most`,
+    which are of no use. The last group has the rest of the time where nobody else needs some of it.
     """
-    tree = _tree(demands) if tried.least < len(demands.ports) <= most + 1 else None
-    tried.found = tried.found or tree
-    ladder = demands.grid.ladder(demands.ports, demands.sends)
-    group = next(ladder, None)
-    while group is not None:
-        smaller = next(ladder, None)
-        left = deadline - time.perf_counter()
-        hopeless = tried.least > most
-        proven = tried.found is not None and tried.found.count - tried.least <= enough * tried.found.count
-        if hopeless or proven or left <= 0 or tried.interrupted:
-            return
-        until = deadline if smaller is None else time.perf_counter() + left / SHARE
-        _rung(demands, group, tried, backend, until, most)
-        group = smaller
+    if tried.ladder is None:
+        tried.ladder = demands.grid.ladder(demands.ports, demands.sends)
+        tried.group = next(tried.ladder, None)
+        tried.found = _tree(demands) if tried.least < len(demands.ports) <= most + 1 else None
+    left = deadline - time.perf_counter()
+    if tried.group is None or left <= 0 or _settled(tried, enough, most):
+        return False
+    group, tried.group = tried.group, next(tried.ladder, None)
+    until = deadline if tried.group is None and alone else time.perf_counter() + left / SHARE
+    _rung(demands, group, tried, backend, until, most)
+    return tried.group is not None and not _settled(tried, enough, most)
+
+
+def _settled(tried: TriedLinks, enough: float, most: float) -> bool:
+    """Whether no other group is of use."""
+    proven = tried.found is not None and tried.found.count - tried.least <= enough * tried.found.count
+    return proven or tried.least > most or tried.interrupted
 
 
 def _tree(demands: Demands) -> Linked | None:
@@ -188,13 +195,14 @@ def _solve(model: pyo.ConcreteModel, backend: Backend, deadline: float, tried: T
 
 
 def _cut(model: pyo.ConcreteModel, tried: TriedLinks) -> bool:
-    """Add the tangent at the paces found where they are late; whether any was."""
+    """Add the tangents at the paces found where they are late; whether any were."""
     paces = np.array([model.pace[k].value for k in model.K])
-    late = [weights for weights in model.data.weight if (weights / paces).sum() > 1 + IN_TIME]
-    for weights in late:
-        add_tangent(model, weights, paces)
-    tried.cuts += len(late)
-    return bool(late)
+    late = (model.data.weight / paces).sum(axis=1) > 1 + IN_TIME
+    phases = np.flatnonzero(model.data.weight[late].any(axis=0)).tolist()
+    for k in phases:
+        add_tangent(model, k, float(paces[k]))
+    tried.cuts += len(phases)
+    return bool(phases)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,33 +234,44 @@ def search_links(
 ) -> DirectSearch:
     """The cheapest mapping on direct links, if it is cheaper than `rival` (objective units).
 
-    Mappings are taken by rising bound; once no bound is below the best value, within the gap, the rest cannot win.
+    Mappings are taken by rising bound, each with its largest group of symmetries before any has a smaller one; those
+    whose bound is not below the best value, within the gap, cannot win.
     """
     found, value, stopped = None, rival, False
-    ranked = sorted(rows, key=lambda row: row.least_value)
-    bounds = [math.inf, *(row.least_value for row in ranked)]
-    efforts, programs = list[TriedLinks](), Programs()
+    bounds, known, programs = [row.least_value for row in rows], dict[int, TriedLinks](), Programs()
+    waiting = [(0, bound, n) for n, bound in enumerate(bounds)]
+    heapify(waiting)
     try:
-        for n, row in enumerate(ranked, start=1):
-            if row.least_value >= value * (1 - gap) or _over(efforts, deadline) or row.place.domains > MOST_DOMAINS:
+        while waiting and not _over(known.values(), deadline):
+            turn, low, n = heappop(waiting)
+            row, tried = rows[n], known.get(n)
+            if low >= value * (1 - gap):
                 continue
-            tried = bound_links(row.demands, programs.of(row), deadline)
-            efforts.append(tried)
-            if _low(row, tried) < value * (1 - gap):
-                climb(row.demands, tried, backend, deadline, _enough(row, tried, gap), row.place.most_links(value))
-            bounds[n] = max(_low(row, tried), bounds[n])
+            if tried is None:
+                program = programs.of(row.demands)
+                if program is not None:
+                    known[n] = tried = bound_links(row.demands, program, deadline)
+                    bounds[n] = max(_low(row, tried), low)
+                    heappush(waiting, (turn, bounds[n], n))
+                continue
+            most, alone = row.place.most_links(value), all(other >= value * (1 - gap) for _, other, _ in waiting)
+            further = climb(row.demands, tried, backend, deadline, _enough(row, tried, gap), most, alone=alone)
+            bounds[n] = max(_low(row, tried), low)
+            if further:
+                heappush(waiting, (turn + 1, bounds[n], n))
             if tried.found is not None and row.place.value(tried.found.count) < value:
                 found = LinkedMapping(row=row, linked=tried.found, least_links=int(tried.least))
                 value, count, least = found.value, tried.found.count, tried.least
                 tell(f"{count:,} links between {row.place.domains} domains, at least {least:,.0f} needed")
     except KeyboardInterrupt:
         stopped = True
+    efforts = known.values()
     return DirectSearch(
         found=found,
         interrupted=stopped or any(tried.interrupted for tried in efforts),
         searched=len(efforts),
         lengths=programs.written(),
-        bound=min(bounds),
+        bound=min(bounds, default=math.inf),
         cuts=sum(tried.cuts for tried in efforts),
         nodes=sum(tried.nodes for tried in efforts),
         build_s=sum(tried.build_s for tried in efforts),
@@ -261,7 +280,7 @@ def search_links(
     )
 
 
-def _over(efforts: Sequence[TriedLinks], deadline: float) -> bool:
+def _over(efforts: Iterable[TriedLinks], deadline: float) -> bool:
     return time.perf_counter() >= deadline or any(tried.interrupted for tried in efforts)
 
 

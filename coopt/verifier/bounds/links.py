@@ -10,11 +10,13 @@ that are asked for, with the least paces of its range: lower ones are late by th
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
+from heapq import heappop, heappush
 from itertools import product
 from typing import NamedTuple
 
@@ -35,11 +37,11 @@ from coopt.verifier.parts.link_demands import (
     Paces,
     PricedLinks,
     StageGrid,
+    grid_of,
+    has_neighbours,
     joining_links,
-    joins_stages_and_rings,
     least_links,
     priced_links,
-    ring_domains,
     sends_on,
     shares_sent,
     whole_links,
@@ -52,6 +54,8 @@ from coopt.verifier.training.placing import placements
 
 NARROW = 1e-9
 """Ranges of paces are halved until they are this narrow, by share."""
+MOST_RANGES = 2_000
+"""Of a mapping that are halved; the least that the ranges left need is then what is proven."""
 MOST_MAPPINGS = 5_000
 """Mappings that a check of a plan looks into: up to half a minute."""
 
@@ -127,7 +131,7 @@ class LinksBound:
         byte_s, bound_s = place.nic.gbit_s * 1e9 / 8, self._instance.workload[0].bound_s
         needed = self._needed(place)
         for _, (work, where) in self._timings.near(place.family, 0, LENIENT):
-            if not joins_stages_and_rings(where, tied=self._instance.workload[0].model.tied_embeddings):
+            if not has_neighbours(where, tied=self._instance.workload[0].model.tied_embeddings):
                 continue
             if not self.whole:
                 return
@@ -171,7 +175,7 @@ def _priced_by_grid(
     """
     found: dict[StageGrid, list[PricedLinks]] = {}
     for one in lengths:
-        grid = StageGrid(one.stages, one.replicas, one.inner, one.closed)
+        grid = StageGrid(*(getattr(one, name) for name in StageGrid._fields))
         if not _exists(grid, workload, {place.family for place in places}):
             raise InstanceError(
                 f"proof: no mapping on direct links has {_described(grid)}; needs lengths of grids that one has"
@@ -195,14 +199,23 @@ def _exists(grid: StageGrid, workload: Workload, families: Iterable[DesignFamily
     for family in families:
         for split in splits(cut, family.gpus) if family.domains == grid.domains else ():
             run = placements(workload, split, family.active, family.rooms, turned=family.charges_loads)
-            if (split.interleave > 1) == grid.closed and any(
-                (place.pp_across, ring_domains(place)) == grid[:2]
+            if any(
+                grid_of(split, place) == grid
                 and family.holds(place.pp_in)
-                and joins_stages_and_rings(place, tied=workload.model.tied_embeddings)
+                and has_neighbours(place, tied=workload.model.tied_embeddings)
                 for place in run
             ):
                 return True
     return False
+
+
+class RangesOfPaces(NamedTuple):
+    """Ranges of the paces of all phases but the last, the least of that beside them, and the links that they need."""
+
+    low: Paces
+    high: Paces
+    beside: float
+    links: int
 
 
 class PaceRanges:
@@ -210,29 +223,54 @@ class PaceRanges:
 
     def __init__(self, run: LinkedRun, ports: int, priced: Sequence[PricedLinks], tried: Counter[str]) -> None:
         self._run, self._grid, self._ports, self._priced, self._tried = run, run.grid, ports, priced, tried
+        *self._others, self._last = sends_on(self._grid)
 
     def least_links(self, needed: int) -> int:
-        """The fewest links that can be shown to be needed, if fewer than `needed`; else that many."""
-        phases = tuple(sends_on(self._grid))
-        least = {phase: self._run.least_pace(phase) for phase in phases}
-        if any(pace > self._fastest[phase] for phase, pace in least.items()):
+        """The fewest links that can be shown to be needed, if fewer than `needed`; else that many.
+
+        The paces of all phases but the last lie in a range each, and need what the least of them do with the least of
+        the last phase. The ranges that need fewest are halved first, of equals the latest, as long as they are not too
+        many.
+        """
+        run, fastest = self._run, self._fastest
+        least = {phase: run.least_pace(phase, {}) for phase in fastest}
+        if any(pace > fastest[phase] for phase, pace in least.items()):
             return needed
-        if len(phases) < 2:
-            return min(needed, self._links(least))
-        first, other = phases
-        ranges = [(least[first], self._fastest[first], self._run.least_pace(other, self._fastest[first]))]
-        while ranges:
-            low, high, beside = ranges.pop()
-            self._tried["ranges of paces"] += 1
-            count = self._links({first: low, other: beside}) if beside <= self._fastest[other] else needed
-            if count >= needed:
-                continue
-            middle = (low + high) / 2
-            if high - low <= NARROW * high or not low < middle < high:
-                needed = count
-            else:
-                ranges += [(middle, high, beside), (low, middle, self._run.least_pace(other, middle))]
+        most = {phase: fastest[phase] for phase in self._others}
+        whole = self._ranges({phase: least[phase] for phase in self._others}, most)
+        waiting, turn = [(whole.links, 0, whole)], 0
+        while waiting and waiting[0][0] < needed:
+            count, _, one = heappop(waiting)
+            phase = self._widest(one)
+            turn += 1
+            if phase is None or turn > MOST_RANGES:
+                return count
+            middle = (one.low[phase] + one.high[phase]) / 2
+            parts = (one.low | {phase: middle}, one.high), (one.low, one.high | {phase: middle})
+            for number, part in enumerate(self._ranges(*ends) for ends in parts):
+                heappush(waiting, (part.links, -2 * turn - number, part))
         return needed
+
+    def _ranges(self, low: Paces, high: Paces) -> RangesOfPaces:
+        """Ranges with the links that they need; without end where the last phase has no pace in time."""
+        self._tried["ranges of paces"] += 1
+        beside = self._run.least_pace(self._last, high)
+        count = self._links(low | {self._last: beside}) if beside <= self._fastest[self._last] else sys.maxsize
+        return RangesOfPaces(low, high, beside, count)
+
+    def _widest(self, one: RangesOfPaces) -> str | None:
+        """The phase whose range matters most for links, of its own and of the last phase; None where all are narrow."""
+        wide = [phase for phase in self._others if one.high[phase] - one.low[phase] > NARROW * one.high[phase]]
+        if len(wide) < 2:
+            return wide[0] if wide else None
+        shares = {phase: float(sum(sent.values())) for phase, sent in shares_sent(self._grid).items()}
+
+        def matters(phase: str) -> float:
+            slower = self._run.least_pace(self._last, one.high | {phase: one.low[phase]})
+            own = (one.high[phase] - one.low[phase]) * shares[phase]
+            return own + (min(slower, self._fastest[self._last]) - one.beside) * shares[self._last]
+
+        return max(wide, key=matters)
 
     @cached_property
     def _fastest(self) -> Paces:
@@ -242,7 +280,7 @@ class PaceRanges:
 
     def _links(self, paces: Paces) -> int:
         """The fewest links at these paces, or faster ones."""
-        whole = math.ceil(sum(whole_links(self._grid, paces).values()) / 2)
+        whole = math.ceil(whole_links(self._grid, paces) / 2)
         proven = (math.ceil(one.least_links(paces, self._ports)) for one in self._priced)
         return max(joining_links(self._grid), whole, *proven)
 

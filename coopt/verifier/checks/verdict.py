@@ -351,7 +351,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("bound-source", "what bounds of partitions, sites, direct links rest on: a search, lengths, or the solver's word"),
     ("tp-inside-source", "what it rests on that nothing is feasible with TP groups inside HB domains"),
     ("panel", "links are patched through the cheapest listed panel"),
-    ("crossing", "only sends to the next stage and exchanges of replicas, or of contexts, leave a domain"),
+    ("crossing", "stages that hold the same parameters are in one domain or in neighbours"),
     ("grid", "the grid of domains is that of the mapping"),
     ("links", "bundles join two domains each, once, and add up to the links"),
     ("links-bound", "the links said to be needed are no more than are built, nor fewer than what domains send takes"),

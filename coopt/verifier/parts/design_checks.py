@@ -84,8 +84,8 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
         choice.size == hb.size and choice.active in counts,
         f"{choice.name}: {choice.active} of {choice.size} train",
         tuple(f"{hb.name}: {count} of {hb.size} train" for count in counts),
-        f"HB domain {hb.name!r} has {hb.size} GPUs, and no allowed number of them that train is {choice.active}"
-        f" of {choice.size}.",
+        f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}, and no allowed number of them that train is "
+        f"{choice.active} of {choice.size}.",
     )
     if not active_allowed:
         return None

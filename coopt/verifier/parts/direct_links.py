@@ -19,15 +19,15 @@ from coopt.verifier.parts.link_demands import (
     LATENESS,
     LinkedRun,
     Sends,
-    joins_stages_and_rings,
+    StageGrid,
+    has_neighbours,
     least_links,
-    ring_domains,
     sends_on,
+    speeds_on,
 )
 from coopt.verifier.parts.optics import allowed_optics
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run_at_speed, match_workloads
-from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.work import Clock
 
 SHARE_ROUNDING = 1e-9
@@ -62,10 +62,10 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     why = "Paths over direct links stand with the links, not with a workload."
     if run.claim.routes:
         ledger.holds("routes", False, ", ".join(run.claim.routes), "none", why)
-    paces = _phases(ledger, claim, run, links, sends)
+    paces = _phases(ledger, claim, linked.grid, links, sends)
     if paces is not None:
-        pp, dp = (family.active / (paces[name] * byte_s) if name in paces else 0.0 for name in ("pp", "dp"))
-        speed = Speeds.of_grid(family.hb.gbyte_s * 1e9, stages=pp, replicas=dp)
+        s_byte = {name: family.active / (pace * byte_s) for name, pace in paces.items()}
+        speed = speeds_on(linked.grid, family.hb.gbyte_s * 1e9, s_byte)
         check_run_at_speed(ledger, run, family.gpus, speed, instance.cluster.gpu, late=LATENESS)
     return _bill(ledger, instance, plan, claim, family, gear)
 
@@ -89,21 +89,18 @@ def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> LinkNics | 
 
 
 def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -> ClaimedRun | None:
-    """The one workload, of which only stages, and replicas or contexts, may cross domains."""
+    """The one workload, whose stages that hold the same parameters are neighbours."""
     runs = check_mappings(ledger, match_workloads(ledger, instance.workload, plan.workloads), family)
     if not runs:
         return None
     (run,) = runs
-    place = run.place
-    dimensions = (place.tp_across, place.ep_across, place.cp_across, place.dp_across)
-    tied = run.workload.model.tied_embeddings
+    place, tied = run.place, run.workload.model.tied_embeddings
     why = (
-        f"TP, EP, CP and DP span {dimensions} domains, PP {place.pp_across} with embeddings "
-        f"{'tied' if tied else 'apart'}: direct links carry sends to the next stage and exchanges of replicas or of "
-        "contexts only."
+        f"Stages lie in {counted(place.pp_across, 'block')} of domains, {place.pp_in} in each; some hold the same "
+        "parameters, a tied embedding or two copies, and are no neighbours: direct links do not carry what these send."
     )
-    fine = joins_stages_and_rings(place, tied=tied)
-    return run if ledger.holds("crossing", fine, str(dimensions), "(1, 1, 1, n) or (1, 1, n, 1)", why) else None
+    fine = has_neighbours(place, tied=tied)
+    return run if ledger.holds("crossing", fine, place.pp_across, "at most 2 blocks of stages", why) else None
 
 
 def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkNics) -> nx.Graph | None:
@@ -130,13 +127,12 @@ def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkN
 
 
 def _phases(
-    ledger: Ledger, claim: DirectLinks, run: ClaimedRun, links: nx.Graph, sends_by_phase: dict[str, Sends]
+    ledger: Ledger, claim: DirectLinks, grid: StageGrid, links: nx.Graph, sends_by_phase: dict[str, Sends]
 ) -> dict[str, float] | None:
     """The pace of every phase; None where what is sent is not routed."""
-    place = run.place
-    grid = (place.pp_across, ring_domains(place))
-    why = f"The mapping makes {grid[0]} x {grid[1]} domains of stages and of replicas or contexts."
-    holds = ledger.same("grid", f"{claim.stages} x {claim.replicas}", f"{grid[0]} x {grid[1]}", why)
+    why = f"The mapping makes {grid.stages} blocks of stages, of {counted(grid.replicas, 'domain')} each."
+    shape = f"{grid.stages} x {grid.replicas}"
+    holds = ledger.same("grid", f"{claim.stages} x {claim.replicas}", shape, why)
     names = tuple(sends_by_phase)
     claimed = tuple(phase.name for phase in claim.phases)
     holds = (

@@ -8,12 +8,12 @@ A demand takes its bytes times the length of its path, which no path cuts short 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
-from itertools import product
+from itertools import permutations
 from typing import NamedTuple
 
 import networkx as nx
@@ -24,6 +24,7 @@ from coopt.plan.parts import LinkLengths
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s
+from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.work import Work
 
@@ -40,6 +41,7 @@ NEED_ROUNDING = 1e-6
 """Share of a need that may be rounding."""
 SLOWEST_S_BYTE = 1.0
 HALVINGS = 60
+CHORD_ROUNDING = 1e-9
 
 
 class RoundedCut(NamedTuple):
@@ -73,34 +75,37 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
     InstanceError
         When numbers of lengths, ports or domains are not those of the grid.
     """
-    stages, turns = grid.stages, grid.replicas
+    firsts, turns, count = grid.firsts, grid.replicas // grid.turn, grid.domains
     if others := set(lengths.lengths) - set(sends_on(grid)):
         raise InstanceError(f"proof: lengths of phase {min(others)!r}, needs {listed(sends_on(grid))} of their grid")
-    by_phase = {phase: _whole(lengths.lengths.get(phase, ()), stages**2 * turns) for phase in sends_on(grid)}
-    ports = _whole(lengths.ports or ("0",) * stages, stages)
+    by_phase = {phase: _whole(lengths.lengths.get(phase, ()), len(firsts) * count) for phase in sends_on(grid)}
+    ports = _whole(lengths.ports or ("0",) * len(firsts), len(firsts))
     cuts = [(frozenset(cut.domains), _amount(cut.price)) for cut in lengths.cuts]
-    if not all(0 <= domain < grid.domains for members, _ in cuts for domain in members):
-        raise InstanceError(f"proof: a cut has a domain beyond {grid.domains - 1}, needs domains of its grid")
+    if not all(0 <= domain < count for members, _ in cuts for domain in members):
+        raise InstanceError(f"proof: a cut has a domain beyond {count - 1}, needs domains of its grid")
     across: defaultdict[tuple[int, int], int] = defaultdict(int)
     for members, price in cuts:
         for turn in range(turns):
-            turned = {_turned(domain, turn, turns) for domain in members}
-            for s in range(stages):
-                for other in range(grid.domains):
-                    across[s, other] += price * ((s * turns in turned) != (other in turned))
+            turned = {grid.moved(domain, turn * grid.turn) for domain in members}
+            for first in firsts:
+                for other in range(count):
+                    across[first, other] += price * ((first in turned) != (other in turned))
     link = 0
-    for s, other in product(range(stages), range(grid.domains)):
-        t, off = divmod(other, turns)
-        if (t, off) != (s, 0):
-            both = sum(
-                each[_index(grid, s, t, off)] + each[_index(grid, t, s, -off % turns)] for each in by_phase.values()
-            )
-            link = max(link, both + across[s, other] - ports[s] - ports[t])
+    for number, first in enumerate(firsts):
+        for other in range(count):
+            if other != first:
+                ends = ports[number] + ports[grid.alike(other)[0]]
+                both = sum(_length(grid, each, *ways) for each in by_phase.values() for ways in _ways(first, other))
+                link = max(link, both + across[first, other] - ends)
     if link <= 0:
         return None
     by_pace = {phase: _needed(grid, phase, each) for phase, each in by_phase.items()}
     rounded = tuple(RoundedCut(price * turns, _leaving(grid, members)) for members, price in cuts if price)
     return PricedLinks(by_pace, rounded, sum(ports) * turns, link)
+
+
+def _ways(one: int, other: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (one, other), (other, one)
 
 
 def _amount(text: str) -> int:
@@ -114,27 +119,24 @@ def _whole(amounts: Sequence[str], count: int) -> list[int]:
     return [_amount(text) for text in amounts]
 
 
-def _index(grid: StageGrid, s: int, t: int, off: int) -> int:
-    """Where the length from a domain of stage s to one of stage t stands that is so many replicas further."""
-    return (s * grid.stages + t) * grid.replicas + off
-
-
-def _turned(domain: int, turn: int, replicas: int) -> int:
-    """The domain so many replicas further."""
-    return domain - domain % replicas + (domain + turn) % replicas
+def _length(grid: StageGrid, lengths: Sequence[int], source: int, target: int) -> int:
+    """The length from one domain to another: that from the first domain that sends alike to one as far on."""
+    number, back = grid.alike(source)
+    return lengths[number * grid.domains + grid.moved(target, -back)]
 
 
 def _needed(grid: StageGrid, phase: str, lengths: Sequence[int]) -> Fraction:
     """What all demands of a phase need at a pace of one link: each at least its share of the shortest distance.
 
-    Turning all replicas changes nothing, so that the sources of the first replica stand for all.
+    Moving all domains of each stage on changes nothing, so that the first ones stand for all.
     """
-    sends, total = sends_on(grid)[phase], Fraction()
-    for stage in range(grid.stages):
-        source = stage * grid.replicas
+    total = Fraction()
+    firsts = grid.firsts
+    sent = [(ends, share) for ends, share in sends_on(grid)[phase].items() if ends[0] in firsts]
+    for source in firsts:
         distances = _distances(grid, lengths, source)
-        total += sum((share * distances[end] for (start, end), share in sends.items() if start == source), Fraction())
-    return total * grid.replicas
+        total += sum((share * distances[end] for (start, end), share in sent if start == source), Fraction())
+    return total * (grid.replicas // grid.turn)
 
 
 def _distances(grid: StageGrid, lengths: Sequence[int], source: int) -> dict[int, int]:
@@ -143,11 +145,9 @@ def _distances(grid: StageGrid, lengths: Sequence[int], source: int) -> dict[int
     while nearest:
         here = min(nearest, key=nearest.__getitem__)
         found[here] = nearest.pop(here)
-        s, at = divmod(here, grid.replicas)
         for other in range(grid.domains):
             if other not in found:
-                t, there = divmod(other, grid.replicas)
-                reached = found[here] + lengths[_index(grid, s, t, (there - at) % grid.replicas)]
+                reached = found[here] + _length(grid, lengths, here, other)
                 nearest[other] = min(nearest.get(other, reached), reached)
     return found
 
@@ -160,26 +160,88 @@ def _leaving(grid: StageGrid, members: frozenset[int]) -> dict[str, Fraction]:
     }
 
 
+KINDS = ("pp", "dp", "tp", "cp", "ep", "edp", "tied")
+"""Kinds of traffic; those that send alike make a phase, named after the first of them."""
+
+
 class StageGrid(NamedTuple):
-    """Domain s·`replicas` + d holds `inner` stages of replica d; a pipeline of several chunks is `closed`: it goes
-    round."""
+    """Domain s·`replicas` + x holds `inner` stages; a pipeline of several chunks is `closed`: it goes round.
+
+    x numbers the domains of a stage, TP ranks fastest, then contexts, then replicas: a TP group has `tensor` of them, a
+    ring of contexts `contexts` such groups if replicas lie in several domains too, an expert group `experts` domains,
+    `apart` from each other.
+    """
 
     stages: int
     replicas: int
     inner: int
     closed: bool
+    tensor: int = 1
+    contexts: int = 1
+    experts: int = 1
+    apart: int = 1
 
     @property
     def domains(self) -> int:
         """How many there are."""
         return self.stages * self.replicas
 
+    @property
+    def turn(self) -> int:
+        """By so many places all domains of a stage move on and send as before."""
+        blocks = [self.tensor, self.tensor * self.contexts]
+        if self.experts > 1:
+            blocks.append(self.experts * self.apart)
+        return math.lcm(*(block for block in blocks if block < self.replicas))
+
+    @property
+    def firsts(self) -> list[int]:
+        """The domains that all others are moved from."""
+        return [s * self.replicas + x for s in range(self.stages) for x in range(self.turn)]
+
+    def moved(self, domain: int, places: int) -> int:
+        """The domain of the same stage so many places on."""
+        return domain - domain % self.replicas + (domain + places) % self.replicas
+
+    def alike(self, domain: int) -> tuple[int, int]:
+        """Which of the firsts a domain is moved from, and by how many places."""
+        stage, place = divmod(domain, self.replicas)
+        return stage * self.turn + place % self.turn, place - place % self.turn
+
+
+@cache
+def sends_by_kind(grid: StageGrid) -> dict[str, Sends]:
+    """What domains send to each other in traffic of each kind at a pace of one link, where they send anything."""
+    whole, t, copies = grid.replicas, grid.tensor, grid.experts * grid.apart
+    found = {
+        "pp": _hops(grid),
+        "dp": _rings(grid, t, whole // t),
+        "tp": _rings(grid, 1, t),
+        "cp": _rings(grid, t, grid.contexts if grid.contexts > 1 else whole // t),
+        "ep": _exchanges(grid, grid.apart, grid.experts),
+        "edp": _rings(grid, copies, whole // copies),
+        "tied": _hops(grid),
+    }
+    return {kind: sends for kind, sends in found.items() if sends}
+
+
+@cache
+def phases_of(grid: StageGrid) -> dict[str, str]:
+    """The phase of each kind of traffic: the first kind that sends alike."""
+    kinds = sends_by_kind(grid)
+    return {kind: next(first for first in KINDS if kinds.get(first) == sends) for kind, sends in kinds.items()}
+
 
 @cache
 def sends_on(grid: StageGrid) -> dict[str, Sends]:
-    """What domains send to each other in each phase at a pace of one link, where they send anything."""
-    phases = {"pp": _hops(grid), "dp": _rings(grid.stages, grid.replicas)}
-    return {name: sends for name, sends in phases.items() if sends}
+    """What domains send to each other in each phase at a pace of one link."""
+    return {phase: sends_by_kind(grid)[phase] for phase in dict.fromkeys(phases_of(grid).values())}
+
+
+def speeds_on(grid: StageGrid, inside_byte_s: float, s_byte: dict[str, float]) -> Speeds:
+    """The rate of every kind of traffic from those of the phases (s/byte)."""
+    seen = {f"{kind}_s_byte": s_byte.get(phase, 0.0) for kind, phase in phases_of(grid).items()}
+    return Speeds.everywhere(inside_byte_s, 0.0)._replace(**seen)  # type: ignore[arg-type]
 
 
 def _hops(grid: StageGrid) -> Sends:
@@ -193,33 +255,54 @@ def _hops(grid: StageGrid) -> Sends:
     return sends
 
 
-def _rings(stages: int, replicas: int) -> Sends:
-    """Exchanges of replicas: half of the data goes round in each direction."""
+def _members(grid: StageGrid, stride: int, count: int) -> Iterator[list[int]]:
+    """The groups of so many domains, so far from each other, that tile the domains; none of one alone."""
+    for first in range(0, grid.domains if count > 1 else 0, stride * count):
+        for offset in range(stride):
+            yield [first + offset + number * stride for number in range(count)]
+
+
+def _rings(grid: StageGrid, stride: int, count: int) -> Sends:
+    """What goes round rings: half of the data in each direction."""
     sends: defaultdict[tuple[int, int], Fraction] = defaultdict(Fraction)
-    for stage in range(stages):
-        for replica in range(replicas if replicas > 1 else 0):
-            source, target = stage * replicas + replica, stage * replicas + (replica + 1) % replicas
-            sends[source, target] += Fraction(1, 2)
-            sends[target, source] += Fraction(1, 2)
+    for members in _members(grid, stride, count):
+        for one, following in zip(members, [*members[1:], members[0]], strict=True):
+            sends[one, following] += Fraction(1, 2)
+            sends[following, one] += Fraction(1, 2)
     return dict(sends)
 
 
-def ring_domains(place: Placement) -> int:
-    """Domains of a ring of replicas or of contexts, of which one alone crosses domains; gradients go round the same."""
-    return place.dp_across * place.cp_across
+def _exchanges(grid: StageGrid, stride: int, count: int) -> Sends:
+    """All-to-alls: every member sends to all others alike."""
+    share = Fraction(1, max(count - 1, 1))
+    return {ends: share for members in _members(grid, stride, count) for ends in permutations(members, 2)}
 
 
-def joins_stages_and_rings(place: Placement, *, tied: bool) -> bool:
-    """Whether links carry nothing but what stages send, and replicas or contexts; an embedding that both ends share
-    only between neighbours, and so what GPUs with the same stages exchange, of one stage a domain."""
-    others = {place.tp_across, place.ep_across, min(place.cp_across, place.dp_across)}
-    if place.two_way and place.pp_across > 1 and place.pp_in * place.pp_across > 2:
-        return False
-    return others == {1} and not (tied and place.pp_across > 2)
+def has_neighbours(place: Placement, *, tied: bool) -> bool:
+    """Whether stages that hold the same parameters are in one domain or in neighbours: the ends of a pipeline with one
+    embedding, and all that are as far from its ends in two directions, of one stage a domain."""
+    if place.two_way:
+        return place.pp_across == 1 or place.pp_in * place.pp_across == 2
+    return not (tied and place.pp_across > 2)
+
+
+def grid_of(split: ScalarMapping, place: Placement) -> StageGrid:
+    """The domains of a mapping as stages and the domains of each."""
+    holders = place.ep_across * place.copies_across  # 1 without experts
+    return StageGrid(
+        stages=place.pp_across,
+        replicas=place.stage_across,
+        inner=place.pp_in,
+        closed=split.interleave > 1,
+        tensor=place.tp_across,
+        contexts=place.cp_across if place.dp_across > 1 else 1,
+        experts=place.ep_across,
+        apart=place.tp_across if holders == 1 else place.stage_across // holders,
+    )
 
 
 class LinkedRun(NamedTuple):
-    """A mapping of which only stages, and replicas or contexts, cross domains, on links of so many byte/s each way."""
+    """A mapping on links of so many byte/s each way."""
 
     work: Work
     place: Placement
@@ -229,24 +312,41 @@ class LinkedRun(NamedTuple):
 
     @property
     def grid(self) -> StageGrid:
-        """The domains as stages and replicas."""
-        place = self.place
-        return StageGrid(place.pp_across, ring_domains(place), place.pp_in, self.work.split.interleave > 1)
+        """The domains as stages and the domains of each."""
+        return grid_of(self.work.split, self.place)
 
-    def least_pace(self, phase: str, others: float = math.inf) -> float:
-        """The pace below which an iteration is late, where the other phase has that pace; infinite where all are."""
-        return _least_pace(self, phase, others)
+    def least_pace(self, phase: str, others: Paces) -> float:
+        """The pace below which an iteration is late, where other phases have these paces and the rest takes no time;
+        infinite where all are."""
+        return _least_pace(self, phase, tuple(others.items()))
+
+    def ends(self, stage: int) -> float:
+        """The least links at a domain of a block of stages with which all phases that it sends in are in time, one
+        after the other; infinite where none are."""
+        grid = self.grid
+        shares = {phase: sent.get(stage * grid.replicas) for phase, sent in shares_sent(grid).items()}
+        parts = {phase: float(share) for phase, share in shares.items() if share}
+        return self.least(lambda s_byte: {phase: s_byte * share for phase, share in parts.items()})
 
     def in_time_below(self, links: int) -> bool:
         """Whether an iteration is in time at the paces at which each phase alone fills so many links."""
         filled = {phase: 2 * links / float(sum(shares.values())) for phase, shares in shares_sent(self.grid).items()}
-        return not self.late({phase: self.s_byte(pace * (1 + 2 * NEED_ROUNDING)) for phase, pace in filled.items()})
+        s_byte = {phase: self.s_byte(pace * (1 + 2 * NEED_ROUNDING)) for phase, pace in filled.items()}
+        return self._time_s(s_byte) <= self.bound_s * (1 + LATENESS)
 
-    def late(self, s_byte: dict[str, float]) -> bool:
-        """Whether an iteration is late at seconds a byte of each phase."""
-        inside = self.family.hb.gbyte_s * 1e9
-        speeds = Speeds.of_grid(inside, stages=s_byte.get("pp", 0.0), replicas=s_byte.get("dp", 0.0))
-        return iteration_s(self.work, self.place, speeds) > self.bound_s * (1 + LATENESS)
+    def least(self, s_byte_of: Callable[[float], Paces]) -> float:
+        """The least pace of what takes so many seconds a byte of each phase; infinite where none is in time."""
+
+        def late_s(s_byte: float) -> float:
+            return self._time_s(s_byte_of(s_byte)) - self.bound_s * (1 + LATENESS)
+
+        if late_s(0.0) > 0:
+            return math.inf
+        return self.family.active / (_first_late(late_s, SLOWEST_S_BYTE) * self.link_byte_s)
+
+    def _time_s(self, s_byte: Paces) -> float:
+        """An iteration at seconds a byte of each phase."""
+        return iteration_s(self.work, self.place, speeds_on(self.grid, self.family.hb.gbyte_s * 1e9, s_byte))
 
     def s_byte(self, pace: float) -> float:
         """Seconds a byte of what has that pace."""
@@ -254,44 +354,53 @@ class LinkedRun(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 10)
-def _least_pace(run: LinkedRun, phase: str, others: float) -> float:
+def _least_pace(run: LinkedRun, phase: str, others: tuple[tuple[str, float], ...]) -> float:
     """As `LinkedRun.least_pace`, kept for whatever else is checked of the same plan."""
-    other_s_byte = run.s_byte(others)
-
-    def late(s_byte: float) -> bool:
-        return run.late(dict.fromkeys(("pp", "dp"), other_s_byte) | {phase: s_byte})
-
-    if late(0.0):
-        return math.inf
-    return run.family.active / (_first(late, SLOWEST_S_BYTE) * run.link_byte_s)
+    s_byte = {other: run.s_byte(pace) for other, pace in others if other != phase}
+    return run.least(lambda own_s_byte: s_byte | {phase: own_s_byte})
 
 
-def _first(late: Callable[[float], bool], most: float) -> float:
-    """The least argument that is late, where all greater ones are too, to so many halvings; `most` where none is."""
-    if not late(most):
-        return most
-    halved = bisect_left(range(HALVINGS), True, key=lambda n: not late(math.ldexp(most, -n - 1)))
-    low, high = math.ldexp(most, -halved - 1), math.ldexp(most, -halved)
-    for _ in range(HALVINGS - 1 - halved):
-        middle = (low + high) / 2
-        low, high = (low, middle) if late(middle) else (middle, high)
+def _first_late(late_s: Callable[[float], float], most: float) -> float:
+    """An argument that is late, where all greater ones are too, and hardly any less one is; `most` where that is not.
+
+    Lateness is a convex line, so that nothing is late before its chord to a later argument is; soon both lie on its
+    last straight piece.
+    """
+    low, high = 0.0, most
+    low_s, high_s = late_s(low), late_s(high)
+    for _ in range(HALVINGS if high_s > 0 else 0):
+        just = (low - low_s * (high - low) / (high_s - low_s)) * (1 + CHORD_ROUNDING)
+        if just >= high or (just_s := late_s(just)) > 0:
+            return min(just, high)
+        low, low_s = just, just_s
+        tried = min(2 * just, (low + high) / 2)
+        tried_s = late_s(tried)
+        if tried_s > 0:
+            high, high_s = tried, tried_s
+        else:
+            low, low_s = tried, tried_s
     return high
 
 
 def least_links(run: LinkedRun) -> int:
-    """The fewest links that join all senders to receivers and give each domain whole links for all that it sends."""
-    sends = sends_on(run.grid)
-    paces = {phase: run.least_pace(phase) for phase in sends}
-    return max(joining_links(run.grid), math.ceil(sum(whole_links(run.grid, paces).values()) / 2))
+    """The fewest links that join all senders to receivers and give each domain whole links for all that it sends, or
+    more than there are where none are enough."""
+    grid = run.grid
+    ends = [run.ends(stage) for stage in range(grid.stages)]
+    if math.inf in ends:
+        return sys.maxsize
+    whole = sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in ends) * grid.replicas
+    return max(joining_links(grid), math.ceil(whole / 2))
 
 
-def whole_links(grid: StageGrid, paces: dict[str, float]) -> dict[int, int]:
-    """The whole links that each domain needs for all that it sends at these paces."""
-    links_by_domain: defaultdict[int, float] = defaultdict(float)
+def whole_links(grid: StageGrid, paces: Paces) -> int:
+    """The whole links at all domains, enough for all that each sends at these paces."""
+    needed = [0.0] * grid.stages
     for phase, share_by_source in shares_sent(grid).items():
-        for source, share in share_by_source.items():
-            links_by_domain[source] = max(links_by_domain[source], float(share) * paces[phase])
-    return {source: math.ceil(links * (1 - NEED_ROUNDING)) for source, links in links_by_domain.items()}
+        for stage in range(grid.stages):
+            share = share_by_source.get(stage * grid.replicas, Fraction())
+            needed[stage] = max(needed[stage], float(share) * paces[phase])
+    return sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in needed) * grid.replicas
 
 
 @cache

@@ -15,7 +15,7 @@ from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.design_checks import check_gear, held_in_cages
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.parts.link_demands import ring_domains
+from coopt.verifier.parts.link_demands import StageGrid, grid_of, phases_of, sends_by_kind
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.wiring import WiredGraph, count_levels, wire
 from coopt.verifier.simulation.events import FairRates, Flow, Resource
@@ -24,6 +24,7 @@ from coopt.verifier.simulation.fabric_flows import (
     Lane,
     LinkSharing,
     backward,
+    expert_copies,
     fabric_rates,
     forward,
     lanes,
@@ -89,7 +90,7 @@ class DirectNetwork(NamedTuple):
 
     def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool, chosen: bool = False) -> Carrier:
         """What carries the traffic of a mapping: one pace is that of one link a domain."""
-        flows = list(self._flows(place, goes_round=split.interleave > 1, is_tied=is_tied))
+        flows = list(self._flows(place, split, is_tied=is_tied))
         pace_byte_s = self.nic.gbit_s * 1e9 / 8 / self.links.hb_domain.active
         return Carrier(self.hb.gbyte_s * 1e9, pace_byte_s, FairRates(flows))
 
@@ -97,8 +98,8 @@ class DirectNetwork(NamedTuple):
         """What was simulated, in words."""
         return f"all {self.links.hb_domain.count} HB domains, on the routes of the plan"
 
-    def _flows(self, place: Placement, *, goes_round: bool, is_tied: bool) -> Iterator[Flow]:
-        """Sends of stages to both neighbours, and exchanges of replicas or contexts, half of them each way round."""
+    def _flows(self, place: Placement, split: ScalarMapping, *, is_tied: bool) -> Iterator[Flow]:
+        """What every kind of traffic sends, over the routes of its phase."""
         capacity = {(a, b): one.links for one in self.links.bundles for a, b in (one.between, one.between[::-1])}
         ways: defaultdict[tuple[str, int, int], dict[Resource, float]] = defaultdict(dict)
         for phase in self.links.phases:
@@ -106,34 +107,29 @@ class DirectNetwork(NamedTuple):
                 carried = ways[phase.name, route.path[0], route.path[-1]]
                 for step in zip(route.path, route.path[1:], strict=False):
                     carried[step] = carried.get(step, 0.0) + route.share / capacity[step]
-        for name, phase_name, source, target, volume in self._sends(place, goes_round=goes_round):
-            yield Flow(phase_name, volume, ways[name, source, target])
-        if is_tied and place.pp_across == 2:  # of more stages the first and the last are not neighbours
-            count = ring_domains(place)
-            for d in range(count):
-                for source, target in ((d, d + count), (d + count, d)):
-                    yield Flow(TIED, 1 / place.pp_in, ways["pp", source, target])
+        grid = grid_of(split, place)
+        for kind, sends in sends_by_kind(grid).items():
+            phase_name = phases_of(grid)[kind]
+            for (source, target), volume in sends.items():
+                for name, part in self._phases(grid, kind, source, target, is_tied=is_tied):
+                    yield Flow(name, float(volume) * part, ways[phase_name, source, target])
 
-    def _sends(self, place: Placement, *, goes_round: bool) -> Iterator[tuple[str, str, int, int, float]]:
-        outer, inner, count = place.pp_across, place.pp_in, ring_domains(place)
-        for block in range(outer if goes_round and outer > 1 else outer - 1):
-            following = (block + 1) % outer
-            for d in range(count):
-                source, target = block * count + d, following * count + d
-                here, there = block * inner + inner - 1, following * inner
-                yield "pp", forward(here), source, target, 1 / inner
-                yield "pp", backward(there), target, source, 1 / inner
-        for stage in range(outer * inner if count > 1 else 0):
-            base = stage // inner * count
-            volumes: defaultdict[tuple[int, int], float] = defaultdict(float)
-            for d in range(count):
-                source, target = base + d, base + (d + 1) % count
-                volumes[source, target] += 0.5 / inner
-                volumes[target, source] += 0.5 / inner
-            for (source, target), volume in volumes.items():
-                yield "dp", replicas(stage), source, target, volume
-                if place.cp_across > 1:
-                    yield "dp", "cp", source, target, volume
+    @staticmethod
+    def _phases(grid: StageGrid, kind: str, source: int, target: int, *, is_tied: bool) -> Iterator[tuple[str, float]]:
+        """The phases of an iteration in which one domain sends to another, and the part of its traffic in each: what
+        replicas share belongs to a stage."""
+        block, other = source // grid.replicas, target // grid.replicas
+        first, last = block * grid.inner, block * grid.inner + grid.inner - 1
+        if kind == "pp":
+            if other == (block + 1) % grid.stages and (grid.closed or other > block):
+                yield forward(last), 1.0
+            if block == (other + 1) % grid.stages and (grid.closed or block > other):
+                yield backward(first), 1.0
+        elif kind in ("dp", "edp"):
+            name = replicas if kind == "dp" else expert_copies
+            yield from ((name(stage), 1 / grid.inner) for stage in range(first, last + 1))
+        elif kind != "tied" or (is_tied and grid.stages == 2):
+            yield (TIED if kind == "tied" else kind), 1.0
 
 
 def link_sharing(network: Network) -> LinkSharing:

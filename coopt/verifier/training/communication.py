@@ -68,11 +68,6 @@ class Speeds(NamedTuple):
         """The same rate for every kind of traffic between domains."""
         return cls._make([inside_byte_s, *[s_byte] * (len(cls._fields) - 2), None])
 
-    @classmethod
-    def of_grid(cls, inside_byte_s: float, *, stages: float, replicas: float) -> Speeds:
-        """Rates (s/byte) where nothing but stages and replicas lies across domains."""
-        return cls(inside_byte_s, 0.0, replicas, replicas, 0.0, replicas, stages, stages)
-
 
 def link_shares(workload: Workload, gpu: Gpu) -> LinkShares:
     """What a workload's transport reaches on a GPU."""
