@@ -53,7 +53,8 @@ class WayLoads:
     @property
     def rounds(self) -> Floats:
         """How many rounds the way of each round has; shape (rounds, n)."""
-        return np.stack([self.shares[[way == one for way in self.ways]].astype(bool).sum(axis=0) for one in self.ways])
+        counts = [self.shares[[way == one for way in self.ways]].astype(bool).sum(axis=0) for one in self.ways]
+        return np.array(counts).reshape(self.shares.shape)  # where nothing is summed there are no rounds
 
     def means(self, slowdowns: Floats) -> dict[tuple[str, Flows], Any]:
         """The mean over the bytes of each way, of slowdowns of each round in shape (rounds, ...)."""
