@@ -65,36 +65,67 @@ class Pods:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Family:
-    """Networks that differ in their uplinks only.
+class Gear:
+    """What joins the GPUs of a domain to the leaves: a GPU has `nics_per_gpu` NICs, or `gpus_per_nic` GPUs share one.
 
-    `leaves` and everything else about wiring are for one of `planes` equal planes, and the ports of each NIC lead to
-    `nic_planes` such sets; `chassis` are the leaf switches of all. `leaf_span` and `pod_span` count HB domains.
-    `optics` has the ends of links of each tier. `uplink_choices` rise. `discipline` says what slows traffic above
-    the leaves.
-    On two tiers a leaf has at most `bundle` links to each spine, the same number to all; 0 where links are spread over
-    as few spines as have the ports.
+    The ports of each NIC lead to `nic_planes` equal networks; `switch` is run with ports of the rate of its links.
+    """
+
+    nic: Nic
+    nics_per_gpu: int
+    gpus_per_nic: int = 1
+    nic_planes: int = 1
+    switch: Switch
+
+    @property
+    def byte_s(self) -> float:
+        """Bandwidth of one GPU between domains (byte/s)."""
+        return self.nics_per_gpu * self.nic.gbit_s * 1e9 / 8 / self.gpus_per_nic
+
+    @property
+    def link_gbit_s(self) -> float:
+        """Rate of a link (Gbit/s)."""
+        return self.nic.gbit_s / self.nic_planes
+
+    def fits(self, size: int, active: int) -> bool:
+        """Whether NICs that GPUs share divide a domain and its active GPUs."""
+        return size % self.gpus_per_nic == active % self.gpus_per_nic == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class EquippedDomains(Gear):
+    """HB domains of which `active` GPUs each train, with what joins them.
+
     `upper` are the switches of the tiers above the leaves, from the second up; empty where all are like the leaves.
-    A GPU has `nics_per_gpu` NICs, or `gpus_per_nic` GPUs share one.
-    Into a core shared with others lead `core_ports` links from each leaf switch, or `lone_links` from NICs where one
-    domain holds everything, with modules `core_end` there; those of the core where that is None.
-    A switch of a single tier has room for `planes_together` planes.
-    `spare_domains` stand by without links of their own. `outages` are those of links of NICs that end no run.
+    `outages` are those of links of NICs that end no run. Links into a core shared with others have modules `core_end`
+    at their lower ends; those of the core where that is None.
     """
 
     gpus: int
     hb: HbDomain
     active: int
     fabric: SwitchedKind
-    nic: Nic
-    nics_per_gpu: int
-    gpus_per_nic: int = 1
-    switch: Switch
     upper: tuple[Switch, ...] = ()
-    optics: tuple[LinkEnds, ...]
+    core_end: Optic | None = None
+    outages: PortOutages | None = None
+
+    @property
+    def core_links_of_module(self) -> int:
+        """Links into the core that a module at their lower ends carries."""
+        return 1 if self.core_end is None else self.core_end.links_of(self.link_gbit_s)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wiring:
+    """A plane's switches up to the open number of uplinks.
+
+    `uplink_choices` rise. `leaf_span` and `pod_span` count HB domains. On two tiers a leaf has at most `bundle` links
+    to each spine, the same number to all; 0 where links are spread over as few spines as have the ports. From each leaf
+    lead `core_ports` links into a core shared with others. A switch of a single tier has room for `planes_together`
+    planes.
+    """
+
     tiers: int
-    planes: int
-    nic_planes: int = 1
     leaves: int
     chassis: int
     down: int
@@ -102,14 +133,27 @@ class Family:
     leaf_span: int
     pods: Pods | None = None
     pod_span: int = 0
-    discipline: Discipline
     bundle: int = 0
     core_ports: int = 0
-    lone_links: int = 0
-    core_end: Optic | None = None
     planes_together: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family(EquippedDomains, Wiring):
+    """Networks that differ in their uplinks only.
+
+    `leaves` and everything else about wiring are for one of `planes` equal planes, and the ports of each NIC lead to
+    `nic_planes` such sets; `chassis` are the leaf switches of all.
+    `optics` has the ends of links of each tier. `discipline` says what slows traffic above the leaves.
+    Where one domain holds everything, `lone_links` lead from its NICs into a core. `spare_domains` stand by without
+    links of their own.
+    """
+
+    optics: tuple[LinkEnds, ...]
+    planes: int
+    discipline: Discipline
+    lone_links: int = 0
     spare_domains: int = 0
-    outages: PortOutages | None = None
 
     @property
     def switches(self) -> tuple[Switch, ...]:
@@ -162,11 +206,6 @@ class Family:
         return self.planes * self.nic_planes
 
     @property
-    def link_gbit_s(self) -> float:
-        """Rate of a link (Gbit/s)."""
-        return self.nic.gbit_s / self.nic_planes
-
-    @property
     def per_module(self) -> tuple[tuple[int, int], ...]:
         """Links that one module carries at the lower and at the upper end of each level."""
         rate = self.link_gbit_s
@@ -186,16 +225,6 @@ class Family:
     def core_modules(self) -> int:
         """Modules at the lower ends of links into a core: whole ones for each leaf switch, of one link in NICs."""
         return self.chassis * -(-self.core_ports // self.core_links_of_module) if self.tiers else self.lone_links
-
-    @property
-    def core_links_of_module(self) -> int:
-        """Links into a core that a module at their lower ends carries."""
-        return 1 if self.core_end is None else self.core_end.links_of(self.link_gbit_s)
-
-    @property
-    def byte_s(self) -> float:
-        """Bandwidth of one GPU between domains (byte/s)."""
-        return self.nics_per_gpu * self.nic.gbit_s * 1e9 / 8 / self.gpus_per_nic
 
     @property
     def slow_times(self) -> tuple[SlowTime, ...]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
-from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
+from coopt.instance.hardware import HbDomain, Switch, mate
 from coopt.instance.network import DomainFill
 from coopt.instance.reserves import PortOutages
-from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
-from coopt.network.family import Family, LinkEnds
+from coopt.instance.schema import Instance, Network, ObjectiveKind
+from coopt.network.family import EquippedDomains, Family, Gear, LinkEnds, Wiring
 from coopt.network.island_bills import core_ends, core_switch, links_to_core
 from coopt.network.optics import (
     EndsByLevel,
@@ -27,7 +27,7 @@ from coopt.network.optics import (
     uplinks_alike,
     values_of,
 )
-from coopt.network.wiring import EndPoints, Wiring, wirings
+from coopt.network.wiring import EndPoints, wirings
 
 
 def active_choices(gpus: int, hb: HbDomain, fill: DomainFill = "even") -> tuple[int, ...]:
@@ -58,32 +58,10 @@ def outages_of(instance: Instance, nic_planes: int) -> PortOutages | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
-    """What families are built from: HB domains, what joins them, and the least links into a core shared with others.
+class Parts(EquippedDomains):
+    """What families are built from, with the least `links` into a core shared with others."""
 
-    Each NIC leads to `nic_planes` equal networks; `switch` is run with ports of the rate of its links, and so are
-    `upper`, the switches of the second tier and of the third; those of the leaves where it is empty.
-    """
-
-    gpus: int
-    hb: HbDomain
-    active: int
-    fabric: SwitchedKind
-    nic: Nic
-    nics_per_gpu: int
-    gpus_per_nic: int = 1
-    nic_planes: int = 1
-    switch: Switch
-    upper: tuple[Switch, ...] = ()
     links: int = 0
-    core_end: Optic | None = None
-    outages: PortOutages | None = None
-
-    @property
-    def core_links_of_module(self) -> int:
-        """Links into the core that a module at their lower ends carries."""
-        rate = self.nic.gbit_s / self.nic_planes
-        return 1 if self.core_end is None else self.core_end.links_of(rate)
 
     @property
     def switches(self) -> tuple[Switch, Switch, Switch]:
@@ -135,26 +113,6 @@ class Parts:
             links=-(-self.links // self.nic_planes),
             of_module=self.core_links_of_module,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gear:
-    """What joins the GPUs of a domain to the leaves; the fields of `Parts` of the same names."""
-
-    nic: Nic
-    nics_per_gpu: int
-    gpus_per_nic: int
-    nic_planes: int
-    switch: Switch
-
-    @property
-    def byte_s(self) -> float:
-        """Bandwidth of one GPU between domains (byte/s)."""
-        return self.nics_per_gpu * self.nic.gbit_s * 1e9 / 8 / self.gpus_per_nic
-
-    def fits(self, size: int, active: int) -> bool:
-        """Whether NICs that GPUs share divide a domain and its active GPUs."""
-        return size % self.gpus_per_nic == active % self.gpus_per_nic == 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coopt.instance.schema import Network, SwitchedKind
-from coopt.network.family import Family, Pods, core_group, most_even, next_even
+from coopt.network.family import Family, Pods, Wiring, core_group, most_even, next_even
 
 Ints = NDArray[np.int64]
 
@@ -41,23 +41,6 @@ class EndPoints:
     def of_a_plane(self) -> int:
         """n: end points of one plane."""
         return self.domains if self.fabric == "rail-only" else self.domains * self.rails
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wiring:
-    """A plane's switches up to the open number of uplinks; the fields of `Family` of the same names."""
-
-    tiers: int
-    leaves: int
-    chassis: int
-    down: int
-    uplink_choices: tuple[int, ...]
-    leaf_span: int
-    pods: Pods | None = None
-    pod_span: int = 0
-    bundle: int = 0
-    core_ports: int = 0
-    planes_together: int = 1
 
 
 def wirings(

@@ -22,7 +22,7 @@ from coopt.columns.table import Columns, columns, fitted, pools_of
 from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.family import Family, core_group
+from coopt.network.family import Family, Gear, core_group
 from coopt.network.parts import (
     Affine,
     cost_of,
@@ -32,7 +32,7 @@ from coopt.network.parts import (
     total,
     within_limits,
 )
-from coopt.network.space import Gear, Space
+from coopt.network.space import Space
 from coopt.plan.parts import line
 from coopt.solving.runs import Run
 

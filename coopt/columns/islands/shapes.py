@@ -18,8 +18,8 @@ from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Network, SwitchedKind
 from coopt.instance.workload import Workload
-from coopt.network.family import common_links
-from coopt.network.wiring import EndPoints, Wiring, wirings
+from coopt.network.family import Wiring, common_links
+from coopt.network.wiring import EndPoints, wirings
 from coopt.perf.kernels import device_of
 from coopt.perf.layer import layer_s
 from coopt.perf.mapping import RECOMPUTE, Bools, Floats, Ints, Mappings

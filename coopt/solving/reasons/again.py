@@ -23,10 +23,10 @@ from coopt.columns.pools import ROUNDING, Fitting, Pool, fitting, in_orders, in_
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, Limits, ObjectiveKind
 from coopt.instance.workload import Workload
-from coopt.network.family import Family
+from coopt.network.family import Family, Gear
 from coopt.network.optics import values_of
 from coopt.network.parts import cost_of, domain_lines, included_lines, keeps_limits, racks_of, total, within_limits
-from coopt.network.space import Gear, Space, families
+from coopt.network.space import Space, families
 from coopt.perf.mapping import Floats
 from coopt.plan.parts import line
 from coopt.plan.schema import Plan

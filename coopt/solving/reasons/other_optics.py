@@ -13,10 +13,10 @@ import numpy as np
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
-from coopt.network.family import Family, LinkEnds, levels
+from coopt.network.family import Family, Gear, LinkEnds, levels
 from coopt.network.optics import OpticValues, ends_of, fits, optic_choices, values_of
 from coopt.network.parts import weigh
-from coopt.network.space import Gear, Space
+from coopt.network.space import Space
 from coopt.perf.mapping import Floats, Ints
 from coopt.solving.reasons.designs import Designs
 from coopt.solving.reasons.limits import with_part
