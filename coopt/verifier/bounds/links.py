@@ -56,7 +56,7 @@ NARROW = 1e-9
 """Ranges of paces are halved until they are this narrow, by share."""
 MOST_RANGES = 2_000
 """Of a mapping that are halved; the least that the ranges left need is then what is proven."""
-MOST_MAPPINGS = 5_000
+MOST_MAPPINGS = 20_000
 """Mappings that a check of a plan looks into: up to half a minute."""
 
 
