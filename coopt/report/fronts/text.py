@@ -306,10 +306,15 @@ def columns(front: Front, instance: Instance) -> tuple[str, ...]:
     """What the cells of `row` are; the first two are words."""
     days = "days with margin" if with_margin(instance) else "days"
     time = days if in_days(instance) else "s" if in_seconds(instance) else "of bounds"
-    others = (name.split()[0] for kind, name in COLUMNS.items() if kind != front.kind)
+    others = (name.split()[0] for kind, name in COLUMNS.items() if kind in _other_kinds(front))
     kept_free = any(one.calendar and one.time_margin > 0.0 for one in instance.workload)
     own = (f"days{' with margin' if kept_free else ''}, {name}" for name in _told_in_days(front))
     return "built from", "mark", time, *own, COLUMNS[front.kind], "saved", *others
+
+
+def _other_kinds(front: Front) -> list[str]:
+    """What is told of a bill besides the objective; nothing where days of several workloads take the room."""
+    return [] if len(_told_in_days(front)) > 1 else [kind for kind in COLUMNS if kind != front.kind]
 
 
 def _told_in_days(front: Front) -> tuple[str, ...]:
@@ -334,5 +339,5 @@ def row(front: Front, instance: Instance, point: FrontPoint) -> tuple[str, ...]:
         *(words.digits(point.workload_days[name], 4) for name in _told_in_days(front)),
         f"{value:,.0f}",
         words.percent((most - value) / most) if most else "-",
-        *(text for kind, text in short.items() if kind != front.kind),
+        *(text for kind, text in short.items() if kind in _other_kinds(front)),
     )

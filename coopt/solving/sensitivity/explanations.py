@@ -41,7 +41,7 @@ STEP = 0.01
 
 WITH_PLAN_S = 150.0
 """How long all questions about a plan take where nobody sets a limit."""
-NO_BOUND = 1e4  # times as loose is as good as gone
+NO_BOUND = 1e4  # times as loose is gone
 COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
 
 
@@ -117,7 +117,7 @@ def explained(
     study.instance, best = placed_as(instance, best)
     if ways_out_s is not None:
         study.within_s = ways_out_s if best.cost is None else WITH_PLAN_S
-        study.resolver.end_within(study.within_s)
+        study.resolver.end_within(study.within_s - (0.0 if best.cost is None else time.perf_counter() - study.begun))
     if best.cost is None:
         return _infeasible(study, best)
     chosen = best if plan is None or plan.cost is None else plan

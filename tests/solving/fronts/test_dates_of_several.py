@@ -15,9 +15,11 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace, with_tp
 from coopt.plan.front import Front
+from coopt.plan.schema import Plan
 from coopt.report.fronts.text import front_report
 from coopt.report.tables import rendered
-from coopt.solving.fronts.tracing import PATIENCE, TOLERANCE
+from coopt.solving.fronts.tracing import PATIENCE, TOLERANCE, Step, Tracing
+from coopt.solving.sensitivity.resolves import Resolver
 from tests.conftest import example_count, question
 from tests.solving.fleet_oracle import TooManyError, enumerated
 from tests.solving.fleets import fleets
@@ -105,7 +107,9 @@ def test_days_of_islands_stand_in_columns_of_their_own() -> None:
     first, last = front.points[0].workload_days, front.points[-1].workload_days
     ends = ", ".join(f"{name} {first[name]:.4g} to {last[name]:.4g} days" for name in ("large", "small"))
     assert ends in " ".join(told.split())
-    assert "days, large" in told
+    (heads,) = (text for text in told.splitlines() if "built from" in text)
+    assert heads.split()[-7:] == ["days,", "large", "days,", "small", "capex", "$", "saved"]
+    assert "  2 islands with " in told, "what is built has room for words"
     assert "dates that are evenly spaced." in " ".join(told.split())
     assert {"large.days", "small.days"} <= {*front.points[0].times}
 
@@ -135,3 +139,36 @@ def test_a_front_of_islands_with_failures_ends_at_ten_times_the_fastest() -> Non
     assert front.points[-1].pace <= PATIENCE * front.points[0].pace
     patient = coopt.pareto(instance, 4, slowest=1e4)
     assert patient.points[-1].pace > PATIENCE * patient.points[0].pace
+
+
+class Stairs(Tracing):
+    """Least costs by pace that are known; a plan found is a good deal slower than the fastest of its cost."""
+
+    STEPS = ((1.0, 9.0), (1.3, 7.0), (1.5, 6.0), (2.2, 4.0), (2.4, 3.0))
+
+    def _solved(self, pace: float) -> Step | None:
+        fits = [one for one in self.STEPS if one[0] <= pace]
+        if not fits:
+            return None
+        least_pace, value = fits[-1]
+        slower = min(pace, 3 * least_pace)
+        return self._placed(Step(pace=slower, value=value, plan=Plan.model_construct(), solved_at=pace, holds=pace))
+
+
+@pytest.mark.parametrize("wanted", [3, 4, 6, 12])
+def test_dates_lie_between_the_ends_where_the_cheapest_plan_turns_out_faster(wanted: int) -> None:
+    stairs = Stairs(
+        instance=fleet(0.4),
+        over=None,
+        wanted=wanted,
+        slowest=1e6,
+        tell=lambda message, done: None,
+        resolver=Resolver(fleet(0.4)),
+        dated=True,
+    )
+    stairs.trace()
+    first, last = stairs.steps[0].pace, stairs.steps[-1].pace
+    assert stairs.dates == pytest.approx(np.linspace(first, last, wanted - 1).tolist())
+    for date in stairs.dates:
+        told = [one.value for one in stairs.steps if one.pace <= date * (1 + 1e-9)][-1]
+        assert told == [value for pace, value in Stairs.STEPS if pace <= date * (1 + 1e-9)][-1]
