@@ -15,7 +15,6 @@ from coopt.plan.parts import Uptime
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.couplings import foresight, phase_bills, spending_sentence
-from coopt.report.part_cells import days_of, domains_built
 from coopt.report.parts import (
     BILL,
     bill_tables,
@@ -135,7 +134,7 @@ def _island_row(part: Part, design: Design, sited: bool) -> tuple[str, ...]:
     return (
         part.name,
         *((part.site or "-",) if sited else ()),
-        f"{domains_built(design)}{idle}",
+        f"{words.domains_built(design)}{idle}",
         words.count(design.gpus),
         "-" if design.racks is None else words.count(design.racks),
         words.exact(round(part.power_w)),
@@ -187,7 +186,7 @@ def _interruptions(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
             if run.uptime is not None:
                 (workload,) = (one for one in workloads_in(instance, part.phase) if one.name == run.name)
                 standing_by = words.counted(design.spare_domains, "domain") if design.spare_domains else "none"
-                cells = part.name, days_of(run, workload), standing_by, words.count(design.spare_gpus)
+                cells = part.name, words.days_of(run, workload), standing_by, words.count(design.spare_gpus)
                 rows.append((*cells, *_uptime_cells(run.uptime)))
     if rows:
         yield ""

@@ -22,7 +22,6 @@ from coopt.report import words
 from coopt.report.building import core_notes, leaf_notes, order_notes_of_parts
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
 from coopt.report.explanation import claim_text
-from coopt.report.part_cells import days_of, domains_built
 from coopt.report.parts import (
     degrees,
     schedule,
@@ -154,7 +153,7 @@ def _runs(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
             degrees(run.mapping),
             words.seconds(run.iteration_time_s),
             words.bound(run.bound_s),
-            *((days_of(run, asked[run.name]),) if dated else ()),
+            *((words.days_of(run, asked[run.name]),) if dated else ()),
             words.free(run.slack, run.bound_s),
         )
         for run in sorted(plan.runs, key=lambda run: run.slack)
@@ -194,8 +193,10 @@ def _part_rows(
         fabric = "direct" if isinstance(network, DirectLinks) else network.fabric.kind if network.fabric.tiers else "-"
         goodput = (words.percent(run.uptime.goodput),) if run.uptime else ()
         asked = next(one for one in workloads_in(instance, part.phase) if one.name == run.name)
-        days, gpus = (days_of(run, asked),) if dated else (), words.count(network.gpus)
-        rows.append((part.name, domains_built(network), fabric, gpus, of, *days, *goodput, words.percent(run.slack)))
+        days, gpus = (words.days_of(run, asked),) if dated else (), words.count(network.gpus)
+        rows.append(
+            (part.name, words.domains_built(network), fabric, gpus, of, *days, *goodput, words.percent(run.slack))
+        )
     goodput = ("goodput",) if any(run.uptime for run in plan.runs) else ()
     numbers = ("GPUs", "iteration", *(("days",) if dated else ()), *goodput, "slack")
     return ("Part", "HB domains", "fabric"), numbers, rows

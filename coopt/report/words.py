@@ -7,7 +7,9 @@ import math
 from coopt.instance.errors import alternatives as alternatives
 from coopt.instance.errors import both as both
 from coopt.instance.errors import counted as counted
-from coopt.instance.workload import LONGEST_S
+from coopt.instance.workload import LONGEST_S, Workload
+from coopt.plan.parts import DirectLinks, WorkloadPlan
+from coopt.plan.schema import Design
 
 ROUNDING = 1e-9
 """Relative differences below this are rounding."""
@@ -142,3 +144,18 @@ def _scaled(number: float, scales: tuple[tuple[float, str], ...]) -> tuple[str, 
         if rounded >= scale:
             return digits(rounded / scale, 3), unit
     return digits(rounded, 3), ""
+
+
+def domains_built(network: Design | DirectLinks) -> str:
+    """`8 x hgx-h100-8 + 1 spare`: the HB domains of a network, and those that stand by."""
+    spares = network.spare_domains if isinstance(network, Design) else 0
+    more = f" + {counted(spares, 'spare')}" if spares else ""
+    return f"{times(network.hb_domain.count, network.hb_domain.name)}{more}"
+
+
+def days_of(run: WorkloadPlan, workload: Workload) -> str:
+    """`65.01 of 65.5`: the days of training with interruptions, and those it may take; `-` without such a bound."""
+    if workload.train_days is None:
+        return "-"
+    taken = workload.iterations * run.elapsed_s(run.uptime.promised if run.uptime else 1.0) / 86400
+    return f"{taken:.4g} of {workload.train_days:.4g}"
