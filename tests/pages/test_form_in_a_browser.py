@@ -50,7 +50,12 @@ given[2]([...place.querySelectorAll('.ways li')].map((one) => one.textContent.sp
         ("limits.capex_usd", "25 Mio", "25 Mio", "25 Mio"),
         ("limits.power_mw", "0,7", "0,7", "0,7"),
         ("limits.power_mw", "7 M", "7 M", "7 M"),
+        ("wan.between", '["hall 1, east", "south"]', ["hall 1, east", "south"], "hall 1, east, south"),
+        ("wan.between", "1, 2", ["1", "2"], "1, 2"),
         ("cluster.gpus", "1,024", "1,024", "1,024"),
+        ("cluster.gpus", "1,024, 2,048", "1,024, 2,048", "1,024, 2,048"),
+        ("cluster.gpus", "[1,024]", "[1,024]", "[1,024]"),
+        ("cluster.gpus", "[256,512]", [256, 512], "256, 512"),
         ("cluster.gpus", "256 to 512 by 8", {"least": 256, "most": 512, "step": 8}, "256 to 512 by 8"),
     ],
 )

@@ -91,6 +91,7 @@ export function rangeOf(text) {
 }
 
 const GROUPED = /^\d{1,3}(,\d{3})+(\.\d+)?$/; // 16,384 is one number to some and two to others
+const CUT = /(^|,)\s*0\d/; // no number begins so, but the rest of one that was grouped does
 const MILLIONS = /^\d{1,3}(,\d{3}){2,}(\.\d+)?$/; // two commas between three digits each can only group them
 const DOLLARS = /^\$?\s*(\d+(?:\.\d+)?)\s*([kMB]?)$/; // as answers tell them: $25.5 M
 const TIMES = { "": 1, k: 1e3, M: 1e6, B: 1e9 };
@@ -101,7 +102,7 @@ export function read(field, text) {
   if (trimmed === "") return null;
   if (field.kind === "text" && !field.many) return text;
   if (field.range && rangeOf(text)) return rangeOf(text);
-  if (field.many) return GROUPED.test(trimmed) ? trimmed : several(trimmed);
+  if (field.many) return several(field, trimmed);
   const plain = MILLIONS.test(trimmed.replace("$", "")) ? trimmed.replaceAll(",", "") : trimmed;
   const [, amount, times] = /(^|_)usd(_|$)/.test(field.key) && DOLLARS.exec(plain) || [];
   return amount === undefined ? one(plain) : Number((amount * TIMES[times]).toPrecision(15));
@@ -109,11 +110,13 @@ export function read(field, text) {
 
 const one = (part) => (part.trim() !== "" && Number.isFinite(Number(part)) ? Number(part) : part.trim());
 
-/** One entry, or a list as it is spoken (`256, 512`) or as TOML has it (`["north", "south"]`). */
-function several(text) {
+/** One entry, or a list as it is spoken (`256, 512`) or as TOML has it (`["north", "south"]`); the text where commas may group digits. */
+function several(field, text) {
   const inner = /^\[(.*)\]$/.exec(text)?.[1];
-  if (inner === undefined && !text.includes(",")) return one(text);
-  return (inner ?? text).split(",").filter((part) => part.trim()).map((part) => one(part.trim().replace(/^(["'])(.*)\1$/, "$2")));
+  if (inner === undefined ? text.split(/,\s+/).some((part) => GROUPED.test(part)) : CUT.test(inner)) return text;
+  const parts = [...(inner ?? text).matchAll(/\s*("[^"]*"|'[^']*'|[^,]+)/g)].map(([, part]) => part.trim()).filter(Boolean);
+  const entries = parts.map((part) => (field.kind === "text" ? part.replace(/^(["'])(.*)\1$/, "$2") : one(part)));
+  return inner === undefined && !text.includes(",") ? entries[0] : entries;
 }
 
 /** A value as `read` takes it: a list of one has brackets where it means something else than its number alone. */
