@@ -17,7 +17,8 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import proof_json
 from coopt.verifier.bounds.links import LinksBound, link_places
 from coopt.verifier.checks.verdict import LENIENT, Verdict
-from coopt.verifier.parts.link_demands import LinkedRun, StageGrid, priced_links, sends_on
+from coopt.verifier.parts.direct_links import LinkedRun
+from coopt.verifier.parts.link_demands import StageGrid, priced_links, sends_on
 from coopt.verifier.parts.timings import timings_of
 from tests.conftest import example_count
 from tests.solving.direct.oracle import fewest_links

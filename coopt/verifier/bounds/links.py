@@ -30,17 +30,14 @@ from coopt.verifier.bounds.designs import check_rival_bounds
 from coopt.verifier.checks.claims import note_source
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, Ledger
 from coopt.verifier.parts.bills import CountedItem, bill_total, cheapest_panel, exact_worth, within_limits
-from coopt.verifier.parts.direct_links import link_lines
+from coopt.verifier.parts.direct_links import LATENESS, LinkedRun, least_links, link_lines
 from coopt.verifier.parts.link_demands import (
-    LATENESS,
-    LinkedRun,
     Paces,
     PricedLinks,
     StageGrid,
     grid_of,
     has_neighbours,
     joining_links,
-    least_links,
     priced_links,
     sends_on,
     shares_sent,

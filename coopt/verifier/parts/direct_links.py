@@ -1,8 +1,15 @@
-"""Check HB domains on direct links: ports, routes of everything that is sent, time and bill."""
+"""Check HB domains on direct links: ports, routes of everything that is sent, time and bill.
+
+The paces at which a mapping is in time, and the links that these take at least, are found beside.
+"""
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import defaultdict
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import networkx as nx
@@ -16,20 +23,29 @@ from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import BillTotal, CountedItem, bill_total, cheapest_panel, check_bill, domain_lines
 from coopt.verifier.parts.design_checks import check_domains
 from coopt.verifier.parts.link_demands import (
-    LATENESS,
-    LinkedRun,
+    NEED_ROUNDING,
+    Paces,
     Sends,
     StageGrid,
+    grid_of,
     has_neighbours,
-    least_links,
+    joining_links,
     sends_on,
+    shares_sent,
     speeds_on,
 )
 from coopt.verifier.parts.optics import allowed_optics
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run_at_speed, match_workloads
-from coopt.verifier.training.work import Clock
+from coopt.verifier.training.iteration import iteration_s
+from coopt.verifier.training.placing import Placement
+from coopt.verifier.training.work import Clock, Work
 
+LATENESS = 1e-6
+"""Share by which an iteration on direct links may exceed its bound, because flows come out of a linear program."""
+SLOWEST_S_BYTE = 1.0
+HALVINGS = 60
+CHORD_ROUNDING = 1e-9
 SHARE_ROUNDING = 1e-9
 """Shares of routes that add up to 1 within this."""
 
@@ -200,3 +216,95 @@ def link_lines(
     if panel is not None:
         lines.append(CountedItem("switch", panel.name, ends, panel.usd_per_port, panel.w_per_port))
     return [line for line in lines if line.kind in instance.objective.include and line.amount]
+
+
+class LinkedRun(NamedTuple):
+    """A mapping on links of so many byte/s each way."""
+
+    work: Work
+    place: Placement
+    family: DesignFamily
+    link_byte_s: float
+    bound_s: float
+
+    @property
+    def grid(self) -> StageGrid:
+        """The domains as stages and the domains of each."""
+        return grid_of(self.work.split, self.place)
+
+    def least_pace(self, phase: str, others: Paces) -> float:
+        """The pace below which an iteration is late, where other phases have these paces and the rest takes no time;
+        infinite where all are."""
+        return _least_pace(self, phase, tuple(others.items()))
+
+    def ends(self, stage: int) -> float:
+        """The least links at a domain of a block of stages with which all phases that it sends in are in time, one
+        after the other; infinite where none are."""
+        grid = self.grid
+        shares = {phase: sent.get(stage * grid.replicas) for phase, sent in shares_sent(grid).items()}
+        parts = {phase: float(share) for phase, share in shares.items() if share}
+        return self.least(lambda s_byte: {phase: s_byte * share for phase, share in parts.items()})
+
+    def in_time_below(self, links: int) -> bool:
+        """Whether an iteration is in time at the paces at which each phase alone fills so many links."""
+        filled = {phase: 2 * links / float(sum(shares.values())) for phase, shares in shares_sent(self.grid).items()}
+        s_byte = {phase: self.s_byte(pace * (1 + 2 * NEED_ROUNDING)) for phase, pace in filled.items()}
+        return self._time_s(s_byte) <= self.bound_s * (1 + LATENESS)
+
+    def least(self, s_byte_of: Callable[[float], Paces]) -> float:
+        """The least pace of what takes so many seconds a byte of each phase; infinite where none is in time."""
+
+        def late_s(s_byte: float) -> float:
+            return self._time_s(s_byte_of(s_byte)) - self.bound_s * (1 + LATENESS)
+
+        if late_s(0.0) > 0:
+            return math.inf
+        return self.family.active / (_first_late(late_s, SLOWEST_S_BYTE) * self.link_byte_s)
+
+    def s_byte(self, pace: float) -> float:
+        """Seconds a byte of what has that pace."""
+        return self.family.active / (pace * self.link_byte_s)
+
+    def _time_s(self, s_byte: Paces) -> float:
+        """An iteration at seconds a byte of each phase."""
+        return iteration_s(self.work, self.place, speeds_on(self.grid, self.family.hb.gbyte_s * 1e9, s_byte))
+
+
+@lru_cache(maxsize=1 << 10)
+def _least_pace(run: LinkedRun, phase: str, others: tuple[tuple[str, float], ...]) -> float:
+    """As `LinkedRun.least_pace`, kept for whatever else is checked of the same plan."""
+    s_byte = {other: run.s_byte(pace) for other, pace in others if other != phase}
+    return run.least(lambda own_s_byte: s_byte | {phase: own_s_byte})
+
+
+def _first_late(late_s: Callable[[float], float], most: float) -> float:
+    """An argument that is late, where all greater ones are too, and hardly any less one is; `most` where that is not.
+
+    Lateness is a convex line, so that nothing is late before its chord to a later argument is; soon both lie on its
+    last straight piece.
+    """
+    low, high = 0.0, most
+    low_s, high_s = late_s(low), late_s(high)
+    for _ in range(HALVINGS if high_s > 0 else 0):
+        just = (low - low_s * (high - low) / (high_s - low_s)) * (1 + CHORD_ROUNDING)
+        if just >= high or (just_s := late_s(just)) > 0:
+            return min(just, high)
+        low, low_s = just, just_s
+        tried = min(2 * just, (low + high) / 2)
+        tried_s = late_s(tried)
+        if tried_s > 0:
+            high, high_s = tried, tried_s
+        else:
+            low, low_s = tried, tried_s
+    return high
+
+
+def least_links(run: LinkedRun) -> int:
+    """The fewest links that join all senders to receivers and give each domain whole links for all that it sends, or
+    more than there are where none are enough."""
+    grid = run.grid
+    ends = [run.ends(stage) for stage in range(grid.stages)]
+    if math.inf in ends:
+        return sys.maxsize
+    whole = sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in ends) * grid.replicas
+    return max(joining_links(grid), math.ceil(whole / 2))

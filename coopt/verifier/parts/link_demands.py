@@ -1,4 +1,4 @@
-"""What crosses HB domains on direct links: who sends how much to whom, how fast, and the links that this needs.
+"""What crosses HB domains on direct links: who sends how much to whom, and the links that this needs at given paces.
 
 Lengths of links prove how many demands take at least, and cuts how many whole links.
 
@@ -8,11 +8,10 @@ A demand takes its bytes times the length of its path, which no path cuts short 
 from __future__ import annotations
 
 import math
-import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache
 from itertools import permutations
 from typing import NamedTuple
 
@@ -21,12 +20,9 @@ import networkx as nx
 from coopt.instance.errors import InstanceError
 from coopt.instance.errors import both as listed
 from coopt.plan.parts import LinkLengths
-from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.training.communication import Speeds
-from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement
-from coopt.verifier.training.work import Work
 
 SCALE = 10**15
 """Amounts of a proof are rounded down to this part of one."""
@@ -35,13 +31,8 @@ Paces = dict[str, float]
 
 Sends = dict[tuple[int, int], Fraction]
 
-LATENESS = 1e-6
-"""Share by which an iteration on direct links may exceed its bound, because flows come out of a linear program."""
 NEED_ROUNDING = 1e-6
 """Share of a need that may be rounding."""
-SLOWEST_S_BYTE = 1.0
-HALVINGS = 60
-CHORD_ROUNDING = 1e-9
 
 
 class RoundedCut(NamedTuple):
@@ -299,98 +290,6 @@ def grid_of(split: ScalarMapping, place: Placement) -> StageGrid:
         experts=place.ep_across,
         apart=place.tp_across if holders == 1 else place.stage_across // holders,
     )
-
-
-class LinkedRun(NamedTuple):
-    """A mapping on links of so many byte/s each way."""
-
-    work: Work
-    place: Placement
-    family: DesignFamily
-    link_byte_s: float
-    bound_s: float
-
-    @property
-    def grid(self) -> StageGrid:
-        """The domains as stages and the domains of each."""
-        return grid_of(self.work.split, self.place)
-
-    def least_pace(self, phase: str, others: Paces) -> float:
-        """The pace below which an iteration is late, where other phases have these paces and the rest takes no time;
-        infinite where all are."""
-        return _least_pace(self, phase, tuple(others.items()))
-
-    def ends(self, stage: int) -> float:
-        """The least links at a domain of a block of stages with which all phases that it sends in are in time, one
-        after the other; infinite where none are."""
-        grid = self.grid
-        shares = {phase: sent.get(stage * grid.replicas) for phase, sent in shares_sent(grid).items()}
-        parts = {phase: float(share) for phase, share in shares.items() if share}
-        return self.least(lambda s_byte: {phase: s_byte * share for phase, share in parts.items()})
-
-    def in_time_below(self, links: int) -> bool:
-        """Whether an iteration is in time at the paces at which each phase alone fills so many links."""
-        filled = {phase: 2 * links / float(sum(shares.values())) for phase, shares in shares_sent(self.grid).items()}
-        s_byte = {phase: self.s_byte(pace * (1 + 2 * NEED_ROUNDING)) for phase, pace in filled.items()}
-        return self._time_s(s_byte) <= self.bound_s * (1 + LATENESS)
-
-    def least(self, s_byte_of: Callable[[float], Paces]) -> float:
-        """The least pace of what takes so many seconds a byte of each phase; infinite where none is in time."""
-
-        def late_s(s_byte: float) -> float:
-            return self._time_s(s_byte_of(s_byte)) - self.bound_s * (1 + LATENESS)
-
-        if late_s(0.0) > 0:
-            return math.inf
-        return self.family.active / (_first_late(late_s, SLOWEST_S_BYTE) * self.link_byte_s)
-
-    def _time_s(self, s_byte: Paces) -> float:
-        """An iteration at seconds a byte of each phase."""
-        return iteration_s(self.work, self.place, speeds_on(self.grid, self.family.hb.gbyte_s * 1e9, s_byte))
-
-    def s_byte(self, pace: float) -> float:
-        """Seconds a byte of what has that pace."""
-        return self.family.active / (pace * self.link_byte_s)
-
-
-@lru_cache(maxsize=1 << 10)
-def _least_pace(run: LinkedRun, phase: str, others: tuple[tuple[str, float], ...]) -> float:
-    """As `LinkedRun.least_pace`, kept for whatever else is checked of the same plan."""
-    s_byte = {other: run.s_byte(pace) for other, pace in others if other != phase}
-    return run.least(lambda own_s_byte: s_byte | {phase: own_s_byte})
-
-
-def _first_late(late_s: Callable[[float], float], most: float) -> float:
-    """An argument that is late, where all greater ones are too, and hardly any less one is; `most` where that is not.
-
-    Lateness is a convex line, so that nothing is late before its chord to a later argument is; soon both lie on its
-    last straight piece.
-    """
-    low, high = 0.0, most
-    low_s, high_s = late_s(low), late_s(high)
-    for _ in range(HALVINGS if high_s > 0 else 0):
-        just = (low - low_s * (high - low) / (high_s - low_s)) * (1 + CHORD_ROUNDING)
-        if just >= high or (just_s := late_s(just)) > 0:
-            return min(just, high)
-        low, low_s = just, just_s
-        tried = min(2 * just, (low + high) / 2)
-        tried_s = late_s(tried)
-        if tried_s > 0:
-            high, high_s = tried, tried_s
-        else:
-            low, low_s = tried, tried_s
-    return high
-
-
-def least_links(run: LinkedRun) -> int:
-    """The fewest links that join all senders to receivers and give each domain whole links for all that it sends, or
-    more than there are where none are enough."""
-    grid = run.grid
-    ends = [run.ends(stage) for stage in range(grid.stages)]
-    if math.inf in ends:
-        return sys.maxsize
-    whole = sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in ends) * grid.replicas
-    return max(joining_links(grid), math.ceil(whole / 2))
 
 
 def whole_links(grid: StageGrid, paces: Paces) -> int:
