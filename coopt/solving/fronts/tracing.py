@@ -116,9 +116,10 @@ class Tracing:
         )
 
     def _solve_dates(self) -> None:
-        """Solve dates that are evenly spaced between the ends, which move where the cheapest plan turns out faster.
+        """Solve dates that are evenly spaced between the fastest pace and that of the cheapest plan.
 
-        First its pace is halved as long as it does: found at any pace, it may be far slower than need be.
+        A plan as cheap may be faster than the one that was found, as that was solved without a bound. So its pace is
+        halved first, as long as the cost stays; dates are spaced again whenever one of them shortens the range.
         """
         first, slow = self.steps[0].pace, math.inf
         while first * (1 + TOLERANCE) < self.steps[-1].pace < slow:

@@ -41,7 +41,7 @@ STEP = 0.01
 
 WITH_PLAN_S = 150.0
 """How long all questions about a plan take where nobody sets a limit."""
-NO_BOUND = 1e4  # times as loose is gone
+NO_BOUND = 1e4  # a bound so many times as loose is taken for none
 COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
 
 
