@@ -12,13 +12,12 @@ import numpy as np
 from coopt.instance.hardware import Gpu, Precision
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import Floats
-from coopt.perf.parameters import FORMAT_BITS
+from coopt.perf.parameters import with_bits
 
 # rows, columns and relative efficiency of the output tiles a library chooses from
 TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
 TILE_COLUMNS = np.array(TILES).T
 BYTES = 2  # of a 16-bit number
-FORMATS: dict[int, Precision] = {8: "fp8", 16: "bf16"}
 GRAPH_PAUSE_S = 1e-6  # between two kernels of a CUDA graph (judgement)
 # fused attention, fitted to the kernels of benchmarks/kernels-h200.csv; docs/model.md, Kernels
 BLOCK = 128  # queries, and keys, that a multiprocessor works on at a time
@@ -70,7 +69,8 @@ class Device:
 
     def of_bits(self, bits: int) -> Device:
         """The device as layers use it that have so many bits at least."""
-        return replace(self, precision=FORMATS[bits]) if bits > FORMAT_BITS.get(self.precision, 16) else self
+        precision = with_bits(self.precision, bits)
+        return self if precision == self.precision else replace(self, precision=precision)
 
     @cached_property
     def bf16_rate(self) -> Rate:

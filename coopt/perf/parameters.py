@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from coopt.instance.hardware import Gpu
+from coopt.instance.hardware import Gpu, Precision
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import FULL, NORM_FFN, SELECTIVE, Floats, Ints, Mappings, representatives, stage_layers
 
-FORMAT_BITS = {"fp4": 4, "fp8": 8}
+BITS: dict[Precision, int] = {"fp4": 4, "fp8": 8, "bf16": 16, "fp16": 16}
 SCAN_FLOP = 7.0  # of an element of Mamba-2's width and of its state, forward
 
 
@@ -65,6 +65,13 @@ def ffn_share(model: Transformer) -> float:
     return model.with_ffn / model.layers
 
 
+def with_bits(precision: Precision, bits: int) -> Precision:
+    """A precision, or that of so many bits where it has fewer."""
+    if BITS[precision] >= bits:
+        return precision
+    return "fp8" if bits == 8 else "bf16"
+
+
 def wide_share(workload: Workload) -> float:
     """Share of the layers that stay in 16 bits where others do not."""
     if workload.precision not in ("fp8", "fp4"):
@@ -76,8 +83,9 @@ def prediction_of(workload: Workload) -> Workload:
     """The workload whose mean layer is one that predicts a further token; in a hybrid none of `wide_layers` is."""
     model, options, software = workload.model.prediction, workload.options, workload.options.software
     changes: dict[str, Any] = {}
-    if software.prediction_bits > FORMAT_BITS.get(workload.precision, 16):
-        changes["precision"] = "bf16" if software.prediction_bits == 16 else "fp8"
+    precision = with_bits(workload.precision, software.prediction_bits)
+    if precision != workload.precision:
+        changes["precision"] = precision
     if model is not workload.model:
         software = software.model_copy(update={"wide_layers": 0})
         changes |= {"model": model, "options": options.model_copy(update={"software": software})}

@@ -20,7 +20,6 @@ from coopt.report.parts import (
     bill_tables,
     degrees,
     knob_sentences,
-    longer,
     tiers_of,
 )
 from coopt.report.remarks import accuracy, counting_sentence, margins_table, tp_across
@@ -202,8 +201,8 @@ def _uptime_cells(uptime: Uptime) -> tuple[str, ...]:
     return (
         words.percent(uptime.goodput),
         words.percent(uptime.running),
-        "never" if uptime.failure_s is None else longer(uptime.failure_s),
-        "never" if uptime.interval_s is None else longer(uptime.interval_s),
+        "never" if uptime.failure_s is None else words.time(uptime.failure_s),
+        "never" if uptime.interval_s is None else words.time(uptime.interval_s),
     )
 
 

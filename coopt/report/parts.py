@@ -294,22 +294,16 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
 
 def uptime_text(uptime: Uptime) -> str:
     """`97.2% of the time trains: a failure every 829 h, ...`."""
-    said = "no failures" if uptime.failure_s is None else f"a failure every {longer(uptime.failure_s)}"
-    often = "" if uptime.interval_s is None else f" every {longer(uptime.interval_s)}"
+    said = "no failures" if uptime.failure_s is None else f"a failure every {words.time(uptime.failure_s)}"
+    often = "" if uptime.interval_s is None else f" every {words.time(uptime.interval_s)}"
     working = words.percent(uptime.running)
     pace = f", so that {words.percent(uptime.pace)} of the pace is left" if uptime.pace < 1.0 else ""
     ports = f"; {words.percent(uptime.port_out)} of the time a port of some NIC is out" if uptime.port_out else ""
     return (
-        f"{words.percent(uptime.goodput)} of the time trains: {said}, checkpoints of {longer(uptime.checkpoint_s)}"
-        f"{often}, restarts of {longer(uptime.restart_s)}; enough domains work {working} of the time"
+        f"{words.percent(uptime.goodput)} of the time trains: {said}, checkpoints of {words.time(uptime.checkpoint_s)}"
+        f"{often}, restarts of {words.time(uptime.restart_s)}; enough domains work {working} of the time"
         f"{ports}{pace}"
     )
-
-
-def longer(s: float) -> str:
-    """A time in seconds, minutes or hours."""
-    scale, unit = next(((scale, unit) for scale, unit in ((3600.0, "h"), (60.0, "min")) if s >= 2 * scale), (1.0, "s"))
-    return f"{words.digits(s / scale, 3)} {unit}"
 
 
 def training_text(workload: Workload) -> str:

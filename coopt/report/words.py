@@ -1,4 +1,4 @@
-"""Numbers as a planner reads them."""
+"""Numbers as a planner reads them, and what is told by a few of them in cells of tables."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ ROUNDING = 1e-9
 NO_BOUND = "none"
 SCALES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
+HOURS = ((3600.0, "h"), (60.0, "min"))
 WATTS = ((1e6, "MW"), (1e3, "kW"))
 
 
@@ -91,6 +92,12 @@ def seconds(s: float) -> str:
     return f"{digits(s, 4)} s"
 
 
+def time(s: float) -> str:
+    """`5.68 min`: three digits, in hours or minutes where these are two or more."""
+    scale, unit = next(((scale, unit) for scale, unit in HOURS if s >= 2 * scale), (1.0, "s"))
+    return f"{digits(s / scale, 3)} {unit}"
+
+
 def bound(bound_s: float) -> str:
     """`12.00 s`, or `none` where any time will do."""
     return seconds(bound_s) if bound_s < LONGEST_S else NO_BOUND
@@ -137,15 +144,6 @@ def yes_no(flag: bool) -> str:
     return "yes" if flag else "no"
 
 
-def _scaled(number: float, scales: tuple[tuple[float, str], ...]) -> tuple[str, str]:
-    """Three digits and a unit; what rounds up to 1,000 takes the next unit."""
-    rounded = float(f"{number:.2e}")
-    for scale, unit in scales:
-        if rounded >= scale:
-            return digits(rounded / scale, 3), unit
-    return digits(rounded, 3), ""
-
-
 def domains_built(network: Design | DirectLinks) -> str:
     """`8 x hgx-h100-8 + 1 spare`: the HB domains of a network, and those that stand by."""
     spares = network.spare_domains if isinstance(network, Design) else 0
@@ -159,3 +157,12 @@ def days_of(run: WorkloadPlan, workload: Workload) -> str:
         return "-"
     taken = workload.iterations * run.elapsed_s(run.uptime.promised if run.uptime else 1.0) / 86400
     return f"{taken:.4g} of {workload.train_days:.4g}"
+
+
+def _scaled(number: float, scales: tuple[tuple[float, str], ...]) -> tuple[str, str]:
+    """Three digits and a unit; what rounds up to 1,000 takes the next unit."""
+    rounded = float(f"{number:.2e}")
+    for scale, unit in scales:
+        if rounded >= scale:
+            return digits(rounded / scale, 3), unit
+    return digits(rounded, 3), ""

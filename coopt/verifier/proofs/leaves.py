@@ -166,10 +166,10 @@ class LeafPrices:
     @property
     def _of_usd(self) -> Fraction:
         """What a USD of purchase adds to the objective; where phases buy, support is paid apart."""
-        terms, kind = self._fleet.question.objective, self._fleet.kind
-        return owned_share(
-            terms.model_copy(update={"support_share": 0.0}) if self._fleet.question.phase else terms, kind
-        )
+        terms = self._fleet.question.objective
+        if self._fleet.question.phase:
+            terms = terms.model_copy(update={"support_share": 0.0})
+        return owned_share(terms, self._fleet.kind)
 
     def _watt(self, phase: int, site: Site | None) -> Fraction:
         """What a watt is worth: in the objective, and by the limit of its site."""

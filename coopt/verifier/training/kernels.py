@@ -12,6 +12,7 @@ from coopt.instance.workload import Workload
 
 TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
 SCORES_K0 = 200
+BITS = {"fp4": 4, "fp8": 8, "bf16": 16, "fp16": 16}
 GRAPH_PAUSE_S = 1e-6
 FUSED_BLOCK, FUSED_STEP, FUSED_REFERENCE = 128, 64, 128
 
@@ -79,7 +80,7 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
         byte_s=efficiency.hbm * gpu.hbm_gbyte_s * 1e9,
         kernel_s=min(gap_s, GRAPH_PAUSE_S) if software.graphs else gap_s,
         processors=gpu.sm_count,
-        bits={"fp4": 4, "fp8": 8}.get(workload.precision, 16),
+        bits=BITS[workload.precision],
     )
     peak16 = gpu.bf16_tflop_s * 1e12
     wide = layers._replace(flop_s=share.gemm * peak16, input_bytes=2, bits=16)
@@ -98,7 +99,7 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
 def predicting(workload: Workload) -> Workload:
     """The workload of which the mean layer is one that predicts a further token."""
     own, software, changes = workload.model.prediction, workload.options.software, dict[str, object]()
-    if software.prediction_bits > {"fp4": 4, "fp8": 8}.get(workload.precision, 16):
+    if software.prediction_bits > BITS[workload.precision]:
         changes["precision"] = {8: "fp8", 16: "bf16"}[software.prediction_bits]
     if own is not workload.model:
         narrow = software.model_copy(update={"wide_layers": 0})
