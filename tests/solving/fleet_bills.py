@@ -83,6 +83,20 @@ class Book:
     def _counts(self, kind: str) -> bool:
         return kind in self.instance.objective.include or kind == "gpu"  # GPUs are left out of units where not counted
 
+    @cached_property
+    def links_of_core_module(self) -> int:
+        """Links of one module of the core that the instance names."""
+        core, network = self.instance.sharing.core, self.instance.network
+        assert core is not None
+        rate = next(switch.port_gbit_s for switch in network.switches if switch.name == core.switch)
+        return round(next(optic.gbit_s for optic in network.optics if optic.name == core.optic) / rate)
+
+    def core_ports(self, links: int) -> int:
+        """Ports of the core that links of an island take, in modules that are its own."""
+        if self.instance.sharing.core is None:
+            return 0
+        return math.ceil(links / self.links_of_core_module) * self.links_of_core_module
+
     def usd_per_w(self, phase: int, site: int) -> float:
         """What a watt costs from a phase to the next at a site."""
         terms, there = self.instance.objective, self.instance.site[site] if self.instance.site else None

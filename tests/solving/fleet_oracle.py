@@ -170,7 +170,7 @@ def _placed(book: Book, menus: list[Menu], chosen: list[Ints], sites: tuple[int,
         switch = next(switch for switch in network.switches if switch.name == core.switch)
         kept = network.switch_cages == "kept"  # where a module has a cage of its own
         cages = switch.cages or switch.radix
-        radix = min(cages * _links_of_core_module(book.instance), switch.radix) if kept else switch.radix
+        radix = min(cages * book.links_of_core_module, switch.radix) if kept else switch.radix
         units[:, :, :, book.products.index(("switch", core.switch))] += -(-links // radix)
     labour = np.sum([menu.labour_usd[rows] for menu, rows in zip(menus, chosen, strict=True)], axis=0)
     return Fleets(book=book, units=units, labour_usd=labour)
@@ -187,7 +187,7 @@ def _menu(book: Book, islands: list[Stands]) -> Menu:
         [
             [0] * (len(book.products) + 3)
             if family is None
-            else [*_units(book, family, u), family.gpus, racks(family) or 0, _core_ports(book.instance, family)]
+            else [*_units(book, family, u), family.gpus, racks(family) or 0, book.core_ports(family.core_links)]
             for family, u in zip(*island, strict=True)
         ]
         for island in islands
@@ -217,22 +217,6 @@ def _units(book: Book, family: Family, uplinks: int) -> list[int]:
     idle = family.installed_gpus - family.gpus
     gpus = family.gpus * ("gpu" in include) + idle * ("hb" in include)
     return [*(counted[product] for product in book.products[:-1]), gpus]  # type: ignore[index]
-
-
-def _links_of_core_module(instance: Instance) -> int:
-    """Links of one module of the core that the instance names."""
-    core, network = instance.sharing.core, instance.network
-    assert core is not None
-    rate = next(switch.port_gbit_s for switch in network.switches if switch.name == core.switch)
-    return round(next(optic.gbit_s for optic in network.optics if optic.name == core.optic) / rate)
-
-
-def _core_ports(instance: Instance, family: Family) -> int:
-    """Ports of the core that an island takes, of modules that are its own."""
-    if instance.sharing.core is None:
-        return 0
-    of_module = _links_of_core_module(instance)
-    return math.ceil(family.core_links / of_module) * of_module
 
 
 def _labour_usd(instance: Instance, island: Stands) -> float:

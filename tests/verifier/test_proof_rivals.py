@@ -1,14 +1,18 @@
-"""An island that another one beats is needed by no choice, whatever else is bought."""
+"""Islands that proofs go without: those that others beat, whatever else is bought, and those too dear for a case."""
 
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.prices import cheapest_purchase
 from coopt.verifier.parts.optics import candidate_optics
+from coopt.verifier.proofs.cases import CaseLimits, CheapIslands
+from coopt.verifier.proofs.menus import PriceFloors
 from coopt.verifier.proofs.rivals import GPUS, LINKS, Taken, UnbeatenIslands, product_name
 from tests.verifier.cases import ask
 from tests.verifier.fleets import ISLANDS
@@ -119,3 +123,13 @@ def test_optics_are_gone_through_that_a_discount_may_make_the_cheaper_ones(
     instance = ask(**ISLANDS | {"network__optics": optics, "sharing": sharing})
     nic = instance.network.nics[0]
     assert [optic.name for optic in candidate_optics(instance, "tco", nic, 1)] == kept
+
+
+def test_networks_count_exactly_beside_prices_that_a_float_rounds() -> None:
+    domains: Any = SimpleNamespace(least=SimpleNamespace(uses=frozenset(), amounts={}), installed=8)
+    for price in (2**60 + 200, -(2**60) - 56, 10**30):
+        prices: Any = SimpleNamespace(price=lambda amounts, site, price=price: price)
+        floors = PriceFloors(0.0, 0.0, [[(1.0, 7), (1.5, 8)]])
+        cheap = CheapIslands(prices, CaseLimits(), "w", floors, price + 10)
+        assert 7 in cheap.gears(domains)
+        assert 8 not in cheap.gears(domains)
