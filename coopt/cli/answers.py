@@ -178,12 +178,12 @@ def explain(
     """Tell what binds a plan, or what has to give.
 
     For a plan (that of PLAN.json, or the cheapest): the slack of each bound and what a tighter or looser one costs, the
-    best plan with every other HB domain, fabric, NIC and switch and why it loses, the range of each price within which
-    the plan stays optimal, and the runner-up. Where nothing meets the bounds: the limits that conflict, and the least
-    that lets a plan in, one limit at a time and jointly, each confirmed by solving again; of GPUs that is the least in
-    the steps that are told. Questions of more than one network are solved again for each of these, within the time
-    limit for all together (150 s where neither --time-limit nor the instance gives one, 60 s for what has to give);
-    what is left is named.
+    best plan with every other HB domain, fabric, NIC and switch and how it differs, the range of each price within
+    which the plan stays optimal, and the runner-up. Where nothing meets the bounds: the limits that conflict, and the
+    least that lets a plan in, one limit at a time and jointly, each confirmed by solving again; where many numbers of
+    GPUs are possible, the least multiple of a step that is told. Questions of more than one network are solved again
+    for each of these, within the time limit for all together (150 s where neither --time-limit nor the instance gives
+    one, 60 s for what has to give); what is left is named.
 
     Exit codes: 0 explained, 4 stopped before proof, or with something left that is named.
     """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
@@ -265,13 +265,25 @@ def search_links(
                 tell(f"{count:,} links between {row.place.domains} domains, at least {least:,.0f} needed")
     except KeyboardInterrupt:
         stopped = True
-    efforts = known.values()
+    bound = min(bounds, default=math.inf)
+    return _ended(found, bound, known.values(), programs.written(), interrupted=stopped)
+
+
+def _ended(
+    found: LinkedMapping | None,
+    bound: float,
+    efforts: Collection[TriedLinks],
+    lengths: tuple[LinkLengths, ...],
+    *,
+    interrupted: bool,
+) -> DirectSearch:
+    """A search that ended, with what all mappings took together."""
     return DirectSearch(
         found=found,
-        interrupted=stopped or any(tried.interrupted for tried in efforts),
+        interrupted=interrupted or any(tried.interrupted for tried in efforts),
         searched=len(efforts),
-        lengths=programs.written(),
-        bound=min(bounds, default=math.inf),
+        lengths=lengths,
+        bound=bound,
         cuts=sum(tried.cuts for tried in efforts),
         nodes=sum(tried.nodes for tried in efforts),
         build_s=sum(tried.build_s for tried in efforts),

@@ -346,7 +346,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("core-rate", "the NIC of an island that joins a core has the rate of its ports"),
     ("core-links", "an island has as many links into the core as its GPUs need, as many from each leaf"),
     ("core-switches", "the core has the ports for every link, in whole modules, and no switch more"),
-    ("core-optic", "links into the core have the optic named or one as at a level, at islands one that meets it"),
+    ("core-optic", "links into the core have the optic named or one a level may have, at islands one that meets it"),
     ("core-power", "the power of the core is that of its switches"),
     ("bound-source", "what bounds of partitions, sites, direct links rest on: a search, lengths, or the solver's word"),
     ("tp-inside-source", "what it rests on that nothing is feasible with TP groups inside HB domains"),
