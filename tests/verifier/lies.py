@@ -309,8 +309,7 @@ def _differs(instance: Instance, truth: Plan, claim: Plan) -> bool:
     value, best = claim.objective.value, truth.objective.value
     if value is None or best is None:
         return value is not best
-    regret = instance.robust is not None and instance.robust.aim == "regret"
-    scale = max(turn.value for turn in truth.robust.turns) if regret and truth.robust else abs(best)
+    scale = max(turn.value for turn in truth.robust.turns) if _of_regret(instance) and truth.robust else abs(best)
     return abs(value - best) > SAME * scale
 
 
@@ -323,9 +322,18 @@ def judged(lie: Lie) -> str:
 
 
 def _doubted(lie: Lie, verdict: Verdict) -> bool:
-    """Whether a verdict takes the bound on trust, and any rival that it names is no dearer than the true plan."""
+    """Whether a verdict takes the bound on trust, and any rival that it names is no dearer than the true plan.
+
+    A rival of a plan that denies any design has a price, which is not to be compared with a regret.
+    """
     value, rival = lie.truth.objective.value, verdict.undecided
-    return bool(verdict.on_trust) and (value is None or rival is None or rival.value <= value * (1 + SAME))
+    if value is None or rival is None or (_of_regret(lie.instance) and lie.plan.objective.value is None):
+        return bool(verdict.on_trust)
+    return bool(verdict.on_trust) and rival.value <= value * (1 + SAME)
+
+
+def _of_regret(instance: Instance) -> bool:
+    return instance.robust is not None and instance.robust.aim == "regret"
 
 
 def certified(lie: Lie) -> str:
