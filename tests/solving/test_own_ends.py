@@ -241,6 +241,17 @@ def test_the_verifier_finds_another_module_at_the_lower_ends_of_links_into_a_cor
     assert failures & ({"core-optic"} if "sr" in below else {"bill-lines", "cost-items"})
 
 
+def test_the_verifier_says_by_which_modules_islands_of_a_fleet_begin_their_links_into_a_core() -> None:
+    instance = ask(**CORED | {"phase": [{"gpus": 256, "year": 0}, {"gpus": 1024, "year": 1}]})
+    plan = coopt.solve(instance)
+    told = plan.model_dump(mode="json", by_alias=True)
+    told["couplings"]["cores"][0]["core"]["islands"][0]["optic_below"] = "400g-dr4"
+    failures = coopt.verify(instance, Plan.model_validate(told)).failures
+    (why,) = [check.why for check in failures if check.name == "core-links"]
+    assert coopt.verify(instance, plan).accepted
+    assert "need these links into the core: w: 32 links, 4 from each leaf, by 800g-dr8." in why
+
+
 def test_a_module_of_several_links_may_be_named_for_a_core_where_ends_are_their_own() -> None:
     named = {"sharing__core__optic": "800g-dr8"}
     assert ask(**CORED | named).sharing.core.optic == "800g-dr8"

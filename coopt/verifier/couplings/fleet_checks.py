@@ -128,7 +128,7 @@ def _check_links(ledger: Ledger, islands: Sequence[FleetIsland], t: int, one: Sh
         tuple(f"{name}: {links} links, {each} from each leaf, by {below}" for name, links, each, below in some)
         for some in (rows, told)
     )
-    why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
+    why = f"The islands need these links into the core: {'; '.join(found) or 'none'}."
     ledger.same("core-links", claimed, found, why)
 
 
