@@ -52,7 +52,9 @@ def trainings(draw: st.DrawFn) -> tuple[Workload, Mappings, dict[str, int]]:
         "schedule": draw(st.sampled_from(["1f1b", "zb-h1", "dualpipe"])),
     }
     workload = training(model, 96, draw(st.sampled_from(["bf16", "fp8"])), **options)
-    t, c, d = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2])), draw(st.sampled_from([1, 2, 4]))
+    hybrid = workload.model.mamba_layers > 0  # its sequences stay whole
+    t, d = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2, 4]))
+    c = 1 if hybrid else draw(st.sampled_from([1, 2]))
     turns, two_way = options["schedule"] == "1f1b", options["schedule"] == "dualpipe"
     p = draw(st.sampled_from([1, 2, 4] if two_way else [1, 2, 3, 4]))
     ranks = c * d * (1 if options["expert_tp"] else t)
