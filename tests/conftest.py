@@ -9,6 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,7 @@ def question(**changes: Any) -> dict[str, Any]:
         here = table
         for part in parents:
             here = here[part] if isinstance(here, dict) else here[int(part)]
-        here[last] = value
+        here[last] = deepcopy(value)  # later keys may replace what is in it
     return table
 
 

@@ -366,7 +366,8 @@ def test_questions_left_are_named_by_their_keys(monkeypatch: pytest.MonkeyPatch)
     assert found.status == "optimal"
     assert len(found.bounds) == 2
     assert {"limits.power_mw", "network.switches"} <= set(found.untried)
-    assert found.sentences[-1].startswith("Not answered within the time limit: limits.power_mw, limits.racks")
+    left = "Not answered within 150 s, which --time-limit replaces: limits.power_mw, limits.racks"
+    assert found.sentences[-1].startswith(left)
 
 
 def test_a_price_beyond_its_range_brings_another_plan(reasons: tuple[str, Explanation]) -> None:
