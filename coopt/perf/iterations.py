@@ -335,6 +335,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     ring = traffic.ring
     core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
     tp = traffic.tp
+    predicted_tp = tp if predicted is workload else replace(traffic, workload=predicted).tp
     ep, ep_left = traffic.hidden_exchanges(layer - core, m)
     logits = (1 + further) * logits_s(workload, device, mappings) + further * predicting.whole
     behind = layers_behind(workload, mappings, (layers, fewer), m)
@@ -353,7 +354,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         ep_left=ep_left,
         hop=traffic.hop,
         logits=AffineSeconds(logits),
-        tp_logits=traffic.tp_sum * (2 * (1 + further)) + replace(traffic, workload=predicted).tp * further,
+        tp_logits=traffic.tp_sum * (2 * (1 + further)) + predicted_tp * further,
         further_predictions=further,
         further_exchanges=further_exchanges(model),
         dp=replicas.data_parallel(),

@@ -293,6 +293,11 @@ class WorkloadPlan(Record):
         """What an iteration takes by the calendar (s) if so large a share of the time trains; infinite if none does."""
         return self.iteration_time_s / goodput if goodput > 0.0 else math.inf
 
+    @property
+    def promised_s(self) -> float:
+        """What an iteration takes by the calendar (s), with the confidence asked for; as it is where nothing fails."""
+        return self.elapsed_s(self.uptime.promised if self.uptime else 1.0)
+
 
 Amount = Annotated[str, Field(pattern=r"^\d{1,40}(\.\d{1,40})?$")]
 """A number of 0 or more, as it is written."""

@@ -9,19 +9,14 @@ from rich.console import RenderableType
 from coopt.instance.couplings import Discount
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed, workloads_in
+from coopt.plan.contents import products
 from coopt.plan.couplings import CorePlan, Part, SharedCore
 from coopt.plan.evaluation import island_checks
 from coopt.plan.parts import Uptime
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.couplings import foresight, phase_bills, spending_sentence
-from coopt.report.parts import (
-    BILL,
-    bill_tables,
-    degrees,
-    knob_sentences,
-    tiers_of,
-)
+from coopt.report.parts import BILL, bill_tables, degrees, knob_sentences, tiers_of
 from coopt.report.remarks import accuracy, counting_sentence, margins_table, tp_across
 from coopt.report.robust import robust_tables
 from coopt.report.tables import figures
@@ -222,8 +217,7 @@ def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Renderable
     """How many products of each limited kind are in use, and which price each discounted one reached."""
     for kind, most in instance.sharing.most_products.model_dump().items():
         if most is not None:
-            names = sorted({name for _, design in _designs(plan) for name in _products_of(design, kind)})
-            names = sorted({*names, *_core_products(plan, kind)})
+            names = sorted(products(plan, kind))
             listed = ", ".join(names) or "none"
             yield f"Products of kind {kind}: {len(names)} of at most {most} in use ({listed})."
     bills = [(f", {phase.year:g}", phase.bought) for phase in plan.couplings.growth] or [("", cost.items)]
@@ -236,25 +230,6 @@ def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Renderable
     if rows:
         yield ""
         yield figures("Discounts", ("item", "applies", "reached"), ("used", "spare", "unit $"), rows)
-
-
-def _core_products(plan: Plan, kind: str) -> set[str]:
-    """Products of a kind that lead into a core or are one."""
-    cores = [shared.core for shared in plan.couplings.cores]
-    if kind == "nic" and cores:
-        return {design.fabric.nic.name for _, design in _designs(plan) if not design.fabric.tiers}
-    named = {"switch": {core.switch.name for core in cores}, "optics": {name for core in cores for name in core.optics}}
-    return named.get(kind, set())
-
-
-def _products_of(design: Design, kind: str) -> list[str]:
-    fabric = design.fabric
-    if kind == "hb":
-        return [design.hb_domain.name]
-    if not fabric.tiers:
-        return []
-    optics = [name for tier in fabric.tier for name in tier.optics]
-    return {"nic": [fabric.nic.name], "switch": [fabric.switch.name], "optics": optics}[kind]
 
 
 def _bracket(discount: Discount, items: Iterable[Item], when: str) -> Iterator[tuple[str, ...]]:

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import stage_layers
@@ -29,10 +30,8 @@ SWITCHED = frozenset(
     | {"offload_percent"}
 )
 """What of a mapping the arguments say."""
-KEPT_IN_MORE_BITS = {
-    "wide_layers": 0, "attention_bits": 4, "latent_bits": 4, "mamba_output_bits": 4, "prediction_bits": 4
-}  # fmt: skip
-"""What of a software keeps more bits than the precision, and the value with which it does not."""
+KEPT_IN_MORE_BITS = ("wide_layers", "attention_bits", "latent_bits", "mamba_output_bits", "prediction_bits")
+"""Keys of a software that keep more bits than the precision, if more than by default."""
 SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
 
 
@@ -266,7 +265,7 @@ def _kept_in_more_bits(workload: Workload) -> str:
     if workload.precision not in ("fp8", "fp4"):
         return ""
     kept = {name: getattr(workload.options.software, name) for name in KEPT_IN_MORE_BITS}
-    return ", ".join(f"{name} = {value}" for name, value in kept.items() if value > KEPT_IN_MORE_BITS[name])
+    return ", ".join(f"{name} = {value}" for name, value in kept.items() if value > Software.model_fields[name].default)
 
 
 def _shape(workload: Workload, mapping: MappingChoice) -> Iterator[str]:

@@ -22,16 +22,7 @@ from coopt.report import words
 from coopt.report.building import core_notes, leaf_notes, order_notes_of_parts
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
 from coopt.report.explanation import claim_text
-from coopt.report.parts import (
-    degrees,
-    schedule,
-    side_by_side,
-    split,
-    tco_sentence,
-    tiers_of,
-    trained_text,
-    uptime_text,
-)
+from coopt.report.parts import degrees, schedule, side_by_side, split, tco_sentence, tiers_of, trained_text, uptime_text
 from coopt.report.remarks import (
     accuracy,
     first_sentences,

@@ -155,7 +155,7 @@ def days_of(run: WorkloadPlan, workload: Workload) -> str:
     """`65.01 of 65.5`: the days of training with interruptions, and those it may take; `-` without such a bound."""
     if workload.train_days is None:
         return "-"
-    taken = workload.iterations * run.elapsed_s(run.uptime.promised if run.uptime else 1.0) / 86400
+    taken = workload.iterations * run.promised_s / 86400
     return f"{taken:.4g} of {workload.train_days:.4g}"
 
 

@@ -15,11 +15,10 @@ from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
-from coopt.solving.answer import solve
-from coopt.verifier.audit import verify
 from tests.solving import fleet_oracle, growing, oracle, partition_oracle, robust_oracle
 from tests.solving.fleets import JOINED, SIDES, fleets
 from tests.solving.sites import oracle as site_oracle
+from tests.solving.wide_prices import fault
 
 Question = tuple[Instance, Callable[[Instance], float]]
 
@@ -80,20 +79,6 @@ def loosened(instance: Instance, factor: float) -> Instance:
     return Instance.model_validate(table)
 
 
-def fault(instance: Instance, least: float) -> str:
-    """What is wrong with the answer; empty where nothing is."""
-    plan = solve(instance)
-    if math.isinf(least):
-        wrong = "" if plan.status == "infeasible" else f"infeasible, answered {plan.status}"
-    elif plan.status != "optimal" or plan.objective.value is None:
-        wrong = f"least {least!r}, answered {plan.status} ({plan.stop_reason})"
-    else:
-        off = abs(plan.objective.value - least)
-        wrong = "" if off <= max(1e-6, 1e-12 * least) else f"least {least!r}, answered {plan.objective.value!r}"
-    refused = [check.name for check in verify(instance, plan).failures]
-    return wrong or (f"refused for {', '.join(refused)}" if refused else "")
-
-
 def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
     """How many questions of each coupling were answered right, wrong, or truly had no plan; drawn batch by batch."""
     found: Counter[str] = Counter()
@@ -105,7 +90,7 @@ def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
             least = enumerated(instance)
         except fleet_oracle.TooManyError:
             return
-        wrong = fault(instance, least)
+        wrong = fault(instance, least, rounding=1e-6)
         outcome = "wrong" if wrong else "no plan" if math.isinf(least) else "right"
         asked.update(couplings(instance))
         found.update(f"{name}: {outcome}" for name in couplings(instance))

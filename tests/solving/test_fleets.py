@@ -61,21 +61,13 @@ def test_planes_and_shared_nics_that_join_a_core_cost_what_enumeration_finds(ins
 @settings(max_examples=example_count(20, usual=4))
 @given(fleets(many_sided=ENDS, phases=(1, 2), sites=(0, 0, 2), cores=True, doubts=True, losses=True))
 def test_islands_whose_links_have_ends_of_their_own_cost_what_enumeration_finds(instance: Instance) -> None:
-    plan = agrees_with_enumeration(instance)
-    network = instance.network.model_dump(by_alias=True) | {"link_ends": "same"}
-    assert value_of(plan) <= value(changed(instance, network=network)) * (1 + 1e-12)
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
+    own_ends_agree_with_enumeration(instance)
 
 
 @settings(max_examples=example_count(40, usual=8))
 @given(fleets(many_sided=CORE_ENDS, phases=(1, 1, 2), sites=(0, 0, 2), cores=True))
 def test_links_into_a_core_have_ends_of_their_own_and_cost_what_enumeration_finds(instance: Instance) -> None:
-    plan = agrees_with_enumeration(instance)
-    network = instance.network.model_dump(by_alias=True) | {"link_ends": "same"}
-    assert value_of(plan) <= value(changed(instance, network=network)) * (1 + 1e-12)
-    verdict = coopt.verify(instance, plan)
-    assert verdict.accepted, verdict.failures
+    own_ends_agree_with_enumeration(instance)
 
 
 def agrees_with_enumeration(instance: Instance) -> Plan:
@@ -87,6 +79,15 @@ def agrees_with_enumeration(instance: Instance) -> Plan:
     plan = coopt.solve(instance)
     assert value_of(plan) == pytest.approx(least, rel=1e-12, abs=1e-6)
     return plan
+
+
+def own_ends_agree_with_enumeration(instance: Instance) -> None:
+    """The same, beside the same product at both ends of each link, and past the verifier."""
+    plan = agrees_with_enumeration(instance)
+    network = instance.network.model_dump(by_alias=True) | {"link_ends": "same"}
+    assert value_of(plan) <= value(changed(instance, network=network)) * (1 + 1e-12)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
 
 
 def value(instance: Instance) -> float:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coopt.availability.uptime import DAY_S
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import LONGEST_S, ROUND_UP
@@ -25,6 +24,7 @@ from coopt.plan.contents import running
 from coopt.plan.front import FrontPoint, FrontStop
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
+from coopt.solving.reasons.limits import own_time
 from coopt.solving.sensitivity.limits import ample_s
 from coopt.solving.sensitivity.resolves import Resolver, cheaper
 
@@ -236,9 +236,7 @@ def days_taken(instance: Instance, runs: Iterable[WorkloadPlan]) -> dict[str, fl
     found: dict[str, float] = {}
     for run in runs:
         if run.name in asked:
-            workload = asked[run.name]
-            taken_s = run.elapsed_s(run.uptime.promised if run.uptime else 1.0) * (1.0 + workload.time_margin)
-            found[run.name] = max(found.get(run.name, 0.0), workload.iterations * taken_s / DAY_S)
+            found[run.name] = max(found.get(run.name, 0.0), own_time(asked[run.name], run.promised_s))
     return found
 
 

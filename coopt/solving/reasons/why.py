@@ -114,9 +114,9 @@ def _of_choices(
             rivals.append(rival_choice(resolver, asked, best, other))
         except UnprovenError:
             missed.append(f"{other[0]} = {other[1]}")
-    unlimited = WAYS_OUT_S if ways_out_s is None else None
+    by_default_s = WAYS_OUT_S if ways_out_s is None else None  # nobody set a limit
     found = _explained(
-        *decided(asked, best), on_progress, ways_out_s=unlimited, asked=asked, others=others, rivals=rivals
+        *decided(asked, best), on_progress, ways_out_s=by_default_s, asked=asked, others=others, rivals=rivals
     )
     value, untried = best.objective.value, [*found.untried, *missed]
     assert value is not None

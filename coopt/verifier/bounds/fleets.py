@@ -269,5 +269,5 @@ def _least_alone(fleet: Fleet, island: FleetIsland) -> float:
             labour += fleet.labour_usd(t) * island.links_added(t)
             before, power_w = units, fleet.watts(units)
             energy += power_w * fleet.site_usd_per_w(t, island.site)
-    work = sum(fleet.work_usd([usd, *(0.0 for _ in fleet.phases[1:])], standing))
+    work = fleet.whole_work_usd(usd, standing)
     return {"capex": usd + labour, "power": power_w, "tco": usd + labour + work + energy}[fleet.kind]

@@ -170,6 +170,10 @@ class Fleet:
             for t, (usd, units) in enumerate(zip(goods_usd, standing, strict=True))
         ]
 
+    def whole_work_usd(self, goods_usd: float, standing: Sequence[Mapping[ProductKey, int]]) -> float:
+        """The same of all phases together, as labour is one share of whatever is bought (USD)."""
+        return math.fsum(self.work_usd([goods_usd, *(0.0 for _ in self.phases[1:])], standing))
+
     def support_usd(self, phase: int, product: ProductKey) -> float:
         """What the support of a unit that stands costs until the next phase (USD)."""
         return self.question.objective.support_share * self.years(phase) * self.tariff(phase, product).steps[0][1]

@@ -52,8 +52,7 @@ def fleet_total(fleet: Fleet, islands: Sequence[FleetIsland]) -> BillTotal:
     goods = list(_least_bills(fleet, units))
     capex_usd = math.fsum((*goods, *labour))
     energy = math.fsum(electricity_usd(fleet, standing, t) for t in fleet.phases)
-    bills = [math.fsum(goods), *(0.0 for _ in fleet.phases[1:])]  # labour is the same share of each
-    work = math.fsum(fleet.work_usd(bills, units))
+    work = fleet.whole_work_usd(math.fsum(goods), units)
     return BillTotal(capex_usd, fleet.watts(units[-1]), capex_usd + work + energy)
 
 
