@@ -14,6 +14,7 @@ from coopt.instance.network import NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.goods import modules
+from coopt.network.island_bills import core_optic
 from coopt.network.parts import racks
 from coopt.network.wiring import leaf_numbers
 
@@ -22,7 +23,8 @@ from coopt.network.wiring import leaf_numbers
 class NetworkHall:
     """A network in its hall: racks of domains, W of each (`with_hosts` where those of servers are known) and of all,
     `cables[level]` by the length they are sold in, and where switches stand: in `switch_racks` of their own, of which
-    the fullest draws `switch_rack_w`, or amid domains where nobody knows how many racks they fill (None)."""
+    the fullest draws `switch_rack_w`, or amid domains where nobody knows how many racks they fill (None). `to_core`
+    are the links that lead into a core by the spot where they start."""
 
     hall: Hall
     racks: int
@@ -33,6 +35,7 @@ class NetworkHall:
     w: float
     cables: tuple[Lengths, ...]
     amid: frozenset[int]
+    to_core: Counter[int]
 
     @property
     def all_racks(self) -> int:
@@ -54,7 +57,8 @@ class NetworkHall:
 def network_hall(
     instance: Instance, family: Family, uplinks: int, grown: tuple[Family, int] | None = None
 ) -> NetworkHall | None:
-    """The racks of a network in rows, in the order of domains; None where nobody knows what a domain fills.
+    """The racks of a network in rows, in the order of domains; None where nobody knows what a domain fills, or where a
+    domain alone is joined to nothing.
 
     A switch stands amid what hangs below it, as in designs (docs/designs.md), in a rack for switches where all have a
     height. Watts are those of all that is installed, whatever the objective counts: GPUs that train and idle ones,
@@ -67,43 +71,53 @@ def network_hall(
         those of a phase are among those of the next.
     """
     count, hb, rows = racks(family), family.hb, instance.network.hall
-    if count is None or hb.racks is None or not family.tiers:
+    if count is None or hb.racks is None or not (family.tiers or family.core_links):
         return None
     hall = Hall(racks_per_domain=hb.racks, **{key: getattr(rows, key) for key in NetworkHallRows.model_fields})
     ends, amid = _placed(family, hall)
     known = all(switch.rack_units for switch in family.switches)
-    standing = _standing(rows, family, uplinks, amid)
+    standing = _standing(instance, family, uplinks, amid)
     if grown is None:
-        cables = _cables(family, uplinks, hall, ends, amid, standing)
+        stands = _Stands(hall=hall, end=family, amid=amid, standing=standing)
     else:
         _, amid_grown = _placed(grown[0], hall)
-        cables = _cables(family, uplinks, hall, ends, amid_grown, _standing(rows, *grown, amid_grown), grown[0])
+        stands = _Stands(hall=hall, end=grown[0], amid=amid_grown, standing=_standing(instance, *grown, amid_grown))
+    becomes = _becoming(family, stands.end) if family.tiers else {}
     domains = family.domains + family.spare_domains
     domain_w = hb.size * (instance.cluster.gpu.w + hb.w_per_gpu + (hb.host_w_per_gpu or 0.0))
-    domain_w += family.nics_of_domain * family.nic.w
+    racks_w = domain_w * domains + (family.nic_count + family.spare_nics) * family.nic.w
     return NetworkHall(
         hall=hall,
         racks=count,
         switch_racks=len(standing.after) if known else None,
         switch_rack_w=standing.most_w,
-        rack_w=domain_w * domains / count,
+        rack_w=racks_w / count,
         with_hosts=hb.host_w_per_gpu is not None,
-        w=domain_w * domains + _network_w(family, uplinks),
-        cables=cables,
+        w=racks_w + _network_w(instance, family, uplinks),
+        cables=_cables(family, uplinks, stands, ends, becomes),
         amid=standing.spots if known else frozenset(rack for tier in amid[:2] for rack in tier),
+        to_core=_to_core(family, stands, becomes),
     )
 
 
-def _standing(rows: NetworkHallRows, family: Family, uplinks: int, amid: list[list[int]]) -> SwitchRacks:
+def _standing(instance: Instance, family: Family, uplinks: int, amid: list[list[int]]) -> SwitchRacks:
     """The racks of switches; none where some have no height."""
     known = all(switch.rack_units for switch in family.switches)
-    return switch_racks(_switches(family, uplinks, amid) if known else [], rows)
+    switches = _switches(family, uplinks, amid, _core_ends_w(instance, family)) if known else []
+    return switch_racks(switches, instance.network.hall)
 
 
-def _network_w(family: Family, uplinks: int) -> float:
+def _network_w(instance: Instance, family: Family, uplinks: int) -> float:
     """Switches and optics (W)."""
     boxes = zip(levels(family, uplinks), family.switches, strict=True)
-    return math.fsum([*(tier.switches * box.w for tier, box in boxes), *map(sum, _ends_w(family, uplinks))])
+    ends_w = (*map(sum, _ends_w(family, uplinks)), _core_ends_w(instance, family))
+    return math.fsum([*(tier.switches * box.w for tier, box in boxes), *ends_w])
+
+
+def _core_ends_w(instance: Instance, family: Family) -> float:
+    """Power of the modules at the lower ends of links into a core (W)."""
+    end = family.core_end or core_optic(instance)
+    return 0.0 if end is None else family.core_modules * end.w
 
 
 def _ends_w(family: Family, uplinks: int) -> list[tuple[float, float]]:
@@ -118,7 +132,9 @@ Ends = dict[int, Counter[int]]
 
 def _placed(family: Family, hall: Hall) -> tuple[Ends, list[list[int]]]:
     """What hangs below the leaves of a plane, and the rack amid which each leaf, the switches above each pod's leaves
-    and the cores stand."""
+    and the cores stand; nothing below a single domain."""
+    if not family.tiers:
+        return {}, []
     numbers = leaf_numbers(family)
     rack = np.array([hall.rack_of(domain) for domain in range(family.domains)])
     width = int(rack.max()) + 1
@@ -132,13 +148,13 @@ def _placed(family: Family, hall: Hall) -> tuple[Ends, list[list[int]]]:
     return hung, [leaves, pods, [middle(Counter(pods))]][: family.tiers]
 
 
-def _switches(family: Family, uplinks: int, amid: list[list[int]]) -> list[Switches]:
-    """The switches of all planes by place; each bears the modules at its ends of links."""
+def _switches(family: Family, uplinks: int, amid: list[list[int]], core_w: float) -> list[Switches]:
+    """The switches of all planes by place; each bears the modules at its ends of links, a leaf those into a core."""
     tiers, ends_w = levels(family, uplinks), _ends_w(family, uplinks)
     found = []
     for level, (tier, box, racks_of_tier) in enumerate(zip(tiers, family.switches, amid, strict=True)):
         up_w = ends_w[level + 1][0] if level + 1 < len(tiers) else 0.0
-        w = box.w + (ends_w[level][1] + up_w) / tier.switches
+        w = box.w + (ends_w[level][1] + up_w + (0.0 if level else core_w)) / tier.switches
         places = Counter(racks_of_tier)
         each = tier.switches / len(racks_of_tier)
         assert each == int(each), "the places of a tier hold equally many switches"
@@ -150,23 +166,24 @@ def _switches(family: Family, uplinks: int, amid: list[list[int]]) -> list[Switc
     return found
 
 
-def _cables(
-    family: Family,
-    uplinks: int,
-    hall: Hall,
-    ends: Ends,
-    amid: list[list[int]],
-    standing: SwitchRacks,
-    grown: Family | None = None,
-) -> tuple[Lengths, ...]:
-    """Cables of each level over all planes by the length they are sold in (m).
+@dataclass(frozen=True, kw_only=True)
+class _Stands:
+    """Where the switches of a network stand, once it is what it grows into."""
 
-    `amid` and `standing` are those of what the network grows into, where it does.
-    """
-    end = grown or family
-    becomes = _becoming(family, end)
+    hall: Hall
+    end: Family
+    amid: list[list[int]]
+    standing: SwitchRacks
+
+    def spots(self) -> list[list[int]]:
+        """The spot of each leaf, of the switches above each pod's leaves, and of the cores."""
+        return [[self.standing.spot_of((rack, level)) for rack in tier] for level, tier in enumerate(self.amid)]
+
+
+def _cables(family: Family, uplinks: int, stands: _Stands, ends: Ends, becomes: dict[int, int]) -> tuple[Lengths, ...]:
+    """Cables of each level over all planes by the length they are sold in (m)."""
+    hall, end, standing, spots = stands.hall, stands.end, stands.standing, stands.spots()
     lengths = [Lengths() for _ in range(family.tiers)]
-    spots = [[standing.spot_of((rack, level)) for rack in tier] for level, tier in enumerate(amid)]
     for leaf, below in ends.items():
         for rack, count in below.items():
             length_m = sold_m(hall.cable_m(standing.spot(rack), spots[0][becomes[leaf]]))
@@ -180,6 +197,16 @@ def _cables(
         for leaf in range(0, family.leaves, family.pods.leaves):
             lengths[2][sold_m(hall.cable_m(spots[1][becomes[leaf] // in_pod], spots[2][0]))] += up
     return tuple(lengths)
+
+
+def _to_core(family: Family, stands: _Stands, becomes: dict[int, int]) -> Counter[int]:
+    """Links into a core by the spot where they start: equally many at each leaf switch, or all at a single domain."""
+    if not family.tiers:
+        return +Counter({stands.standing.spot(stands.hall.rack_of(0)): family.lone_links})
+    starts, spots = Counter[int](), stands.spots()
+    for leaf in range(family.leaves):
+        starts[spots[0][becomes[leaf]]] += family.chassis // family.leaves * family.core_ports
+    return +starts
 
 
 def _becoming(family: Family, grown: Family) -> dict[int, int]:

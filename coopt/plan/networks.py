@@ -93,6 +93,9 @@ class BilledTier(Record):
 class BilledNetwork(Record):
     """A network with its bill: USD to buy, W to run. `unpriced` lists what no price is known of, in words.
 
+    What joins islands is one of its own, of fabric "core" and without GPUs: its switches, and the links into it, whose
+    ends the islands have.
+
     `pair_share` is the least share of their uplinks that two leaves of a pod can use between them; None where
     it was not counted. Lines of HB domains count GPUs, of which one domain has `domain_gpus`; 0 where none is named.
     `switch_racks` hold the switches, `switch_racks_added` of them besides those of an earlier phase; None where nobody

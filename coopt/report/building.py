@@ -12,10 +12,12 @@ from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.schema import Instance
 from coopt.network.family import LinkEnds
 from coopt.network.halls import NetworkHall, network_hall
+from coopt.network.island_halls import placed_part
 from coopt.network.optics import first_unmated
 from coopt.network.part_networks import families_of_design
+from coopt.plan.contents import joined_to_core
 from coopt.plan.couplings import CorePlan
-from coopt.plan.schema import Design, Fabric, Tier
+from coopt.plan.schema import Design, Fabric, Plan, Tier
 from coopt.report import words
 
 MOST_NAMED = 3  # parts that a note names, where it goes for some of them
@@ -31,22 +33,21 @@ def building_notes(instance: Instance, design: Design) -> Iterator[str]:
     yield from _other_notes(instance, design)
 
 
-def order_notes_of_parts(
-    instance: Instance, designs: Mapping[str, Design], cored: Mapping[str, tuple[int, str]] | None = None
-) -> Iterator[str]:
+def order_notes_of_parts(instance: Instance, designs: Mapping[str, Design], plan: Plan | None = None) -> Iterator[str]:
     """Which parts are to be ordered otherwise than they are listed, by the names of networks.
 
     Parameters
     ----------
-    cored
-        Links of each leaf into a core, and what is at their ends there.
+    plan
+        The plan that has them, where there is one.
     """
-    joined = cored or {}
+    joined = {} if plan is None else joined_to_core(plan)
+    halls = {name: [*_halls(instance, design)] for name, design in designs.items()}
+    if plan is not None and instance.problem != "shared":
+        placed = {part.name: placed_part(instance, plan, part) for part in plan.parts}
+        halls |= {name: [(one.hall, one.network.family.optics)] for name, one in placed.items() if one}
     yield from _of_parts(
-        {
-            name: _order_notes(instance, design, [*_halls(instance, design)], joined.get(name))
-            for name, design in designs.items()
-        }
+        {name: _order_notes(instance, design, halls[name], joined.get(name)) for name, design in designs.items()}
     )
 
 

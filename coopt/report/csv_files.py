@@ -81,9 +81,9 @@ def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[
 def procurement_csv(bill: NetworksBill) -> str:
     """One line for each thing that is ordered, in the order in which one buys: they add up to the whole bill.
 
-    Each has the network that it is for; none where it is for several, or for what joins them. HB domains are bought
-    whole, whatever a plan counts them by. Cables by length follow their network, in phases those that each adds, and
-    what is not counted the whole; both at 0, for want of a price.
+    Each has the network that it is for; none where it is for several, or for channels between sites. HB domains are
+    bought whole, whatever a plan counts them by. Cables by length follow their network, in phases those that each adds,
+    and what is not counted the whole; both at 0, for want of a price.
     """
     rows: list[tuple[object, ...]] = []
     sizes = {network.hb_domain: network.domain_gpus for network in bill.networks if network.domain_gpus}

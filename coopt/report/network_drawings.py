@@ -6,7 +6,7 @@ Places are in units of the distance between two GPUs, y upwards.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import pairwise
@@ -186,20 +186,28 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
 
 def hall_drawing(hall: NetworkHall) -> Drawing:
     """Racks in their rows, each with its place; those of switches, or amid which these stand, have a dark edge."""
-    per_row = hall.hall.racks_per_row
-    columns = excerpt(min(per_row, hall.all_racks), MOST_RACKS)
-    slots, pitch = _slots([("rack", column) for column in columns])
-    parts, rows = list[Shape](), excerpt(hall.rows)
+    rows, per_row = excerpt(hall.rows), hall.hall.racks_per_row
+    parts, names = list[Shape](), [f"row {row:,}" for row in rows]
     for line, row in enumerate(rows):
-        for column, slot in zip(columns, slots, strict=True):
-            rack = row * per_row + column
-            if rack < hall.all_racks:
-                amid = rack in hall.amid
-                place = {"x": (slot + 0.5) * pitch, "y": -line * ROW, "width": FILLED * pitch, "height": HEIGHT}
-                kind, colour = ("switch", UP) if amid else ("domain", "domain")
-                parts.append(Shape(name=f"rack/{rack}", kind=kind, label=f"{column}", colour=colour, **place))
-    names = tuple((-line * ROW, f"row {row:,}") for line, row in enumerate(rows))
-    return Drawing(title="hall", parts=tuple(parts), frames=(), lines=(), legend={}, rows=names)
+        racks = range(row * per_row, min((row + 1) * per_row, hall.all_racks))
+        parts += rack_row(line, racks, hall.amid, min(per_row, hall.all_racks))
+    return Drawing(title="hall", parts=tuple(parts), frames=(), lines=(), legend={}, rows=row_names(names))
+
+
+def rack_row(line: int, racks: range, amid: Collection[int], longest: int) -> Iterator[Shape]:
+    """The racks of a row on a line of the drawing, `amid` those of switches; the longest row has so many."""
+    columns = excerpt(longest, MOST_RACKS)
+    slots, pitch = _slots([("rack", column) for column in columns])
+    for column, slot in zip(columns, slots, strict=True):
+        if column < len(racks):
+            kind, colour = ("switch", UP) if racks[column] in amid else ("domain", "domain")
+            place = {"x": (slot + 0.5) * pitch, "y": -line * ROW, "width": FILLED * pitch, "height": HEIGHT}
+            yield Shape(name=f"rack/{racks[column]}", kind=kind, label=f"{column}", colour=colour, **place)
+
+
+def row_names(names: Iterable[str]) -> tuple[tuple[float, str], ...]:
+    """What the lines of a drawing of racks are called, where they stand."""
+    return tuple((-line * ROW, name) for line, name in enumerate(names))
 
 
 def excerpt(count: int, most: int = MOST) -> list[int]:

@@ -66,12 +66,13 @@ def _switches(counts: Counts | None) -> str:
 def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
     """Each network tier by tier and line by line; then everything together, where there are several."""
     for network in bill.networks:
-        yield f"{network.name}: {network.fabric}, {words.counted(network.gpus, 'GPU')}."
+        joins = f"{network.fabric}, {words.counted(network.gpus, 'GPU')}"
+        yield f"{network.name}: {'what joins the islands' if network.fabric == 'core' else joins}."
         if network.tier:
             yield tier_table(network)
         if any(tier.cables for tier in network.tier):
             yield cable_table(network)
-        if network.switch_racks is not None:
+        if network.switch_racks:
             yield f"The switches fill {words.counted(network.switch_racks, 'rack')} of their own."
         if network.pair_share is not None and network.pair_share < 1:
             share = words.percent(network.pair_share)

@@ -16,9 +16,11 @@ from coopt.instance.kinds import OTHERS
 from coopt.instance.network import SpareRates, WorkRates, not_counted
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_toml
+from coopt.instance.variants import as_billed
 from coopt.network.halls import NetworkHall, network_hall
-from coopt.network.part_networks import part_network
+from coopt.network.island_halls import CoreHall, core_halls, placed_part
 from coopt.network.plan_networks import design_of
+from coopt.plan.couplings import SharedCore
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
 from coopt.plan.parts import Cost, Design, ItemKind, line
 from coopt.plan.schema import Fabric, Part, Plan, Tier
@@ -185,14 +187,51 @@ def _plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     name = plan.instance.name
     if plan.cost is None:
         raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    last = {part.slot: part for part in plan.parts}
-    grows = Counter(part.slot for part in plan.parts)
-    standing = [
-        (part.slot, _in_hall(_part(part), _hall_of(instance, plan, part, last[part.slot]))) for part in plan.parts
-    ]
-    cabled = _with_added(standing, {slot for slot, phases in grows.items() if phases > 1})
-    networks = tuple(_billed_racks(instance, list(cabled)))
-    return _whole_bill(name, networks, plan.cost, instance)
+    standing = [(part.slot, _in_hall(_part(part), _hall_of(instance, plan, part))) for part in plan.parts]
+    networks, unknown = tuple(_bought(instance, standing)), ""
+    if instance is not None and plan.couplings.cores:
+        halls = tuple(core_halls(instance, plan))
+        cores = [(shared.site or "", _core(instance, shared, halls)) for shared in plan.couplings.cores]
+        networks += tuple(_bought(instance, cores))
+        unknown = "" if len(halls) == len(cores) else "lengths of cables into the core, as nobody knows all racks"
+    return _whole_bill(name, networks, plan.cost, instance, unknown)
+
+
+def _bought(instance: Instance | None, standing: Sequence[tuple[str, BilledNetwork]]) -> Iterator[BilledNetwork]:
+    """The networks, with what they are called in every phase, with the cables and racks that each phase adds."""
+    grows = Counter(name for name, _ in standing)
+    yield from _billed_racks(instance, list(_with_added(standing, {name for name, n in grows.items() if n > 1})))
+
+
+def _core(instance: Instance, shared: SharedCore, halls: Iterable[CoreHall]) -> BilledNetwork:
+    """What joins the islands of a site in a phase: its switches, and its cables, whose ends the islands have bought."""
+    core, where = shared.core, "" if shared.site is None else f" at {shared.site}"
+    hall = next((one for one in halls if one.shared is shared), None)
+    box = next(one for one in as_billed(instance).network.switches if one.name == core.switch.name)
+    counted = "switch" in instance.objective.include
+    items = (line("switch", box.name, core.switches, box.usd, box.w),) if counted else ()
+    lengths = {} if hall is None else hall.cables
+    tier = BilledTier(
+        level=1,
+        switches=core.switches,
+        down_ports=-(-core.ports // core.switches),
+        uplinks_per_switch=0,
+        links=core.ports,
+        bundle=0,
+        switch=box.name,
+        optic=" / ".join(core.optics),
+        cables=tuple(CableLength(length_m=m, count=count) for m, count in sorted(lengths.items())),
+    )
+    return BilledNetwork(
+        name=f"core{where}" if shared.phase is None else f"core{where}, {shared.phase:g}",
+        fabric="core",
+        gpus=0,
+        tier=(tier,),
+        switch_racks=None if hall is None else hall.switch_racks,
+        items=items,
+        usd=math.fsum(item.usd for item in items),
+        w=math.fsum(item.w for item in items),
+    )
 
 
 def _with_added(
@@ -212,15 +251,10 @@ def _with_added(
         yield name, network.model_copy(update={"tier": tuple(tiers)}) if tiers else network
 
 
-def _hall_of(instance: Instance | None, plan: Plan, part: Part, last: Part) -> NetworkHall | None:
-    """The hall of a part, which grows into the last one; None without its question, or where it has no switches."""
-    if instance is None or part.design is None:
-        return None
-    found = part_network(instance, plan, "bom", part.name)
-    if part is last:
-        return network_hall(found.question, found.family, found.uplinks)
-    end = part_network(instance, plan, "bom", last.name)
-    return network_hall(found.question, found.family, found.uplinks, (end.family, end.uplinks))
+def _hall_of(instance: Instance | None, plan: Plan, part: Part) -> NetworkHall | None:
+    """The hall of a part; None without its question."""
+    placed = None if instance is None else placed_part(instance, plan, part)
+    return None if placed is None else placed.hall
 
 
 def _part(part: Part) -> BilledNetwork:
@@ -282,7 +316,11 @@ def _sums(cost: Cost | None) -> dict[str, Any]:
 
 
 def _whole_bill(
-    name: str, networks: tuple[BilledNetwork, ...], cost: Cost, instance: Instance | None = None
+    name: str,
+    networks: tuple[BilledNetwork, ...],
+    cost: Cost,
+    instance: Instance | None = None,
+    unknown: str = "",
 ) -> NetworksBill:
     """The bill of a plan with what no plan depends on: racks of switches, spare parts, labour and support."""
     kinds = {item.kind for item in cost.items}
@@ -297,6 +335,7 @@ def _whole_bill(
         omitted.append("racks of HB domains")
     else:
         omitted.append(f"racks, {standing:,} of them for switches" if standing else "racks")
+    omitted += [unknown] if unknown else []
     spares = SpareRates() if instance is None else instance.network.spares
     work = WorkRates() if instance is None else _work(instance)
     in_use = [item for item in cost.items if not item.spare]

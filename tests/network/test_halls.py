@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,9 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.fabric.halls import middle, sold_m
-from coopt.instance.designs import Hall
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.goods import modules
 from coopt.network.graphs import whole_graph
 from coopt.network.growth import lines
 from coopt.network.halls import network_hall
@@ -29,6 +26,7 @@ from coopt.report.csv_files import procurement_csv
 from coopt.report.networks import bill_report
 from coopt.report.tables import rendered
 from tests.conftest import ask, example_count
+from tests.network.hall_oracle import standing
 from tests.solving.oracle import instances
 
 
@@ -80,7 +78,7 @@ def test_no_plan_depends_on_how_racks_stand() -> None:
 
 
 @st.composite
-def standing(draw: st.DrawFn) -> tuple[Instance, Family, int]:
+def racked(draw: st.DrawFn) -> tuple[Instance, Family, int]:
     """A network whose switches have heights, in a hall that bounds what a rack holds."""
     drawn = draw(instances())
     ways = tuple(
@@ -100,74 +98,26 @@ def standing(draw: st.DrawFn) -> tuple[Instance, Family, int]:
 
 
 @settings(max_examples=example_count(60))
-@given(standing())
+@given(racked())
 def test_racks_of_switches_hold_every_switch_of_the_graph_and_no_more_than_they_may(
     drawn: tuple[Instance, Family, int],
 ) -> None:
     """One switch of the graph after the other, in the order of the racks amid which they stand."""
     instance, family, u = drawn
-    found = network_hall(instance, family, u)
+    found, expected = network_hall(instance, family, u), standing(instance, family, u)
     assert found is not None
-    hall, watts = instance.network.hall, instance.network.hall.switch_rack_kw
-    graph = whole_graph(family, u)
-    amid = places_in(graph, found.hall)
-    tiers = levels(family, u)
-    counted = list(zip(modules(family, u), family.optics, strict=True))
-    above_w = [count.above * ends.above.w for count, ends in counted]
-    below_w = [count.below * ends.below.w for count, ends in counted[1:]] + [0.0]
-    racks: list[list[tuple[int, int]]] = []
-    drawn_w: list[float] = []
-    left = (0.0, 0.0)
-    for place, level in sorted((rack, graph.nodes[name]["level"] - 1) for name, rack in amid.items()):
-        box = family.switches[level]
-        w = box.w + (above_w[level] + below_w[level]) / tiers[level].switches
-        assert box.rack_units is not None
-        if left[0] + 1e-6 < box.rack_units or left[1] + 1e-6 < w:
-            racks.append([])
-            drawn_w.append(0.0)
-            left = (hall.switch_rack_units, math.inf if watts is None else 1e3 * watts)
-        racks[-1].append((place, level))
-        drawn_w[-1] += w
-        left = left[0] - box.rack_units, left[1] - w
-    assert found.switch_racks == len(racks)
-    assert found.switch_rack_w == pytest.approx(max(drawn_w))
-    assert found.all_racks == found.racks + len(racks)
-    assert [cables.total() for cables in found.cables] == [level.links for level in tiers]
-    assert len(found.amid) == len(racks)
-    # in rows, each rack of switches stands behind the rack of domains in the middle of what it holds
-    rows: list[tuple[float, int]] = [(float(rack), -1) for rack in range(found.racks)]
-    rows += [(sorted(place for place, _ in held)[(len(held) - 1) // 2] + 0.5, n) for n, held in enumerate(racks)]
-    rows.sort()
-    assert found.amid == {spot for spot, (_, n) in enumerate(rows) if n >= 0}
-    where = {rack: spot for spot, (rack, n) in enumerate(rows) if n < 0}
-    in_rack = {n: spot for spot, (_, n) in enumerate(rows) if n >= 0}
-    held_in: dict[tuple[int, int], list[int]] = {}
-    for n, held in enumerate(racks):
-        for key in held:
-            held_in.setdefault(key, []).append(n)
-    lengths = Counter[int]()
+    assert found.switch_racks == len(expected.drawn_w)
+    assert found.switch_rack_w == pytest.approx(max(expected.drawn_w))
+    assert found.all_racks == expected.racks
+    assert [cables.total() for cables in found.cables] == [level.links for level in levels(family, u)]
+    assert found.amid == expected.switch_spots
+    lengths, graph = Counter[int](), expected.graph
     for a, b, edge in graph.edges(data=True):
         if edge["level"] == 1:
             nic, leaf = (a, b) if graph.nodes[b]["level"] else (b, a)
-            beside = held_in[amid[leaf], 0]
-            spot = in_rack[beside[(len(beside) - 1) // 2]]
-            rack = found.hall.rack_of(graph.nodes[nic]["domain"])
-            lengths[sold_m(found.hall.cable_m(where[rack], spot))] += edge["links"]
+            spot = expected.domains[found.hall.rack_of(graph.nodes[nic]["domain"])]
+            lengths[sold_m(found.hall.cable_m(spot, expected.switches[leaf]))] += edge["links"]
     assert found.cables[0] == lengths
-
-
-def places_in(graph: Any, hall: Hall) -> dict[Any, int]:
-    """The rack of domains amid which each switch of a graph stands: the middle one of what hangs below it."""
-    places: dict[Any, int] = {}
-    for level in (1, 2, 3):
-        below: dict[Any, Counter[int]] = {}
-        for a, b, edge in graph.edges(data=True):
-            if edge["level"] == level:
-                lower, upper = (a, b) if graph.nodes[b]["level"] > graph.nodes[a]["level"] else (b, a)
-                rack = hall.rack_of(graph.nodes[lower]["domain"]) if level == 1 else places[lower]
-                below.setdefault(upper, Counter())[rack] += edge["links"] if level == 1 else 1
-        places |= {switch_: middle(racks) for switch_, racks in below.items()}
-    return places
 
 
 def test_racks_of_switches_are_told_and_billed_where_they_have_a_price() -> None:
@@ -211,9 +161,9 @@ def test_racks_of_switches_that_stood_in_an_earlier_phase_are_not_bought_again()
     plan = read_plan(Path(__file__).parents[2] / "benchmarks" / "library" / "fleet-core-growth.plan.json")
     found = coopt.bom(coopt.load(shipped, {"network.hall.usd_per_switch_rack": 100.0}), plan)
     standing: dict[str, int] = {}
-    for network, part in zip(found.networks, plan.parts, strict=True):
+    for network in found.networks:
         if network.switch_racks is not None:
-            built = part.name.rpartition(", ")[0]
+            built = network.name.rpartition(", ")[0]
             standing[built] = max(standing.get(built, 0), network.switch_racks)
     assert len(standing) < sum(network.switch_racks is not None for network in found.networks)
     (racks,) = [item for item in found.items if item.kind == "rack"]

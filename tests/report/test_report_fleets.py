@@ -12,6 +12,7 @@ import coopt
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.report.islands import core_tables
+from coopt.report.page.contents import Origin, PageCase, moment, page_html
 from coopt.report.plan import plan_report
 from coopt.report.sentence import headline
 from coopt.report.tables import rendered
@@ -122,3 +123,19 @@ def test_a_fleet_without_one_coupling_says_nothing_of_it(key: str) -> None:
     assert ("All phases together" in text) == (key != "phase")
     assert ("What it stands" in text) == (key != "robust")
     assert text.startswith("Build 2 islands" if key == "phase" else "Grow in 2 phases to 2 islands")
+
+
+def test_the_page_draws_each_site_with_its_core() -> None:
+    """Once for each site, as it stands in the end."""
+    instance, plan = solved()
+    origin = Origin(
+        command="coopt report", instance_file="a", plan_file="b", written=moment({"SOURCE_DATE_EPOCH": "0"})
+    )
+    page = page_html(PageCase(instance=instance, plan=plan, verdict=coopt.verify(instance, plan), origin=origin))
+    sites = {shared.site for shared in plan.couplings.cores}
+    assert sites
+    for number, site in enumerate(sites):
+        assert page.count(f'<svg id="hall-{number}"') == 1
+        assert page.count(f"<figcaption>The hall at {site} in the end: ") == 1
+    assert f'<svg id="hall-{len(sites)}"' not in page
+    assert "of the core " in page

@@ -87,7 +87,7 @@ def fleets(
         table["sharing"]["core"] = core = _core(draw, network)
         (box,) = (switch for switch in network["switches"] if switch["name"] == core["switch"])
         if box.get("cages", box["radix"]) < workloads:  # a core needs a cage for each island
-            network["switch_cages"] = "told"
+            table["network"]["switch_cages"] = "told"
     if count > 1:
         table["phase"] = [_phase(draw, t, gpus, workloads, count) for t in range(count)]
     table["site"] = [_site(draw, s, gpus[-1]) for s in range(draw(st.sampled_from(sites)))]

@@ -1,0 +1,164 @@
+"""Islands and the core that joins them in one hall: who stands where, and their cables to it (docs/network.md)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from coopt.fabric.halls import Lengths, Switches, SwitchRacks, sold_m, switch_racks
+from coopt.instance.hardware import Optic
+from coopt.instance.network import NetworkHallRows
+from coopt.instance.schema import Instance
+from coopt.network.halls import NetworkHall, network_hall
+from coopt.network.part_networks import PartNetwork, part_network
+from coopt.plan.couplings import SharedCore
+from coopt.plan.schema import Part, Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedPart:
+    """A part with its network, and where that stands: among what it grows into, `whole`, which is in the same hall."""
+
+    network: PartNetwork
+    hall: NetworkHall
+    whole: NetworkHall
+
+
+@dataclass(frozen=True, kw_only=True)
+class HallBlock:
+    """Racks that begin a row: those of an island, or of the core; those of switches, or amid which these stand."""
+
+    name: str
+    first_row: int
+    racks: int
+    amid: frozenset[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreCables:
+    """Cables from a part into the core by the length they are sold in (m), and the modules at both of their ends."""
+
+    part: Part
+    cables: Lengths
+    below: Optic
+    above: Optic
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreHall:
+    """A core with the islands that it joins, all as they stand in the end: `blocks` row by row, `core` one of them.
+
+    Switches of the core stand in `switch_racks` of their own, of which the fullest draws `switch_rack_w`, or nobody
+    knows how many they fill (None).
+    """
+
+    shared: SharedCore
+    rows: NetworkHallRows
+    blocks: tuple[HallBlock, ...]
+    core: HallBlock
+    switch_racks: int | None
+    switch_rack_w: float
+    links: tuple[CoreCables, ...]
+
+    @property
+    def cables(self) -> Lengths:
+        """Cables into the core from all islands by length (m)."""
+        return sum((one.cables for one in self.links), Lengths())
+
+
+def placed_part(instance: Instance, plan: Plan, part: Part) -> PlacedPart | None:
+    """Where a part stands; None where it has no switches and no links into a core, or nobody knows its racks."""
+    if part.design is None:
+        return None
+    found = part_network(instance, plan, "bom", part.name)
+    last = next(one for one in reversed(plan.parts) if one.slot == part.slot)
+    if last is part:
+        hall = network_hall(found.question, found.family, found.uplinks)
+        return None if hall is None else PlacedPart(network=found, hall=hall, whole=hall)
+    end = part_network(instance, plan, "bom", last.name)
+    whole = network_hall(end.question, end.family, end.uplinks)
+    hall = network_hall(found.question, found.family, found.uplinks, (end.family, end.uplinks))
+    return None if hall is None or whole is None else PlacedPart(network=found, hall=hall, whole=whole)
+
+
+def core_halls(instance: Instance, plan: Plan) -> Iterator[CoreHall]:
+    """The hall of each core that islands share; none of one whose islands fill nobody knows how many racks.
+
+    Each island begins a row, in the order of the plan, with the places that it takes in the end. So does the core,
+    behind the island with which half of its links have started. Its switches fill racks as those of networks do, and
+    cables lead to the middle one of these.
+    """
+    for shared in plan.couplings.cores:
+        at_site = [part for part in plan.parts if part.site == shared.site]
+        placed = {part.name: placed_part(instance, plan, part) for part in at_site}
+        known = {name: one for name, one in placed.items() if one is not None}
+        if len(known) == len(placed):
+            last = [one for one in plan.couplings.cores if one.site == shared.site][-1]
+            yield _core_hall(instance, shared, last, at_site, known)
+
+
+def _core_hall(
+    instance: Instance, shared: SharedCore, last: SharedCore, parts: Sequence[Part], placed: dict[str, PlacedPart]
+) -> CoreHall:
+    """One core in its hall; `last` is what it grows into."""
+    rows, whole = instance.network.hall, {part.slot: placed[part.name].whole for part in parts}
+    passed, half = 0, sum(hall.to_core.total() for hall in whole.values()) / 2
+    racks, last_racks = (_core_racks(instance, one) for one in (shared, last))
+    own = max(1, len(last_racks.after))
+    blocks, row, core = list[HallBlock](), 0, HallBlock(name="core", first_row=0, racks=0, amid=frozenset())
+    for name, hall in whole.items():
+        blocks.append(HallBlock(name=name, first_row=row, racks=hall.all_racks, amid=hall.amid))
+        row += hall.rows
+        before, passed = passed, passed + hall.to_core.total()
+        if before < half <= passed:
+            core = HallBlock(name="core", first_row=row, racks=own, amid=frozenset(range(own)))
+            blocks.append(core)
+            row += -(-own // rows.racks_per_row)
+    middle_rack = next(iter(last_racks.holding.values()), 0)
+    to = core.first_row * rows.racks_per_row + middle_rack
+    first = {block.name: block.first_row * rows.racks_per_row for block in blocks if block is not core}
+    return CoreHall(
+        shared=shared,
+        rows=rows,
+        blocks=tuple(blocks),
+        core=core,
+        switch_racks=len(racks.after) or None,
+        switch_rack_w=racks.most_w,
+        links=tuple(
+            CoreCables(
+                part=part,
+                cables=_cables(rows, placed[part.name].hall.to_core, first[part.slot], to),
+                below=placed[part.name].network.family.core_end or _optic(instance, shared),
+                above=_optic(instance, shared),
+            )
+            for part in parts
+            if part.phase == shared.phase
+        ),
+    )
+
+
+def _cables(rows: NetworkHallRows, starts: Counter[int], first: int, to: int) -> Lengths:
+    """Cables from the spots of an island, whose rows begin at a spot of the hall, to another spot."""
+    lengths = Lengths()
+    for spot, links in starts.items():
+        lengths[sold_m(rows.cable_m(first + spot, to))] += links
+    return lengths
+
+
+def _core_racks(instance: Instance, shared: SharedCore) -> SwitchRacks:
+    """The racks of the switches of a core, each with its share of the modules; none where they have no height."""
+    core, optic = shared.core, _optic(instance, shared)
+    box = next(one for one in instance.network.switches if one.name == core.switch.name)
+    in_module = optic.links_of(box.port_gbit_s)
+    modules = sum(-(-island.links // in_module) for island in core.islands)
+    if not box.rack_units:
+        return switch_racks((), instance.network.hall)
+    w = box.w + modules * optic.w / core.switches
+    switches = Switches(place=(0, 0), count=core.switches, units=box.rack_units, w=w)
+    return switch_racks((switches,), instance.network.hall)
+
+
+def _optic(instance: Instance, shared: SharedCore) -> Optic:
+    """The optic in a core."""
+    return next(one for one in instance.network.optics if one.name == shared.core.optic)

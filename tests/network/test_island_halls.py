@@ -1,0 +1,203 @@
+"""Islands and their core in one hall: the length of every cable, by the places in the drawing and by the graph."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import coopt
+from coopt.instance.schema import Instance
+from coopt.network.island_halls import CoreHall, core_halls
+from coopt.network.part_networks import part_network
+from coopt.plan.couplings import SharedCore
+from coopt.plan.schema import Part, Plan
+from coopt.plan.store import read_plan
+from coopt.report.island_halls import core_hall_caption, core_hall_drawing, core_reach_notes
+from coopt.report.network_drawings import ROW
+from tests.conftest import example_count
+from tests.network.hall_oracle import Standing, leaf_in, lengths_of, median, standing
+from tests.solving.fleets import CORE_ENDS, fleets
+
+ROOT = Path(__file__).parents[2]
+
+
+@st.composite
+def cored(draw: st.DrawFn) -> Instance:
+    """Islands with a core, in phases and at sites, in halls with racks of switches or without."""
+    sides = draw(st.sampled_from([(), (), CORE_ENDS]))
+    instance = draw(fleets(phases=(1, 1, 2), sites=(0, 0, 2), cores=True, many_sided=sides))
+    assume(instance.sharing.core is not None)
+    units = draw(st.sampled_from([None, 1.0, 4.0]))
+    switches = tuple(one.model_copy(update={"rack_units": units, "w": 300.0}) for one in instance.network.switches)
+    own: dict[str, Any] = {"racks_per_row": draw(st.sampled_from([2, 3, 5])), "switch_rack_units": 5.0}
+    own |= {"rack_pitch_m": 1.5, "rise_m": 1.0, "switch_rack_kw": draw(st.sampled_from([None, 0.9]))}
+    changed = {"switches": switches, "hall": instance.network.hall.model_copy(update=own)}
+    return instance.model_copy(update={"network": instance.network.model_copy(update=changed)})
+
+
+@settings(max_examples=example_count(100, 12))
+@given(cored())
+def test_every_cable_into_a_core_is_as_long_as_the_drawing_says(instance: Instance) -> None:
+    plan = coopt.solve(instance)
+    assume(plan.couplings.cores)
+    halls = list(core_halls(instance, plan))
+    assert [hall.shared for hall in halls] == list(plan.couplings.cores)
+    for hall in halls:
+        check(instance, plan, hall)
+        assert hall.cables.total() == hall.shared.core.ports
+    check_bill(instance, plan, halls)
+
+
+def check(instance: Instance, plan: Plan, hall: CoreHall) -> None:
+    """A hall against the places that its drawing has, and the graphs of its islands."""
+    shared, rows, drawing = hall.shared, instance.network.hall, core_hall_drawing(hall)
+    lines = {round(y / ROW): name for y, name in drawing.rows}
+    racks = {line: [part for part in drawing.parts if round(part.y / ROW) == line] for line in lines}
+    (core,) = (line for line, name in lines.items() if name == "core")
+    own = sorted(int(part.name.removeprefix("rack/")) for part in racks[core])
+    assert {part.kind for part in racks[core]} == {"switch"}
+    last = [one for one in plan.couplings.cores if one.site == shared.site][-1]
+    expected = core_racks(instance, last)
+    assert len(own) == min(rows.racks_per_row, len(expected))  # the first row of the core is drawn
+    to = divmod(own[0] + median([rack for rack, held in enumerate(expected) for _ in range(held)]), rows.racks_per_row)
+    islands = {part.slot: part for part in plan.parts if part.site == shared.site}
+    assert len(lines) == len(islands) + 1
+    first_rows = [int(name.removeprefix("row ")) for line, name in sorted(lines.items(), reverse=True) if line != core]
+    stands = {slot: stand(instance, plan, part) for slot, part in islands.items()}
+    now = {one.part.slot: one for one in hall.links}
+    free, passed, before = 0, 0, -1
+    whole = {slot: starts(plan, part, stands[slot], stands[slot]).total() for slot, part in islands.items()}
+    for (slot, _), first in zip(islands.items(), first_rows, strict=True):
+        if free == own[0] // rows.racks_per_row:  # the core stands before this one
+            assert 2 * before < sum(whole.values()) <= 2 * passed
+            free += math.ceil(len(expected) / rows.racks_per_row)
+        assert first == free, "islands and the core stand row by row"
+        end, before = stands[slot], passed
+        free, passed = free + math.ceil(end.racks / rows.racks_per_row), passed + whole[slot]
+        assert end.switch_spots <= next(block.amid for block in hall.blocks if block.name == slot)
+        if slot in now:
+            part = now[slot].part
+            spots = starts(plan, part, stand(instance, plan, part), end)
+            ways = [(divmod(first * rows.racks_per_row + spot, rows.racks_per_row), to) for spot in spots.elements()]
+            assert now[slot].cables == lengths_of(rows, ways)
+    assert set(now) == {one.workload for one in shared.core.islands}
+    if hall.switch_racks is not None:
+        assert sum(core_racks(instance, shared)) == shared.core.switches
+        assert hall.switch_racks == len(core_racks(instance, shared))
+    caption = core_hall_caption(hall)
+    assert all(f"{slot} from row {row}" in caption for slot, row in zip(islands, first_rows, strict=True))
+
+
+def stand(instance: Instance, plan: Plan, part: Part) -> Standing:
+    """A part in a hall alone, as it will be from now on."""
+    found = part_network(instance, plan, "test", part.name)
+    (core,) = (one.core for one in plan.couplings.cores if (one.site, one.phase) == (part.site, part.phase))
+    (joined,) = (one for one in core.islands if one.workload == part.slot)
+    (optic,) = (one for one in instance.network.optics if one.name == (joined.optic_below or core.optic))
+    rate = next(one.port_gbit_s for one in instance.network.switches if one.name == core.switch.name)
+    leaf_w = math.ceil(joined.per_leaf / optic.links_of(rate)) * optic.w
+    return standing(found.question, found.family, found.uplinks, leaf_w)
+
+
+def starts(plan: Plan, part: Part, now: Standing, end: Standing) -> Counter[int]:
+    """The links of a part into the core, one by one, by the spot where each starts once the part has grown."""
+    (core,) = (one.core for one in plan.couplings.cores if (one.site, one.phase) == (part.site, part.phase))
+    (joined,) = (one for one in core.islands if one.workload == part.slot)
+    if not joined.per_leaf:
+        assert part.design is not None
+        built = part.design.racks or 0
+        return Counter({end.domains[(built - 1) // 2]: joined.links})
+    becomes = leaf_in(now.graph, end.graph)
+    found = Counter[int]()
+    for then in becomes.values():
+        found[end.switches[then]] += joined.per_leaf
+    assert found.total() == joined.links
+    return found
+
+
+def core_racks(instance: Instance, shared: SharedCore) -> list[int]:
+    """How many switches of a core each of its racks holds; one place where they have no height."""
+    rows, core = instance.network.hall, shared.core
+    box = next(one for one in instance.network.switches if one.name == core.switch.name)
+    optic = next(one for one in instance.network.optics if one.name == core.optic)
+    if not box.rack_units:
+        return [core.switches]
+    in_module = optic.links_of(box.port_gbit_s)
+    modules = sum(math.ceil(one.links / in_module) for one in core.islands)
+    w, kept_w = box.w + modules * optic.w / core.switches, 1e3 * (rows.switch_rack_kw or math.inf)
+    held: list[int] = []
+    for _ in range(core.switches):
+        fits = held and (held[-1] + 1) * box.rack_units <= rows.switch_rack_units and (held[-1] + 1) * w <= kept_w
+        if fits:
+            held[-1] += 1
+        else:
+            held.append(1)
+    return held
+
+
+def check_bill(instance: Instance, plan: Plan, halls: list[CoreHall]) -> None:
+    """Every cable is on the purchase list once: those that a phase adds, none of which an earlier one has."""
+    bill = coopt.bom(instance, plan)
+    cores = [network for network in bill.networks if network.fabric == "core"]
+    assert plan.cost is not None
+    if not instance.phase and not instance.sharing.discount:
+        assert math.fsum(network.usd for network in bill.networks) == pytest.approx(plan.cost.capex_usd)
+    before: dict[str, Counter[int]] = {}
+    for hall, network in zip(halls, cores, strict=True):
+        (tier,) = network.tier
+        assert Counter({one.length_m: one.count for one in tier.cables}) == hall.cables
+        assert (tier.switches, tier.links) == (hall.shared.core.switches, hall.shared.core.ports)
+        built = before.setdefault(hall.shared.site or "", Counter())
+        if len(plan.couplings.cores) > len({one.shared.site for one in halls}):
+            assert {one.length_m: one.added for one in tier.cables} == {
+                one.length_m: max(0, one.count - built[one.length_m]) for one in tier.cables
+            }
+        built |= hall.cables
+
+
+def test_ends_that_do_not_reach_the_core_are_named() -> None:
+    """Beside `link_reach_m`, by which optics are chosen, a hall of long rows takes cables farther than they reach."""
+    instance = coopt.load(ROOT / "instances" / "fleet-core-growth.toml", {"network.hall.row_pitch_m": 120.0})
+    plan = read_plan(ROOT / "benchmarks" / "library" / "fleet-core-growth.plan.json")
+    halls = list(core_halls(instance, plan))
+    optic = next(one for one in instance.network.optics if one.name == "400g-dr4")
+    beyond = sum(count for hall in halls for m, count in hall.cables.items() if m > optic.reach_m)
+    assert beyond
+    (note,) = core_reach_notes(halls)
+    assert f"{beyond} cables into the core, from " in note
+    assert "are longer than the 500 m that 400g-dr4 reaches: order ends that reach " in note
+    shipped = coopt.load(ROOT / "instances" / "fleet-core-growth.toml")
+    assert not list(core_reach_notes(core_halls(shipped, plan)))
+
+
+def test_a_core_whose_islands_fill_nobody_knows_how_many_racks_has_no_lengths() -> None:
+    shipped = coopt.load(ROOT / "instances" / "fleet-core-growth.toml")
+    domains = tuple(one.model_copy(update={"racks": None}) for one in shipped.network.hb_domains)
+    instance = shipped.model_copy(update={"network": shipped.network.model_copy(update={"hb_domains": domains})})
+    plan = read_plan(ROOT / "benchmarks" / "library" / "fleet-core-growth.plan.json")
+    parts = tuple(
+        part.model_copy(update={"design": part.design.model_copy(update={"racks": None})})
+        for part in plan.parts
+        if part.design is not None
+    )
+    asked = plan.instance.model_copy(update={"sha256": instance.sha256})
+    plan = plan.model_copy(update={"instance": asked, "parts": parts})
+    assert not list(core_halls(instance, plan))
+    bill = coopt.bom(instance, plan)
+    assert any(what.startswith("lengths of cables into the core") for what in bill.not_counted)
+
+
+@pytest.mark.parametrize("name", ["fleet-core-growth", "fleet-131k-w8-core"])
+def test_shipped_cores_stand_where_their_drawing_says(name: str) -> None:
+    instance = coopt.load(ROOT / "instances" / f"{name}.toml")
+    plan = read_plan(ROOT / "benchmarks" / "library" / f"{name}.plan.json")
+    for hall in core_halls(instance, plan):
+        assert hall.cables.total() == hall.shared.core.ports
+        assert hall.switch_racks is not None
+        assert [block.first_row for block in hall.blocks] == sorted(block.first_row for block in hall.blocks)
