@@ -133,11 +133,23 @@ class Limits(Table):
         Racks may be unknown where they have no limit.
         """
         amounts = {"power_mw": w / 1e6, "capex_usd": usd, "racks": racks}
-        return {key: (amounts[key], cap) for key in LIMITED if (cap := getattr(self, key)) is not None}
+        return {key: (amounts[key], cap) for key, cap in self.given.items()}
+
+    @property
+    def given(self) -> dict[str, float]:
+        """The limits that are set, by their keys, each in its own unit."""
+        return {key: cap for key in LIMITED if (cap := getattr(self, key)) is not None}
+
+    @property
+    def sums(self) -> dict[BillKind, float]:
+        """The most of each sum of a bill that has a limit (USD or W)."""
+        return {kind: cap * scale for kind, (key, scale) in OF_SUM.items() if (cap := getattr(self, key)) is not None}
 
 
 LIMITED = {"power_mw": ("power", "MW"), "capex_usd": ("purchase", "USD"), "racks": ("racks", "racks")}
 """What the limits are on, and their units."""
+OF_SUM: dict[BillKind, tuple[str, float]] = {"capex": ("capex_usd", 1.0), "power": ("power_mw", 1e6)}
+"""Sums of a bill that may have a limit: its key, and how many of the bill's units (USD or W) make one of its own."""
 
 
 class Solver(Table):
@@ -250,6 +262,11 @@ class Question(Table):
             "options.collectives but 'levels'": any(one.options.collectives != "levels" for one in self.workload),
         }
         return [name for name, is_asked in asked.items() if is_asked]
+
+    @property
+    def minimizes_regret(self) -> bool:
+        """Whether the objective is a regret: how much a plan costs more than the best one, not what it costs."""
+        return self.robust is not None and self.robust.aim == "regret"
 
     @property
     def problem(self) -> Problem:

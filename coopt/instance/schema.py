@@ -161,7 +161,7 @@ def domains_of(instance: Question, gpu: str) -> tuple[HbDomain, ...]:
 
 def choice_complaints(instance: Question) -> Iterator[str]:
     """What is wrong with lists that a question leaves open."""
-    if instance.robust is not None and instance.robust.aim == "regret":
+    if instance.minimizes_regret:
         yield (
             "robust.aim = 'regret': it is measured from the best plans of one choice, so that regrets of several do "
             "not compare, needs 'worst-case', or one value each in cluster.gpu, workload.global_batch and "

@@ -22,6 +22,7 @@ from itertools import pairwise, product
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import Network
+from coopt.instance.question import BillKind
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family, LinkEnds
 from coopt.network.goods import EndHolders, end_holders, goods_of, whole
@@ -235,17 +236,14 @@ def _added(ends: LinkEnds, held: Sequence[EndHolders], rate: float, values: Opti
 
 def measures_of(instance: Instance) -> tuple[ObjectiveKind, ...]:
     """What optics are compared by: the objective, and each measure that something else depends on."""
-    kind, limits, robust = instance.objective.billed, instance.limits, instance.robust
+    kind, robust = instance.objective.billed, instance.robust
     if "optics" not in instance.objective.include:
         return (kind,)
-    repriced = robust is not None and robust.aim == "regret" and len(set(robust.prices.optics)) > 1
+    repriced = robust is not None and instance.minimizes_regret and len(set(robust.prices.optics)) > 1
     moves = kind == "tco" and bool(instance.site or instance.phase or repriced)  # a watt has no one price in USD
-    measures: list[ObjectiveKind] = [kind]
-    if limits.capex_usd is not None or moves:
-        measures.append("capex")
-    if limits.power_mw is not None or instance.site or moves:
-        measures.append("power")
-    return tuple(dict.fromkeys(measures))
+    sums: tuple[BillKind, ...] = ("capex", "power")
+    limited = {*instance.limits.sums, *(["power"] if instance.site else [])}
+    return kind, *(one for one in sums if (moves or one in limited) and one != kind)
 
 
 def optic_choices(

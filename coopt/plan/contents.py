@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from coopt.instance.schema import Limits
 from coopt.plan.couplings import CorePlan, Part
 from coopt.plan.parts import DirectLinks, Item
 from coopt.plan.schema import Design, Plan, WorkloadPlan
@@ -78,11 +79,13 @@ def racks(plan: Plan) -> float | None:
     return None if None in filled else float(sum(count or 0 for count in filled))
 
 
-def power_mw(plan: Plan) -> float | None:
-    """IT power, that of the hungriest phase where there are several (MW)."""
-    if plan.couplings.growth:
-        return max(spent.power_w for spent in plan.couplings.growth) / 1e6
-    return None if plan.cost is None else plan.cost.power_w / 1e6
+def used_of(limits: Limits, plan: Plan) -> dict[str, float | None]:
+    """What a plan takes of each limit that is set, in its own unit; of power that of the hungriest phase."""
+    if plan.cost is None:
+        return {}
+    power_w = max((spent.power_w for spent in plan.couplings.growth), default=plan.cost.power_w)
+    taken = limits.against(usd=plan.cost.capex_usd, w=power_w, racks=racks(plan))
+    return {key: used for key, (used, _) in taken.items()}
 
 
 def fed_mw(plan: Plan, site: str) -> float:

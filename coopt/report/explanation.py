@@ -19,7 +19,6 @@ from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import Design, ObjectiveClaim, Plan
 from coopt.report import words
 from coopt.report.comparison import differences
-from coopt.report.sentence import of_regret
 from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, Value, Verdict
 
@@ -205,7 +204,7 @@ def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     """The search line by line."""
     yield "Outcome", plan.status if plan.stop_reason == plan.status else f"{plan.status} ({plan.stop_reason})"
     if plan.status != "infeasible":
-        yield "Proof", claim_text(plan.objective, regret=of_regret(instance))
+        yield "Proof", claim_text(plan.objective, regret=instance.minimizes_regret)
     yield "Formulation", f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip()
     yield "Mappings" if plan.solver.families else "Options", narrowing(plan.solver)
     if plan.solver.families:

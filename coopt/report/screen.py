@@ -34,7 +34,7 @@ from coopt.report.remarks import (
     tp_across,
     turns_text,
 )
-from coopt.report.sentence import headline, of_regret
+from coopt.report.sentence import headline
 from coopt.report.tables import FactTable, FigureTable, facts, figures
 
 MOST_LINES, MOST_BOUNDS = 8, 3
@@ -277,7 +277,7 @@ def _proof_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     """What is proven, from how much, and how long that took."""
     solver = plan.solver
     if plan.status != "infeasible":
-        yield "Objective", claim_text(plan.objective, regret=of_regret(instance), whole=True)
+        yield "Objective", claim_text(plan.objective, regret=instance.minimizes_regret, whole=True)
     listed = "islands" if instance.sharing.mode == "partition" else "mappings"
     searched = f"{words.count(solver.columns_enumerated)} {listed}"
     networks = f" on {words.counted(solver.families, 'network')}" if solver.families else ""

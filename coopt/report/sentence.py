@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 
 from coopt.instance.errors import both
+from coopt.instance.question import LIMITED
 from coopt.instance.reserves import Margin
-from coopt.instance.schema import Instance, Limits
+from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Part
@@ -39,11 +40,11 @@ def headline(instance: Instance, plan: Plan) -> str:
         bound = plan.objective.bound
         verb = "draws" if plan.objective.kind == "power" else "costs"
         least = "" if bound is None else words.amount(plan.objective.kind, bound)
-        no_less = f"has a regret below {least}" if of_regret(instance) else f"{verb} less than {least}"
+        no_less = f"has a regret below {least}" if instance.minimizes_regret else f"{verb} less than {least}"
         proven = "nothing is proven" if bound is None else f"it is proven that no plan {no_less}"
         return f"Stopped early ({plan.stop_reason}) before any design was found, after {searched}; {proven}."
     proof = _proof(plan.objective)
-    if plan.status == "optimal" and of_regret(instance):
+    if plan.status == "optimal" and instance.minimizes_regret:
         less = "draws less" if plan.objective.kind == "power" else "is cheaper"
         return f"Build {decided}: whatever prices come, no plan {less} by more than {_value_text(plan)}; {proof}."
     if plan.status == "optimal":
@@ -51,7 +52,7 @@ def headline(instance: Instance, plan: Plan) -> str:
         timed = _timed(instance, plan) if plan.objective.kind in TIMED else ""
         return f"{_verb(plan)} {decided}, {cost}{timed}; {proof}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
-    best = f"a regret of {_value_text(plan)}" if of_regret(instance) else f"{_value_text(plan)}{_prices(plan)}"
+    best = f"a regret of {_value_text(plan)}" if instance.minimizes_regret else f"{_value_text(plan)}{_prices(plan)}"
     return f"{_verb(plan)} {decided}; stopped early ({plan.stop_reason}), best so far: {best}, gap {gap}, {searched}."
 
 
@@ -62,11 +63,6 @@ def _timed(instance: Instance, plan: Plan) -> str:
         words_of_value = instance.workload[0].in_own_units(plan.objective.value or 0.0) or words_of_value
     whole = instance.availability is None or instance.workload[0].calendar
     return f", {TIMED[plan.objective.kind]}: {words_of_value}{'' if whole else ' if nothing fails'}"
-
-
-def of_regret(instance: Instance) -> bool:
-    """Whether the objective is a regret: how much a plan costs more than another, not what it costs."""
-    return instance.robust is not None and instance.robust.aim == "regret"
 
 
 def _value_text(plan: Plan) -> str:
@@ -185,7 +181,7 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     yield "Switches", words.alternatives(switch.name for switch in network.switches)
     yield "Optics", words.alternatives(optic.name for optic in network.optics)
     yield "Minimised", MINIMISED[instance.objective.minimize].format(owned=" plus ".join(owning(instance)))
-    if limits := list(_limits(instance.limits)):
+    if limits := [_limit(key, cap) for key, cap in instance.limits.given.items()]:
         yield "Limits", ", ".join(limits)
     yield from _failures(instance)
     if instance.margin is not None:
@@ -269,13 +265,9 @@ def _ratios(instance: Instance) -> str:
     return "none" if largest <= 1 else f"up to {words.ratio(largest)}"
 
 
-def _limits(limits: Limits) -> Iterator[str]:
-    if limits.power_mw is not None:
-        yield f"at most {limits.power_mw:g} MW"
-    if limits.capex_usd is not None:
-        yield f"at most {words.money(limits.capex_usd)} of purchase"
-    if limits.racks is not None:
-        yield f"at most {limits.racks:g} racks"
+def _limit(key: str, cap: float) -> str:
+    name, unit = LIMITED[key]
+    return f"at most {words.money(cap)} of {name}" if unit == "USD" else f"at most {cap:g} {unit}"
 
 
 def kept_free(instance: Instance, kept: Margin) -> str:

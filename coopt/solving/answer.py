@@ -139,8 +139,9 @@ def value_without_margin(instance: Instance, plan: Plan) -> float | None:
 
     None for a regret as well, which is no cost: the best plans that it is measured from keep as much free.
     """
-    regret = instance.robust is not None and instance.robust.aim == "regret"
-    if instance.margin is None or regret or plan.status != "optimal" or plan.timing_s.total > QUICK_S:
+    if instance.margin is None or instance.minimizes_regret:
+        return None
+    if plan.status != "optimal" or plan.timing_s.total > QUICK_S:
         return None
     free = solve(without_margin(instance), time_limit_s=4 * QUICK_S, objective=plan.objective.kind)
     return free.objective.value if free.status == "optimal" else None

@@ -55,10 +55,9 @@ Programs = Callable[[str], Iterator[Program]]
 
 def formulations_of(instance: Instance) -> tuple[str, ...]:
     """The names of the formulations of an instance."""
-    regret = instance.robust is not None and instance.robust.aim == "regret"
-    if instance.problem == "robust" and not regret:
+    if instance.problem == "robust" and not instance.minimizes_regret:
         return tuple(shared.FORMULATIONS)
-    if instance.problem == "fleet" and regret:
+    if instance.problem == "fleet" and instance.minimizes_regret:
         return tuple(partition.IN_DOUBT)
     return NAMES[instance.problem]
 

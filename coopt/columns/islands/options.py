@@ -63,7 +63,7 @@ class Coupling:
         """How much the bill of each product rises with a unit, at the prices of any outlook too; nothing where only
         watts count."""
         instance = self.market.instance
-        weight = float(instance.objective.minimize != "power" or instance.limits.capex_usd is not None)
+        weight = float(instance.objective.minimize != "power" or "capex" in instance.limits.sums)
         priced = [self.market.goods, *map(goods_of, self.outlooks)]
         least, most = np.array([[good.slopes for good in goods] for goods in priced]).transpose(2, 0, 1)
         return Slopes(least=weight * least.min(axis=0), most=weight * most.max(axis=0))

@@ -65,8 +65,7 @@ class Offered:
 
 def offered(run: Run) -> Offered | Plan:
     """Everything a fleet may be built from; a plan that says why where there is no answer."""
-    robust = run.instance.robust or Robust()
-    regret = run.instance.robust is not None and robust.aim == "regret"
+    robust, regret = run.instance.robust or Robust(), run.instance.minimizes_regret
     run.formulation = "regret of islands" if regret else "totals"
     placed = islands_listed(run)
     served = {one.slot for _, some in placed for one in some}
@@ -86,8 +85,9 @@ def islands_listed(run: Run, *, beaten_optics: bool = False) -> list[Listed]:
     beats."""
     robust = run.instance.robust or Robust()
     listed = at_efficiency(run.instance, robust.efficiency[0])
-    regret = run.instance.robust is not None and robust.aim == "regret"
-    return _listed(run, listed if regret else at_prices(listed, robust.prices.worst), robust, beaten_optics)
+    return _listed(
+        run, listed if run.instance.minimizes_regret else at_prices(listed, robust.prices.worst), robust, beaten_optics
+    )
 
 
 def offers_of(placed: Sequence[Listed], outlooks: Outcomes) -> tuple[Offer, ...]:

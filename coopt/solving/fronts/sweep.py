@@ -209,7 +209,7 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
         if name not in names:
             known = ", ".join([*names, *READINGS])
             raise InstanceError(f"pareto: over = {name!r}: no workload has this name, needs one of {known}")
-    if instance.robust is not None and instance.robust.aim == "regret":
+    if instance.minimizes_regret:
         raise InstanceError(
             f"{instance.name}: a regret is measured from the best plans within the same bounds, so that regrets at two "
             "paces do not compare, needs robust.aim = 'worst-case'"

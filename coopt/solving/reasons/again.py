@@ -21,7 +21,7 @@ from coopt.columns.layouts import NicLayout
 from coopt.columns.pace import least_times_s
 from coopt.columns.pools import ROUNDING, Fitting, Pool, fitting, in_orders, in_time, pool
 from coopt.instance.hardware import HbDomain
-from coopt.instance.schema import Instance, Limits, ObjectiveKind
+from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, Gear
 from coopt.network.optics import values_of
@@ -160,9 +160,7 @@ def feasible(instance: Instance) -> bool:
 
 def _space_within_limits(instance: Instance) -> Space:
     """The families of an instance with the optics that are best by what its limits count."""
-    limits = instance.limits
-    counted: dict[ObjectiveKind, float | None] = {"capex": limits.capex_usd, "power": limits.power_mw}
-    measures = tuple(kind for kind, cap in counted.items() if cap is not None)
+    measures = tuple(instance.limits.sums)
     values = values_of(instance, measures) if measures else lambda optic: ()
     return Space(instance=instance, measures=measures or None, values=values)
 

@@ -101,16 +101,14 @@ def own_time(workload: Workload, time_s: float) -> float:
 
 
 def _caps(instance: Instance) -> Iterator[Limit]:
-    for key in LIMITED:
-        cap = getattr(instance.limits, key)
-        if cap is not None:
-            yield Limit(
-                key=f"limits.{key}",
-                unit=UNITS[key],
-                cap=cap,
-                own=float,
-                with_number=lambda number, key=key: with_part(instance, "limits", {key: number}),  # type: ignore[misc]
-            )
+    for key, cap in instance.limits.given.items():
+        yield Limit(
+            key=f"limits.{key}",
+            unit=UNITS[key],
+            cap=cap,
+            own=float,
+            with_number=lambda number, key=key: with_part(instance, "limits", {key: number}),  # type: ignore[misc]
+        )
 
 
 def typed(value: float, *, up: bool = True) -> float:

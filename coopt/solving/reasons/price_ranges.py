@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from coopt.instance.question import OF_SUM
 from coopt.instance.schema import Instance
 from coopt.network.parts import HOURS_PER_YEAR
 from coopt.perf.mapping import Bools, Floats, Ints
@@ -176,6 +177,7 @@ def _missing(designs: Designs) -> bool:
 def _prices(designs: Designs) -> Iterator[Price]:
     instance = designs.instance
     watts, each = instance.objective.minimize == "power", _usd_of_price(instance)
+    key, per_limit = OF_SUM["power" if watts else "capex"]
     columns: dict[Line, list[int]] = {}
     for column, line in enumerate(designs.lines.values()):
         columns.setdefault(line.product, []).append(column)
@@ -183,11 +185,8 @@ def _prices(designs: Designs) -> Iterator[Price]:
         unit = list(designs.lines.values())[which[0]]
         bought = designs.counts[:, which].sum(axis=1) * each
         optic = {item: each} if kind == "optics" else {}
-        of_watts, of_usd = (
-            ("W", unit.unit_w, "limits.power_mw", 1e-6),
-            ("USD", unit.unit_usd, "limits.capex_usd", 1 / each),
-        )
-        sold_in, now, limit, scale = of_watts if watts else of_usd
+        sold_in, now = ("W", unit.unit_w) if watts else ("USD", unit.unit_usd)
+        limit, scale = f"limits.{key}", 1 / (each * per_limit)
         yield Price(item=item, unit=sold_in, now=now, bought=bought, limit=limit, scale=scale, of_optic=optic)
     if instance.objective.minimize == "tco":
         objective = instance.objective

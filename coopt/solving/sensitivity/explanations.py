@@ -185,7 +185,7 @@ def _is_told(one: Rival, rivals: Sequence[Rival]) -> bool:
 def _prices(study: _Study, instance: Instance, plan: Plan, value: float) -> tuple[PriceRange, ...]:
     """The ranges of prices; a regret, what time weighs, and a cost that is proven within a gap only have none."""
     timed = instance.objective.minimize != instance.objective.billed
-    if timed or of_regret(instance) or plan.objective.gap is None or plan.objective.gap > EXACT:
+    if timed or instance.minimizes_regret or plan.objective.gap is None or plan.objective.gap > EXACT:
         return ()
     asked = partial(price_range, study.resolver, instance, plan, value)
     return tuple(
@@ -195,14 +195,9 @@ def _prices(study: _Study, instance: Instance, plan: Plan, value: float) -> tupl
     )
 
 
-def of_regret(instance: Instance) -> bool:
-    """Whether the objective is a regret, not a cost."""
-    return instance.robust is not None and instance.robust.aim == "regret"
-
-
 def _subject(instance: Instance) -> str:
     """What the objective is of a plan."""
-    if of_regret(instance):
+    if instance.minimizes_regret:
         return "Costs below are regrets: what a plan costs more than the best one, whatever prices come. The plan costs"
     return f"The plan {SAYINGS[instance.objective.minimize].does}"
 

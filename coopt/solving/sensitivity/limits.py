@@ -155,22 +155,15 @@ def _with_phase_bound(t: int, place: int, key: str, instance: Instance, number: 
 
 
 def _caps(instance: Instance) -> Iterator[NumericLimit]:
-    uses: dict[str, Use] = {
-        "power_mw": contents.power_mw,
-        "capex_usd": lambda plan: None if plan.cost is None else plan.cost.capex_usd,
-        "racks": contents.racks,
-    }
-    for key, used in uses.items():
-        cap = getattr(instance.limits, key)
-        if cap is not None:
-            yield NumericLimit(
-                key=f"limits.{key}",
-                unit=UNITS[key],
-                now=cap,
-                loosest=NO_LIMIT,
-                changed=partial(_with_value, "limits", key),
-                used=used,
-            )
+    for key, cap in instance.limits.given.items():
+        yield NumericLimit(
+            key=f"limits.{key}",
+            unit=UNITS[key],
+            now=cap,
+            loosest=NO_LIMIT,
+            changed=partial(_with_value, "limits", key),
+            used=lambda plan, key=key: contents.used_of(instance.limits, plan).get(key),  # type: ignore[misc]
+        )
 
 
 def _with_value(table: str, key: str, instance: Instance, number: float) -> Instance:

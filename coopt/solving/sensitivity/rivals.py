@@ -241,8 +241,7 @@ def price_range(resolver: Resolver, instance: Instance, plan: Plan, value: float
 def _affordable(instance: Instance, plan: Plan, price: ProductPrice) -> float:
     """The price at which the plan exhausts the limit on purchase, or on power."""
     assert plan.cost is not None
-    limits, spent = instance.limits, price.spent(plan)
-    cap = limits.capex_usd if price.unit == "USD" else None if limits.power_mw is None else limits.power_mw * 1e6
+    spent, cap = price.spent(plan), instance.limits.sums.get("capex" if price.unit == "USD" else "power")
     if cap is None or spent == 0:
         return price.now * TIMES
     used = plan.cost.capex_usd if price.unit == "USD" else plan.cost.power_w
