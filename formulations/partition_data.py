@@ -72,12 +72,19 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class LimitedUse:
-    """A limited resource: its use by each option (O,) and by one switch of each core, in the order of the cores."""
+    """A limited resource: its use by each option (O,) and by one switch of each core, in the order of the cores.
+
+    Where a cluster grows, each phase has such a limit on the same `resource`. `scale` is what one of the resource's own
+    unit is in that of the limit, as 1e-6 for watts in MW.
+    """
 
     name: str
     use: Floats
     cap: float
     core: tuple[float, ...] = ()
+    resource: str = ""
+    phase: int = 0
+    scale: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)

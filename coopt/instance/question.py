@@ -264,6 +264,12 @@ class Question(Table):
         return [name for name, is_asked in asked.items() if is_asked]
 
     @property
+    def gpu_caps(self) -> dict[str, int]:
+        """How many GPUs all parts together may train on, in each phase where there are several, by the key of each."""
+        phases = {f"phase[{t}].gpus": phase.gpus for t, phase in enumerate(self.phase)}
+        return phases or {"cluster.gpus": self.cluster.gpus[0]}
+
+    @property
     def minimizes_regret(self) -> bool:
         """Whether the objective is a regret: how much a plan costs more than the best one, not what it costs."""
         return self.robust is not None and self.robust.aim == "regret"

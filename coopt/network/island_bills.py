@@ -230,6 +230,5 @@ def island_limits(instance: Instance, families: Iterable[Family], cost: Cost) ->
     filled = [racks(family) for family in built]
     known = [count for count in filled if count is not None]
     together = sum(known) if len(known) == len(filled) else None
-    return sum(family.gpus for family in built) <= instance.cluster.gpus[0] and keeps_limits(
-        instance.limits, cost, together
-    )
+    (most,) = instance.gpu_caps.values()
+    return sum(family.gpus for family in built) <= most and keeps_limits(instance.limits, cost, together)

@@ -41,7 +41,7 @@ def limit_checks(
 
 def island_checks(instance: Instance, parts: Sequence[Part], couplings: Couplings, cost: Cost) -> Iterator[LimitCheck]:
     """Bounds of islands and what couples them, phase by phase: GPUs, power of sites, and the limits that are set."""
-    spendings = couplings.growth or (None,)
+    spendings, caps = couplings.growth or (None,), [*instance.gpu_caps.values()]
     for t, spending in enumerate(spendings):
         year = None if spending is None else spending.year
         question = instance if spending is None else of_phase(instance, t)
@@ -49,7 +49,7 @@ def island_checks(instance: Instance, parts: Sequence[Part], couplings: Coupling
         standing = [part.design for part in there if part.design is not None]
         gpus = float(sum(design.gpus for design in standing))
         checks = [*_of_workloads([run for part in there for run in part.workloads])]
-        checks += [_check("GPUs", gpus, float(question.cluster.gpus[0]), "GPUs")]
+        checks += [_check("GPUs", gpus, float(caps[t]), "GPUs")]
         for site in couplings.sites:
             if site.phase == year:
                 checks.append(_of_site(site.site, site))

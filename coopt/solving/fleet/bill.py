@@ -17,8 +17,8 @@ from coopt.network.island_bills import core_ports_of, core_switch, core_switches
 from coopt.network.parts import owned_usd, racks
 from coopt.plan.couplings import PhaseSpending, SitePower, Stored
 from coopt.plan.parts import Cost, Item, line
-from coopt.solving.fleet.arrays import Grid, Placed
-from coopt.solving.partition.arrays import orders
+from coopt.solving.fleet.arrays import Placed, placed_units
+from coopt.solving.partition.arrays import Grid, orders
 from formulations.partition_data import Floats, Product
 
 
@@ -47,7 +47,7 @@ def units_in_place(grid: Grid, chosen: Sequence[Placed]) -> Floats:
     """Units of each product that stand in each phase at each site, cores included (T, S, G)."""
     units = np.zeros((grid.phases, len(grid.sites), len(grid.goods)))
     for one in chosen:
-        units[:, one.site or 0] += grid.placed_units(one.path)
+        units[:, one.site or 0] += placed_units(grid, one.path)
     switch = core_switch(grid.instance)
     for (t, s), (_, switches) in core_counts(grid, chosen).items():
         assert switch is not None
@@ -201,9 +201,9 @@ def _fed(grid: Grid, watts: Floats) -> Iterator[SitePower]:
 def _within(grid: Grid, chosen: Sequence[Placed], units: Floats, cost: Cost, sites: Sequence[SitePower]) -> bool:
     """Whether every limit of every phase is kept, exactly."""
     limits = grid.instance.limits
-    for t in range(grid.phases):
+    for t, gpus in enumerate(grid.instance.gpu_caps.values()):
         standing = [family for one in chosen if (family := one.path.families[t]) is not None]
-        if sum(family.gpus for family in standing) > grid.caps_gpus(t):
+        if sum(family.gpus for family in standing) > gpus:
             return False
         if any(cap.used_exactly(units[t]) > cap.most for cap in grid.caps):
             return False

@@ -34,7 +34,7 @@ from coopt.network.island_bills import core_ports_of, links_to_core
 from coopt.network.parts import racks
 from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Ints
-from coopt.solving.fleet.arrays import Grid
+from coopt.solving.fleet.arrays import units_at
 from coopt.solving.fleet.paths import (
     Check,
     Listing,
@@ -48,6 +48,7 @@ from coopt.solving.fleet.paths import (
     stretched,
     trained_on,
 )
+from coopt.solving.partition.arrays import Grid
 
 Choice = tuple[Family, int]
 """A network with the uplinks of a leaf."""
@@ -240,7 +241,7 @@ class _IslandSearch:
 
     def _taken(self, choices: Sequence[Choice]) -> Taken:
         """What networks take with their uplinks."""
-        units = np.array([self._grid.units(*one) for one in choices]).reshape(len(choices), len(self._grid.goods))
+        units = np.array([units_at(self._grid, *one) for one in choices]).reshape(len(choices), len(self._grid.goods))
         gpus = np.array([family.gpus for family, _ in choices], dtype=np.int64)
         filled = np.array([racks(family) or 0 for family, _ in choices], dtype=np.float64)
         ports = [core_ports_of(self.question, family.core_links) for family, _ in choices]

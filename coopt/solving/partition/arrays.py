@@ -1,9 +1,10 @@
-"""From the islands each workload could have to the arrays of the formulation, and what those that are chosen cost."""
+"""What options use of everything that couples them, as arrays of the formulation; what those that are chosen cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -11,81 +12,232 @@ import numpy as np
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.options import Coupling, IslandOptions
 from coopt.columns.islands.shapes import Sites
-from coopt.instance.schema import Instance
-from coopt.network.goods import Good, caps_of
-from coopt.network.parts import usd_per_w, weigh
+from coopt.instance.couplings import PriceFactors, Site
+from coopt.instance.schema import Instance, Objective
+from coopt.network.goods import Cap, Good, caps_of, goods_of
+from coopt.network.growth import energy_usd_per_w, factor, support_share
+from coopt.network.island_bills import core_switch
+from coopt.network.parts import electricity_of, usd_per_w, weigh
 from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, PriceOutlook, Product
 
 ROUNDING = 1e-12  # of a limit, which sums in another order may exceed
 
 
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """The places and times of a question: phases, sites, and the products that each phase buys.
+
+    Columns of products go phase by phase, each with all products in the order of `goods`.
+    """
+
+    instance: Instance
+
+    @cached_property
+    def goods(self) -> tuple[Good, ...]:
+        """The products, GPUs last."""
+        return goods_of(self.instance)
+
+    @cached_property
+    def caps(self) -> tuple[Cap, ...]:
+        """The limits on sums over products."""
+        return caps_of(self.instance)
+
+    @property
+    def phases(self) -> int:
+        """Phases; one where nothing grows."""
+        return max(len(self.instance.phase), 1)
+
+    @property
+    def sites(self) -> tuple[Site | None, ...]:
+        """Sites; None alone where there are none."""
+        return self.instance.site or (None,)
+
+    def prices(self, phase: int) -> PriceFactors:
+        """Factors on the prices of a phase."""
+        return self.instance.phase[phase].price if self.instance.phase else PriceFactors()
+
+    def objective(self, site: Site | None) -> Objective:
+        """The objective at the electricity of a site."""
+        return self.instance.objective if site is None else electricity_of(self.instance.objective, site)
+
+    def usd_per_w(self, phase: int, site: Site | None) -> float:
+        """Price of drawing a watt from a phase to the next at a site (USD/W)."""
+        local = self.instance.model_copy(update={"objective": self.objective(site)})
+        return energy_usd_per_w(local, phase) if self.instance.phase else usd_per_w(local.objective)
+
+    def per_w(self, phase: int, site: Site | None) -> float:
+        """What a watt in a phase at a site adds to the objective."""
+        kind = self.instance.objective.minimize
+        return 0.0 if kind == "capex" else 1.0 if kind == "power" else self.usd_per_w(phase, site)
+
+    @property
+    def weight(self) -> float:
+        """What a USD of purchase adds to the objective; where phases buy, their labour, and support beside it."""
+        objective = self.instance.objective
+        if not self.instance.phase or objective.minimize != "tco":
+            return weigh(objective, 1.0, 0.0)
+        return 1 + objective.labour_share
+
+    @cached_property
+    def support_usd(self) -> Floats:
+        """What the support of a unit that stands takes in each phase (T, G), at its price in the phase before volume
+        prices; nothing where all is bought at once, and a share of that."""
+        found = np.zeros((self.phases, len(self.goods)))
+        for t, phase in enumerate(self.instance.phase):
+            prices = [good.usd[0] * factor(phase.price, good.kind) for good in self.goods]
+            found[t] = support_share(self.instance, t) * np.array(prices)
+        return found
+
+    @property
+    def support(self) -> Floats:
+        """What it adds to the objective."""
+        return self.support_usd * float(self.instance.objective.minimize == "tco")
+
+    def watts(self, units: Floats) -> Floats:
+        """Power of units of all products (..., G)."""
+        return np.asarray(units @ np.array([good.w for good in self.goods]))
+
+    def column(self, phase: int, kind: str, name: str) -> int:
+        """The column of a product in a phase."""
+        place = next(g for g, good in enumerate(self.goods) if (good.kind, good.name) == (kind, name))
+        return phase * len(self.goods) + place
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OptionUses:
+    """What options use, of whatever couples them: which slot each serves, at which site (O,), -1 where there are none.
+
+    GPUs that train, racks and ports of a core (O, T), units of products that stand (O, T, G), labour beside them (O,).
+    """
+
+    slots: int
+    slot: Ints
+    site: Ints
+    gpus: Floats
+    racks: Floats
+    core_ports: Floats
+    units: Floats
+    labour_usd: Floats
+
+
 def partition_data(instance: Instance, options: IslandOptions) -> PartitionData:
-    """The numbers of a partition: what islands use of products and limits."""
-    coupling = Coupling(market=Market(instance=instance))
-    goods, units, limits = coupling.market.goods, options.islands.units, instance.limits
-    only_watts = instance.objective.minimize == "power"
-    watts, per_w = coupling.watts(units), _per_w(instance)
-    return PartitionData(
-        workloads=len(instance.workload),
-        workload=options.workload,
-        usd=np.zeros(len(units)),
-        other=watts * per_w,
-        quantity=units,
-        products=tuple(_product(good, flat=only_watts and limits.capex_usd is None) for good in goods),
-        kinds=tuple(_kinds(instance, goods)),
-        limits=_limits(instance, options, coupling),
-        budget=limits.capex_usd,
-        weight=weigh(instance.objective, 1.0, 0.0),
-        cores=tuple(_cores(coupling.market, options, per_w)),
-    )
-
-
-def _per_w(instance: Instance) -> float:
-    """What a watt adds to the objective."""
-    return {"capex": 0.0, "power": 1.0, "tco": usd_per_w(instance.objective)}[instance.objective.minimize]
-
-
-def _cores(market: Market, options: IslandOptions, per_w: float) -> Iterator[CoreLayer]:
-    """The switches that islands share, where they share any."""
-    if market.core is not None:
-        product = market.place["switch", market.core.name]
-        up = options.islands.core_links.astype(np.float64)
-        yield CoreLayer(product=product, ports=market.core.radix, up=up, other=market.goods[product].w * per_w)
-
-
-def _product(good: Good, *, flat: bool) -> Product:
-    """A product; at one price where no bill counts."""
-    begins, usd = ((0,), good.usd[:1]) if flat else (good.begins, good.usd)
-    return Product(
-        name=f"{good.kind} {good.name}",
-        start=np.array(begins, dtype=np.float64),
-        usd=np.array(usd, dtype=np.float64),
-        discount="all-units" if good.all_units else "incremental",
-    )
-
-
-def _kinds(instance: Instance, goods: tuple[Good, ...]) -> list[Kind]:
-    found = []
-    for name, most in instance.sharing.most_products.model_dump().items():
-        if most is not None:
-            of_kind = np.array([p for p, good in enumerate(goods) if good.kind == name])
-            found.append(Kind(name=name, products=of_kind, most=most))
-    return found
-
-
-def _limits(instance: Instance, options: IslandOptions, coupling: Coupling) -> tuple[LimitedUse, ...]:
-    """GPUs, sums over products and racks as far as they are limited, by the names users know them by."""
-    islands, limits = options.islands, instance.limits
+    """The numbers of islands that are all built at once, at one place."""
+    islands = options.islands
     sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
-    found = [LimitedUse(name="cluster.gpus", use=islands.gpus.astype(np.float64), cap=float(instance.cluster.gpus[0]))]
-    market = coupling.market
-    switch = [] if market.core is None else [market.place["switch", market.core.name]]
-    for cap in caps_of(instance):
-        core = tuple(cap.each[place] / cap.scale for place in switch)
-        found.append(LimitedUse(name=cap.key, use=cap.used(islands.units), cap=cap.most, core=core))
-    if limits.racks is not None:
-        found.append(LimitedUse(name="limits.racks", use=coupling.racks(sites.hb, sites.domains), cap=limits.racks))
-    return tuple(found)
+    filled = Coupling(market=Market(instance=instance)).racks(sites.hb, sites.domains)
+    uses = OptionUses(
+        slots=len(instance.workload),
+        slot=options.workload,
+        site=np.full(len(islands), -1),
+        gpus=islands.gpus[:, None].astype(np.float64),
+        racks=filled[:, None],
+        core_ports=islands.core_links[:, None].astype(np.float64),
+        units=islands.units[:, None],
+        labour_usd=np.zeros(len(islands)),
+    )
+    return coupled(Grid(instance=instance), uses)
+
+
+def coupled(grid: Grid, uses: OptionUses) -> PartitionData:
+    """The numbers of options over phases and sites, at the prices of an instance."""
+    instance, count = grid.instance, len(uses.slot)
+    rises = np.diff(uses.units, axis=1, prepend=0.0)
+    assert (rises >= 0).all(), "nothing is thrown away"
+    watts, only_watts = grid.watts(uses.units), instance.objective.minimize == "power"
+    per_w = np.array([[grid.per_w(t, site) for t in range(grid.phases)] for site in grid.sites])
+    other = (watts * per_w[uses.site]).sum(axis=1)  # -1, no site, is the only entry where there are none
+    other += (uses.units * grid.support).sum(axis=(1, 2)) - (grid.weight - 1) * uses.labour_usd
+    budget = instance.limits.sums.get("capex")
+    cores = tuple(_cores(grid, uses))
+    return PartitionData(
+        workloads=uses.slots,
+        workload=uses.slot,
+        usd=uses.labour_usd,
+        other=other,
+        quantity=rises.reshape(count, grid.phases * len(grid.goods)),
+        products=tuple(products_of(grid, flat=only_watts and budget is None)),
+        kinds=tuple(_kinds(grid)),
+        limits=tuple(_limits(grid, uses, watts, cores)),
+        budget=budget,
+        weight=grid.weight,
+        cores=cores,
+    )
+
+
+def products_of(grid: Grid, *, flat: bool) -> Iterator[Product]:
+    """Each product in each phase, at one price where no bill counts; one without brackets has the least so far."""
+    for t in range(grid.phases):
+        for g, good in enumerate(grid.goods):
+            begins, usd = ((0,), good.usd[:1]) if flat else (good.begins, good.usd)
+            so_far = [factor(grid.prices(earlier), good.kind) for earlier in range(t + 1)]
+            yield Product(
+                name=f"{good.kind} {good.name}",
+                start=np.array(begins, dtype=np.float64),
+                usd=np.array(usd, dtype=np.float64) * (min(so_far) if len(usd) == 1 else so_far[-1]),
+                discount="all-units" if good.all_units else "incremental",
+                before=(t - 1) * len(grid.goods) + g if t else None,
+            )
+
+
+def _kinds(grid: Grid) -> Iterator[Kind]:
+    last = (grid.phases - 1) * len(grid.goods)
+    for name, most in grid.instance.sharing.most_products.model_dump().items():
+        if most is not None:
+            of_kind = np.array([last + g for g, good in enumerate(grid.goods) if good.kind == name])
+            yield Kind(name=name, products=of_kind, most=most)
+
+
+def _cores(grid: Grid, uses: OptionUses) -> Iterator[CoreLayer]:
+    """A core for each phase at each site, phase by phase."""
+    switch = core_switch(grid.instance)
+    if switch is None:
+        return
+    place = grid.column(0, "switch", switch.name)
+    for t in range(grid.phases):
+        ports = uses.core_ports[:, t]
+        for s, site in enumerate(grid.sites):
+            yield CoreLayer(
+                product=grid.column(t, "switch", switch.name),
+                ports=switch.radix,
+                up=ports if site is None else np.where(uses.site == s, ports, 0.0),
+                other=grid.goods[place].w * grid.per_w(t, site) + float(grid.support[t, place]),
+                before=(t - 1) * len(grid.sites) + s if t else None,
+            )
+
+
+def _limits(grid: Grid, uses: OptionUses, watts: Floats, cores: Sequence[CoreLayer]) -> Iterator[LimitedUse]:
+    """GPUs, sums over products, racks of every phase, and power of its sites, by the names users know them by."""
+    instance = grid.instance
+    switches = [core.product % len(grid.goods) for core in cores]
+    used = [(cap, cap.used(uses.units)) for cap in grid.caps]
+    core_phase = [c // len(grid.sites) for c in range(len(cores))]
+    for t, (key, gpus) in enumerate(instance.gpu_caps.items()):
+        when = f" in {instance.phase[t].year:g}" if instance.phase else ""
+        yield LimitedUse(name=key, use=uses.gpus[:, t], cap=float(gpus), resource="gpus", phase=t)
+        here = [core_phase[c] == t for c in range(len(cores))]
+        for cap, use in used:
+            each = tuple(cap.each[place] / cap.scale * now for place, now in zip(switches, here, strict=True))
+            told, scale = f"{cap.key}{when}", 1 / cap.scale
+            yield LimitedUse(name=told, use=use[:, t], cap=cap.most, core=each, resource=cap.name, phase=t, scale=scale)
+        if (most := instance.limits.racks) is not None:
+            yield LimitedUse(name=f"limits.racks{when}", use=uses.racks[:, t], cap=most, resource="racks", phase=t)
+        for s, site in enumerate(grid.sites):
+            if site is not None:
+                pue = grid.objective(site).pue
+                core = tuple(
+                    grid.goods[place].w / 1e6 * pue * (now and c % len(grid.sites) == s)
+                    for c, (place, now) in enumerate(zip(switches, here, strict=True))
+                )
+                use = np.where(uses.site == s, watts[:, t], 0.0) / 1e6 * pue
+                yield LimitedUse(
+                    name=f"power_mw of site {site.name}{when}",
+                    use=use,
+                    cap=site.power_mw,
+                    core=core,
+                    resource=f"power_w of {site.name}",
+                    phase=t,
+                    scale=1e-6,
+                )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -19,7 +19,6 @@ from coopt.solving.partition.search import Allowed, search_partition
 from coopt.solving.runs import Run, StoppedError
 from formulations.partition_data import Floats, Ints, PartitionData
 
-GPUS = "cluster.gpus"
 UNTRIED = "no choice of islands keeps all limits, and there was no time to try every limit that may give"
 GAP = 1e-6  # of the least that would do
 
@@ -109,7 +108,7 @@ def _capped(
 ) -> Iterator[str]:
     """GPUs, power and racks: the least of each with which every other limit holds."""
     for number, limit in enumerate(datas[0].limits):
-        gpus = limit.name == GPUS
+        gpus = limit.resource == "gpus"
         wider = with_more_gpus() if gpus and with_more_gpus is not None else datas
         found = _least_choice(run, [_counting(data, number) for data in wider])
         if found is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -22,9 +21,9 @@ from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.lengths import link_lengths
 from coopt.solving.fleet.answer import hopeful_offers, islands_listed, offers_of, offers_then
-from coopt.solving.fleet.arrays import Grid, slots_of
+from coopt.solving.fleet.arrays import slots_of
 from coopt.solving.outcome import identity
-from coopt.solving.partition.arrays import partition_data
+from coopt.solving.partition.arrays import Grid, partition_data
 from coopt.solving.partition.parts import subset, useful
 from coopt.solving.proofs import tree as cuts
 from coopt.solving.proofs.relaxation import Multipliers, amount
@@ -144,7 +143,7 @@ class _Writer:
     @property
     def whole(self) -> list[int]:
         """The limits, by number, that are counted in whole units: GPUs and racks."""
-        return [i for i, ((name, _), _) in enumerate(self._limits()) if name in ("gpus", "racks")]
+        return [i for i, limit in enumerate(self._data.limits) if limit.resource in ("gpus", "racks")]
 
     def node(self, node: cuts.Node) -> Node:
         """A tree of cases."""
@@ -162,7 +161,8 @@ class _Writer:
     def _leaf(self, found: Multipliers) -> Leaf:
         sites = [site.name if site is not None else "" for site in self._grid.sites]
         units = {(self._data.products[p].name, p // self._goods): value for p, value in enumerate(found.units.tolist())}
-        limits = {key: value * per for (key, per), value in zip(self._limits(), found.limits.tolist(), strict=True)}
+        pairs = zip(self._data.limits, found.limits.tolist(), strict=True)
+        limits = {(limit.resource, limit.phase): value * limit.scale for limit, value in pairs}
         links = {(sites[c % len(sites)], c // len(sites)): value for c, value in enumerate(found.links.tolist())}
         return Leaf(
             costs=found.costs,
@@ -172,16 +172,6 @@ class _Writer:
             links=self._by_phase(links),
             outlooks=tuple(map(amount, found.outlooks.tolist())),
         )
-
-    def _limits(self) -> Iterator[tuple[tuple[str, int], float]]:
-        """Name and phase of each limit in the order of `fleet_data`, and how many of its units are one of a proof."""
-        limits = self._grid.instance.limits
-        for t in range(self._grid.phases):
-            yield ("gpus", t), 1.0
-            yield from (((cap.name, t), 1 / cap.scale) for cap in self._grid.caps)
-            if limits.racks is not None:
-                yield ("racks", t), 1.0
-            yield from (((f"power_w of {site.name}", t), 1e-6) for site in self._grid.sites if site is not None)
 
     def _by_phase(self, values: dict[tuple[str, int], float]) -> dict[str, tuple[str, ...]]:
         """Amounts phase by phase; what has none is left out."""

@@ -228,10 +228,8 @@ def _sharing(instance: Instance) -> Iterator[NumericLimit]:
 
 def _gpus(instance: Instance) -> Iterator[NumericLimit]:
     """The GPUs that islands share, in each phase where there are several."""
-    caps: list[tuple[str, int, int | None]] = [
-        (f"phase[{t}].gpus", phase.gpus, t) for t, phase in enumerate(instance.phase)
-    ] or [("cluster.gpus", instance.cluster.gpus[0], None)]
-    for key, now, t in caps:
+    for n, (key, now) in enumerate(instance.gpu_caps.items()):
+        t = n if instance.phase else None
         yield NumericLimit(
             key=key,
             unit="GPUs",
