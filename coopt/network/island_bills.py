@@ -75,13 +75,19 @@ def core_ends(instance: Instance, leaf: Switch | None, values: OpticValues) -> t
 def with_core_optics(instance: Instance, *, beaten: bool = False) -> Iterator[Instance]:
     """The instance with each optic that its core may have named, on request those too that another one beats; itself
     without a core."""
-    core = instance.sharing.core
-    if core is None:
+    if instance.sharing.core is None:
         yield instance
         return
     for optic in _core_optics(instance, beaten=beaten):
-        sharing = instance.sharing.model_copy(update={"core": core.model_copy(update={"optic": optic.name})})
-        yield instance.model_copy(update={"sharing": sharing})
+        yield with_core_optic(instance, optic.name)
+
+
+def with_core_optic(instance: Instance, optic: str | None) -> Instance:
+    """The instance whose core, if it has one, has this optic."""
+    if instance.sharing.core is None:
+        return instance
+    core = instance.sharing.core.model_copy(update={"optic": optic})
+    return instance.model_copy(update={"sharing": instance.sharing.model_copy(update={"core": core})})
 
 
 def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ...]:

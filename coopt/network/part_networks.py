@@ -14,10 +14,11 @@ from coopt.instance.variants import as_billed, at_efficiency, workloads_of
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, LinkEnds
 from coopt.network.growth import grown, grows
-from coopt.network.island_bills import core_switch, links_to_core
+from coopt.network.island_bills import core_switch, links_to_core, with_core_optic
 from coopt.network.parts import electricity_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
+from coopt.plan.contents import joint_of
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Part, Plan, WorkloadPlan
 
@@ -156,12 +157,17 @@ def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = 
             f"{instance.name}: {chosen.name} joins domains by direct links, whose routes are in the plan and whose "
             f"losses have no model, so that there is nothing for {asked}, needs a plan with switches"
         )
-    question, joined = _with_core(question_of(instance, chosen), plan, chosen)
+    question, joint = question_of(instance, chosen), joint_of(plan, chosen)
+    if joint is not None:
+        question = with_core_optic(question, joint.core.optic)
     if instance.problem == "shared":
         found = next((family for family, _ in families_of_design(instance, chosen.design)), None)
     else:
         listed = _families(question, plan, chosen, chosen.design)
-        found = next((one for one in listed if one.core_end is None or one.core_end.name == joined), None)
+        found = next(
+            (one for one in listed if one.core_end is None or (joint is not None and one.core_end.name == joint.below)),
+            None,
+        )
     if found is None:
         raise InstanceError(
             f"{instance.name}: the plan's network is not one this instance allows, needs the plan of this instance "
@@ -170,17 +176,6 @@ def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = 
     ring = plan.couplings.ring
     waits_s = {one.workload: one.exchange_s for one in ring.exchanges} if ring is not None else {}
     return PartNetwork(question=question, part=chosen, family=found, uplinks=uplinks_of(chosen.design), waits_s=waits_s)
-
-
-def _with_core(question: Instance, plan: Plan, part: Part) -> tuple[Instance, str | None]:
-    """The question of a part with the optic of its core named, and the product at the lower ends of its links there."""
-    for shared in plan.couplings.cores:
-        if (shared.phase, shared.site) == (part.phase, part.site) and question.sharing.core is not None:
-            core = question.sharing.core.model_copy(update={"optic": shared.core.optic})
-            sharing = question.sharing.model_copy(update={"core": core})
-            below = next((one.optic_below for one in shared.core.islands if one.workload == part.slot), None)
-            return question.model_copy(update={"sharing": sharing}), below or shared.core.optic
-    return question, None
 
 
 def family_of_plan(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from coopt.instance.schema import Limits
-from coopt.plan.couplings import CorePlan, Part
+from coopt.plan.couplings import CoreLinks, CorePlan, Part
 from coopt.plan.parts import DirectLinks, Item
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 
@@ -118,16 +119,25 @@ def products(plan: Plan, kind: str) -> set[str]:
     return used | ends.get(kind, set())
 
 
-def joined_to_core(plan: Plan) -> dict[str, tuple[int, str]]:
-    """By the names of parts with leaves: links of each leaf into a core, and what is at their ends there."""
-    found = {}
+class CoreJoint(NamedTuple):
+    """A core, and the links of a part into it."""
+
+    core: CorePlan
+    links: CoreLinks
+
+    @property
+    def below(self) -> str:
+        """The product at the lower ends of the links."""
+        return self.core.below(self.links)
+
+
+def joint_of(plan: Plan, part: Part) -> CoreJoint | None:
+    """How a part joins a core, where it joins one."""
     for shared in plan.couplings.cores:
-        told = {one.workload: one for one in shared.core.islands if one.per_leaf}
-        for part in plan.parts:
-            if part.slot in told and (part.site, part.phase) == (shared.site, shared.phase):
-                one = told[part.slot]
-                found[part.name] = one.per_leaf, one.optic_below or shared.core.optic
-    return found
+        for links in shared.core.islands:
+            if (links.workload, shared.site, shared.phase) == (part.slot, part.site, part.phase):
+                return CoreJoint(shared.core, links)
+    return None
 
 
 def _of_design(design: Design | DirectLinks, kind: str) -> set[str]:

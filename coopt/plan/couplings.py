@@ -35,10 +35,14 @@ class CorePlan(Record):
     power_w: float
     islands: tuple[CoreLinks, ...]
 
+    def below(self, links: CoreLinks) -> str:
+        """The product at the lower ends of links into it."""
+        return links.optic_below or self.optic
+
     @property
     def optics(self) -> tuple[str, ...]:
         """The products at all ends of its links, its own first."""
-        return tuple(dict.fromkeys((self.optic, *(one.optic_below or self.optic for one in self.islands))))
+        return tuple(dict.fromkeys((self.optic, *map(self.below, self.islands))))
 
 
 class Stored(Record):

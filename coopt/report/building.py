@@ -15,7 +15,7 @@ from coopt.network.halls import NetworkHall, network_hall
 from coopt.network.island_halls import placed_part
 from coopt.network.optics import first_unmated
 from coopt.network.part_networks import families_of_design
-from coopt.plan.contents import joined_to_core
+from coopt.plan.contents import joint_of
 from coopt.plan.couplings import CorePlan
 from coopt.plan.schema import Design, Fabric, Plan, Tier
 from coopt.report import words
@@ -41,7 +41,10 @@ def order_notes_of_parts(instance: Instance, designs: Mapping[str, Design], plan
     plan
         The plan that has them, where there is one.
     """
-    joined = {} if plan is None else joined_to_core(plan)
+    joints = {} if plan is None else {part.name: joint_of(plan, part) for part in plan.parts}
+    joined = {
+        name: (one.links.per_leaf, one.below) for name, one in joints.items() if one is not None and one.links.per_leaf
+    }
     halls = {name: [*_halls(instance, design)] for name, design in designs.items()}
     if plan is not None and instance.problem != "shared":
         placed = {part.name: placed_part(instance, plan, part) for part in plan.parts}

@@ -76,7 +76,7 @@ def core_tables(instance: Instance, shared: SharedCore) -> Iterator[RenderableTy
 
 def _ends_of(core: CorePlan) -> str:
     """What is at the ends of links into a core."""
-    below = sorted({links.optic_below or core.optic for links in core.islands})
+    below = sorted(set(map(core.below, core.islands)))
     if below == [core.optic]:
         return f"{core.optic} at both ends of a link"
     return f"{core.optic} at its end of links and {', '.join(below)} at that of islands"

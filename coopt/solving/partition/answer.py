@@ -13,7 +13,7 @@ from coopt.columns.islands.options import has_island, list_options
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.network.island_bills import core_of, island_bill, island_limits, part_cost, with_core_optics
+from coopt.network.island_bills import core_of, core_switch, island_bill, island_limits, part_cost, with_core_optics
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import Couplings, Part, SharedCore
 from coopt.plan.schema import Plan
@@ -126,7 +126,7 @@ def _alone(run: Run, workload: Workload) -> str:
     if least is None:
         return (
             f"{where} holds it: no mapping divides evenly and fits into memory, or no network joins its domains"
-            f"{'' if instance.sharing.core is None else ' and has ports left for the core'}: "
+            f"{'' if core_switch(instance) is None else ' and has ports left for the core'}: "
             "needs another batch, wider mapping lists, more memory or other parts"
         )
     change = f"{least / workload.bound_s - 1:+.2%}"
