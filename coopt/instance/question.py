@@ -264,10 +264,20 @@ class Question(Table):
         return [name for name, is_asked in asked.items() if is_asked]
 
     @property
+    def years(self) -> tuple[float | None, ...]:
+        """When each phase begins; None alone where nothing grows."""
+        return tuple(phase.year for phase in self.phase) or (None,)
+
+    @property
     def gpu_caps(self) -> dict[str, int]:
         """How many GPUs all parts together may train on, in each phase where there are several, by the key of each."""
         phases = {f"phase[{t}].gpus": phase.gpus for t, phase in enumerate(self.phase)}
         return phases or {"cluster.gpus": self.cluster.gpus[0]}
+
+    @property
+    def efficiencies(self) -> tuple[float, float]:
+        """The least and the best factor on what the GPU reaches that may turn out."""
+        return (1.0, 1.0) if self.robust is None else self.robust.efficiency
 
     @property
     def minimizes_regret(self) -> bool:

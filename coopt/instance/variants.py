@@ -20,6 +20,11 @@ def of_phase(instance: Q, number: int) -> Q:
     return instance.model_copy(update={"cluster": cluster, "workload": workloads_of(instance, phase), "phase": ()})
 
 
+def phases_of(instance: Q) -> tuple[Q, ...]:
+    """The question of each phase alone; the question itself where nothing grows."""
+    return tuple(of_phase(instance, number) for number in range(len(instance.phase))) or (instance,)
+
+
 def workloads_of(instance: Q, phase: Phase) -> tuple[Workload, ...]:
     """The workloads of a phase, in its order, with the bounds they have there."""
     if not phase.workloads:
@@ -42,8 +47,8 @@ def bounded(workload: Workload, bound: dict[str, float]) -> Workload:
 
 
 def years_of(instance: Q, number: int) -> float:
-    """How long the network of a phase runs: until the next one, the last one for `objective.years`."""
-    if number + 1 == len(instance.phase):
+    """How long the network of a phase runs: until the next one, the last one or the only one for `objective.years`."""
+    if number + 1 >= len(instance.phase):
         return instance.objective.years
     return instance.phase[number + 1].year - instance.phase[number].year
 
@@ -103,6 +108,16 @@ def at_efficiency(instance: Q, factor: float) -> Q:
     efficiency = gpu.efficiency.times(factor)
     cluster = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"efficiency": efficiency})})
     return instance.model_copy(update={"cluster": cluster, "robust": None})
+
+
+def at_least_efficiency(instance: Q) -> Q:
+    """The instance of one network at the least efficiency that may turn out, which has to do."""
+    return at_efficiency(instance, instance.efficiencies[0])
+
+
+def at_best_efficiency(instance: Q) -> Q:
+    """The instance of one network at the best efficiency that may turn out, from which regret is measured."""
+    return at_efficiency(instance, instance.efficiencies[1])
 
 
 def after_a_loss(instance: Q, slower: float) -> Q:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from coopt.instance.couplings import Phase, PriceFactors
+from coopt.instance.couplings import Phase
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.family import Family, next_even
@@ -189,20 +189,20 @@ class Spent:
     work_usd: float
 
 
-def factor(prices: PriceFactors, kind: str) -> float:
-    """What a phase pays for a kind of item over the price of the instance."""
-    return float(getattr(prices, kind))
+def factor(instance: Instance, phase: int, kind: str) -> float:
+    """What a phase pays for a kind of item over the price of the instance; 1 where nothing grows."""
+    return float(getattr(instance.phase[phase].price, kind)) if instance.phase else 1.0
 
 
 def buying_phase(instance: Instance, kind: str, needed: int) -> int:
     """The phase in which a unit is bought that is needed from a phase on."""
-    return min(range(needed, -1, -1), key=lambda phase: factor(instance.phase[phase].price, kind))
+    return min(range(needed, -1, -1), key=lambda phase: factor(instance, phase, kind))
 
 
 def energy_usd_per_w(instance: Instance, phase: int) -> float:
-    """Price of drawing one watt from a phase to the next."""
+    """Price of drawing one watt from a phase to the next, or for `objective.years`."""
     whole = instance.objective.model_copy(update={"years": years_of(instance, phase)})
-    return usd_per_w(whole) * instance.phase[phase].price.energy
+    return usd_per_w(whole) * factor(instance, phase, "energy")
 
 
 def support_share(instance: Instance, phase: int) -> float:
@@ -236,7 +236,7 @@ def spending(instance: Instance, network: Line, uplinks: Sequence[int], *, ahead
         items = (*_purchased_items(instance, t, bought[t], units), *labour_lines(instance.phase[t], added))
         power_w = math.fsum(item.w for item in lines)
         goods_usd = math.fsum(item.usd for item in items if item.kind != "labour")
-        standing_usd = math.fsum(item.usd * factor(instance.phase[t].price, item.kind) for item in lines)
+        standing_usd = math.fsum(item.usd * factor(instance, t, item.kind) for item in lines)
         found.append(
             Spent(
                 bought=items,
@@ -259,7 +259,7 @@ def _purchased_items(instance: Instance, phase: int, bought: Counter[Key], units
     lines = []
     for key, unit in units.items():
         if bought[key]:
-            usd = unit.unit_usd * factor(instance.phase[phase].price, key[0])
+            usd = unit.unit_usd * factor(instance, phase, key[0])
             lines.append(unit.model_copy(update={"unit_usd": usd}).of(bought[key]))
     return lines
 

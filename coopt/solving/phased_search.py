@@ -21,7 +21,7 @@ import pyomo.core as pyo
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns, columns, needs
 from coopt.instance.schema import Instance, Limits
-from coopt.instance.variants import of_phase
+from coopt.instance.variants import phases_of
 from coopt.network.family import Family
 from coopt.network.growth import Line, Spent, energy_usd_per_w, factor, spending, support_share, whole_cost
 from coopt.network.parts import Key, Quantities, cost_of, open_bill, within_limits
@@ -88,7 +88,7 @@ def demanded(
     instance: Instance, lines: tuple[Line, ...], on_phase: Callable[[int], None], on_context: Callable[[], None]
 ) -> Demand:
     """List the mappings of every phase, and what they need of every line."""
-    questions = tuple(of_phase(instance, t) for t in range(len(instance.phase)))
+    questions = phases_of(instance)
     tables: list[Columns] = []
     timely: list[tuple[Uplinks, ...]] = []
     for t, question in enumerate(questions):
@@ -242,7 +242,7 @@ def numbers_of(instance: Instance, lines: Sequence[Line], allowed: Sequence[Sequ
 
 def _prices(instance: Instance, items: list[Item]) -> PhasePrices:
     phases = range(len(instance.phase))
-    usd = np.array([[item.unit_usd * factor(instance.phase[t].price, item.kind) for item in items] for t in phases])
+    usd = np.array([[item.unit_usd * factor(instance, t, item.kind) for item in items] for t in phases])
     if instance.objective.minimize != "tco":
         return PhasePrices(bought=usd, standing=np.zeros_like(usd))
     energy = np.outer([energy_usd_per_w(instance, t) for t in phases], [item.unit_w for item in items])

@@ -15,7 +15,7 @@ from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
 
 from coopt.columns.islands.options import list_options
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_efficiency, with_tp
+from coopt.instance.variants import at_least_efficiency, with_tp
 from coopt.network.growth import lines
 from coopt.network.island_bills import with_core_optics
 from coopt.plan.schema import Plan
@@ -93,7 +93,7 @@ def _robust(run: Run) -> Programs:
     """The shared network at the worst prices, or with a row for every way prices may turn out."""
     robust = run.instance.robust
     assert robust is not None
-    listed = at_efficiency(run.instance, robust.efficiency[0])
+    listed = at_least_efficiency(run.instance)
     if robust.aim == "worst-case":
         return _of_field(at_worst_prices(run, listed, robust))
     field = within_list_limits(run, listed, robust)

@@ -11,7 +11,7 @@ from functools import partial
 from coopt.instance.couplings import Robust, corners
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_efficiency, at_prices
+from coopt.instance.variants import at_best_efficiency, at_least_efficiency, at_prices
 from coopt.network.island_bills import core_of, part_cost, with_core_optics
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
@@ -85,7 +85,7 @@ def islands_listed(run: Run, *, beaten_optics: bool = False) -> list[Listed]:
     """The islands that bills count, at the prices of these bills, on request with cores whose optic another one
     beats."""
     robust = run.instance.robust or Robust()
-    listed = at_efficiency(run.instance, robust.efficiency[0])
+    listed = at_least_efficiency(run.instance)
     return _listed(
         run, listed if run.instance.minimizes_regret else at_prices(listed, robust.prices.worst), robust, beaten_optics
     )
@@ -192,7 +192,7 @@ def _asked(instance: Instance) -> str:
 def _has_island(run: Run, slot: Slot, asked: Instance) -> bool:
     """Whether a slot has an island in an instance that differs from the run's in its network alone."""
     robust = asked.robust or Robust()
-    billed = next(iter(with_core_optics(at_efficiency(asked, robust.efficiency[0]), beaten=False)))
+    billed = next(iter(with_core_optics(at_least_efficiency(asked))))
     return bool(list_islands(billed, slot.workloads, robust, measures_of(run.instance), run.check_clock).paths)
 
 
@@ -222,7 +222,7 @@ def outcomes_of(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes 
     open the reason is returned, and "infeasible" where limits leave nothing. `placed` are islands at the least
     efficiency, which are those at the best one where the two are the same.
     """
-    hopeful, plain = at_efficiency(run.instance, robust.efficiency[1]), hopeful_offers(run, robust, placed)
+    hopeful, plain = at_best_efficiency(run.instance), hopeful_offers(run, robust, placed)
     backend = backend_of(run.instance.solver.model_copy(update={"gap": 0.0}), run.backend.cancel)
     found = []
     outcomes = corners(robust.prices)
@@ -245,7 +245,7 @@ def outcomes_of(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes 
 def hopeful_offers(run: Run, robust: Robust, placed: Sequence[Listed], *, beaten_optics: bool = False) -> list[Offer]:
     """What a fleet may be built from at the best efficiency, given the islands at the least."""
     low, high = robust.efficiency
-    listed = placed if low == high else _listed(run, at_efficiency(run.instance, high), robust, beaten_optics)
+    listed = placed if low == high else _listed(run, at_best_efficiency(run.instance), robust, beaten_optics)
     return [_offer(asked, some, ()) for asked, some in listed]
 
 
@@ -301,7 +301,7 @@ def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
     questions = phase_questions(instance)
     for t, family, uplinks in one.path.stands:
         cost = part_cost(instance, grid.objective(site), family, uplinks)
-        asked, year = workloads_in(questions[t], slot.workloads), _year(instance, t)
+        asked, year = workloads_in(questions[t], slot.workloads), instance.years[t]
         yield Part(
             name=part_name(slot, year),
             site=None if site is None else site.name,
@@ -313,10 +313,6 @@ def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
         )
 
 
-def _year(instance: Instance, phase: int) -> float | None:
-    return instance.phase[phase].year if instance.phase else None
-
-
 def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:
     """The core of each site in each phase, where islands stand."""
     for t, s in sorted(core_counts(Grid(instance=instance), built)):
@@ -325,7 +321,7 @@ def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:
         core = core_of(instance, islands)
         assert core is not None
         site = instance.site[s].name if instance.site else None
-        yield SharedCore(site=site, phase=_year(instance, t), core=core)
+        yield SharedCore(site=site, phase=instance.years[t], core=core)
 
 
 def _losses(instance: Instance, built: Sequence[Placed], robust: Robust) -> Iterator[PartLosses]:
@@ -337,5 +333,5 @@ def _losses(instance: Instance, built: Sequence[Placed], robust: Robust) -> Iter
             asked = workloads_in(questions[t], slot.workloads)
             if asked and robust.survive:
                 alone = questions[t].model_copy(update={"workload": asked})
-                name = part_name(slot, _year(instance, t))
+                name = part_name(slot, instance.years[t])
                 yield PartLosses(part=name, survived=survived(alone, family, uplinks, robust))

@@ -123,7 +123,7 @@ def _at(grid: Grid, good: Good, phase: int) -> Product:
     return Product(
         name=good.name,
         start=np.array(good.begins, dtype=np.float64),
-        usd=np.array(good.usd, dtype=np.float64) * factor(grid.prices(phase), good.kind),
+        usd=np.array(good.usd, dtype=np.float64) * factor(grid.instance, phase, good.kind),
         discount="all-units" if good.all_units else "incremental",
     )
 
@@ -192,7 +192,7 @@ def _fed(grid: Grid, watts: Floats) -> Iterator[SitePower]:
             if site is not None:
                 yield SitePower(
                     site=site.name,
-                    phase=grid.instance.phase[t].year if grid.instance.phase else None,
+                    phase=grid.instance.years[t],
                     facility_w=float(watts[t, s]) * grid.objective(site).pue,
                     facility_limit_w=site.power_mw * 1e6,
                 )

@@ -22,7 +22,7 @@ from coopt.columns.islands.shapes import quick_degrees
 from coopt.columns.table import columns, needs
 from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.variants import of_phase
+from coopt.instance.variants import phases_of
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.growth import grown, grows, retrofit
@@ -76,8 +76,7 @@ class Listing:
 
 def phase_questions(instance: Instance) -> tuple[Instance, ...]:
     """The question of each phase alone, without the sites it may be built at; one where nothing grows."""
-    alone = instance.model_copy(update={"site": ()})
-    return tuple(of_phase(alone, t) for t in range(len(instance.phase))) or (alone,)
+    return phases_of(instance.model_copy(update={"site": ()}))
 
 
 def list_paths(
@@ -145,8 +144,7 @@ def paths_on(
     for n in range(len(lines)):
         for chosen in _growing({t: served[t][n] for t in asked}, every=labour or interrupted):
             check()
-            phases = max(len(instance.phase), 1)
-            found.paths += _paths(_standing_by(chosen), phases, every=labour, from_least=not interrupted)
+            found.paths += _paths(_standing_by(chosen), len(instance.years), every=labour, from_least=not interrupted)
     return found
 
 

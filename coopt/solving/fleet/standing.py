@@ -83,7 +83,7 @@ def list_islands(
     coupling = Coupling(market=Market(instance=compared, measures=measures), outlooks=outlooks)
     search = _IslandSearch(question=first, coupling=coupling, check=check)
     search.list_all(robust)
-    listing, phases = search.found, max(len(instance.phase), 1)
+    listing, phases = search.found, len(instance.years)
     listing.paths = [stretched({start: uplinks}, {start: family}, phases) for family, uplinks in search.kept]
     if later:
         begun = list(_begun(search, instance, asked))

@@ -12,12 +12,12 @@ import numpy as np
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.options import Coupling, IslandOptions
 from coopt.columns.islands.shapes import Sites
-from coopt.instance.couplings import PriceFactors, Site
+from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance, Objective
 from coopt.network.goods import Cap, Good, caps_of, goods_of
 from coopt.network.growth import energy_usd_per_w, factor, support_share
 from coopt.network.island_bills import core_switch
-from coopt.network.parts import electricity_of, usd_per_w, weigh
+from coopt.network.parts import electricity_of, weigh
 from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, PriceOutlook, Product
 
 ROUNDING = 1e-12  # of a limit, which sums in another order may exceed
@@ -45,16 +45,12 @@ class Grid:
     @property
     def phases(self) -> int:
         """Phases; one where nothing grows."""
-        return max(len(self.instance.phase), 1)
+        return len(self.instance.years)
 
     @property
     def sites(self) -> tuple[Site | None, ...]:
         """Sites; None alone where there are none."""
         return self.instance.site or (None,)
-
-    def prices(self, phase: int) -> PriceFactors:
-        """Factors on the prices of a phase."""
-        return self.instance.phase[phase].price if self.instance.phase else PriceFactors()
 
     def objective(self, site: Site | None) -> Objective:
         """The objective at the electricity of a site."""
@@ -63,7 +59,7 @@ class Grid:
     def usd_per_w(self, phase: int, site: Site | None) -> float:
         """Price of drawing a watt from a phase to the next at a site (USD/W)."""
         local = self.instance.model_copy(update={"objective": self.objective(site)})
-        return energy_usd_per_w(local, phase) if self.instance.phase else usd_per_w(local.objective)
+        return energy_usd_per_w(local, phase)
 
     def per_w(self, phase: int, site: Site | None) -> float:
         """What a watt in a phase at a site adds to the objective."""
@@ -83,8 +79,8 @@ class Grid:
         """What the support of a unit that stands takes in each phase (T, G), at its price in the phase before volume
         prices; nothing where all is bought at once, and a share of that."""
         found = np.zeros((self.phases, len(self.goods)))
-        for t, phase in enumerate(self.instance.phase):
-            prices = [good.usd[0] * factor(phase.price, good.kind) for good in self.goods]
+        for t in range(len(self.instance.phase)):
+            prices = [good.usd[0] * factor(self.instance, t, good.kind) for good in self.goods]
             found[t] = support_share(self.instance, t) * np.array(prices)
         return found
 
@@ -169,7 +165,7 @@ def products_of(grid: Grid, *, flat: bool) -> Iterator[Product]:
     for t in range(grid.phases):
         for g, good in enumerate(grid.goods):
             begins, usd = ((0,), good.usd[:1]) if flat else (good.begins, good.usd)
-            so_far = [factor(grid.prices(earlier), good.kind) for earlier in range(t + 1)]
+            so_far = [factor(grid.instance, earlier, good.kind) for earlier in range(t + 1)]
             yield Product(
                 name=f"{good.kind} {good.name}",
                 start=np.array(begins, dtype=np.float64),
@@ -211,8 +207,8 @@ def _limits(grid: Grid, uses: OptionUses, watts: Floats, cores: Sequence[CoreLay
     switches = [core.product % len(grid.goods) for core in cores]
     used = [(cap, cap.used(uses.units)) for cap in grid.caps]
     core_phase = [c // len(grid.sites) for c in range(len(cores))]
-    for t, (key, gpus) in enumerate(instance.gpu_caps.items()):
-        when = f" in {instance.phase[t].year:g}" if instance.phase else ""
+    for t, (year, (key, gpus)) in enumerate(zip(instance.years, instance.gpu_caps.items(), strict=True)):
+        when = "" if year is None else f" in {year:g}"
         yield LimitedUse(name=key, use=uses.gpus[:, t], cap=float(gpus), resource="gpus", phase=t)
         here = [core_phase[c] == t for c in range(len(cores))]
         for cap, use in used:

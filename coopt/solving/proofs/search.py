@@ -12,7 +12,7 @@ from coopt.instance.couplings import corners
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_efficiency, at_prices
+from coopt.instance.variants import at_best_efficiency, at_prices
 from coopt.network.island_bills import with_core_optics
 from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
 from coopt.plan.schema import Plan
@@ -112,7 +112,7 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     claimed = () if plan.couplings.outlooks is None else plan.couplings.outlooks.turns
     if [turn.factors for turn in claimed] != corners(robust.prices):
         raise InstanceError(f"{instance.name}: the plan does not have every way that prices may turn out")
-    hopeful = at_efficiency(instance, robust.efficiency[1])
+    hopeful = at_best_efficiency(instance)
     outlooks = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in claimed)
     plain = hopeful_offers(run, robust, placed, beaten_optics=True)
     offers = [(one.instance, one.data) for one in offers_of(placed, outlooks)]

@@ -10,7 +10,7 @@ from functools import partial
 from coopt.columns.context import context_of
 from coopt.instance.couplings import Lost, Robust, corners
 from coopt.instance.schema import Instance, Limits
-from coopt.instance.variants import after_a_loss, at_efficiency, at_prices
+from coopt.instance.variants import after_a_loss, at_best_efficiency, at_least_efficiency, at_prices
 from coopt.network.family import Family, LinkEnds
 from coopt.network.parts import cost_of, within_limits
 from coopt.plan.couplings import Couplings, Outlooks, one_network, one_networks_losses
@@ -41,7 +41,7 @@ def robust_plan(run: Run) -> Plan:
     """The plan of least worst-case cost, or of least regret, among those that stand every loss."""
     robust = run.instance.robust
     assert robust is not None
-    listed = at_efficiency(run.instance, robust.efficiency[0])
+    listed = at_least_efficiency(run.instance)
     return (_worst_case if robust.aim == "worst-case" else _least_regret)(run, robust, listed)
 
 
@@ -119,7 +119,7 @@ def outlooks_of(run: Run, robust: Robust) -> tuple[Outlook, ...] | str:
 
     These optima are exact, whatever gap the instance allows: regret is measured from them.
     """
-    field = within_list_limits(run, at_efficiency(run.instance, robust.efficiency[1]), robust)
+    field = within_list_limits(run, at_best_efficiency(run.instance), robust)
     assert isinstance(field, Field), "what serves at the least efficiency serves at the best"
     solver = run.instance.solver.model_copy(update={"gap": 0.0})
     exact = replace(

@@ -182,7 +182,7 @@ class ProductPrice:
             had += sum(item.count for item in one.bought if item.product == self.product and not item.spare)
             stored = ((products.get((unit.kind, unit.item), (unit.kind, unit.item)), unit.count) for unit in one.stored)
             waiting = sum(count for product, count in stored if product == self.product)
-            by = factor(instance.phase[t].price, kinds.get(self.product, self.product[0]))
+            by = factor(instance, t, kinds.get(self.product, self.product[0]))
             yield (had - waiting) * by * support_share(instance, t)
 
 
