@@ -35,6 +35,7 @@ BILLED: dict[ObjectiveKind, BillKind] = {
     **{"time": "capex", "usd_per_token": "tco", "carbon": "power"},
 }
 """The sum of a bill that an objective weighs by the time of training; of equally fast designs the cheapest counts."""
+Asked = Literal["ring", "losses", "failures", "direct", "phases", "core"]
 Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", "fleet", "choice"]
 
 
@@ -251,17 +252,25 @@ class Question(Table):
     @property
     def even_for(self) -> list[str]:
         """What of the question is worked out for domains that are filled alike, and for no others."""
-        asked = {
-            "[[site]] tables without sharing.mode = 'partition'": self.site and self.sharing.mode == "time",
-            "robust.survive": self.robust is not None and self.robust.survive,
-            "an [availability] table": self.availability,
-            "direct links": "direct" in self.network.fabrics,
-            "[[phase]] tables": self.phase,
+        further = {
             "network.gpus_per_nic above 1": self.network.gpus_per_nic != (1,),
             "network.routing = 'pinned'": self.network.routing == "pinned",
             "options.collectives but 'levels'": any(one.options.collectives != "levels" for one in self.workload),
         }
-        return [name for name, is_asked in asked.items() if is_asked]
+        tables = self.asks("ring", "losses", "failures", "direct", "phases")
+        return tables + [name for name, is_asked in further.items() if is_asked]
+
+    def asks(self, *tables: Asked) -> list[str]:
+        """Which of these tables a question has, as people call them."""
+        named: dict[Asked, tuple[str, object]] = {
+            "ring": ("[[site]] tables without sharing.mode = 'partition'", self.site and self.sharing.mode == "time"),
+            "losses": ("robust.survive", self.robust is not None and self.robust.survive),
+            "failures": ("an [availability] table", self.availability),
+            "direct": ("direct links", "direct" in self.network.fabrics),
+            "phases": ("[[phase]] tables", self.phase),
+            "core": ("a [sharing.core] table", self.sharing.core),
+        }
+        return [words for words, given in map(named.__getitem__, tables) if given]
 
     @property
     def years(self) -> tuple[float | None, ...]:

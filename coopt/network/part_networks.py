@@ -155,16 +155,14 @@ def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = 
             f"losses have no model, so that there is nothing for {asked}, needs a plan with switches"
         )
     question, joint = question_of(instance, chosen), joint_of(plan, chosen)
+    below = None if joint is None else joint.below
     if joint is not None:
         question = with_core_optic(question, joint.core.optic)
     if instance.problem == "shared":
         found = next((family for family, _ in families_of_design(instance, chosen.design)), None)
     else:
         listed = _families(question, plan, chosen, chosen.design)
-        found = next(
-            (one for one in listed if one.core_end is None or (joint is not None and one.core_end.name == joint.below)),
-            None,
-        )
+        found = next((one for one in listed if one.core_end is None or one.core_end.name == below), None)
     if found is None:
         raise InstanceError(
             f"{instance.name}: the plan's network is not one this instance allows, needs the plan of this instance "

@@ -94,17 +94,13 @@ def _few(texts: Iterable[str]) -> str:
 def _planes(instance: Question) -> Iterator[str]:
     """NICs with ports on several planes, and NICs of several GPUs; direct links are those of whole NICs."""
     network = instance.network
-    elsewhere = {"direct links": "direct" in network.fabrics}
-    shared = {
-        **elsewhere,
-        "robust.survive = 'domain'": instance.robust is not None and "domain" in instance.robust.survive,
-    }
+    direct, robust = instance.asks("direct"), instance.robust
+    domains = ["robust.survive = 'domain'"] if robust is not None and "domain" in robust.survive else []
     lists = {
-        "nic_planes": ("several planes", network.nic_planes, elsewhere),
-        "gpus_per_nic": ("NICs of several GPUs", network.gpus_per_nic, shared),
+        "nic_planes": ("several planes", network.nic_planes, direct),
+        "gpus_per_nic": ("NICs of several GPUs", network.gpus_per_nic, direct + domains),
     }
-    for key, (words, given_numbers, others) in lists.items():
-        given = [other for other, is_given in others.items() if is_given]
+    for key, (words, given_numbers, given) in lists.items():
         if given and given_numbers != (1,):
             yield f"network.{key} = {numbers(given_numbers)}: {words} do not go with {both(given)}, needs 1"
     sizes = sorted({domain.size for domain in network.hb_domains})
@@ -118,27 +114,16 @@ def _planes(instance: Question) -> Iterator[str]:
 
 def _fill(instance: Question) -> Iterator[str]:
     """Domains not filled alike, and bundles in pods."""
-    network, robust = instance.network, instance.robust
-    elsewhere = {
-        "[[site]] tables without sharing.mode = 'partition'": instance.site and instance.sharing.mode == "time",
-        "robust.survive": robust is not None and robust.survive,
-        "an [availability] table": instance.availability is not None,
-        "direct links": "direct" in network.fabrics,
-    }
-    fixed = {**elsewhere, f"network.routing = {network.routing!r}": network.routing in ("pinned", "ecmp")}
-    given = [other for other, is_given in fixed.items() if is_given]
+    network = instance.network
+    given = instance.asks("ring", "losses", "failures", "direct")
+    if network.routing in ("pinned", "ecmp"):
+        given.append(f"network.routing = {network.routing!r}")
     if network.pod_bundles != (1,) and given:
         yield (
             f"network.pod_bundles = {numbers(network.pod_bundles)}: bundles of links in pods do not go with "
             f"{both(given)}, needs 1"
         )
-    built_otherwise = {
-        "a [sharing.core] table": instance.sharing.core is not None,
-        "[[phase]] tables": instance.phase,
-        "[[site]] tables without sharing.mode = 'partition'": instance.site and instance.sharing.mode == "time",
-        "direct links": "direct" in network.fabrics,
-    }
-    given = [other for other, is_given in built_otherwise.items() if is_given]
+    given = instance.asks("core", "phases", "ring", "direct")
     if network.tier_switches == "any" and given:
         yield (f"network.tier_switches = 'any': products by tier do not go with {both(given)}, needs 'same'")
     if network.domain_fill == "any" and instance.even_for:
