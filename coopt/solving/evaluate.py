@@ -34,7 +34,7 @@ from coopt.plan.schema import Cost, Design, InstanceId, MappingChoice, Plan, Wor
 from coopt.plan.store import decided
 from coopt.solving.arrays import fastest_row
 from coopt.solving.days import allowed_s, run_on
-from coopt.solving.explain import no_split
+from coopt.solving.explain import no_family, no_split
 
 
 def mappings(
@@ -295,10 +295,12 @@ def cheapest_design(instance: Instance, design: Design | None) -> tuple[Family, 
     every = ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
     found = every if design is None else families_of_design(instance, design)
     priced = [(family, uplinks, cost_of(instance, family, uplinks)) for family, uplinks in found]
+    if not priced and design is None:
+        raise InstanceError(f"{instance.name}: {text}" for text in no_family(instance))
     if not priced:
-        what = "holds no such design" if design else "cannot join the GPUs"
         raise InstanceError(
-            f"{instance.name}: [network] {what}: needs another HB domain, switch, optic, ratio or more tiers"
+            f"{instance.name}: [network] holds no such design: needs another HB domain, switch, optic, ratio or more "
+            "tiers"
         )
 
     def rank(entry: tuple[Family, int, Cost]) -> tuple[bool, float]:

@@ -15,13 +15,14 @@ from coopt.columns.grid import MISSING_LAYERS, allowed_recompute, divisors, mapp
 from coopt.columns.pools import Pool, in_orders, place, undominated_rows
 from coopt.columns.table import Columns, full_bandwidth, needs
 from coopt.instance.catalog import entries
-from coopt.instance.errors import alternatives, both
+from coopt.instance.errors import alternatives, both, counted
 from coopt.instance.hardware import HbDomain, Optic, mate
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.optics import optic_choices
 from coopt.network.parts import resources
+from coopt.network.shortfalls import nearest_shortfall
 from coopt.network.space import Space, active_choices, families
 from coopt.perf.memory import GIB
 from coopt.solving.days import interrupted_paces
@@ -42,20 +43,21 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
     may_own_ends
         Whether the question that is asked may give each end of a link its own product.
     """
-    network = instance.network
+    network, counts = instance.network, instance.cluster.gpus
     sizes = ", ".join(f"{hb.name} ({hb.size})" for hb in network.hb_domains)
-    counts = instance.cluster.gpus
     if not any(active_choices(gpus, hb, network.domain_fill) for gpus in counts for hb in network.hb_domains):
         near = tuple(sorted(nearby_counts(instance)))
         return (
             f"{_listed(counts)} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "
             f"needs another GPU count (such as {_listed(near)}) or another HB domain",
         )
-    short = _no_reach(instance, _joins, may_own_ends=may_own_ends)
+    if short := _no_reach(instance, _joins, may_own_ends=may_own_ends):
+        return (short,)
+    lacks = f"; {nearest}" if (nearest := nearest_shortfall(instance)) else ""
+    helps = ["switches of more ports", "optics that reach further", "a larger oversubscription", "more tiers"]
     return (
-        short
-        or f"no network of at most {network.max_tiers} tiers joins {_listed(instance.cluster.gpus)} GPUs in HB domains "
-        f"{sizes}: needs switches of more ports, optics that reach further, a larger oversubscription, or more tiers",
+        f"no network of at most {counted(network.max_tiers, 'tier')} joins {_listed(counts)} GPUs in HB domains "
+        f"{sizes}: needs {alternatives(helps[: 4 if network.max_tiers < 3 else 3])}{lacks}",
     )
 
 

@@ -1,0 +1,91 @@
+"""Where no network joins the GPUs: which switch of the nearest one has too few ports (docs/network.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from coopt.instance.catalog import ports_of_modules
+from coopt.instance.errors import counted
+from coopt.instance.hardware import Switch, mate
+from coopt.instance.schema import Instance, SwitchedKind
+from coopt.network.island_bills import links_to_core
+from coopt.network.space import Space
+from coopt.network.wiring import EndPoints, wirings
+
+ENOUGH = 10**9
+"""Ports of a switch that is in no wiring's way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortfall:
+    """A network that lacks ports: a switch of a tier would take so many for `needs`, and has fewer."""
+
+    fabric: SwitchedKind
+    hb: str
+    switch: str
+    tier: int
+    takes: int
+    has: int
+    needs: str
+
+    def __str__(self) -> str:
+        return (
+            f"the nearest, {self.fabric} in {self.hb}, would take {counted(self.takes, 'port')} of a switch of tier "
+            f"{self.tier} (one for each {self.needs}), and {self.switch} has {self.has:,}"
+        )
+
+
+def nearest_shortfall(instance: Instance) -> Shortfall | None:
+    """The network that lacks the smallest part of the ports it would take; None where ports are not what is short."""
+    return min(_shortfalls(instance), key=lambda one: one.takes / one.has, default=None)
+
+
+def _shortfalls(instance: Instance) -> Iterator[Shortfall]:
+    space = Space(instance=instance)
+    for gpus in instance.cluster.gpus:
+        for (hb, active), gear in product(space.sites(gpus), space.gears):
+            for fabric in instance.network.switched if active < gpus and gear.fits(hb.size, active) else ():
+                links = -(-links_to_core(instance, gpus) // gear.nic_planes)
+                rails = hb.size * gear.nics_per_gpu // gear.gpus_per_nic
+                ends = EndPoints(fabric=fabric, domains=-(-gpus // active), rails=rails, links=links)
+                for above in _above(instance, gear.switch):
+                    yield from _short(instance, hb.name, ends, gear.switch, above)
+
+
+def _above(instance: Instance, leaf: Switch) -> Iterator[Switch]:
+    """The switches that may stand above a leaf, one product on all tiers."""
+    yield leaf
+    if instance.network.tier_switches == "any":
+        ways = (way for way in instance.network.switch_ways if way.port_gbit_s == leaf.port_gbit_s)
+        yield from (way for way in ways if way != leaf and mate(way, leaf))
+
+
+def _short(instance: Instance, hb: str, ends: EndPoints, leaf: Switch, top: Switch) -> Iterator[Shortfall]:
+    """What a switch of the last tier that there may be would take, where its ports were the only ones too few."""
+    network, ports, has = instance.network, _ports(instance, leaf), _ports(instance, top)
+    if next(wirings(ends, ports, network, above=(has, has)), None) is not None:
+        return
+    last = network.max_tiers
+    enough = {1: None, 2: (ENOUGH, ENOUGH), 3: (has, ENOUGH)}[last]
+    found = [one for one in wirings(ends, ports, network, above=enough) if one.tiers == last]
+    if last == 1:
+        takes, needs, has = ends.of_a_plane, "end point", ports
+    elif not found:
+        return
+    elif last == 2:
+        takes, needs = min(one.leaves for one in found), "leaf"
+    else:
+        takes, needs = min(one.pods.count for one in found if one.pods), "pod"
+    if takes > has:  # links into a core may take what is left
+        box = leaf if last == 1 else top
+        yield Shortfall(fabric=ends.fabric, hb=hb, switch=box.name, tier=last, takes=takes, has=has, needs=needs)
+
+
+def _ports(instance: Instance, switch: Switch) -> int:
+    """The ports that a switch has; where cages are kept, those that some listed module serves."""
+    if instance.network.switch_cages == "told":
+        return switch.radix
+    most = max((optic.links_of(switch.port_gbit_s) for optic in instance.network.optics), default=1)
+    return ports_of_modules(switch, max(most, 1))
