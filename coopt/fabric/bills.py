@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from coopt.fabric.cages import splitting_notes, too_many_modules
 from coopt.fabric.chain import TierLevel, levels, worst_pair_share
 from coopt.fabric.designs import chain_of
 from coopt.fabric.halls import CableEnds, Lengths, cable_ends, design_hall
+from coopt.instance.catalog import box_of, ports_of_modules
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError, alternatives, both
 from coopt.instance.hardware import Nic, Optic, Switch, mate
@@ -68,6 +70,7 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
         switch_racks=racks,
         items=items,
         unpriced=tuple(_unpriced(design, ends)),
+        notes=tuple(_notes(design, ends)),
         usd=math.fsum(item.usd for item in items),
         w=math.fsum(item.w for item in items),
     )
@@ -170,10 +173,27 @@ def _unpriced(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[
             yield f"{noun} of tier {', '.join(map(str, without))}"
 
 
+def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str]:
+    """Which modules to order otherwise, as switches have no cages for those of the bill, and what splits fibres."""
+    for number, form in enumerate(design.tiers):
+        own = [end for end in ends if end.at == number]
+        ports = [(end.most, end.optic) for end in own if end.optic is not None and not end.inside]
+        rates = {end.optic.gbit_s / end.in_module for end in own if end.optic is not None}
+        if form.switch is None or len(ports) < len(own) or len(rates) != 1:
+            continue
+        box = (box_of(form.switch.name) or form.switch).model_copy(update={"name": form.switch.name})
+        modules = sum(-(-end.most // end.in_module) for end in own)
+        if modules > (cages := ports_of_modules(form.switch, 1)):
+            whole, free = int(box.cage_gbit_s / rates.pop()), f"tiers[{number}].down"
+            yield too_many_modules(box, number + 1, modules, cages, whole, ports, free)
+    yield from splitting_notes({end.optic.name: end.in_module for end in ends if end.optic is not None})
+
+
 def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> NetworksBill:
     """The bills of several designs, and all of them together."""
     designs = tuple(designs)
     networks = tuple(design_bill(design, file) for design in designs)
+    several = len(designs) > 1
     return NetworksBill(
         name=name,
         networks=networks,
@@ -184,6 +204,7 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
             not_counted((design.work for design in designs), (design.spares for design in designs)),
             f"{BESIDE} that are no design of the file",
         ),
+        notes=tuple(f"{one.name}: {note}" if several else note for one in networks for note in one.notes),
         usd=math.fsum(network.usd for network in networks),
         w=math.fsum(network.w for network in networks),
     )

@@ -142,9 +142,8 @@ def _switches(
     tiers = levels(chain, uplinks)
     drawn = [0.0] * len(tiers)
     for end in cable_ends(design, tiers, f"{file}: design {design.id!r}"):
-        level = end.tier if end.upper else end.tier - 1
-        if level >= 0 and end.optic is not None:
-            drawn[level] += end.modules * end.optic.w
+        if end.at >= 0 and end.optic is not None:
+            drawn[end.at] += end.modules * end.optic.w
     places: list[Counter[int]] = [Counter(leaves)]
     if pods:
         places.append(Counter())
@@ -259,6 +258,16 @@ class CableEnds:
     links: int
     holders: int
     in_module: int
+
+    @property
+    def at(self) -> int:
+        """The tier of the switches that have these ends; -1 for NICs."""
+        return self.tier if self.upper else self.tier - 1
+
+    @property
+    def most(self) -> int:
+        """Ends at the holder that has the most of them."""
+        return -(-self.links // self.holders)
 
     @property
     def modules(self) -> int:

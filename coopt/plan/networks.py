@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -91,7 +93,8 @@ class BilledTier(Record):
 
 
 class BilledNetwork(Record):
-    """A network with its bill: USD to buy, W to run. `unpriced` lists what no price is known of, in words.
+    """A network with its bill: USD to buy, W to run. `unpriced` lists what no price is known of, in words, and `notes`
+    of a design what to order otherwise.
 
     What joins islands is one of its own, of fabric "core" and without GPUs: its switches, and the links into it, whose
     ends the islands have.
@@ -113,6 +116,7 @@ class BilledNetwork(Record):
     switch_racks_added: int | None = None
     items: tuple[Item, ...]
     unpriced: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     usd: float
     w: float
 
@@ -120,7 +124,7 @@ class BilledNetwork(Record):
 class NetworksBill(Record):
     """Networks with their bills; `items` are everything together, with what joins the networks.
 
-    `not_counted` lists what a cluster takes besides and no line holds.
+    `not_counted` lists what a cluster takes besides and no line holds, `notes` say what to order otherwise.
     """
 
     schema_: Annotated[Literal["coopt-bom/1"], Field(alias="schema")] = "coopt-bom/1"
@@ -128,10 +132,25 @@ class NetworksBill(Record):
     networks: tuple[BilledNetwork, ...]
     items: tuple[Item, ...]
     not_counted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     usd: float
     w: float
+
+    @property
+    def left_over(self) -> Counter[Item] | None:
+        """What is bought beside the lines of networks, by a unit of each; None where those are not among what is
+        bought, as at prices by quantity, or where several phases share units."""
+        own, whole = _counts(item for network in self.networks for item in network.items), _counts(self.items)
+        return whole - own if own <= whole else None
 
     @property
     def unpriced(self) -> tuple[str, ...]:
         """What no price is known of, once each."""
         return tuple(dict.fromkeys(line for network in self.networks for line in network.unpriced))
+
+
+def _counts(items: Iterable[Item]) -> Counter[Item]:
+    counts = Counter[Item]()
+    for item in items:
+        counts[item.of(0)] += item.count
+    return counts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from coopt.instance.errors import InstanceError
@@ -12,7 +11,7 @@ from coopt.instance.schema import Instance
 from coopt.network.part_networks import network_of, part_named
 from coopt.plan.contents import flat_design
 from coopt.plan.front import Front, FrontPoint
-from coopt.plan.networks import NetworksBill
+from coopt.plan.networks import BilledNetwork, NetworksBill
 from coopt.plan.parts import ItemKind, Record
 from coopt.plan.schema import Design, Item, Plan
 from coopt.plan.store import check_same_question
@@ -32,6 +31,8 @@ DESCRIPTIONS: dict[ItemKind, str] = {
     "rack": "rack of switches",
 }
 ORDER = "order"
+NOTHING = (0, 0.0, 0.0, 0.0, 0.0, "", "")
+"""Columns of a line that orders nothing."""
 CABLE = "cable, in the price of its ends,"
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
@@ -87,12 +88,11 @@ def procurement_csv(bill: NetworksBill) -> str:
     """
     rows: list[tuple[object, ...]] = []
     sizes = {network.hb_domain: network.domain_gpus for network in bill.networks if network.domain_gpus}
-    left = _counts(bill.items)
+    left = bill.left_over
     for network in bill.networks:
         own = {**sizes, **{item.name: network.domain_gpus for item in network.items if item.kind == "hb"}}
-        for item in network.items if _orders(bill) else ():
-            rows.append((*_bought(item, network.name, own), ORDER))
-            left[item.of(0)] -= item.count
+        for item in network.items if left is not None else ():
+            rows.append((*_bought(item, network, own), ORDER))
         rows += (
             (
                 f"cable {cable.length_m} m",
@@ -103,33 +103,26 @@ def procurement_csv(bill: NetworksBill) -> str:
             for cable in tier.cables
             if cable.added != 0
         )
-    rows += ((*_bought(unit.of(count), "", sizes), ORDER) for unit, count in left.items() if count)
-    rows += ((what, "not counted", 0, 0.0, 0.0, 0.0, 0.0, "", "") for what in bill.not_counted)
+    rest = [unit.of(count) for unit, count in left.items()] if left is not None else bill.items
+    rows += ((*_bought(item, None, sizes), ORDER) for item in rest)
+    rows += ((what, "not counted", *NOTHING) for what in bill.not_counted)
+    rows += ((note, "note", *NOTHING) for note in bill.notes)
     return _csv(PROCUREMENT_COLUMNS, rows)
 
 
-def _orders(bill: NetworksBill) -> bool:
-    """Whether the lines of networks are among what is ordered, as they are but for prices by quantity and units that
-    several phases share."""
-    return _counts(item for network in bill.networks for item in network.items) <= _counts(bill.items)
-
-
-def _counts(items: Iterable[Item]) -> Counter[Item]:
-    counts = Counter[Item]()
-    for item in items:
-        counts[item.of(0)] += item.count
-    return counts
-
-
-def _bought(item: Item, network: str, sizes: Mapping[str, int]) -> tuple[object, ...]:
-    words = f"spare {DESCRIPTIONS[item.kind]}" if item.spare else DESCRIPTIONS[item.kind]
+def _bought(item: Item, network: BilledNetwork | None, sizes: Mapping[str, int]) -> tuple[object, ...]:
+    """A line for a network, or for several (None). What direct links are patched through is bought by its ports."""
+    patched = network is not None and network.fabric == "direct" and item.kind == "switch"
+    what = "port of a panel or an optical circuit switch" if patched else DESCRIPTIONS[item.kind]
+    words = f"spare {what}" if item.spare else what
     size = sizes.get(item.name, 1) if item.kind == "hb" and not item.idle else 1
     each = size if item.count % size == 0 else 1
     if item.idle:
         words = "GPU that does not train"
     elif each > 1:
         words = f"HB domain of {each} GPUs: interconnect, and its servers where these are counted"
-    return item.item, words, item.count // each, item.unit_usd * each, item.usd, item.unit_w * each, item.w, network
+    name = "" if network is None else network.name
+    return item.item, words, item.count // each, item.unit_usd * each, item.usd, item.unit_w * each, item.w, name
 
 
 def links_csv(routing: Routing) -> str:

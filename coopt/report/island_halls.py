@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-
 from coopt.network.island_halls import CoreHall
 from coopt.report import words
 from coopt.report.network_drawings import Drawing, Shape, excerpt, rack_row, row_names
@@ -40,21 +37,3 @@ def core_hall_caption(hall: CoreHall) -> str:
         f"The hall{where} in the end: {words.counted(racks, 'rack')}, {standing}, of which the first rows are drawn. "
         f"{boxes} of the core {own}. Cables into it take up to {longest}."
     )
-
-
-def core_reach_notes(halls: Iterable[CoreHall]) -> Iterator[str]:
-    """Which ends do not reach as far as a hall takes the cables into its core."""
-    short: dict[tuple[str, float], dict[str, Counter[int]]] = {}
-    for hall in halls:
-        for link in hall.links:
-            optic = min((link.below, link.above), key=lambda one: one.reach_m)
-            beyond = Counter({m: count for m, count in link.cables.items() if m > optic.reach_m})
-            if beyond:
-                short.setdefault((optic.name, optic.reach_m), {})[link.part.name] = beyond
-    for (name, reach_m), islands in short.items():
-        cables = sum(islands.values(), Counter[int]())
-        yield (
-            f"{words.counted(cables.total(), 'cable')} into the core, from {words.both(islands)}, are longer than the "
-            f"{reach_m:g} m that {name} reaches: order ends that reach {max(cables):,} m there, or stand racks nearer "
-            "(network.hall)."
-        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -82,7 +81,7 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
         if network.unpriced:
             yield f"Not priced: {'; '.join(network.unpriced)}."
     if bill.items and tuple(bill.items) != tuple(item for network in bill.networks for item in network.items):
-        if not math.isclose(bill.usd, math.fsum(network.usd for network in bill.networks), rel_tol=1e-9):
+        if bill.left_over is None:
             yield (
                 "Each bill above is of one network at list prices. What is paid for all of them follows, at prices by "
                 "volume and of phases, and without what is used again."
@@ -90,6 +89,7 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
         yield bill_table("Everything together", bill.items, bill.usd, bill.w)
     if bill.not_counted:
         yield f"Not counted: {'; '.join(bill.not_counted)}."
+    yield from bill.notes
 
 
 def tier_table(network: BilledNetwork) -> FigureTable:

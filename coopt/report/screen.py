@@ -11,7 +11,7 @@ from rich.text import Text
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import workloads_in
-from coopt.network.island_halls import core_halls
+from coopt.network.orders import plan_order_notes
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import Baseline
 from coopt.plan.couplings import Part, PhaseSpending
@@ -19,10 +19,9 @@ from coopt.plan.evaluation import LimitCheck, plan_checks
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
-from coopt.report.building import core_notes, leaf_notes, order_notes_of_parts
+from coopt.report.building import leaf_notes
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
 from coopt.report.explanation import claim_text
-from coopt.report.island_halls import core_reach_notes
 from coopt.report.parts import degrees, schedule, side_by_side, split, tco_sentence, tiers_of, trained_text, uptime_text
 from coopt.report.remarks import (
     accuracy,
@@ -75,12 +74,9 @@ def remarks(instance: Instance, plan: Plan, without_margin: float | None = None)
     yield from memory_note(instance, plan.runs)
     yield from tp_across(plan.runs, none_inside=plan.tp_across)
     yield from margin_note(instance, plan, without_margin)
-    networks = {part.name: network_of(part) for part in plan.parts}
-    designs = {name: network for name, network in networks.items() if isinstance(network, Design)}
-    yield from leaf_notes([*designs.values()])
-    yield from order_notes_of_parts(instance, designs, plan)
-    yield from core_reach_notes(core_halls(instance, plan))
-    yield from core_notes(instance, (shared.core for shared in plan.couplings.cores))
+    networks = [network_of(part) for part in plan.parts]
+    yield from leaf_notes([network for network in networks if isinstance(network, Design)])
+    yield from plan_order_notes(instance, plan)
 
 
 def _decision(instance: Instance, plan: Plan) -> Iterator[RenderableType]:

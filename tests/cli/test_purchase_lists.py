@@ -172,3 +172,71 @@ def test_published_modules_are_counted_again(tmp_path: Path) -> None:
     file.write_text(file.read_text("utf-8").replace('400g-sr4" = 2032', 'other" = 2032'), "utf-8")
     with pytest.raises(InstanceError, match=r"published.optics: 'other': no tier names it"):
         planner.bom(file)
+
+
+CAGES = """schema = 1
+
+[[design]]
+id = "single-modules"
+domains = 128
+gpus_per_domain = 8
+fabric = "rail-optimized"
+nic = "cx7-400g"
+tiers = [
+    { ports = 64, switch = "qm9700", optic = "400g-sr4" },
+    { ports = 64, switch = "qm9700", optic = "800g-sr8", optic_below = "800g-sr8" },
+]
+"""
+
+
+def test_modules_without_a_cage_are_told_on_the_list_of_a_design(tmp_path: Path) -> None:
+    """A leaf has 32 single modules down and 16 of two links up, and 32 cages: twin-port ones down take 16 of them."""
+    file = tmp_path / "cages.toml"
+    file.write_text(CAGES, "utf-8")
+    bill = planner.bom(file)
+    leaves, splits = bill.notes
+    assert leaves.startswith(
+        "The bill has 48 modules for each qm9700 of tier 1, which has room for 32: order 32 modules"
+    )
+    assert "800g-sr8 (2 links each)" in splits
+    assert [row["part"] for row in rows_of(bill) if row["description"] == "note"] == [leaves, splits]
+    check_sums(bill)
+    file.write_text(CAGES.replace('optic = "400g-sr4"', 'optic = "800g-sr8", optic_below = "400g-sr4"'), "utf-8")
+    (splits,) = planner.bom(file).notes
+    assert "split fibres" in splits
+
+
+def test_the_list_of_a_plan_has_the_notes_of_its_first_screen(coopt: Coopt, written: Written, tmp_path: Path) -> None:
+    question, plan, table = (
+        written(("[network]", '[network]\nhall = { rise_m = 900 }')), tmp_path / "plan.json", tmp_path / "bill.csv"
+    )  # fmt: skip
+    screen = " ".join(coopt("solve", question, "-o", plan).stdout.split())
+    bill = json.loads(coopt("bom", question, plan, "--csv", table, "--json").stdout)
+    assert [note for note in bill["notes"] if "are longer than" in note]
+    assert all(note in screen for note in bill["notes"])
+    said = " ".join(coopt("bom", question, plan).stdout.split())
+    assert all(note in said for note in bill["notes"])
+    notes = [
+        row["part"] for row in csv.DictReader(table.read_text("utf-8").splitlines()) if row["description"] == "note"
+    ]
+    assert notes == bill["notes"]
+
+
+def test_panels_of_direct_links_are_bought_by_the_port(shipped_plan: Shipped) -> None:
+    plan = read_plan(shipped_plan(INSTANCES / "direct-32.toml"))
+    bill = planner.bom(load(INSTANCES / "direct-32.toml"), plan)
+    links = plan.parts[0].links.links
+    (panel,) = [row for row in rows_of(bill) if row["description"].startswith("port of a panel")]
+    assert int(panel["quantity"]) == 2 * links
+    assert not [row for row in rows_of(bill) if row["description"] == "switch"]
+    assert f"cables of {links} direct links by length" in bill.not_counted
+
+
+def test_one_network_with_spares_is_not_said_to_be_paid_by_volume(
+    coopt: Coopt, written: Written, tmp_path: Path
+) -> None:
+    question, plan = written(("[network]", "[network]\nspares = { nic = 0.02 }")), tmp_path / "plan.json"
+    coopt("solve", question, "-o", plan)
+    said = " ".join(coopt("bom", question, plan).stdout.split())
+    assert "cx7-400g (spare)" in said
+    assert "prices by volume" not in said

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.schema import Instance
 from coopt.network.island_halls import CoreHall, core_halls
+from coopt.network.orders import core_reach_notes
 from coopt.network.part_networks import part_network
 from coopt.plan.couplings import SharedCore
 from coopt.plan.schema import Part, Plan
 from coopt.plan.store import read_plan
-from coopt.report.island_halls import core_hall_caption, core_hall_drawing, core_reach_notes
+from coopt.report.island_halls import core_hall_caption, core_hall_drawing
 from coopt.report.network_drawings import ROW
 from tests.conftest import example_count
 from tests.network.hall_oracle import Standing, leaf_in, lengths_of, median, standing

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 import coopt
+from coopt.fabric.cages import too_many_modules
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.reserves import known_error
+from coopt.network.orders import order_notes_of_parts
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import baseline_of
-from coopt.report.building import order_notes_of_parts, too_many_modules
 from coopt.report.comparison import network_sentence
 from coopt.report.plan import plan_report
 from coopt.report.remarks import accuracy, first_sentences, memory_note, notes, study_notes

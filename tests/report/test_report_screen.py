@@ -14,12 +14,13 @@ from rich.text import Text
 from coopt.instance.schema import Instance
 from coopt.network.failures import losses
 from coopt.network.family import without_nics
+from coopt.network.orders import order_notes_of_parts
 from coopt.network.plan_networks import baseline_of, design_of
 from coopt.network.space import families
 from coopt.network.wiring import rails_of
 from coopt.plan.schema import Design, Plan
 from coopt.report import words
-from coopt.report.building import leaf_notes, order_notes_of_parts
+from coopt.report.building import leaf_notes
 from coopt.report.remarks import numbers_between
 from coopt.report.screen import MOST_LINES, plan_screen
 from coopt.report.sentence import headline
@@ -173,7 +174,7 @@ def test_what_goes_for_some_parts_alone_names_them(monkeypatch: pytest.MonkeyPat
     def notes(_: Instance, one: Design, *others: object) -> list[str]:
         return ["Goes for all.", f"Of {one.gpus} GPUs."] if one.gpus != 2 else ["Goes for all.", "Of 1 GPUs."]
 
-    monkeypatch.setattr("coopt.report.building._order_notes", notes)
+    monkeypatch.setattr("coopt.network.orders.order_notes", notes)
     assert list(order_notes_of_parts(instance, named)) == [
         "Goes for all.",
         "a and b: Of 1 GPUs.",

@@ -9,7 +9,7 @@ from coopt.network.family import Family
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.network.wiring import core_wires, pod_wires, spine_wires
-from coopt.solving.bills import _network
+from coopt.solving.plan_bills import _network
 from tests.conftest import example_count
 from tests.solving.own_ends import twin_ported
 

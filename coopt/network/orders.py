@@ -1,0 +1,180 @@
+"""What to order otherwise than a bill lists it: modules for which there is no room, and ends that do not reach."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
+
+from coopt.fabric.cages import splitting_notes, too_many_modules
+from coopt.instance.catalog import box_of, ports_of_modules
+from coopt.instance.errors import both, counted
+from coopt.instance.hardware import Switch
+from coopt.instance.schema import Instance
+from coopt.network.family import LinkEnds
+from coopt.network.halls import NetworkHall, network_hall
+from coopt.network.island_halls import CoreHall, core_halls, placed_part
+from coopt.network.part_networks import families_of_design
+from coopt.plan.contents import joint_of
+from coopt.plan.couplings import CorePlan
+from coopt.plan.schema import Design, Fabric, Plan, Tier
+
+MOST_NAMED = 3  # parts that a note names, where it goes for some of them
+PlacedOptics = tuple[NetworkHall, tuple[LinkEnds, ...]]
+
+
+def plan_order_notes(instance: Instance, plan: Plan) -> Iterator[str]:
+    """The same of all parts of a plan, and of the cores that they share."""
+    yield from order_notes_of_parts(
+        instance, {part.name: part.design for part in plan.parts if part.design is not None}, plan
+    )
+    yield from core_notes(instance, (shared.core for shared in plan.couplings.cores))
+    yield from core_reach_notes(core_halls(instance, plan))
+
+
+def order_notes_of_parts(instance: Instance, designs: Mapping[str, Design], plan: Plan | None = None) -> Iterator[str]:
+    """Which parts are to be ordered otherwise than they are listed, by the names of networks.
+
+    Parameters
+    ----------
+    plan
+        The plan that has them, where there is one.
+    """
+    joints = {} if plan is None else {part.name: joint_of(plan, part) for part in plan.parts}
+    joined = {
+        name: (one.links.per_leaf, one.below) for name, one in joints.items() if one is not None and one.links.per_leaf
+    }
+    halls = {name: [*placed_optics(instance, design)] for name, design in designs.items()}
+    if plan is not None and instance.problem != "shared":
+        placed = {part.name: placed_part(instance, plan, part) for part in plan.parts}
+        halls |= {name: [(one.hall, one.network.family.optics)] for name, one in placed.items() if one}
+    yield from notes_by_part(
+        {name: order_notes(instance, design, halls[name], joined.get(name)) for name, design in designs.items()}
+    )
+
+
+def notes_by_part(notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Notes of parts by their names: once what goes for all of them, else with those it goes for."""
+    said: dict[str, list[str]] = {}
+    for name, some in notes.items():
+        for note in dict.fromkeys(some):
+            said.setdefault(note, []).append(name)
+    for note, names in said.items():
+        several = f"{len(names)} of {len(notes)} parts" if len(names) > MOST_NAMED else both(names)
+        yield note if len(names) == len(notes) else f"{several}: {note}"
+
+
+def order_notes(
+    instance: Instance, design: Design, halls: Sequence[PlacedOptics], to_core: tuple[int, str] | None = None
+) -> Iterator[str]:
+    yield from _reach_notes(halls)
+    yield from _module_notes(instance, design, to_core)
+    yield from _splitting_notes(instance, design)
+
+
+def _module_notes(instance: Instance, design: Design, to_core: tuple[int, str] | None) -> Iterator[str]:
+    """Which switches have fewer cages than modules in the bill, and whether modules that fill a cage would fit."""
+    fabric, rate = design.fabric, link_gbit_s(instance, design)
+    known, notes = {optic.name: optic for optic in instance.network.optics}, list[str]()
+    for tier, above in zip_longest(fabric.tier, fabric.tier[1:]):
+        way = switch_of(instance, fabric, tier, rate)
+        optics = [known.get(name) for name in (tier.optic, *(above.ends[:1] if above else ()))]
+        if way is None or any(optic is None or not optic.links_of(rate) for optic in optics):
+            continue
+        used = [_ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch, tier.uplinks_per_switch]
+        ports = [(number, optic) for number, optic in zip(used, optics, strict=False) if optic]
+        if to_core is not None and tier.level == 1 and to_core[1] in known:
+            ports.append((to_core[0], known[to_core[1]]))
+        box = (box_of(way.name) or way).model_copy(update={"name": way.name})  # cages are those of the box
+        cages, whole = way.cages or int(way.radix * rate / box.cage_gbit_s), int(box.cage_gbit_s / rate)
+        modules = sum(-(-number // optic.links_of(rate)) for number, optic in ports)
+        if modules > cages:
+            notes.append(too_many_modules(box, tier.level, modules, cages, whole, ports))
+    if notes:
+        yield f"{' '.join(notes)} With network.switch_cages = 'kept' no switch has more modules than cages."
+
+
+def core_notes(instance: Instance, cores: Iterable[CorePlan]) -> Iterator[str]:
+    """Which cores have more modules to a switch than that has cages."""
+    optics = {optic.name: optic for optic in instance.network.optics}
+    boxes = {switch.name: switch for switch in instance.network.switches}
+    notes: list[str] = []
+    for core in cores:
+        way, optic = boxes.get(core.switch.name), optics.get(core.optic)
+        of_module = 0 if way is None or optic is None else optic.links_of(way.port_gbit_s)
+        if way is None or not of_module:
+            continue
+        modules = -(-sum(-(-one.links // of_module) for one in core.islands) // core.switches)
+        if modules > (cages := ports_of_modules(way, 1)):
+            notes.append(
+                f"The core has {modules:,} modules for each {way.name}, which has room for "
+                f"{cages:,}: network.switch_cages = 'kept' plans with no more, and with network.link_ends = "
+                "'any' those of several links are taken where the list has them."
+            )
+    yield from dict.fromkeys(notes)
+
+
+def link_gbit_s(instance: Instance, design: Design) -> float:
+    """The rate of a link (Gbit/s); 0 where the instance does not list the NIC."""
+    name, planes = design.fabric.nic.name, design.fabric.nic.planes
+    return next((nic.gbit_s / planes for nic in instance.network.nics if nic.name == name), 0.0)
+
+
+def switch_of(instance: Instance, fabric: Fabric, tier: Tier, rate: float) -> Switch | None:
+    """The switch of a tier, run with ports of the rate of links; None where the instance lists none."""
+    mode = tier.switch or fabric.switch.name, rate
+    return next((way for way in instance.network.switch_ways if (way.name, way.port_gbit_s) == mode), None)
+
+
+def _splitting_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """That modules which break out take cables or panels which split their fibres, unless each link has a connector."""
+    rate, used = link_gbit_s(instance, design), {name for tier in design.fabric.tier for name in tier.optics}
+    yield from splitting_notes(
+        {optic.name: optic.links_of(rate) for optic in instance.network.optics if rate and optic.name in used}
+    )
+
+
+def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
+    """Which optics do not reach as far as the hall takes their cables."""
+    for hall, levels in halls:
+        for level, (cables, ends) in enumerate(zip(hall.cables, levels, strict=True), start=1):
+            optic = min(ends.products, key=lambda one: one.reach_m)
+            count = sum(number for length_m, number in cables.items() if length_m > optic.reach_m)
+            if count:
+                yield (
+                    f"{counted(count, 'cable')} below tier {level} are longer than the {optic.reach_m:g} m that "
+                    f"{optic.name} reaches: order ends that reach {max(cables):,} m there, or stand racks nearer "
+                    "(network.hall)."
+                )
+
+
+def placed_optics(instance: Instance, design: Design) -> Iterator[PlacedOptics]:
+    """The hall of a network that is the only one, and its optics by level."""
+    if instance.problem == "shared":
+        for family, uplinks in islice(families_of_design(instance, design), 1):
+            hall = network_hall(instance, family, uplinks)
+            if hall is not None:
+                yield hall, family.optics
+
+
+def _ports_in_use(tier: Tier, tiers: int) -> int:
+    """Ports of a switch in use; those of a single tier may serve several planes."""
+    return -(-tier.links // tier.switches) if tiers == 1 else tier.down_ports + tier.uplinks_per_switch
+
+
+def core_reach_notes(halls: Iterable[CoreHall]) -> Iterator[str]:
+    """Which ends do not reach as far as a hall takes the cables into its core."""
+    short: dict[tuple[str, float], dict[str, Counter[int]]] = {}
+    for hall in halls:
+        for link in hall.links:
+            optic = min((link.below, link.above), key=lambda one: one.reach_m)
+            beyond = Counter({m: count for m, count in link.cables.items() if m > optic.reach_m})
+            if beyond:
+                short.setdefault((optic.name, optic.reach_m), {})[link.part.name] = beyond
+    for (name, reach_m), islands in short.items():
+        cables = sum(islands.values(), Counter[int]())
+        yield (
+            f"{counted(cables.total(), 'cable')} into the core, from {both(islands)}, are longer than the "
+            f"{reach_m:g} m that {name} reaches: order ends that reach {max(cables):,} m there, or stand racks nearer "
+            "(network.hall)."
+        )

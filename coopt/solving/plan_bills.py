@@ -1,0 +1,259 @@
+"""The bill of a plan, or of a network of an instance: what stands, its cables, and what no plan depends on."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from coopt.fabric.bills import BESIDE, SWITCH_RACK, spare_lines, together, work_lines
+from coopt.instance.errors import InstanceError, counted
+from coopt.instance.network import SpareRates, WorkRates, not_counted
+from coopt.instance.schema import Instance
+from coopt.instance.variants import as_billed
+from coopt.network.family import Family
+from coopt.network.halls import NetworkHall, network_hall
+from coopt.network.island_halls import CoreHall, core_halls, placed_part
+from coopt.network.orders import order_notes, plan_order_notes
+from coopt.network.plan_networks import design_of
+from coopt.plan.couplings import SharedCore
+from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
+from coopt.plan.parts import Cost, Design, ItemKind, line
+from coopt.plan.schema import Fabric, Part, Plan, Tier
+
+COUNTED_AS: dict[ItemKind, str] = {
+    "gpu": "GPUs",
+    "hb": "HB domains",
+    "nic": "NICs",
+    "switch": "switches",
+    "optics": "optics",
+}
+
+
+def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
+    """The bill of each part, and that of everything with what couples the parts."""
+    name = plan.instance.name
+    if plan.cost is None:
+        raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
+    standing = [(part.slot, _in_hall(_part(part), _hall_of(instance, plan, part))) for part in plan.parts]
+    networks, unknown = tuple(_bought(instance, standing)), [*_without_lengths(plan)]
+    if instance is None:
+        unknown += _splitters(plan)
+        return _whole_bill(name, networks, plan.cost, unknown=unknown)
+    if plan.couplings.cores:
+        halls = tuple(core_halls(instance, plan))
+        cores = [(shared.site or "", _core(instance, shared, halls)) for shared in plan.couplings.cores]
+        networks += tuple(_bought(instance, cores))
+        if len(halls) < len(cores):
+            unknown.append("lengths of cables into the core, as nobody knows how many racks all islands fill")
+    return _whole_bill(name, networks, plan.cost, instance, unknown, plan_order_notes(instance, plan))
+
+
+def _without_lengths(plan: Plan) -> Iterator[str]:
+    """That direct links have no hall, and so their cables no lengths."""
+    for part in plan.parts:
+        if part.links is not None:
+            yield f"cables of {counted(part.links.links, 'direct link')} by length"
+
+
+def _splitters(plan: Plan) -> Iterator[str]:
+    """That modules may take what splits their fibres, where nobody says how many links each serves."""
+    fabrics = [part.design.fabric for part in plan.parts if part.design is not None]
+    if any(fabric.transceiver_count < 2 * sum(tier.links for tier in fabric.tier) for fabric in fabrics):
+        yield "cables or panels that split fibres, where a module serves several links"
+
+
+def network_bill(instance: Instance, family: Family, uplinks: int, cost: Cost) -> NetworksBill:
+    """The bill of one network, with the lengths of its cables where a hall is known."""
+    built, hall = design_of(family, uplinks), network_hall(instance, family, uplinks)
+    (standing,) = _billed_racks(instance, [("network", _in_hall(_network("network", built, cost), hall))])
+    placed = [] if hall is None else [(hall, family.optics)]
+    return _whole_bill(instance.name, (standing,), cost, instance, (), order_notes(instance, built, placed))
+
+
+def _bought(instance: Instance | None, standing: Sequence[tuple[str, BilledNetwork]]) -> Iterator[BilledNetwork]:
+    """The networks, with what they are called in every phase, with the cables and racks that each phase adds."""
+    grows = Counter(name for name, _ in standing)
+    yield from _billed_racks(instance, list(_with_added(standing, {name for name, n in grows.items() if n > 1})))
+
+
+def _core(instance: Instance, shared: SharedCore, halls: Iterable[CoreHall]) -> BilledNetwork:
+    """What joins the islands of a site in a phase: its switches, and its cables, whose ends the islands have bought."""
+    core, where = shared.core, "" if shared.site is None else f" at {shared.site}"
+    hall = next((one for one in halls if one.shared is shared), None)
+    box = next(one for one in as_billed(instance).network.switches if one.name == core.switch.name)
+    listed = "switch" in instance.objective.include
+    items = (line("switch", box.name, core.switches, box.usd, box.w),) if listed else ()
+    lengths = {} if hall is None else hall.cables
+    tier = BilledTier(
+        level=1,
+        switches=core.switches,
+        down_ports=-(-core.ports // core.switches),
+        uplinks_per_switch=0,
+        links=core.ports,
+        bundle=0,
+        switch=box.name,
+        optic=" / ".join(core.optics),
+        cables=tuple(CableLength(length_m=m, count=count) for m, count in sorted(lengths.items())),
+    )
+    return BilledNetwork(
+        name=f"core{where}" if shared.phase is None else f"core{where}, {shared.phase:g}",
+        fabric="core",
+        gpus=0,
+        tier=(tier,),
+        switch_racks=None if hall is None else hall.switch_racks,
+        items=items,
+        usd=math.fsum(item.usd for item in items),
+        w=math.fsum(item.w for item in items),
+    )
+
+
+def _in_hall(bare: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
+    """The network with its cables by length and the racks that its switches fill, where its racks are known."""
+    if hall is None:
+        return bare
+    lengths = [tuple(CableLength(length_m=m, count=n) for m, n in sorted(cables.items())) for cables in hall.cables]
+    tiers = zip(bare.tier, lengths, strict=True)
+    wired = tuple(tier.model_copy(update={"cables": each}) for tier, each in tiers)
+    return bare.model_copy(update={"tier": wired, "switch_racks": hall.switch_racks})
+
+
+def _billed_racks(instance: Instance | None, networks: Sequence[tuple[str, BilledNetwork]]) -> Iterator[BilledNetwork]:
+    """The networks, with what they are called in every phase, with a line for the racks of switches that each adds to
+    those of an earlier phase, where the instance has a price for them."""
+    usd = None if instance is None else instance.network.hall.usd_per_switch_rack
+    before = Counter[str]()
+    for name, network in networks:
+        count = network.switch_racks or 0
+        added, before[name] = max(0, count - before[name]), max(count, before[name])
+        network = network.model_copy(update={"switch_racks_added": None if network.switch_racks is None else added})
+        if usd is not None and added:
+            racks = line("rack", SWITCH_RACK, added, usd, 0.0)
+            network = network.model_copy(update={"items": (*network.items, racks), "usd": network.usd + racks.usd})
+        yield network
+
+
+def _with_added(
+    networks: Iterable[tuple[str, BilledNetwork]], growing: Collection[str]
+) -> Iterator[tuple[str, BilledNetwork]]:
+    """The networks, with what they are called in every phase; cables of those that grow tell what each phase adds."""
+    before = Counter[tuple[str, int, int]]()
+    for name, network in networks:
+        tiers = []
+        for tier in network.tier if name in growing else ():
+            cables = []
+            for cable in tier.cables:
+                key = name, tier.level, cable.length_m
+                cables.append(cable.model_copy(update={"added": max(0, cable.count - before[key])}))
+                before[key] = max(before[key], cable.count)
+            tiers.append(tier.model_copy(update={"cables": tuple(cables)}))
+        yield name, network.model_copy(update={"tier": tuple(tiers)}) if tiers else network
+
+
+def _hall_of(instance: Instance | None, plan: Plan, part: Part) -> NetworkHall | None:
+    """The hall of a part; None without its question."""
+    placed = None if instance is None else placed_part(instance, plan, part)
+    return None if placed is None else placed.hall
+
+
+def _part(part: Part) -> BilledNetwork:
+    if part.design is not None:
+        return _network(part.name, part.design, part.cost)
+    assert part.links is not None, "a part has a design or direct links"
+    return BilledNetwork(
+        name=part.name,
+        fabric="direct",
+        gpus=part.links.gpus + part.links.spare_gpus,
+        hb_domain=part.links.hb_domain.name,
+        domain_gpus=part.links.hb_domain.size,
+        tier=(),
+        **_sums(part.cost),
+    )
+
+
+def _network(name: str, design: Design, cost: Cost | None) -> BilledNetwork:
+    fabric = design.fabric
+    return BilledNetwork(
+        name=name,
+        fabric=fabric.kind if fabric.tiers else "none",
+        gpus=design.gpus + design.spare_gpus,
+        hb_domain=design.hb_domain.name,
+        domain_gpus=design.hb_domain.size,
+        tier=tuple(
+            BilledTier(
+                level=tier.level,
+                switches=tier.switches,
+                down_ports=tier.down_ports,
+                uplinks_per_switch=tier.uplinks_per_switch,
+                links=tier.links,
+                bundle=_bundle(fabric, tier),
+                switch=tier.switch or fabric.switch.name,
+                optic=" / ".join(tier.optics),
+            )
+            for tier in fabric.tier
+        ),
+        **_sums(cost),
+    )
+
+
+def _bundle(fabric: Fabric, tier: Tier) -> int:
+    """Cables from a switch to each one above that it reaches, at least; 0 at the top."""
+    if tier.level == fabric.tiers:
+        return 0
+    if tier.level == 1 and fabric.tiers == 3:
+        return fabric.pod_bundle
+    uplinks = fabric.tier[0].uplinks_per_switch
+    groups = fabric.planes * (uplinks // fabric.pod_bundle if fabric.tiers == 3 else 1)
+    return tier.uplinks_per_switch // (fabric.tier[tier.level].switches // groups)
+
+
+def _sums(cost: Cost | None) -> dict[str, Any]:
+    """The lines of a bill and what they come to; plans of schema 1 have no bills of islands and phases."""
+    if cost is None:
+        return {"items": (), "usd": 0.0, "w": 0.0, "unpriced": ("this network alone, in a plan of schema 1",)}
+    return {"items": cost.items, "usd": cost.capex_usd, "w": cost.power_w}
+
+
+def _whole_bill(
+    name: str,
+    networks: tuple[BilledNetwork, ...],
+    cost: Cost,
+    instance: Instance | None = None,
+    unknown: Iterable[str] = (),
+    notes: Iterable[str] = (),
+) -> NetworksBill:
+    """The bill of a plan with what no plan depends on: racks of switches, spare parts, labour and support."""
+    kinds = {item.kind for item in cost.items}
+    racks = [item for network in networks for item in network.items if item.kind == "rack"]
+    standing = sum(network.switch_racks_added or 0 for network in networks)
+    omitted = [noun for kind, noun in COUNTED_AS.items() if kind not in kinds]
+    if instance is None:
+        omitted.append("servers, where objective.include of its instance leaves out host")
+    elif "host" not in instance.objective.include:
+        omitted.append("servers")
+    if racks:
+        omitted.append("racks of HB domains")
+    else:
+        omitted.append(f"racks, {standing:,} of them for switches" if standing else "racks")
+    omitted += unknown
+    spares = SpareRates() if instance is None else instance.network.spares
+    work = WorkRates() if instance is None else _work(instance)
+    in_use = [item for item in cost.items if not item.spare]
+    extras = (*racks, *spare_lines(spares, in_use), *work_lines(work, cost.capex_usd))
+    items = together((*cost.items, *extras))
+    return NetworksBill(
+        name=name,
+        networks=networks,
+        items=items,
+        not_counted=(*omitted, "power distribution and cooling", not_counted([work], [spares]), BESIDE),
+        notes=tuple(notes),
+        usd=math.fsum([cost.capex_usd, *(item.usd for item in extras)]),
+        w=cost.power_w,
+    )
+
+
+def _work(instance: Instance) -> WorkRates:
+    """Labour and support as the total cost of a plan holds them."""
+    terms = instance.objective
+    return WorkRates(labour_share=terms.labour_share, support_share=terms.support_share, years=terms.years)
