@@ -13,6 +13,7 @@ from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance, Limits, Objective, ObjectiveKind
 from coopt.network.family import Family, core_group, levels
 from coopt.network.goods import modules
+from coopt.plan.couplings import SitePower
 from coopt.plan.parts import line
 from coopt.plan.schema import Cost, Item
 
@@ -43,6 +44,12 @@ def electricity_of(objective: Objective, site: Site) -> Objective:
     """The objective at a site's own PUE and price of electricity."""
     own = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
     return objective.model_copy(update={key: value for key, value in own.items() if value is not None})
+
+
+def site_power(objective: Objective, site: Site, it_w: float, year: float | None = None) -> SitePower:
+    """What a site feeds, and can feed, where so much IT power is drawn (W)."""
+    fed_w = it_w * electricity_of(objective, site).pue
+    return SitePower(site=site.name, phase=year, facility_w=fed_w, facility_limit_w=site.power_mw * 1e6)
 
 
 def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:

@@ -152,6 +152,11 @@ class SitePower(Record):
     facility_w: float
     facility_limit_w: float
 
+    @property
+    def is_fed(self) -> bool:
+        """Whether the site can feed it, exactly."""
+        return self.facility_w <= self.facility_limit_w
+
 
 class Ring(Record):
     """Sites in the order of the ring that adds up their gradients, the shares each has, and the channels lit."""

@@ -51,7 +51,8 @@ POINTS, MAPPINGS = 16, 8
 """Most points of a front on the page, and mappings of a workload."""
 
 PRELOADED = (
-    *(f"coopt.solving.{kind}.answer" for kind in ("partition", "fleet", "phased", "sites", "robust", "direct")),
+    *(f"coopt.solving.{name}.answer" for name in ("partition", "fleet", "sites", "robust", "direct")),
+    "coopt.solving.phased_answer",
     "coopt.solving.sensitivity.explanations",
     "coopt.serve.tasks",
     "tomlkit",

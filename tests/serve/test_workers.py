@@ -8,10 +8,12 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 
 import pytest
 
 from coopt.serve.questions import OwnCatalog
+from coopt.serve.tasks import PRELOADED
 from coopt.serve.workers import WorkerDiedError, Workers
 from tests.serve.conftest import INSTANCES, TINY
 
@@ -32,6 +34,10 @@ def with_workers(action: Callable[[Workers], Awaitable[None]], size: int = 1) ->
             await workers.close()
 
     asyncio.run(run())
+
+
+def test_what_is_imported_before_workers_are_forked_is_there():
+    assert [name for name in PRELOADED if find_spec(name) is None] == []
 
 
 async def names_of(workers: Workers, given: dict[str, object]) -> list[str]:

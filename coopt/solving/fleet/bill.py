@@ -14,7 +14,7 @@ from coopt.instance.variants import years_of
 from coopt.network.goods import Good
 from coopt.network.growth import factor, labour_lines
 from coopt.network.island_bills import core_ports_of, core_switch, core_switches
-from coopt.network.parts import owned_usd, racks
+from coopt.network.parts import owned_usd, racks, site_power
 from coopt.plan.couplings import PhaseSpending, SitePower, Stored
 from coopt.plan.parts import Cost, Item, line
 from coopt.solving.fleet.arrays import Placed, placed_units
@@ -190,12 +190,7 @@ def _fed(grid: Grid, watts: Floats) -> Iterator[SitePower]:
     for t in range(grid.phases):
         for s, site in enumerate(grid.sites):
             if site is not None:
-                yield SitePower(
-                    site=site.name,
-                    phase=grid.instance.years[t],
-                    facility_w=float(watts[t, s]) * grid.objective(site).pue,
-                    facility_limit_w=site.power_mw * 1e6,
-                )
+                yield site_power(grid.instance.objective, site, float(watts[t, s]), grid.instance.years[t])
 
 
 def _within(grid: Grid, chosen: Sequence[Placed], units: Floats, cost: Cost, sites: Sequence[SitePower]) -> bool:
@@ -209,6 +204,4 @@ def _within(grid: Grid, chosen: Sequence[Placed], units: Floats, cost: Cost, sit
             return False
         if limits.racks is not None and sum(racks(family) or 0 for family in standing) > limits.racks:
             return False
-    return (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd) and all(
-        one.facility_w <= one.facility_limit_w for one in sites
-    )
+    return (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd) and all(one.is_fed for one in sites)

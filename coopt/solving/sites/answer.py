@@ -23,7 +23,7 @@ from coopt.instance.schema import Instance
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.plan.couplings import Couplings, Exchange, Ring, SitePower, WanPlan, at_site
+from coopt.plan.couplings import Couplings, Exchange, Ring, WanPlan, at_site
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving import explain
 from coopt.solving.arrays import workload_plan
@@ -125,11 +125,7 @@ def _plan(run: Run, result: Drive[Built], found: Built) -> Plan:
         at_site(site.name, design_of(option.family, option.uplinks), _runs(instance, option, waits_s), cost)
         for site, option, cost in zip(sites, found.options, found.costs, strict=True)
     )
-    powers = tuple(
-        SitePower(site=site.name, facility_w=fed_w, facility_limit_w=site.power_mw * 1e6)
-        for site, fed_w in zip(sites, found.fed_w, strict=True)
-    )
-    couplings = Couplings(sites=powers, ring=_ring(instance, found, waits_s))
+    couplings = Couplings(sites=found.fed, ring=_ring(instance, found, waits_s))
     return answered(run, reason, claim, cost=found.whole, parts=parts, couplings=couplings)
 
 

@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, permutations
-from typing import Any
 
 import numpy as np
 
 from coopt.fabric.bills import together
 from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
-from coopt.network.parts import cost_of, electricity_of, owned_usd, total, usd_per_w, weigh
+from coopt.network.parts import cost_of, electricity_of, owned_usd, site_power, total, usd_per_w, weigh
 from coopt.perf.mapping import Floats
+from coopt.plan.couplings import SitePower
 from coopt.plan.parts import Cost, line
 from coopt.solving.highs import LARGEST
 from coopt.solving.sites.options import Networks, Option, gradient_bytes, local_question
@@ -85,14 +85,9 @@ class RingProblem:
     scale: float
 
 
-def facility_w(objective: Objective, site: Site, it_w: float) -> float:
-    """Power that a site feeds: IT power times PUE (W)."""
-    return it_w * electricity_of(objective, site).pue
-
-
 def may_feed(objective: Objective, site: Site, it_w: float) -> bool:
     """Whether a site can feed that IT power, but for rounding: the bill of what is built decides on that."""
-    return facility_w(objective, site, it_w) <= site.power_mw * 1e6 * (1 + ROUNDING)
+    return it_w * electricity_of(objective, site).pue <= site.power_mw * 1e6 * (1 + ROUNDING)
 
 
 def channel_price(instance: Instance, link: Wan, kind: ObjectiveKind) -> float:
@@ -212,7 +207,7 @@ class Built:
     chosen: tuple[int, ...]
     channels: tuple[int, ...]
     costs: tuple[Cost, ...]
-    fed_w: tuple[float, ...]
+    fed: tuple[SitePower, ...]
     whole: Cost
     over: tuple[str, ...]
 
@@ -244,7 +239,7 @@ def built(instance: Instance, problem: RingProblem, chosen: tuple[int, ...]) -> 
         for s in sites
     }
     fed = tuple(
-        facility_w(objective, site, cost.power_w + half_w[site.name]) for site, cost in zip(sites, costs, strict=True)
+        site_power(objective, site, cost.power_w + half_w[site.name]) for site, cost in zip(sites, costs, strict=True)
     )
     energy = sum(
         usd_per_w(electricity_of(objective, site)) * (cost.power_w + half_w[site.name])
@@ -253,14 +248,12 @@ def built(instance: Instance, problem: RingProblem, chosen: tuple[int, ...]) -> 
     bill = total(objective, (*together(item for cost in costs for item in cost.items), *lit))
     whole = bill.model_copy(update={"tco_usd": owned_usd(objective, bill.capex_usd, 0.0) + energy})
     racks = sum(option.racks for option in options)
-    over = tuple(_over(instance, sites, fed, whole, racks))
-    return Built(
-        problem=problem, chosen=chosen, channels=channels, costs=tuple(costs), fed_w=fed, whole=whole, over=over
-    )
+    over = tuple(_over(instance, fed, whole, racks))
+    return Built(problem=problem, chosen=chosen, channels=channels, costs=tuple(costs), fed=fed, whole=whole, over=over)
 
 
-def _over(instance: Instance, sites: list[Any], fed: tuple[float, ...], whole: Cost, racks: int) -> list[str]:
-    over = [f"power of {site.name}" for site, w in zip(sites, fed, strict=True) if w > site.power_mw * 1e6]
+def _over(instance: Instance, fed: tuple[SitePower, ...], whole: Cost, racks: int) -> list[str]:
+    over = [f"power of {one.site}" for one in fed if not one.is_fed]
     taken = instance.limits.against(usd=whole.capex_usd, w=whole.power_w, racks=racks)
     return over + [f"limits.{key}" for key, (used, cap) in taken.items() if used > cap]
 

@@ -251,8 +251,7 @@ def value_of(
     fleet: Fleet, outlooks: Sequence[Fleet], bests: Sequence[float], chosen: Sequence[FleetIsland], short: float
 ) -> float:
     """What islands of all workloads are worth, beyond the best at the worst outlook; infinite over a limit."""
-    capex_usd = 0.0 if fleet.question.limits.capex_usd is None else fleet_total(fleet, chosen).capex_usd
-    if not keeps_limits(fleet, chosen, capex_usd, short):
+    if not keeps_limits(fleet, chosen, short):
         return math.inf
     totals = [fleet_total(at, chosen).of(at.kind) for at in outlooks]
     return max([0.0, *(total - best for total, best in zip(totals, bests, strict=True))])

@@ -67,7 +67,7 @@ def _fed(fleet: Fleet, standing: Standing) -> Iterator[tuple[int, Site, float]]:
                 yield t, site, fleet.watts(standing[t, site.name]) * fleet.site_pue(site)
 
 
-def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], capex_usd: float, short: float) -> bool:
+def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], short: float) -> bool:
     """Whether islands keep every limit; with a negative `short` to within the rounding of sums."""
     limits, standing_by_place = fleet.question.limits, standing_units(fleet, islands)
     for t in fleet.phases:
@@ -79,7 +79,9 @@ def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], capex_usd: float,
         if not all(keeps(_taken(fleet, cap, standing_by_place, t), most, short) for cap, most in fleet.caps):
             return False
     fed = ((facility_w, site.power_mw * 1e6) for _, site, facility_w in _fed(fleet, standing_by_place))
-    return all(keeps(w, limit_w, short) for w, limit_w in fed) and keeps(capex_usd, limits.capex_usd, short)
+    if not all(keeps(w, limit_w, short) for w, limit_w in fed):
+        return False
+    return limits.capex_usd is None or keeps(fleet_total(fleet, islands).capex_usd, limits.capex_usd, short)
 
 
 def check_fleet_cores(

@@ -22,7 +22,7 @@ from coopt.plan.schema import Cost, Item, Plan
 from coopt.plan.schema_one import PhasePlan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.growth import GrownNetwork, Growths, is_drawn
-from coopt.verifier.couplings.prices import check_limit
+from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.stages import GrowthPath, GrowthStage
 from coopt.verifier.parts.bills import (
     BillTotal,
@@ -332,10 +332,9 @@ def _work(
 
 
 def _limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNetwork, t: int) -> None:
-    limits, family = instance.limits, grown.path[t].family
+    family = grown.path[t].family
     racks = None if family.hb.racks is None else least_racks(family.domains, family.hb.racks, TOLERANCE)
-    check_limit(ledger, "limit-power", limits.power_mw, phase.power_w / 1e6, "MW")
-    check_limit(ledger, "limit-racks", limits.racks, racks, "racks")
+    check_limits(ledger, instance, BillTotal(phase.capex_usd, phase.power_w, phase.capex_usd), racks)
 
 
 def check_dated(ledger: Ledger, growth: Sequence[PhasePlan | PhaseSpending], cost: Cost) -> None:
