@@ -42,6 +42,11 @@ class MostProducts(Table):
     switch: Annotated[Count | None, Field(description="switches")] = None
     optics: Annotated[Count | None, Field(description="optics")] = None
 
+    @property
+    def given(self) -> dict[str, int]:
+        """The most products of each kind that has a limit."""
+        return {kind: most for kind in type(self).model_fields if (most := getattr(self, kind)) is not None}
+
 
 class Discount(Table):
     """Prices of one product by the quantity bought over all islands."""

@@ -90,6 +90,11 @@ def as_billed(instance: Q) -> Q:
     return at_prices(instance, robust.prices.worst)
 
 
+def as_built(instance: Q) -> Q:
+    """The instance of what a plan builds: at the prices of its bill and the least efficiency, which has to do."""
+    return at_efficiency(as_billed(instance), instance.efficiencies[0])
+
+
 def rows_by_name(instance: Question) -> dict[str, tuple[str, ...]]:
     """What people call the rows of tables whose keys count them: sites and workloads, channels by their ends."""
     names = {

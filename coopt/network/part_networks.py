@@ -10,7 +10,7 @@ from coopt.instance.couplings import Sharing, part_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance, Limits
-from coopt.instance.variants import as_billed, at_efficiency, workloads_in
+from coopt.instance.variants import as_built, workloads_in
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, LinkEnds
 from coopt.network.growth import grown, grows
@@ -91,8 +91,7 @@ def question_of(instance: Instance, part: Part) -> Instance:
     """
     if instance.problem == "shared":
         return _with_workloads(instance, part, instance.workload)
-    question = at_efficiency(as_billed(instance), instance.efficiencies[0])
-    workloads = workloads_in(instance, part.phase)
+    question, workloads = as_built(instance), workloads_in(instance, part.phase)
     if instance.sharing.mode == "partition":
         trained = {run.name for run in part.workloads}
         workloads = tuple(workload for workload in workloads if workload.name in trained)

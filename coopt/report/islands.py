@@ -215,11 +215,9 @@ def _bills(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableTyp
 
 def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
     """How many products of each limited kind are in use, and which price each discounted one reached."""
-    for kind, most in instance.sharing.most_products.model_dump().items():
-        if most is not None:
-            names = sorted(products(plan, kind))
-            listed = ", ".join(names) or "none"
-            yield f"Products of kind {kind}: {len(names)} of at most {most} in use ({listed})."
+    for kind, most in instance.sharing.most_products.given.items():
+        names = sorted(products(plan, kind))
+        yield f"Products of kind {kind}: {len(names)} of at most {most} in use ({', '.join(names) or 'none'})."
     bills = [(f", {phase.year:g}", phase.bought) for phase in plan.couplings.growth] or [("", cost.items)]
     rows = [
         row

@@ -228,7 +228,7 @@ def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:
         given = [f"{words.percent(off)} off" for off in one.off or ()] or [f"${usd:,g}" for usd in one.usd or ()]
         steps = ", ".join(f"{price} from {begin:,} on" for begin, price in zip(one.begins, given, strict=True))
         yield f"Volume price of {one.item}", f"{steps} ({one.applies})"
-    if few := [f"{kind} {most}" for kind, most in sharing.most_products.model_dump().items() if most is not None]:
+    if few := [f"{kind} {most}" for kind, most in sharing.most_products.given.items()]:
         yield "Most products", ", ".join(few)
     if (core := sharing.core) is not None:
         yield "Core", f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"

@@ -71,8 +71,8 @@ class Coupling:
     @cached_property
     def limited(self) -> Ints:
         """Products of the kinds of which few may be in use."""
-        most = self.market.instance.sharing.most_products
-        return np.array([p for p, g in enumerate(self.market.goods) if getattr(most, g.kind, None)], dtype=np.int64)
+        few = self.market.instance.sharing.most_products.given
+        return np.array([p for p, good in enumerate(self.market.goods) if good.kind in few], dtype=np.int64)
 
     def joins(self, units: Floats) -> Bools:
         """Which of the limited products are in use (n, limited); that of the core by every island."""

@@ -11,7 +11,7 @@ from functools import partial
 from coopt.instance.couplings import Robust, corners
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_best_efficiency, at_least_efficiency, at_prices
+from coopt.instance.variants import as_built, at_best_efficiency, at_least_efficiency, at_prices
 from coopt.network.island_bills import core_of, part_cost, with_core_optics
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
@@ -84,11 +84,7 @@ def offered(run: Run) -> Offered | Plan:
 def islands_listed(run: Run, *, beaten_optics: bool = False) -> list[Listed]:
     """The islands that bills count, at the prices of these bills, on request with cores whose optic another one
     beats."""
-    robust = run.instance.robust or Robust()
-    listed = at_least_efficiency(run.instance)
-    return _listed(
-        run, listed if run.instance.minimizes_regret else at_prices(listed, robust.prices.worst), robust, beaten_optics
-    )
+    return _listed(run, as_built(run.instance), run.instance.robust or Robust(), beaten_optics)
 
 
 def offers_of(placed: Sequence[Listed], outlooks: Outcomes) -> tuple[Offer, ...]:

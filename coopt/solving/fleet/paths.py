@@ -140,11 +140,11 @@ def paths_on(
         by_line = {key: enough[number] for number, key in enumerate(listed) if number in enough}
         for t in alike:
             served[t] = [[one for g in some for one in by_line.get((n, g), ())] for n, some in enumerate(trained[t])]
-    labour = any(phase.retrofit_usd_per_link for phase in instance.phase)
+    phases, labour = len(instance.years), any(phase.retrofit_usd_per_link for phase in instance.phase)
     for n in range(len(lines)):
         for chosen in _growing({t: served[t][n] for t in asked}, every=labour or interrupted):
             check()
-            found.paths += _paths(_standing_by(chosen), len(instance.years), every=labour, from_least=not interrupted)
+            found.paths += _paths(_standing_by(chosen), phases, every=labour, from_least=not interrupted)
     return found
 
 

@@ -177,10 +177,9 @@ def products_of(grid: Grid, *, flat: bool) -> Iterator[Product]:
 
 def _kinds(grid: Grid) -> Iterator[Kind]:
     last = (grid.phases - 1) * len(grid.goods)
-    for name, most in grid.instance.sharing.most_products.model_dump().items():
-        if most is not None:
-            of_kind = np.array([last + g for g, good in enumerate(grid.goods) if good.kind == name])
-            yield Kind(name=name, products=of_kind, most=most)
+    for name, most in grid.instance.sharing.most_products.given.items():
+        of_kind = np.array([last + g for g, good in enumerate(grid.goods) if good.kind == name])
+        yield Kind(name=name, products=of_kind, most=most)
 
 
 def _cores(grid: Grid, uses: OptionUses) -> Iterator[CoreLayer]:

@@ -204,14 +204,13 @@ def _sharing(instance: Instance) -> Iterator[NumericLimit]:
         return
     yield from _gpus(instance)
     listed = {"hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics}
-    for kind, products in listed.items():
-        most = getattr(sharing.most_products, kind)
-        if most is not None and most < len(products):
+    for kind, most in sharing.most_products.given.items():
+        if most < len(listed[kind]):
             yield NumericLimit(
                 key=f"sharing.most_products.{kind}",
                 unit="products",
                 now=most,
-                loosest=len(products),
+                loosest=len(listed[kind]),
                 changed=partial(_with_products, kind),
                 used=partial(_in_use, kind),
                 whole=True,
