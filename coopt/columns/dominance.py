@@ -38,7 +38,7 @@ import numpy as np
 
 from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
 
-ROUNDS = 40
+ROUNDS = 40  # exact with any number, since what is undecided after them is kept
 
 PAIRS = 1 << 18  # of options that are compared at once, so that tables stay small
 

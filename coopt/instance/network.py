@@ -21,6 +21,7 @@ from coopt.instance.catalog import named
 from coopt.instance.errors import both
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel, Switch
 
+MOST_TIERS = 3  # leaves, aggregation and cores: more have no count in docs/network.md
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -244,7 +245,7 @@ class Network(Table):
             "CP and EP whole (any), or that where it takes fewer domains and nothing asks for even ones (fewest)"
         ),
     ] = "fewest"
-    max_tiers: Annotated[Whole, Field(ge=1, le=3, description="most tiers of switches")] = 3
+    max_tiers: Annotated[Whole, Field(ge=1, le=MOST_TIERS, description="most tiers of switches")] = MOST_TIERS
     link_reach_m: Annotated[
         tuple[Positive, Positive, Positive],
         one_or_series,

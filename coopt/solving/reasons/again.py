@@ -21,6 +21,7 @@ from coopt.columns.layouts import NicLayout
 from coopt.columns.pace import least_times_s
 from coopt.columns.pools import ROUNDING, Fitting, Pool, fitting, in_orders, in_time, pool
 from coopt.instance.hardware import HbDomain
+from coopt.instance.network import MOST_TIERS
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, Gear
@@ -35,7 +36,6 @@ from coopt.solving.days import demand, family_domain_lost, fewest_spares
 from coopt.solving.reasons.limits import limits_of, with_gpu, with_part, without_bound
 from coopt.solving.reasons.lists import lists_of
 
-MOST_TIERS = 3
 WIDEST_RATIO = 8.0  # of down to up bandwidth that is worth a try
 NO_MEMORY_LIMIT_GB = 1e15
 FEW = 256

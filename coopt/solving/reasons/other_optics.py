@@ -12,6 +12,7 @@ from itertools import groupby, product
 import numpy as np
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
+from coopt.instance.network import MOST_TIERS
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, Gear, LinkEnds, levels
 from coopt.network.optics import OpticValues, ends_of, fits, optic_choices, values_of
@@ -20,8 +21,6 @@ from coopt.network.space import Space
 from coopt.perf.mapping import Floats, Ints
 from coopt.solving.reasons.designs import Designs
 from coopt.solving.reasons.limits import with_part
-
-MOST_TIERS = 3
 
 
 @dataclass(frozen=True, kw_only=True)

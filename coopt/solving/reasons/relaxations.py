@@ -10,10 +10,11 @@ from operator import attrgetter
 
 import numpy as np
 
+from coopt.instance.network import MOST_TIERS
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Bools
 from coopt.plan.explanation import Change, Relaxation
-from coopt.solving.reasons.again import MOST_TIERS, WIDEST_RATIO, feasible, solved
+from coopt.solving.reasons.again import WIDEST_RATIO, feasible, solved
 from coopt.solving.reasons.designs import Designs, designs_of
 from coopt.solving.reasons.limits import Limit, limits_of, nearby_counts, typed, with_gpu, with_part, without_bound
 from coopt.solving.reasons.lists import (

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from coopt.instance.couplings import PhaseWorkload
+from coopt.instance.network import MOST_TIERS
 from coopt.instance.schema import Instance
 from coopt.instance.variants import workloads_of
 from coopt.instance.workload import BOUNDS, Workload
 from coopt.perf.memory import GIB
 from coopt.plan import contents
 from coopt.plan.schema import Plan
-from coopt.solving.reasons.again import MOST_TIERS, NO_MEMORY_LIMIT_GB, WIDEST_RATIO
+from coopt.solving.reasons.again import NO_MEMORY_LIMIT_GB, WIDEST_RATIO
 from coopt.solving.reasons.limits import UNITS, own_time, typed, with_entry, with_gpu, with_part, with_workload
 
 NO_LIMIT = 1e15
