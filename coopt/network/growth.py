@@ -223,12 +223,7 @@ def spending(instance: Instance, network: Line, uplinks: Sequence[int], *, ahead
     bills = [bill(instance, family, u) for family, u in zip(network.phases, uplinks, strict=False)]
     units: dict[Key, Item] = {(item.kind, item.item): item for lines in bills for item in lines}
     placed: list[Counter[Key]] = [Counter({(item.kind, item.item): item.count for item in lines}) for lines in bills]
-    bought: list[Counter[Key]] = [Counter() for _ in bills]
-    for t, counts in enumerate(placed):
-        for key, count in counts.items():
-            more = count - (placed[t - 1][key] if t else 0)
-            assert more >= 0, "nothing is thrown away"
-            bought[buying_phase(instance, key[0], t) if ahead else t][key] += more
+    bought = _purchases(instance, placed, ahead=ahead)
     found, store = [], Counter[Key]()
     for t, lines in enumerate(bills):
         store.update(bought[t])
@@ -252,6 +247,17 @@ def spending(instance: Instance, network: Line, uplinks: Sequence[int], *, ahead
             )
         )
     return tuple(found)
+
+
+def _purchases(instance: Instance, placed: Sequence[Counter[Key]], *, ahead: bool) -> list[Counter[Key]]:
+    """Units that each phase buys of what is put in place, in the phase that needs them or where they are cheapest."""
+    bought: list[Counter[Key]] = [Counter() for _ in placed]
+    for t, counts in enumerate(placed):
+        for key, count in counts.items():
+            more = count - (placed[t - 1][key] if t else 0)
+            assert more >= 0, "nothing is thrown away"
+            bought[buying_phase(instance, key[0], t) if ahead else t][key] += more
+    return bought
 
 
 def _purchased_items(instance: Instance, phase: int, bought: Counter[Key], units: dict[Key, Item]) -> list[Item]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from coopt.fabric.halls import Lengths, Switches, SwitchRacks, middle, sold_m, switch_racks
 from coopt.instance.designs import Hall
+from coopt.instance.hardware import Gpu
 from coopt.instance.network import NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
@@ -83,9 +84,7 @@ def network_hall(
         _, amid_grown = _placed(grown[0], hall)
         stands = _Stands(hall=hall, end=grown[0], amid=amid_grown, standing=_standing(instance, *grown, amid_grown))
     becomes = _becoming(family, stands.end) if family.tiers else {}
-    domains = family.domains + family.spare_domains
-    domain_w = hb.size * (instance.cluster.gpu.w + hb.w_per_gpu + (hb.host_w_per_gpu or 0.0))
-    racks_w = domain_w * domains + (family.nic_count + family.spare_nics) * family.nic.w
+    racks_w = _racks_w(instance.cluster.gpu, family)
     return NetworkHall(
         hall=hall,
         racks=count,
@@ -98,6 +97,13 @@ def network_hall(
         amid=standing.spots if known else frozenset(rack for tier in amid[:2] for rack in tier),
         to_core=_to_core(family, stands, becomes),
     )
+
+
+def _racks_w(gpu: Gpu, family: Family) -> float:
+    """What all racks of HB domains draw together, those that stand by too."""
+    hb, domains = family.hb, family.domains + family.spare_domains
+    domain_w = hb.size * (gpu.w + hb.w_per_gpu + (hb.host_w_per_gpu or 0.0))
+    return domain_w * domains + (family.nic_count + family.spare_nics) * family.nic.w
 
 
 def _standing(instance: Instance, family: Family, uplinks: int, amid: list[list[int]]) -> SwitchRacks:

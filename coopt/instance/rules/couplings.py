@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise, product
 
 from coopt.instance.catalog import ports_of_modules
-from coopt.instance.couplings import MostProducts, PhaseWorkload
+from coopt.instance.couplings import Core, MostProducts, PhaseWorkload
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.question import CostKind, Question
 from coopt.instance.variants import bounded, list_prices
@@ -73,39 +73,44 @@ def core_disagreements(instance: Question) -> Iterator[str]:
             f"{where}: it has {ports} ports for the islands of {len(instance.workload)} workloads, "
             "needs at least one for each, so that any two of them meet on a switch"
         )
-    rate = switch.port_gbit_s
     joining = [
         nic
         for nic, planes in product(network.nics, network.nic_planes)
-        if planes in nic.ports and math.isclose(rate * planes, nic.gbit_s, rel_tol=1e-9)
+        if planes in nic.ports and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
     ]
     if not joining:
         yield (
-            f"{where}: its ports have {rate:g} Gbit/s, needs a NIC of that rate in network.nics, or one whose ports "
-            "have it on as many planes as network.nic_planes lists"
+            f"{where}: its ports have {switch.port_gbit_s:g} Gbit/s, needs a NIC of that rate in network.nics, or one "
+            "whose ports have it on as many planes as network.nic_planes lists"
         )
         return
-    breaking = [optic for optic in network.optics if optic.links_of(rate)]
-    of_core = [optic for optic in breaking if _fits_core(instance, optic, switch)]
-    ends = (("from NIC to leaf", breaking), ("to the core", of_core))
-    for reach_m, (what, fitting) in zip(network.link_reach_m[::2], ends, strict=True):
-        if not any(optic.reach_m >= reach_m for optic in fitting):
-            yield (
-                f"{where}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links {what}, "
-                "needs one in network.optics or another network.link_reach_m"
-            )
-    serving = {optic.name for optic in of_core if optic.reach_m >= network.link_reach_m[-1]}
-    if serving and core.optic is not None and core.optic not in serving:  # without any, the optics listed are too few
-        yield (
-            f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that reaches "
-            f"{network.link_reach_m[-1]:g} m, or to be left out"
-        )
+    yield from _core_optics(instance, core, switch)
     sharing = max(network.gpus_per_nic) if 1 in network.nics_per_gpu else 1
     most = min(nic.gbit_s for nic in joining) * min(network.nics_per_gpu) / sharing
     if core.gbit_s_per_gpu > most:
         yield (
             f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send {most:g} Gbit/s, "
             "needs no more than that"
+        )
+
+
+def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str]:
+    """Optics that do not reach from NICs to leaves and on to the core, or are not the one that the core names."""
+    network, rate = instance.network, switch.port_gbit_s
+    breaking = [optic for optic in network.optics if optic.links_of(rate)]
+    of_core = [optic for optic in breaking if _fits_core(instance, optic, switch)]
+    ends = (("from NIC to leaf", breaking), ("to the core", of_core))
+    for reach_m, (what, fitting) in zip(network.link_reach_m[::2], ends, strict=True):
+        if not any(optic.reach_m >= reach_m for optic in fitting):
+            yield (
+                f"sharing.core.switch = {core.switch!r}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of "
+                f"links {what}, needs one in network.optics or another network.link_reach_m"
+            )
+    serving = {optic.name for optic in of_core if optic.reach_m >= network.link_reach_m[-1]}
+    if serving and core.optic is not None and core.optic not in serving:  # without any, the optics listed are too few
+        yield (
+            f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that reaches "
+            f"{network.link_reach_m[-1]:g} m, or to be left out"
         )
 
 

@@ -73,12 +73,8 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     ]
     capex = [math.fsum(item.usd for item in of_phase) for of_phase in items]
     work = _work_usd(grid, items, units.sum(axis=1))
-    dates = zip(instance.phase, items, strict=True)
-    named = (
-        tuple(item.bought_in(phase.year) for phase, lines in dates for item in lines)
-        if instance.phase
-        else (*items[0],)
-    )
+    dates = zip(instance.years, items, strict=True)
+    named = tuple(item if year is None else item.bought_in(year) for year, lines in dates for item in lines)
     bought_usd = math.fsum(item.usd for item in named)
     cost = Cost(
         capex_usd=bought_usd,

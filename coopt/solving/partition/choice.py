@@ -15,7 +15,7 @@ from coopt.solving.explain import rounded_up
 from coopt.solving.highs import Outcome
 from coopt.solving.outcome import infeasible, unknown
 from coopt.solving.partition.arrays import Worth, worth
-from coopt.solving.partition.search import Allowed, search_partition
+from coopt.solving.partition.search import Allowed, Partition, search_partition
 from coopt.solving.runs import Run, StoppedError
 from formulations.partition_data import Floats, Ints, PartitionData
 
@@ -42,18 +42,7 @@ def best_choice(
     why_not
         The reasons why no offer has a choice that keeps all limits.
     """
-    tried = []
-    for data, allowed in offers:
-        ended = search_partition(
-            data,
-            gap=run.instance.solver.gap,
-            backend=run.backend,
-            deadline=run.deadline,
-            allowed=allowed,
-            on_standing=run.tell_standing,
-        )
-        run.log.searches.append(ended)
-        tried.append(ended)
+    tried = [_searched(run, *offer) for offer in offers]
     possible = [ended for ended in tried if ended.outcome != "infeasible"]
     if not possible:
         return infeasible(run, why_not)
@@ -66,6 +55,20 @@ def best_choice(
         return Settled(best, rows, outcome, bound)
     assert outcome in ("time limit", "interrupted"), outcome
     return unknown(run, outcome, bound)
+
+
+def _searched(run: Run, data: PartitionData, allowed: Allowed) -> Partition:
+    """How the search of one offer ended, which the run keeps."""
+    ended = search_partition(
+        data,
+        gap=run.instance.solver.gap,
+        backend=run.backend,
+        deadline=run.deadline,
+        allowed=allowed,
+        on_standing=run.tell_standing,
+    )
+    run.log.searches.append(ended)
+    return ended
 
 
 def over_limits(
