@@ -23,7 +23,7 @@ from coopt.network.optics import cages_of
 from coopt.network.parts import Key, bill, usd_per_w
 from coopt.network.space import families
 from coopt.network.wiring import EndPoints, pod_span
-from coopt.plan.couplings import Stored
+from coopt.plan.couplings import PhaseSpending, Stored
 from coopt.plan.parts import Cost, Item, line
 
 RETROFIT = "retrofit links"
@@ -177,18 +177,6 @@ def _podded(base: Family, ends: EndPoints) -> Family:
     return replace(base, pods=pods, pod_span=pod_span(ends, base.leaves, pods.leaves, base.leaf_span))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spent:
-    """What one phase buys, keeps in store at its end, spends, draws and pays for electricity, labour and support."""
-
-    bought: tuple[Item, ...]
-    stored: tuple[Stored, ...]
-    capex_usd: float
-    power_w: float
-    energy_usd: float
-    work_usd: float
-
-
 def factor(instance: Instance, phase: int, kind: str) -> float:
     """What a phase pays for a kind of item over the price of the instance; 1 where nothing grows."""
     return float(getattr(instance.phase[phase].price, kind)) if instance.phase else 1.0
@@ -210,7 +198,9 @@ def support_share(instance: Instance, phase: int) -> float:
     return instance.objective.support_share * years_of(instance, phase)
 
 
-def spending(instance: Instance, network: Line, uplinks: Sequence[int], *, ahead: bool = True) -> tuple[Spent, ...]:
+def spending(
+    instance: Instance, network: Line, uplinks: Sequence[int], *, ahead: bool = True
+) -> tuple[PhaseSpending, ...]:
     """What every phase buys and pays when its leaves have so many uplinks.
 
     Parameters
@@ -233,7 +223,9 @@ def spending(instance: Instance, network: Line, uplinks: Sequence[int], *, ahead
         goods_usd = math.fsum(item.usd for item in items if item.kind != "labour")
         standing_usd = math.fsum(item.usd * factor(instance, t, item.kind) for item in lines)
         found.append(
-            Spent(
+            PhaseSpending(
+                year=instance.phase[t].year,
+                years=years_of(instance, t),
                 bought=items,
                 stored=tuple(
                     Stored(item=item.item, kind=item.kind, count=store[key] - placed[t][key])
@@ -276,10 +268,9 @@ def labour_lines(phase: Phase, links: int) -> list[Item]:
     return [line("labour", RETROFIT, links, rate, 0.0)] if links and rate else []
 
 
-def whole_cost(instance: Instance, spent: Sequence[Spent]) -> Cost:
+def whole_cost(spent: Sequence[PhaseSpending]) -> Cost:
     """The bill of the phases spent in, each line with its year, with electricity and work from the first phase on."""
-    phases = zip(instance.phase, spent, strict=False)
-    items = tuple(item.bought_in(phase.year) for phase, one in phases for item in one.bought)
+    items = tuple(item.bought_in(one.year) for one in spent for item in one.bought)
     capex_usd = math.fsum(item.usd for item in items)
     return Cost(
         capex_usd=capex_usd,

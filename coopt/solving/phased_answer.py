@@ -15,12 +15,12 @@ from coopt.columns.context import context_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.rules.couplings import phase_disagreements
 from coopt.instance.schema import Instance
-from coopt.instance.variants import of_phase, workloads_of, years_of
+from coopt.instance.variants import of_phase, workloads_of
 from coopt.network.growth import Line, grows, lines
 from coopt.network.parts import cost_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import active_choices, families
-from coopt.plan.couplings import Couplings, Myopic, MyopicStep, Part, PhaseSpending, phase_name
+from coopt.plan.couplings import Couplings, Myopic, MyopicStep, Part, phase_name
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 from coopt.solving import explain
 from coopt.solving.arrays import fastest_row, workload_plan
@@ -88,10 +88,7 @@ def _plan(run: Run, asked: Demand, result: Drive[Growth], found: Growth) -> Plan
     if reason == "optimal" and not within_gap(run, claim):
         reason = "the solver's own gap"
     steps = range(len(instance.phase))
-    couplings = Couplings(
-        growth=tuple(_spending(instance, found, t) for t in steps),
-        myopic=without_foresight(instance, asked, claim.value),
-    )
+    couplings = Couplings(growth=found.spent, myopic=without_foresight(instance, asked, claim.value))
     parts = tuple(_part(instance, asked, found, t) for t in steps)
     return answered(run, reason, claim, cost=found.cost, parts=parts, couplings=couplings)
 
@@ -106,20 +103,6 @@ def _part(instance: Instance, asked: Demand, found: Growth, t: int) -> Part:
         workloads=_workloads(asked, found, t),
         cost=cost_of(instance, family, uplinks),
         power_w=found.spent[t].power_w,
-    )
-
-
-def _spending(instance: Instance, found: Growth, t: int) -> PhaseSpending:
-    spent = found.spent[t]
-    return PhaseSpending(
-        year=instance.phase[t].year,
-        years=years_of(instance, t),
-        bought=spent.bought,
-        stored=spent.stored,
-        capex_usd=spent.capex_usd,
-        power_w=spent.power_w,
-        energy_usd=spent.energy_usd,
-        work_usd=spent.work_usd,
     )
 
 

@@ -23,8 +23,9 @@ from coopt.columns.table import Columns, columns, needs
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import phases_of
 from coopt.network.family import Family
-from coopt.network.growth import Line, Spent, energy_usd_per_w, factor, spending, support_share, whole_cost
+from coopt.network.growth import Line, energy_usd_per_w, factor, spending, support_share, whole_cost
 from coopt.network.parts import Key, Quantities, cost_of, open_bill, within_limits
+from coopt.plan.couplings import PhaseSpending
 from coopt.plan.schema import Cost, Item
 from coopt.solving.backend import Backend
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
@@ -132,14 +133,14 @@ class Growth:
 
     line: Line
     uplinks: tuple[int, ...]
-    spent: tuple[Spent, ...]
+    spent: tuple[PhaseSpending, ...]
     cost: Cost
 
 
 def grown_at(instance: Instance, line: Line, uplinks: Sequence[int], *, ahead: bool = True) -> Growth:
     """What it amounts to when a line grows with these uplinks."""
     spent = spending(instance, line, uplinks, ahead=ahead)
-    return Growth(line=line, uplinks=tuple(uplinks), spent=spent, cost=whole_cost(instance, spent))
+    return Growth(line=line, uplinks=tuple(uplinks), spent=spent, cost=whole_cost(spent))
 
 
 def search_lines(

@@ -96,15 +96,15 @@ def core_disagreements(instance: Question) -> Iterator[str]:
 
 def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str]:
     """Optics that do not reach from NICs to leaves and on to the core, or are not the one that the core names."""
-    network, rate = instance.network, switch.port_gbit_s
+    network, rate, where = instance.network, switch.port_gbit_s, f"sharing.core.switch = {core.switch!r}"
     breaking = [optic for optic in network.optics if optic.links_of(rate)]
     of_core = [optic for optic in breaking if _fits_core(instance, optic, switch)]
     ends = (("from NIC to leaf", breaking), ("to the core", of_core))
     for reach_m, (what, fitting) in zip(network.link_reach_m[::2], ends, strict=True):
         if not any(optic.reach_m >= reach_m for optic in fitting):
             yield (
-                f"sharing.core.switch = {core.switch!r}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of "
-                f"links {what}, needs one in network.optics or another network.link_reach_m"
+                f"{where}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links {what}, "
+                "needs one in network.optics or another network.link_reach_m"
             )
     serving = {optic.name for optic in of_core if optic.reach_m >= network.link_reach_m[-1]}
     if serving and core.optic is not None and core.optic not in serving:  # without any, the optics listed are too few

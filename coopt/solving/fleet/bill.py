@@ -18,7 +18,7 @@ from coopt.network.parts import owned_usd, racks, site_power
 from coopt.plan.couplings import PhaseSpending, SitePower, Stored
 from coopt.plan.parts import Cost, Item, line
 from coopt.solving.fleet.arrays import Placed, placed_units
-from coopt.solving.partition.arrays import Grid, orders
+from coopt.solving.partition.arrays import Grid, orders, product_of
 from formulations.partition_data import Floats, Product
 
 
@@ -116,12 +116,7 @@ def _watts(grid: Grid, units: Floats) -> Iterator[float]:
 
 def _at(grid: Grid, good: Good, phase: int) -> Product:
     """A product at the prices of a phase."""
-    return Product(
-        name=good.name,
-        start=np.array(good.begins, dtype=np.float64),
-        usd=np.array(good.usd, dtype=np.float64) * factor(grid.instance, phase, good.kind),
-        discount="all-units" if good.all_units else "incremental",
-    )
+    return product_of(good, factor(grid.instance, phase, good.kind))
 
 
 def _ordered(grid: Grid, g: int, needed: Floats) -> tuple[int, ...]:

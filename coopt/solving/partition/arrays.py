@@ -164,15 +164,21 @@ def products_of(grid: Grid, *, flat: bool) -> Iterator[Product]:
     """Each product in each phase, at one price where no bill counts; one without brackets has the least so far."""
     for t in range(grid.phases):
         for g, good in enumerate(grid.goods):
-            begins, usd = ((0,), good.usd[:1]) if flat else (good.begins, good.usd)
             so_far = [factor(grid.instance, earlier, good.kind) for earlier in range(t + 1)]
-            yield Product(
-                name=f"{good.kind} {good.name}",
-                start=np.array(begins, dtype=np.float64),
-                usd=np.array(usd, dtype=np.float64) * (min(so_far) if len(usd) == 1 else so_far[-1]),
-                discount="all-units" if good.all_units else "incremental",
-                before=(t - 1) * len(grid.goods) + g if t else None,
-            )
+            by = min(so_far) if flat or len(good.usd) == 1 else so_far[-1]
+            before = (t - 1) * len(grid.goods) + g if t else None
+            yield replace(product_of(good, by, flat=flat), before=before)
+
+
+def product_of(good: Good, by: float, *, flat: bool = False) -> Product:
+    """A product at so many times its prices, or at one price alone."""
+    begins, usd = ((0,), good.usd[:1]) if flat else (good.begins, good.usd)
+    return Product(
+        name=f"{good.kind} {good.name}",
+        start=np.array(begins, dtype=np.float64),
+        usd=np.array(usd, dtype=np.float64) * by,
+        discount="all-units" if good.all_units else "incremental",
+    )
 
 
 def _kinds(grid: Grid) -> Iterator[Kind]:
