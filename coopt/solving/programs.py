@@ -28,8 +28,7 @@ from coopt.solving.partition.arrays import partition_data
 from coopt.solving.partition.parts import scaled, subset, useful
 from coopt.solving.phased_search import demanded, line_bounds, numbers_of
 from coopt.solving.phased_search import scaled as in_unit
-from coopt.solving.robust.answer import at_worst_prices, outlooks_of, within_list_limits
-from coopt.solving.robust.regret import with_scenarios
+from coopt.solving.robust.answer import at_worst_prices, outlooks_of, with_scenarios, within_list_limits
 from coopt.solving.runs import Run, Why
 from coopt.solving.shared import Field, field_of
 from coopt.solving.sites.answer import offered

@@ -20,9 +20,8 @@ from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.days import fastest_on
 from coopt.solving.explain import missing_optic
-from coopt.solving.fleet.arrays import Placed, Slot, fleet_data, outlook_at, slots_of
-from coopt.solving.fleet.bill import core_counts, fleet_bill
 from coopt.solving.fleet.paths import phase_questions, workloads_in
+from coopt.solving.fleet.placed import Placed, Slot, core_counts, fleet_bill, fleet_data, outlook_at, slots_of
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.partition.arrays import Grid

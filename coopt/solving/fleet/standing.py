@@ -34,7 +34,6 @@ from coopt.network.island_bills import core_ports_of, links_to_core
 from coopt.network.parts import racks
 from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Ints
-from coopt.solving.fleet.arrays import units_at
 from coopt.solving.fleet.paths import (
     Check,
     Listing,
@@ -48,6 +47,7 @@ from coopt.solving.fleet.paths import (
     stretched,
     trained_on,
 )
+from coopt.solving.fleet.placed import units_at
 from coopt.solving.partition.arrays import Grid
 
 Choice = tuple[Family, int]

@@ -21,7 +21,7 @@ from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.lengths import link_lengths
 from coopt.solving.fleet.answer import hopeful_offers, islands_listed, offers_of, offers_then
-from coopt.solving.fleet.arrays import slots_of
+from coopt.solving.fleet.placed import slots_of
 from coopt.solving.outcome import identity
 from coopt.solving.partition.arrays import Grid, partition_data
 from coopt.solving.partition.parts import subset, useful
