@@ -115,6 +115,7 @@ def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteM
     brackets = [len(product.usd) for product in data.products]
     m.O = pyo.RangeSet(0, len(data.workload) - 1)
     m.W = pyo.RangeSet(0, data.workloads - 1)
+    # at one price just what is held is bought, which needs no variable
     m.D = pyo.Set(initialize=[p for p, count in enumerate(brackets) if count > 1])
     m.P = pyo.Set(initialize=counted)
     m.PB = pyo.Set(initialize=[(p, b) for p in m.D for b in range(brackets[p])], dimen=2)

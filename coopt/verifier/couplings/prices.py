@@ -233,9 +233,8 @@ def product_counts(
     instance: Instance, units: Mapping[tuple[CostKind, str], int]
 ) -> Iterator[tuple[str, int, tuple[str, ...]]]:
     """Kinds with a limit: the limit, and which products of the kind are in use."""
-    for kind, most in instance.sharing.most_products.model_dump().items():
-        if most is not None:
-            yield kind, most, tuple(sorted(item for (of, item), n in units.items() if of == kind and n))
+    for kind, most in instance.sharing.most_products.given.items():
+        yield kind, most, tuple(sorted(item for (of, item), n in units.items() if of == kind and n))
 
 
 def check_limits(

@@ -112,7 +112,7 @@ class CaseReader:
         self.least, self.leaves, self.opened, self.why = bound, 0, 0, ""
         self._floors = PriceFloors(0.0, 0.0, [])
         self._kinds = {name: product[0] for name, product in self._terms.products.items()}
-        self._most = {kind: most for kind, most in fleet.question.sharing.most_products.model_dump().items() if most}
+        self._most = fleet.question.sharing.most_products.given
 
     def read(self, tree: Node) -> None:
         """Go through all cases of a tree."""
@@ -165,7 +165,7 @@ class CaseReader:
         """Note what a leaf proves, and the value of choices it leaves open."""
         self.leaves += 1
         if any(most is not None and most < least for least, most in case.bought.values()):
-            return
+            return  # no choice buys so, and of none everything is true
         if leaf.costs and math.isinf(self._bound):
             self._lower(-math.inf, "it counts costs, which do not show that no choice keeps all limits")
             return
@@ -205,7 +205,7 @@ class CaseReader:
         found = [0 if math.isinf(floor) else math.floor(floor) for floor in floors]
         known = [any(case.allows(menu.name, island.taken) for island in menu.listed) for menu in self._menus]
         for w in sorted(range(len(found)), key=lambda w: not known[w]):
-            least = goal - prices.fixed - sum(found) + found[w]
+            least = goal - prices.fixed - sum(found) + found[w]  # from here on the leaf is closed, whatever others cost
             if least <= found[w]:
                 break
             for one in self._below(prices, case, self._menus[w], least, falling=True):
@@ -293,6 +293,7 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     for (factors, best), cases in zip(turns, proof.bests, strict=True):
         found = hopeful.proven([(factors, 0.0)], best * JUST_ABOVE, cases)
         leaves, opened = leaves + found.leaves, opened + found.opened
+        # a bound that no choice lowered says that nothing is worth as little as the plan says
         if not agree(found.least, best) or found.least == best * JUST_ABOVE:
             why = f"the best plan at other prices is not shown to be {best:,.2f}"
             return ProvenCases(-math.inf, leaves, opened, why)

@@ -70,7 +70,7 @@ class Terms:
         if fleet.kind == "capex":
             return Fraction()
         if fleet.kind == "power":
-            return Fraction(phase == fleet.phases[-1])
+            return Fraction(phase == fleet.phases[-1])  # the objective is the power of all that stands in the end
         terms = fleet.question.objective if site is None else objective_at(fleet.question, site)
         per_kwh = decimal(terms.usd_per_kwh) * decimal(fleet.price_factor(phase, "energy"))
         return decimal(fleet.years(phase)) * 8760 / 1000 * decimal(terms.pue) * per_kwh
@@ -112,6 +112,7 @@ class LeafPrices:
         self._terms, self._leaf, self._fleet = terms, leaf, terms.fleet
         self._check_names()
         self._weights = [Fraction(weight) for weight in leaf.outlooks]
+        # the largest regret is no less than a mean of all of them, and no less than 0: weights may sum to less than 1
         if sum(self._weights) > 1 or (terms.outlooks and not leaf.costs and any(self._weights)):
             raise NothingProvenError("its outlooks weigh more than 1")
         if not terms.outlooks:
@@ -167,7 +168,7 @@ class LeafPrices:
     def _of_usd(self) -> Fraction:
         """What a USD of purchase adds to the objective; where phases buy, support is paid apart."""
         terms = self._fleet.question.objective
-        if self._fleet.question.phase:
+        if self._fleet.question.phase:  # support is of what stands, by `support`
             terms = terms.model_copy(update={"support_share": 0.0})
         return owned_share(terms, self._fleet.kind)
 
@@ -195,7 +196,7 @@ class LeafPrices:
         capex = [weight * self._of_usd for weight in self._weights]
         for name, product in self._terms.counted.items():
             worth = Fraction()
-            for t in reversed(self._fleet.phases):
+            for t in reversed(self._fleet.phases):  # what is bought in a phase stands in all later ones
                 worth += self._of(self._leaf.units, name, t)
                 usd = self._terms.steps(t, product, Fraction(self._leaf.budget), capex)
                 tariff = self._fleet.tariff(t, product)
@@ -255,7 +256,7 @@ def least_excess(
     ends |= {
         at
         for begin in begins
-        for at in (begin - 1, begin)
+        for at in (begin - 1, begin)  # a bill may fall by one unit more, where a price then holds for all
         if at >= bought.least and (bought.most is None or at <= bought.most)
     }
     if bought.most is not None and bought.most < bought.least:

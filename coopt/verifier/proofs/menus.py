@@ -131,7 +131,7 @@ class IslandMenu:
         menu = self._menus[gpus]
         yield from (island for island in menu.islands if wanted(island.taken))
         self._open_families(menu, wanted)
-        if not self._grows and self._rivals.count > 2 * menu.rivals:
+        if not self._grows and self._rivals.count > 2 * menu.rivals:  # not for each new rival, as passes are long
             menu.drop(lambda one: self._rivals.beat(one.least))
             menu.rivals = self._rivals.count
         alike, looked_at = [one for one in menu.networks.values() if wanted(one.least)], set[int]()
@@ -189,6 +189,7 @@ class IslandMenu:
     def _least_of(self, family: DesignFamily, gear: NetworkGear) -> Taken:
         """What every network of a family takes at least: domains that are full, their NICs, and leaves."""
         hb, gpus = family.hb, family.gpus
+        # where GPUs of domains stay idle, there are more domains, with more of all this
         domains, ports = ceil_ratio(gpus, hb.size), gpus * gear.per_gpu * gear.nic_planes // gear.gpus_per_nic
         units: dict[ProductKey, int] = {("hb", hb.name): domains * hb.size}
         units |= {

@@ -59,8 +59,8 @@ class UnbeatenIslands:
 
     def __init__(self, fleet: Fleet, *, by_bill: bool) -> None:
         self._worths = _worths(fleet) if by_bill and len(fleet.phases) == 1 else {}
-        few = fleet.question.sharing.most_products.model_dump().items()
-        self._few = {product_name(product) for product in fleet.prices if product[0] in {kind for kind, n in few if n}}
+        few = fleet.question.sharing.most_products.given
+        self._few = {product_name(product) for product in fleet.prices if product[0] in few}
         self._unbeaten: dict[frozenset[str], list[dict[Measure, int]]] = {}
         self.count = 0
 
