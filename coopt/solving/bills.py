@@ -10,6 +10,7 @@ from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
 from coopt.instance.kinds import OTHERS
+from coopt.instance.network import not_counted
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_toml
 from coopt.plan.networks import NetworksBill
@@ -110,13 +111,19 @@ def _with_designs(bill: NetworksBill, domains: int, file: str | Path | None) -> 
     """The bill with the networks of a file of designs beside it."""
     if file is None:
         return bill
-    networks = tuple(design_bill(design, Path(file).name) for design in read_designs(file, domains))
+    designs = read_designs(file, domains)
+    networks = tuple(design_bill(design, Path(file).name) for design in designs)
+    missing = (
+        f"{not_counted([one.work], [one.spares])} of {one.id}"
+        for one in designs
+        if not_counted([one.work], [one.spares]) not in bill.not_counted
+    )
     items = together((*bill.items, *(item for network in networks for item in network.items)))
     return bill.model_copy(
         update={
             "networks": (*bill.networks, *networks),
             "items": items,
-            "not_counted": tuple(what for what in bill.not_counted if what != BESIDE),
+            "not_counted": (*(what for what in bill.not_counted if what != BESIDE), *missing),
             "notes": (*bill.notes, *(f"{one.name}: {note}" for one in networks for note in one.notes)),
             "usd": math.fsum(item.usd for item in items),
             "w": math.fsum([bill.w, *(network.w for network in networks)]),

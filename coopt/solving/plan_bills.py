@@ -40,14 +40,21 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     networks, unknown = tuple(_bought(instance, standing)), [*_without_lengths(plan)]
     if instance is None:
         unknown += _splitters(plan)
-        return _whole_bill(name, networks, plan.cost, unknown=unknown)
+        return _whole_bill(name, networks, plan.cost, None, unknown, _worst_prices(plan))
     if plan.couplings.cores:
         halls = tuple(core_halls(instance, plan))
         cores = [(shared.site or "", _core(instance, shared, halls)) for shared in plan.couplings.cores]
         networks += tuple(_bought(instance, cores))
         if len(halls) < len(cores):
             unknown.append("lengths of cables into the core, as nobody knows how many racks all islands fill")
-    return _whole_bill(name, networks, plan.cost, instance, unknown, plan_order_notes(instance, plan))
+    notes = (*_worst_prices(plan), *plan_order_notes(instance, plan))
+    return _whole_bill(name, networks, plan.cost, instance, unknown, notes)
+
+
+def _worst_prices(plan: Plan) -> Iterator[str]:
+    """That the bill is at no list prices."""
+    if plan.couplings.outlooks is not None and plan.couplings.outlooks.aim == "worst-case":
+        yield "Prices are the worst that robust.prices allows, for which the plan is made."
 
 
 def _without_lengths(plan: Plan) -> Iterator[str]:
@@ -184,7 +191,7 @@ def _network(name: str, design: Design, cost: Cost | None) -> BilledNetwork:
             BilledTier(
                 level=tier.level,
                 switches=tier.switches,
-                down_ports=tier.down_ports,
+                down_ports=tier.down_ports if fabric.tiers > 1 else -(-tier.links // tier.switches),
                 uplinks_per_switch=tier.uplinks_per_switch,
                 links=tier.links,
                 bundle=_bundle(fabric, tier),

@@ -240,3 +240,28 @@ def test_one_network_with_spares_is_not_said_to_be_paid_by_volume(
     said = " ".join(coopt("bom", question, plan).stdout.split())
     assert "cx7-400g (spare)" in said
     assert "prices by volume" not in said
+
+
+def test_worst_prices_are_said_to_be_no_list_prices(coopt: Coopt, written: Written, tmp_path: Path) -> None:
+    doubt = '[robust]\naim = "{aim}"\nprices = {{ switch = [0.7, 1.6] }}\n\n[network]'
+    for aim in ("worst-case", "regret"):
+        question, plan = written(("[network]", doubt.format(aim=aim))), tmp_path / "plan.json"
+        coopt("solve", question, "-o", plan)
+        for asked in ((question, plan), (plan,)):
+            told = [note for note in json.loads(coopt("bom", *asked, "--json").stdout)["notes"] if "worst" in note]
+            assert bool(told) is (aim == "worst-case")
+
+
+def test_what_designs_beside_a_plan_leave_out_is_listed_for_them(
+    coopt: Coopt, written: Written, tmp_path: Path
+) -> None:
+    """The plan has labour, support and spares; of the designs one has them too."""
+    terms = "[objective]\nlabour_share = 0.05\nsupport_share = 0.06\n\n[network]\nspares = { nic = 0.02 }"
+    question, plan, file = written(("[network]", terms)), tmp_path / "plan.json", tmp_path / "beside.toml"
+    rates = "spares = { switch = 0.02 }\nwork = { labour_share = 0.05, support_share = 0.06, years = 3 }"
+    file.write_text(BESIDE.replace('id = "storage"', f'id = "storage"\n{rates}'), "utf-8")
+    coopt("solve", question, "-o", plan)
+    listed = json.loads(coopt("bom", question, plan, "--beside", file, "--json").stdout)["not_counted"]
+    assert "installation, support, freight and spare parts of out-of-band" in listed
+    assert not [what for what in listed if "of storage" in what]
+    assert "freight" in listed

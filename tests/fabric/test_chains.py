@@ -14,11 +14,12 @@ from coopt.fabric.chain import worst_pair_share
 from coopt.fabric.designs import chain_of, counted
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
+from tests.conftest import example_count
 from tests.fabric.design_graphs import design_graph
 from tests.fabric.oracle import Table, counts, tables
 
 
-@settings(max_examples=500)
+@settings(max_examples=example_count(1500, 500))
 @given(tables())
 def test_counts_are_those_of_plain_counting_of_the_graph_and_of_the_bill(table: Table) -> None:
     design = PublishedDesign.model_validate(table)

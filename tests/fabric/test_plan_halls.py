@@ -28,6 +28,7 @@ WAYS = [
     ("rail-only", "qm9700", 1024, 2),
     ("clos", "qm9700", 1024, 2),
     ("clos", "128x400g", 64, 1),
+    ("rail-only", "128x400g", 128, 1),
     ("rail-optimized", "144x800g", 1024, 2),
 ]
 
@@ -45,6 +46,7 @@ def test_a_network_stands_as_the_same_one_written_as_a_design(fabric: str, switc
     design = PublishedDesign.model_validate(_written(network, fabric, asked["network__nics"], gpus))
     bill = design_bill(design)
     assert [tier.switches for tier in bill.tier] == [tier.switches for tier in network.tier]
+    assert [tier.down_ports for tier in bill.tier] == [tier.down_ports for tier in network.tier]
     assert [tier.cables for tier in bill.tier] == [tier.cables for tier in network.tier]
     assert bill.switch_racks == network.switch_racks
     goods = {item.item: item.count for item in network.items if item.kind not in ("hb", "gpu")}
