@@ -253,7 +253,7 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
     assert design.published is not None, "refused above"
     published = Counts(**design.published.model_dump())
     try:
-        tiers = counted(design, file)
+        tiers, bill = counted(design, file), design_bill(design, file)
     except InstanceError as error:
         return ReproducedRow(
             id=design.id, source=design.source, published=published, counted=None, ok=False, why=str(error)
@@ -263,19 +263,13 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
     if published.links is not None:
         differences += _differences("link", ours.links or (), published.links)
     if published.optics is not None:
-        counts = _optics(design, file)
+        counts = {item.name: item.count for item in bill.items if item.kind == "optics" and not item.spare}
         ours = ours.model_copy(update={"optics": {name: counts.get(name, 0) for name in published.optics | counts}})
         differences += _other_optics(counts, published.optics)
     why = f"{'; '.join(differences)}." if differences else ""
     return ReproducedRow(
         id=design.id, source=design.source, published=published, counted=ours, ok=not differences, why=why
     )
-
-
-def _optics(design: PublishedDesign, file: str) -> dict[str, int]:
-    """Modules of each product in use, as the bill counts them."""
-    items = design_bill(design, file).items
-    return {item.name: item.count for item in items if item.kind == "optics" and not item.spare}
 
 
 def _other_optics(ours: dict[str, int], theirs: dict[str, int]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -272,3 +273,26 @@ def test_a_row_without_counts_is_refused(written) -> None:
     file = written(("published = { switches = [16, 8], links = [512, 512] }", ""))
     with pytest.raises(InstanceError, match=r"ours.toml: design 'plain': published is missing, needs"):
         coopt.reproduce(file)
+
+
+@pytest.mark.parametrize(
+    ("tier", "why"),
+    [
+        ('switch = "qm9700", optic = "800g-dr4"', r"tiers\[0\]: 800g-dr4, qm9700 do not mate.*lane_gbit_s is 100"),
+        ('switch = "qm9700", optic = "400g-sr4", optic_below = "400g-dr4"', r"tiers\[0\]: .* fibre is "),
+        ('optic = "800g-sr8", down_gbit_s = 400', r"tiers\[0\]\.optic = '800g-sr8': holds 2 ends and a NIC has 1"),
+    ],
+)
+def test_a_design_whose_products_do_not_mate_is_not_counted_as_wired(written, tier: str, why: str) -> None:
+    """Whether its source counts modules or not; the other rows of its file are counted."""
+    wrong = ("tiers = [{ ports = 64 }", f"tiers = [{{ ports = 64, {tier} }}")
+    for modules in ("", ', optics = { "400g-sr4" = 1 }'):
+        if "400g-sr4" in modules and "400g-sr4" not in tier:
+            continue
+        file = written(wrong, ("[512, 512] }", f"[512, 512]{modules} }}"))
+        sound = PLAIN.partition("[[design]]")[2].replace('"plain"', '"other"')
+        file.write_text(f"{file.read_text('utf-8')}\n[[design]]{sound}", "utf-8")
+        wrong_row, other = coopt.reproduce(file).rows
+        assert wrong_row.counted is None
+        assert re.search(why, wrong_row.why)
+        assert other.ok
