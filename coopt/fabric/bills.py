@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 
 from coopt.fabric.cages import splitting_notes, too_many_modules
@@ -144,13 +144,20 @@ def _items(design: PublishedDesign, tiers: tuple[TierLevel, ...], ends: tuple[Ca
     order = sorted(counts.items(), key=lambda bought: KINDS.index(bought[0][0]))
     bought = [line(kind, each.name, count, each.usd, each.w) for (kind, each), count in order]
     yield from bought
-    yield from spare_lines(design.spares, bought)
+    yield from spare_lines(design.spares, bought, cables_of(design))
 
 
-def spare_lines(rates: SpareRates, bought: Iterable[Item]) -> Iterator[Item]:
-    """What is bought beside the lines of what is in use, and draws nothing."""
+def cables_of(design: PublishedDesign) -> list[str]:
+    """The optics of a design that come as cables with both of their ends."""
+    named = (optic for tier in design.tiers for optic in (tier.optic, tier.optic_below))
+    return [optic.name for optic in named if optic is not None and optic.whole_cable]
+
+
+def spare_lines(rates: SpareRates, bought: Iterable[Item], cables: Collection[str]) -> Iterator[Item]:
+    """What is bought beside the lines of what is in use, and draws nothing; whole cables, of which lines count ends."""
     for item in bought:
-        spare = math.ceil(item.count * rates.of(item.kind) - 1e-9)  # 2% of 50 is 1, whatever the last bit says
+        each = 2 if item.kind == "optics" and item.name in cables else 1
+        spare = each * math.ceil(item.count * rates.of(item.kind) / each - 1e-9)  # 2% of 50 is 1, to the last bit
         if spare:
             yield line(item.kind, item.name, spare, item.unit_usd, 0.0, idle=item.idle, spare=True)
 
@@ -204,6 +211,7 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
             not_counted((design.work for design in designs), (design.spares for design in designs)),
             f"{BESIDE} that are no design of the file",
         ),
+        whole_cables=tuple(dict.fromkeys(cable for design in designs for cable in cables_of(design))),
         notes=tuple(f"{one.name}: {note}" if several else note for one in networks for note in one.notes),
         usd=math.fsum(network.usd for network in networks),
         w=math.fsum(network.w for network in networks),

@@ -366,6 +366,13 @@ class Optic(Entry):
             "ends of a link; what says nothing, as a cable that comes with its ends, is at both"
         ),
     ] = None
+    whole_cable: Annotated[
+        bool,
+        Field(
+            description="it is one end of a cable that comes with both, of copper or active: a purchase list has the "
+            "cable; no plan depends on it"
+        ),
+    ] = False
     reach_m: Annotated[Positive, Field(description="longest link (m)")]
     usd: Annotated[Price, Field(description="price of one end (USD)")]
     w: Annotated[Watts, Field(description="power of one end (W)")]

@@ -333,8 +333,10 @@ class Question(Table):
         asked = self.model_dump(mode="json", by_alias=True, exclude=own, exclude_defaults=True)
         for switch in asked["network"]["switches"]:
             _forget(switch, "rack_units")
-        for optic in () if self._mixes_ends else asked["network"]["optics"]:
-            _forget(optic, "fibre")
+        for optic in asked["network"]["optics"]:
+            _forget(optic, "whole_cable")
+            if not self._mixes_ends:
+                _forget(optic, "fibre")
         if not any(any(one.mapping.offload_percent) for one in self.workload):
             for gpu in (asked["cluster"]["gpu"], *asked["cluster"].get("generations", ())):
                 _forget(gpu, "host_gbyte_s")

@@ -124,7 +124,8 @@ class BilledNetwork(Record):
 class NetworksBill(Record):
     """Networks with their bills; `items` are everything together, with what joins the networks.
 
-    `not_counted` lists what a cluster takes besides and no line holds, `notes` say what to order otherwise.
+    `not_counted` lists what a cluster takes besides and no line holds, `notes` say what to order otherwise. Lines of
+    the optics that are `whole_cables` count ends, of which a cable comes with two.
     """
 
     schema_: Annotated[Literal["coopt-bom/1"], Field(alias="schema")] = "coopt-bom/1"
@@ -133,6 +134,7 @@ class NetworksBill(Record):
     items: tuple[Item, ...]
     not_counted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    whole_cables: tuple[str, ...] = ()
     usd: float
     w: float
 

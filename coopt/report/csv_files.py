@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
@@ -92,7 +92,7 @@ def procurement_csv(bill: NetworksBill) -> str:
     for network in bill.networks:
         own = {**sizes, **{item.name: network.domain_gpus for item in network.items if item.kind == "hb"}}
         for item in network.items if left is not None else ():
-            rows.append((*_bought(item, network, own), ORDER))
+            rows.append((*_bought(item, network, own, bill.whole_cables), ORDER))
         rows += (
             (
                 f"cable {cable.length_m} m",
@@ -104,22 +104,27 @@ def procurement_csv(bill: NetworksBill) -> str:
             if cable.added != 0
         )
     rest = [unit.of(count) for unit, count in left.items()] if left is not None else bill.items
-    rows += ((*_bought(item, None, sizes), ORDER) for item in rest)
+    rows += ((*_bought(item, None, sizes, bill.whole_cables), ORDER) for item in rest)
     rows += ((what, "not counted", *NOTHING) for what in bill.not_counted)
     rows += ((note, "note", *NOTHING) for note in bill.notes)
     return _csv(PROCUREMENT_COLUMNS, rows)
 
 
-def _bought(item: Item, network: BilledNetwork | None, sizes: Mapping[str, int]) -> tuple[object, ...]:
-    """A line for a network, or for several (None). What direct links are patched through is bought by its ports."""
+def _bought(
+    item: Item, network: BilledNetwork | None, sizes: Mapping[str, int], cables: Collection[str]
+) -> tuple[object, ...]:
+    """A line for a network, or for several (None). What direct links are patched through is bought by its ports, and
+    HB domains and cables that come with both of their ends are bought whole."""
     patched = network is not None and network.fabric == "direct" and item.kind == "switch"
     what = "port of a panel or an optical circuit switch" if patched else DESCRIPTIONS[item.kind]
-    words = f"spare {what}" if item.spare else what
     size = sizes.get(item.name, 1) if item.kind == "hb" and not item.idle else 1
+    size = 2 if item.kind == "optics" and item.name in cables else size
     each = size if item.count % size == 0 else 1
+    what = "cable with both of its ends" if item.kind == "optics" and each > 1 else what
+    words = f"spare {what}" if item.spare else what
     if item.idle:
         words = "GPU that does not train"
-    elif each > 1:
+    elif item.kind == "hb" and each > 1:
         words = f"HB domain of {each} GPUs: interconnect, and its servers where these are counted"
     name = "" if network is None else network.name
     return item.item, words, item.count // each, item.unit_usd * each, item.usd, item.unit_w * each, item.w, name

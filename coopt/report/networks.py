@@ -89,6 +89,8 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
         yield bill_table("Everything together", bill.items, bill.usd, bill.w)
     if bill.not_counted:
         yield f"Not counted: {'; '.join(bill.not_counted)}."
+    if bill.whole_cables:
+        yield f"Of {words.both(bill.whole_cables)} ends are counted; a cable comes with two."
     yield from bill.notes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from coopt.fabric.bills import BESIDE, design_bill, designs_bill, together
+from coopt.fabric.bills import BESIDE, cables_of, design_bill, designs_bill, together
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
@@ -124,6 +124,9 @@ def _with_designs(bill: NetworksBill, domains: int, file: str | Path | None) -> 
             "networks": (*bill.networks, *networks),
             "items": items,
             "not_counted": (*(what for what in bill.not_counted if what != BESIDE), *missing),
+            "whole_cables": tuple(
+                dict.fromkeys((*bill.whole_cables, *(cable for one in designs for cable in cables_of(one))))
+            ),
             "notes": (*bill.notes, *(f"{one.name}: {note}" for one in networks for note in one.notes)),
             "usd": math.fsum(item.usd for item in items),
             "w": math.fsum([bill.w, *(network.w for network in networks)]),

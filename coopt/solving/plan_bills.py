@@ -8,7 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from coopt.fabric.bills import BESIDE, SWITCH_RACK, spare_lines, together, work_lines
+from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError, counted
+from coopt.instance.hardware import Optic
 from coopt.instance.network import SpareRates, WorkRates, not_counted
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
@@ -19,7 +21,7 @@ from coopt.network.orders import order_notes, plan_order_notes
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import SharedCore
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
-from coopt.plan.parts import Cost, Design, ItemKind, line
+from coopt.plan.parts import Cost, Design, Item, ItemKind, line
 from coopt.plan.schema import Fabric, Part, Plan, Tier
 
 COUNTED_AS: dict[ItemKind, str] = {
@@ -247,7 +249,8 @@ def _whole_bill(
     spares = SpareRates() if instance is None else instance.network.spares
     work = WorkRates() if instance is None else _work(instance)
     in_use = [item for item in cost.items if not item.spare]
-    extras = (*racks, *spare_lines(spares, in_use), *work_lines(work, cost.capex_usd))
+    cables = tuple(_whole_cables(in_use, instance))
+    extras = (*racks, *spare_lines(spares, in_use, cables), *work_lines(work, cost.capex_usd))
     items = together((*cost.items, *extras))
     return NetworksBill(
         name=name,
@@ -255,9 +258,17 @@ def _whole_bill(
         items=items,
         not_counted=(*omitted, "power distribution and cooling", not_counted([work], [spares]), BESIDE),
         notes=tuple(notes),
+        whole_cables=cables,
         usd=math.fsum([cost.capex_usd, *(item.usd for item in extras)]),
         w=cost.power_w,
     )
+
+
+def _whole_cables(items: Iterable[Item], instance: Instance | None) -> Iterator[str]:
+    """Optics of a bill that come as cables with both of their ends, as the instance says, or the catalog without it."""
+    used = {item.name for item in items if item.kind == "optics"}
+    listed = entries("optic").values() if instance is None else instance.network.optics
+    yield from (one.name for one in listed if isinstance(one, Optic) and one.whole_cable and one.name in used)
 
 
 def _work(instance: Instance) -> WorkRates:

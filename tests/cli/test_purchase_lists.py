@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import coopt as planner
+from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import load
+from coopt.instance.hardware import Optic
 from coopt.plan.networks import NetworksBill
 from coopt.plan.store import read_plan
 from coopt.report.csv_files import procurement_csv
@@ -265,3 +267,46 @@ def test_what_designs_beside_a_plan_leave_out_is_listed_for_them(
     assert "installation, support, freight and spare parts of out-of-band" in listed
     assert not [what for what in listed if "of storage" in what]
     assert "freight" in listed
+
+
+def test_cables_that_come_with_both_ends_are_bought_whole(coopt: Coopt, tmp_path: Path) -> None:
+    """Plans and bills count ends, of which a copper cable has two; spares are whole cables as well."""
+    copper = 'optics = ["400g-dac"]\nlink_reach_m = [2, 2, 2]\nspares = { optics = 0.01 }\nhall = { rise_m = 0.1 }'
+    text = (INSTANCES / "tiny-64.toml").read_text("utf-8").replace('optics = "400g-199"', copper)
+    question, plan, table = tmp_path / "copper.toml", tmp_path / "plan.json", tmp_path / "bill.csv"
+    question.write_text(text, "utf-8")
+    assert coopt("solve", question, "-o", plan).exit_code == 0
+    links = sum(tier.links for tier in read_plan(plan).design.fabric.tier)
+    said = " ".join(coopt("bom", question, plan, "--csv", table).stdout.split())
+    assert "Of 400g-dac ends are counted; a cable comes with two." in said
+    bought, spare = (
+        row for row in csv.DictReader(table.read_text("utf-8").splitlines()) if row["part"].startswith("400g-dac")
+    )
+    price = catalog_price("400g-dac")
+    assert bought["description"] == "cable with both of its ends"
+    assert (int(bought["quantity"]), float(bought["unit_usd"])) == (links, 2 * price)
+    assert spare["description"] == "spare cable with both of its ends"
+    assert int(spare["quantity"]) == math.ceil(links / 100)
+    check_sums(planner.bom(load(question), read_plan(plan)))
+    assert planner.bom(read_plan(plan)).whole_cables == ("400g-dac",)
+    own = load(question, {"network.optics": {"extends": "400g-dac", "whole_cable": False}})
+    assert own.sha256 == load(question).sha256
+    assert not planner.bom(own, read_plan(plan)).whole_cables
+
+
+def catalog_price(name: str) -> float:
+    optic = entries("optic")[name]
+    assert isinstance(optic, Optic)
+    return optic.usd
+
+
+def test_cables_of_designs_are_bought_whole(tmp_path: Path) -> None:
+    file = tmp_path / "copper.toml"
+    text = CAGES.replace('"400g-sr4"', '"400g-dac"').replace(', optic = "800g-sr8", optic_below = "800g-sr8"', "")
+    file.write_text(text.replace('nic = "cx7-400g"', 'nic = "cx7-400g"\nspares = { optics = 0.05 }'), "utf-8")
+    bill = planner.bom(file)
+    assert bill.whole_cables == ("400g-dac",)
+    bought, spare = (row for row in rows_of(bill) if row["part"].startswith("400g-dac"))
+    assert int(bought["quantity"]) == bill.networks[0].tier[0].links == 1024
+    assert int(spare["quantity"]) == math.ceil(0.05 * 1024)
+    check_sums(bill)
