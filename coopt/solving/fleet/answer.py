@@ -12,18 +12,17 @@ from coopt.instance.couplings import Robust, corners
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_built, at_best_efficiency, at_least_efficiency, at_prices
-from coopt.network.island_bills import core_of, part_cost, with_core_optics
+from coopt.network.island_bills import core_of, with_core_optics
 from coopt.network.optics import measures_of
-from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import Couplings, Outlooks, Part, PartLosses, SharedCore, Turn
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
-from coopt.solving.days import fastest_on
 from coopt.solving.explain import missing_optic
-from coopt.solving.fleet.paths import phase_questions, workloads_in
+from coopt.solving.fleet.paths import phase_questions, workloads_named
 from coopt.solving.fleet.placed import Placed, Slot, core_counts, fleet_bill, fleet_data, outlook_at, slots_of
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
+from coopt.solving.partition.answer import island_part
 from coopt.solving.partition.arrays import Grid
 from coopt.solving.partition.choice import Settled, best_choice, over_limits
 from coopt.solving.partition.search import search_partition
@@ -291,32 +290,23 @@ def part_name(slot: Slot, year: float | None) -> str:
 
 def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
     """The networks of an island, phase by phase."""
-    grid, slot = Grid(instance=instance), slots_of(instance)[one.slot]
-    site = None if one.site is None else instance.site[one.site]
+    site, slot = Grid(instance=instance).sites[one.site or 0], slots_of(instance)[one.slot]
     questions = phase_questions(instance)
     for t, family, uplinks in one.path.stands:
-        cost = part_cost(instance, grid.objective(site), family, uplinks)
-        asked, year = workloads_in(questions[t], slot.workloads), instance.years[t]
-        yield Part(
-            name=part_name(slot, year),
-            site=None if site is None else site.name,
-            phase=year,
-            design=design_of(family, uplinks),
-            workloads=tuple(fastest_on(instance, family, uplinks, workload) for workload in asked),
-            cost=cost,
-            power_w=cost.power_w,
-        )
+        asked, year = workloads_named(questions[t], slot.workloads), instance.years[t]
+        yield island_part(instance, family, uplinks, asked, name=part_name(slot, year), site=site, year=year)
 
 
 def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:
     """The core of each site in each phase, where islands stand."""
-    for t, s in sorted(core_counts(Grid(instance=instance), built)):
+    grid = Grid(instance=instance)
+    for t, s in sorted(core_counts(grid, built)):
         there = [(one, one.path.families[t]) for one in built if (one.site or 0) == s]
         islands = {slots_of(instance)[one.slot].name: family for one, family in there if family is not None}
         core = core_of(instance, islands)
         assert core is not None
-        site = instance.site[s].name if instance.site else None
-        yield SharedCore(site=site, phase=instance.years[t], core=core)
+        site = grid.sites[s]
+        yield SharedCore(site=None if site is None else site.name, phase=instance.years[t], core=core)
 
 
 def _losses(instance: Instance, built: Sequence[Placed], robust: Robust) -> Iterator[PartLosses]:
@@ -325,7 +315,7 @@ def _losses(instance: Instance, built: Sequence[Placed], robust: Robust) -> Iter
     for one in built:
         slot = slots_of(instance)[one.slot]
         for t, family, uplinks in one.path.stands:
-            asked = workloads_in(questions[t], slot.workloads)
+            asked = workloads_named(questions[t], slot.workloads)
             if asked and robust.survive:
                 alone = questions[t].model_copy(update={"workload": asked})
                 name = part_name(slot, instance.years[t])

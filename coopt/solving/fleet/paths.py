@@ -303,6 +303,6 @@ def stretched(uplinks: dict[int, int], chosen: dict[int, Family], phases: int) -
     return IslandPath(families=tuple(networks), uplinks=tuple(links))
 
 
-def workloads_in(question: Instance, names: Collection[str]) -> tuple[Workload, ...]:
+def workloads_named(question: Instance, names: Collection[str]) -> tuple[Workload, ...]:
     """Some workloads as a phase asks for them, without those that it leaves out."""
     return tuple(workload for workload in question.workload if workload.name in names)

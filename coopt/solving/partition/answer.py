@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -10,10 +11,12 @@ import numpy as np
 
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.options import has_island, list_options
+from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.island_bills import core_of, core_switch, island_bill, island_limits, part_cost, with_core_optics
+from coopt.network.parts import electricity_of
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import Couplings, Part, SharedCore
 from coopt.plan.schema import Plan
@@ -90,18 +93,30 @@ def _plan(run: Run, variant: Variant, choice: Settled) -> Plan:
         ending(run, choice.outcome, claim),
         claim,
         cost=cost,
-        parts=tuple(_part(instance, workload, *one) for workload, one in pairs),
+        parts=tuple(island_part(instance, *one, (workload,), name=workload.name) for workload, one in pairs),
         couplings=Couplings(cores=() if core is None else (SharedCore(core=core),)),
     )
 
 
-def _part(instance: Instance, workload: Workload, family: Family, uplinks: int) -> Part:
-    """An island with its bill at the prices of one unit."""
-    cost = part_cost(instance, instance.objective, family, uplinks)
+def island_part(
+    instance: Instance,
+    family: Family,
+    uplinks: int,
+    workloads: Sequence[Workload],
+    *,
+    name: str,
+    site: Site | None = None,
+    year: float | None = None,
+) -> Part:
+    """An island where and when it stands, with its bill at the prices of one unit."""
+    objective = instance.objective if site is None else electricity_of(instance.objective, site)
+    cost = part_cost(instance, objective, family, uplinks)
     return Part(
-        name=workload.name,
+        name=name,
+        site=None if site is None else site.name,
+        phase=year,
         design=design_of(family, uplinks),
-        workloads=(fastest_on(instance, family, uplinks, workload),),
+        workloads=tuple(fastest_on(instance, family, uplinks, workload) for workload in workloads),
         cost=cost,
         power_w=cost.power_w,
     )
