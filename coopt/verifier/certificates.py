@@ -33,7 +33,7 @@ from coopt.verifier.checks.claims import asked_kind, none_feasible
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.growth import growths_of
 from coopt.verifier.couplings.losses import loss_condition
-from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
+from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
 from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_worth, least_racks, levels
 from coopt.verifier.parts.enumeration import Condition, DesignChain, design_chains, no_condition
 from coopt.verifier.parts.layouts import Chain
@@ -127,7 +127,7 @@ def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: Object
     if instance.problem == "robust" and robust is not None:
         if robust.aim == "regret" and bound is not None:
             return _of_regret(instance, plan, robust, kind)
-        question = certain_question(instance, robust)
+        question = certain_question(instance)
         return _certificate(plan, *least_design(question, kind, ceiling, loss_condition(question, robust, LENIENT)))
     if instance.problem == "phased" and kind != "power":
         least = least_growth_below(growths_of(instance, kind), ceiling, LENIENT)
@@ -198,14 +198,14 @@ def _of_regret(instance: Instance, plan: Plan, robust: Robust, kind: ObjectiveKi
     turns = [] if plan.robust is None else [(turn.factors, turn.best) for turn in plan.robust.turns]
     if bound is None or [factors for factors, _ in turns] != every:
         return _unproven(plan, "nothing: the plan does not have every way that prices may turn out")
-    hopeful = question_at_list_prices(instance, robust, robust.efficiency[1])
+    hopeful = hopeful_question(instance, robust)
     stands = loss_condition(hopeful, robust, LENIENT)
     for factors, best in turns:
         at = partial(exact_value, hopeful, kind=kind, factors=factors)
         least, _ = least_design(hopeful, kind, best * JUST_ABOVE, stands, at)
         if least is None or not agree(float(least), best, ROUNDING):
             return _unproven(plan, f"nothing: the best design at other prices is not one of {best:,.2f}")
-    question = certain_question(instance, robust)
+    question = certain_question(instance)
 
     def regret(row: DesignChain, up: int) -> Fraction:
         values = (exact_value(question, row, up, kind, factors) - decimal(best) for factors, best in turns)

@@ -86,7 +86,7 @@ def check_robust(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if robust is not None and plan.design is not None and plan.cost is not None and plan.robust is not None:
         at_worst_prices = robust.aim == "worst-case"
         part = _check_cluster(
-            ledger, certain_question(instance, robust), plan, plan.design, plan.cost, objective=at_worst_prices
+            ledger, certain_question(instance), plan, plan.design, plan.cost, objective=at_worst_prices
         )
         if part is not None:
             check_robustness(ledger, instance, plan, part)

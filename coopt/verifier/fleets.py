@@ -52,14 +52,13 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if sums is not None:
         check_fleet_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
         check_fleet_outlooks(ledger, instance, plan, fleet, islands)
-        if instance.robust is None or instance.robust.aim != "regret":
+        if not instance.minimizes_regret:
             check_objective(ledger, plan, sums)
 
 
 def fleet_of(instance: Instance, plan: Plan) -> Fleet:
     """The terms at which a plan is billed, with the optic that its cores have."""
-    certain = instance if instance.robust is None else certain_question(instance, instance.robust)
-    return Fleet(question_as_built(certain, plan.objective.kind, plan), plan.objective.kind)
+    return Fleet(question_as_built(certain_question(instance), plan.objective.kind, plan), plan.objective.kind)
 
 
 def _check_islands(ledger: Ledger, fleet: Fleet, robust: Robust | None, plan: Plan) -> list[FleetIsland] | None:

@@ -241,7 +241,7 @@ def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no design that stands all losses costs less, and that none exists where the plan says so."""
     robust = instance.robust
     assert robust is not None
-    question = certain_question(instance, robust)
+    question = certain_question(instance)
     if robust.aim == "worst-case" or plan.status == "infeasible":
         check_bound(ledger, question, plan, lambda short: loss_condition(question, robust, short))
     else:

@@ -24,7 +24,7 @@ from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use
 from coopt.verifier.couplings.fleet_checks import keeps_limits
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, TooManyError
 from coopt.verifier.couplings.orders import fleet_total
-from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
+from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
 from coopt.verifier.couplings.prices import ProductKey, product_counts
 
 MOST_CHOICES = 200_000
@@ -56,7 +56,7 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if robust is not None and robust.aim == "regret" and bound is not None and not turns:
         turns = _best_plans(instance, robust, plan)
     floor = math.inf if bound is None else bound - ROUNDING * max([abs(bound), *(turn.best for turn in turns)])
-    question = instance if robust is None else certain_question(instance, robust)
+    question = certain_question(instance)
     choices = FleetChoices(question, plan.objective.kind, robust)
     near = choices.least_value(turns, floor, LENIENT)
     least = choices.least_value(turns, floor, STRICT) if near < floor else near
@@ -83,7 +83,7 @@ def _turns(plan: Plan) -> list[PriceTurn]:
 
 def _best_plans(instance: Instance, robust: Robust, plan: Plan) -> list[PriceTurn]:
     """The ways prices may turn out, for an answer without a plan that says what is best then."""
-    question, every = question_at_list_prices(instance, robust, robust.efficiency[1]), corners(robust.prices)
+    question, every = hopeful_question(instance, robust), corners(robust.prices)
     choices = FleetChoices(question, plan.objective.kind, robust)
     alone = [choices.least_value([PriceTurn(factors, 0.0)], math.inf, LENIENT) for factors in every]
     return [PriceTurn(factors, best) for factors, best in zip(every, alone, strict=True)]
@@ -94,7 +94,7 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     robust = instance.robust
     if robust is None:
         return
-    question = question_at_list_prices(instance, robust, robust.efficiency[1])
+    question = hopeful_question(instance, robust)
     choices = FleetChoices(question, plan.objective.kind, robust)
     for factors, best in _turns(plan):
         ceiling, alone = best * (1 + 2 * TOLERANCE) + TOLERANCE, [PriceTurn(factors, 0.0)]

@@ -23,7 +23,7 @@ from coopt.verifier.couplings.fleet import (
     standing_units,
 )
 from coopt.verifier.couplings.orders import fleet_total
-from coopt.verifier.couplings.outlooks import check_regret_value, price_outlooks
+from coopt.verifier.couplings.outlooks import check_list_value, check_regret_value, check_terms, price_outlooks
 from coopt.verifier.couplings.prices import LimitedSum, ProductKey, check_limit, check_products_in_use
 from coopt.verifier.couplings.sites import check_fed_sites
 from coopt.verifier.parts.bills import keeps
@@ -150,11 +150,8 @@ def check_fleet_outlooks(
     why = "A plan has outlooks of prices where its question asks for them, and nowhere else."
     if not ledger.same("robust-terms", claim is not None, robust is not None, why) or robust is None or claim is None:
         return
-    said, wanted = (claim.aim, str(claim.efficiency)), (robust.aim, str(robust.efficiency))
-    ledger.same("robust-terms", said, wanted, "The plan states other terms of robustness than the instance.")
-    value = value_at(at_efficiency(instance, robust.efficiency[0]), fleet, islands)
-    why = f"At list prices the fleet is worth {value:,.2f}, the plan says {claim.list_value:,.2f}."
-    ledger.close("list-value", claim.list_value, value, why)
+    check_terms(ledger, robust, claim)
+    check_list_value(ledger, claim, value_at(at_efficiency(instance, robust.efficiency[0]), fleet, islands), "fleet")
     values = outlook_values(instance, robust, fleet, islands) if robust.aim == "regret" else []
     factors = corners(robust.prices) if robust.aim == "regret" else []
     found = [(str(one), value) for one, value in zip(factors, values, strict=True)]

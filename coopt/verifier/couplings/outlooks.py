@@ -9,7 +9,9 @@ from typing import NamedTuple
 from coopt.instance.couplings import Robust, corners
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_efficiency, at_prices
+from coopt.plan.couplings import Outlooks
 from coopt.plan.schema import Plan
+from coopt.plan.schema_one import Standing
 from coopt.verifier.checks.claims import note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, Ledger, agree, below
 from coopt.verifier.couplings.losses import check_losses, loss_condition
@@ -28,8 +30,11 @@ class EquippedDesign(NamedTuple):
     optics: tuple[OpticPair, ...]
 
 
-def certain_question(instance: Instance, robust: Robust) -> Instance:
+def certain_question(instance: Instance) -> Instance:
     """The question without intervals: at the least efficiency, and at the worst prices where these are minimised."""
+    robust = instance.robust
+    if robust is None:
+        return instance
     if robust.aim == "regret":
         return question_at_list_prices(instance, robust, robust.efficiency[0])
     listed = at_efficiency(instance, robust.efficiency[0])
@@ -41,21 +46,35 @@ def question_at_list_prices(instance: Instance, robust: Robust, efficiency: floa
     return at_efficiency(instance, efficiency).model_copy(update={"robust": robust})
 
 
+def hopeful_question(instance: Instance, robust: Robust) -> Instance:
+    """The question at list prices and the best efficiency, at which the best plans are that regret is measured from."""
+    return question_at_list_prices(instance, robust, robust.efficiency[1])
+
+
+def check_terms(ledger: Ledger, robust: Robust, claim: Standing | Outlooks) -> None:
+    """Check that a plan states the aim and the efficiency that its question asks for."""
+    claimed, expected = (claim.aim, str(claim.efficiency)), (robust.aim, str(robust.efficiency))
+    ledger.same("robust-terms", claimed, expected, "The plan states other terms of robustness than the instance.")
+
+
+def check_list_value(ledger: Ledger, claim: Standing | Outlooks, value: float, words: str) -> None:
+    """Check what a design or a fleet, as `words` call it, is worth at the prices of the instance."""
+    why = f"At list prices the {words} is worth {value:,.2f}, the plan says {claim.list_value:,.2f}."
+    ledger.close("list-value", claim.list_value, value, why)
+
+
 def check_robustness(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart) -> None:
     """Check terms, losses, value at list prices and regret of a part whose design is sound."""
     robust, claim = instance.robust, plan.robust
     assert robust is not None
     assert claim is not None
-    claimed, expected = (claim.aim, str(claim.efficiency)), (robust.aim, str(robust.efficiency))
-    ledger.same("robust-terms", claimed, expected, "The plan states other terms of robustness than the instance.")
-    check_losses(ledger, certain_question(instance, robust), robust, claim.survived, part.family, part.ports)
+    check_terms(ledger, robust, claim)
+    check_losses(ledger, certain_question(instance), robust, claim.survived, part.family, part.ports)
     if part.optics is None:
         return
     built = EquippedDesign(part.family, part.ports, part.optics)
     listed = at_efficiency(instance, robust.efficiency[0])
-    value = design_value(listed, plan.objective.kind, built)
-    why = f"At list prices the design is worth {value:,.2f}, the plan says {claim.list_value:,.2f}."
-    ledger.close("list-value", claim.list_value, value, why)
+    check_list_value(ledger, claim, design_value(listed, plan.objective.kind, built), "design")
     if robust.aim == "regret":
         check_regret(ledger, instance, robust, plan, built)
 
@@ -129,7 +148,7 @@ def outlook_values(
     instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: Sequence[Instance], short: float
 ) -> Iterator[tuple[float, ...]]:
     """What every design that stands what it has to is worth at every outlook; limits hold at list prices."""
-    question = question_at_list_prices(instance, robust, robust.efficiency[1])
+    question = hopeful_question(instance, robust)
     for design in designs_below(question, kind, math.inf, loss_condition(question, robust, short), short):
         yield tuple(design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
 
@@ -146,7 +165,7 @@ def regrets(
     instance: Instance, robust: Robust, kind: ObjectiveKind, best: Sequence[float], short: float
 ) -> Iterator[float]:
     """The largest regret of every design that stands what it has to."""
-    question, outlooks = certain_question(instance, robust), price_outlooks(instance, robust)
+    question, outlooks = certain_question(instance), price_outlooks(instance, robust)
     for design in designs_below(question, kind, math.inf, loss_condition(question, robust, short), short):
         values = (design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
         yield max([0.0, *(v - b for v, b in zip(values, best, strict=True))])

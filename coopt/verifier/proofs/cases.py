@@ -309,8 +309,7 @@ def prove_without_multipliers(instance: Instance, kind: ObjectiveKind) -> Proven
 
 def _asked(instance: Instance, kind: ObjectiveKind) -> AskedIslands:
     """The islands of a question at the prices of its bill."""
-    robust = instance.robust
-    return AskedIslands(instance if robust is None else certain_question(instance, robust), kind, robust)
+    return AskedIslands(certain_question(instance), kind, instance.robust)
 
 
 class AskedIslands:
