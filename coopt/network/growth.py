@@ -193,6 +193,13 @@ def energy_usd_per_w(instance: Instance, phase: int) -> float:
     return usd_per_w(whole) * factor(instance, phase, "energy")
 
 
+def bought_share(instance: Instance) -> float:
+    """What a USD of purchase adds to the total cost of owning: its labour, and its support where nothing grows; phases
+    pay support of what stands in them."""
+    objective = instance.objective
+    return 1 + objective.labour_share if instance.phase else objective.owned_share
+
+
 def support_share(instance: Instance, phase: int) -> float:
     """What the support of a part that stands takes until the next phase, as a share of its price in the phase."""
     return instance.objective.support_share * years_of(instance, phase)

@@ -28,7 +28,15 @@ from coopt.perf.mapping import (
     stage_layers,
 )
 from coopt.perf.parameters import further_exchanges, layer_expert_parameters, layer_parameters, prediction_of
-from coopt.perf.pipelines import EndWait, PassChain, StageLayers, met_hops, pipeline_waits, schedule_chains
+from coopt.perf.pipelines import (
+    EndWait,
+    PassChain,
+    PipelineWaits,
+    StageLayers,
+    met_hops,
+    pipeline_waits,
+    schedule_chains,
+)
 from coopt.perf.traffic import OVERLAP_COST, StageTraffic, layers_behind, replicas_of, share_left, window_of
 from coopt.perf.ways import ways_of
 
@@ -46,7 +54,7 @@ class Iteration:
     schedule other than 1F1B, of which the longest is the pipeline's time, with `forward_shares` of TP, CP and EP in a
     pass forward. Counts have shape (n,):
     `layers` of the fullest stage, `chunk_layers` of each of its chunks, `first_missing` on the first stage,
-    `missing_layers` on the last, those of `PipelineWaits` as there;
+    `missing_layers` on the last, `waits` of the pipeline;
     `further_predictions` counts predictions beyond the next token, `further_exchanges` layers with their `ep`.
     `dp_share` and `window` say how far data-parallel traffic hides, `behind` behind how many layers, `met` how many
     hops are under way with it; `factor` stretches everything. `ways` say what is left of the network's seconds per
@@ -77,13 +85,7 @@ class Iteration:
     missing_layers: Ints
     further_predictions: int
     further_exchanges: float
-    hops: Floats
-    spared_hops: Floats
-    bubble_hops: Floats
-    late_hops: Floats
-    end_passes: Floats
-    few_passes: Floats
-    in_step: Floats
+    waits: PipelineWaits
     micro_batches: Ints
     bubbles: Floats
     factor: float
@@ -109,12 +111,12 @@ class Iteration:
     @cached_property
     def middle(self) -> AffineSeconds:
         """One micro-batch on a middle stage, with its sends."""
-        return self.stage + self.hop * self.hops
+        return self.stage + self.hop * self.waits.hops
 
     @cached_property
     def bubble(self) -> AffineSeconds:
         """Filling and draining the pipeline, sooner where the first stage has fewer layers."""
-        return self.stage * self.bubbles - self.whole_layer * self.first_missing + self.hop * self.bubble_hops
+        return self.stage * self.bubbles - self.whole_layer * self.first_missing + self.hop * self.waits.bubble_hops
 
     @cached_property
     def excess(self) -> AffineSeconds:
@@ -181,12 +183,12 @@ class Iteration:
         forward, or not at all; where two stages interleave, it may change with each of their steps.
         """
         if not np.any(self.missing_layers):
-            return (EndWait(self.end_passes),)
-        chunk, steps = self.chunk_layers, self.in_step
+            return (EndWait(self.waits.end_passes),)
+        chunk, steps = self.chunk_layers, self.waits.in_step
         lighter = steps * self.first_missing
-        seldom = EndWait(self.few_passes, lighter), EndWait(1.0, lighter, chunk), EndWait(0.0, chunk + lighter)
+        seldom = EndWait(self.waits.few_passes, lighter), EndWait(1.0, lighter, chunk), EndWait(0.0, chunk + lighter)
         stepwise = (EndWait(1 + steps, 0.0, chunk), EndWait(steps, chunk)) if np.any(lighter) else ()
-        return EndWait(self.end_passes), *seldom, *stepwise
+        return EndWait(self.waits.end_passes), *seldom, *stepwise
 
     def _added_by(self, wait: EndWait) -> AffineSeconds:
         """What the iteration takes longer where a middle stage waits so for the last one."""
@@ -197,7 +199,8 @@ class Iteration:
     @property
     def _added_by_last(self) -> AffineSeconds:
         """What the iteration takes longer where the last stage sets the pace."""
-        return self.excess * self.micro_batches + self.hop * (self.late_hops - self.spared_hops * self.micro_batches)
+        waits, m = self.waits, self.micro_batches
+        return self.excess * m + self.hop * (waits.late_hops - waits.spared_hops * m)
 
     def time_s(self, r: Reciprocals) -> Floats:
         """Iteration time (s)."""
@@ -246,10 +249,10 @@ class Iteration:
                 (0.0, [wait.forward_layers for wait in waits]),
             )
         )
-        hops = (self.hops - np.where(binds, self.spared_hops, 0)) * m
+        hops = (self.waits.hops - np.where(binds, self.waits.spared_hops, 0)) * m
         return self._passes_s(r, last, fewer, forward) | {
             "pp": (self.hop * hops).at(r),
-            "bubble": (self.bubble + self.hop * (self.late_hops * binds)).at(r),
+            "bubble": (self.bubble + self.hop * (self.waits.late_hops * binds)).at(r),
         }
 
     def _chain_parts_s(self, r: Reciprocals) -> dict[str, Floats]:
@@ -297,10 +300,10 @@ def _rows(part: Any, rows: Ints) -> Any:
         return AffineSeconds(*(_rows(one, rows) for one in part.parts))
     if isinstance(part, Ways):
         return part.take(rows)
+    if isinstance(part, PassChain | PipelineWaits):
+        return type(part)(*(_rows(one, rows) for one in part))
     if isinstance(part, tuple):  # of chains, of arrays
-        return tuple(
-            type(one)(*(_rows(each, rows) for each in one)) if isinstance(one, PassChain) else one[rows] for one in part
-        )
+        return tuple(_rows(one, rows) for one in part)
     return part[rows] if np.ndim(part) else part
 
 
@@ -321,7 +324,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     m = micro_batches(mappings, workload.global_batch)
     alike, position = representatives(mappings.pp, mappings.interleave, m)
     few = mappings.take(alike)
-    waits = pipeline_waits(few.pp, few.interleave, m[alike])
+    waits = PipelineWaits(*(count[position] for count in pipeline_waits(few.pp, few.interleave, m[alike])))
     layers, fewer = (count[position] for count in stage_layers(model, few))
     lighter = mappings.pp * layers - model.layers - fewer
     kernels, further = kernels_s(workload, device, mappings), model.extra_predictions
@@ -360,7 +363,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         dp=replicas.data_parallel(),
         window=window_of(behind, layer - core, free, (tp, ep * waits_for_experts)),
         behind=behind,
-        met=met_hops(options.dp_mode, mappings.zero, m, waits.hops[position], waits.bubble_hops[position]),
+        met=met_hops(options.dp_mode, mappings.zero, m, waits.hops, waits.bubble_hops),
         dp_share=np.full(len(mappings), OVERLAP_COST if options.dp_mode == "overlap" else 1.0),
         embedding=replicas.embedding(),
         optimizer=replicas.optimizer(device),
@@ -368,7 +371,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         chunk_layers=layers // mappings.interleave,
         first_missing=lighter,
         missing_layers=fewer,
-        **{name: count[position] for name, count in waits._asdict().items()},
+        waits=waits,
         micro_batches=m,
         bubbles=((few.pp - 1) / few.interleave)[position],
         factor=options.slowdown * options.software.overhead,

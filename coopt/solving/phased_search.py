@@ -23,7 +23,7 @@ from coopt.columns.table import Columns, columns, needs
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import phases_of
 from coopt.network.family import Family
-from coopt.network.growth import Line, energy_usd_per_w, factor, spending, support_share, whole_cost
+from coopt.network.growth import Line, bought_share, energy_usd_per_w, factor, spending, support_share, whole_cost
 from coopt.network.parts import Key, Quantities, cost_of, open_bill, within_limits
 from coopt.plan.couplings import PhaseSpending
 from coopt.plan.schema import Cost, Item
@@ -248,7 +248,7 @@ def _prices(instance: Instance, items: list[Item]) -> PhasePrices:
         return PhasePrices(bought=usd, standing=np.zeros_like(usd))
     energy = np.outer([energy_usd_per_w(instance, t) for t in phases], [item.unit_w for item in items])
     support = usd * np.array([[support_share(instance, t)] for t in phases])
-    return PhasePrices(bought=usd * (1 + instance.objective.labour_share), standing=energy + support)
+    return PhasePrices(bought=usd * bought_share(instance), standing=energy + support)
 
 
 def _table(rows: list[list[int]]) -> Ints:

@@ -17,7 +17,7 @@ from coopt.perf.parameters import held_expert_parameters, held_parameters, vocab
 from coopt.perf.ways import HALVING, ONE_RING, RINGS, SWITCHES, TREES
 from coopt.plan.schema import WorkloadPlan
 from coopt.traffic.ranks import Group, RankGrid, groups, split_of, stages
-from coopt.traffic.volumes import Phase, Share, TrafficClass, Volume, collective_volumes
+from coopt.traffic.volumes import IterationPhase, Share, TrafficClass, Volume, collective_volumes
 
 AllReduce = Literal["ring", "tree", "halving"]
 ADDED_BY: dict[str, AllReduce] = {HALVING: "halving", TREES: "tree"}
@@ -37,7 +37,7 @@ class Stream:
 
     kind: TrafficClass
     collective: Group | Literal["hop", "pair"]
-    phase: Phase
+    phase: IterationPhase
     src: Ints
     dst: Ints
     group: Ints
@@ -323,7 +323,7 @@ def _twins(split: RankGrid) -> Iterator[Stream]:
     experts = held_expert_parameters(model, m, expert_tp=options.expert_tp)
     held, gradient = float((held_parameters(model, m) + experts)[0]), options.software.gradient_bytes
     shards = bool(m.zero[0] >= 1)
-    phases: tuple[tuple[Phase, int], ...] = (("gradients", gradient), ("parameters", BYTES))
+    phases: tuple[tuple[IterationPhase, int], ...] = (("gradients", gradient), ("parameters", BYTES))
     for phase, each_bytes in (phases[0], phases[shards]):
         for here, there in zip(order, order[::-1], strict=True):
             yield _between("dp", "pair", phase, here, there, each_bytes * held)
@@ -346,7 +346,12 @@ def _embedding(split: RankGrid) -> Iterator[Stream]:
 
 
 def _between(
-    kind: TrafficClass, collective: Literal["hop", "pair"], phase: Phase, src: Ints, dst: Ints, size_bytes: float
+    kind: TrafficClass,
+    collective: Literal["hop", "pair"],
+    phase: IterationPhase,
+    src: Ints,
+    dst: Ints,
+    size_bytes: float,
 ) -> Stream:
     """Every rank of one stage to its peer of another; a group for each pipeline."""
     return Stream(

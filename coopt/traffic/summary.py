@@ -17,7 +17,7 @@ from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import InstanceId
 from coopt.plan.traffic import ClassBytes, GpuBytes, TrafficReport, WorkloadTraffic
 from coopt.traffic.flows import Stream, TrafficDemand
-from coopt.traffic.volumes import Phase, TrafficClass
+from coopt.traffic.volumes import IterationPhase, TrafficClass
 
 Place = Literal["domain", "leaf", "above"]
 PLACES: tuple[Place, ...] = ("domain", "leaf", "above")
@@ -81,7 +81,7 @@ def _places(family: Family | None, demand: TrafficDemand, stream: Stream, leaves
 
 
 def _workload(family: Family | None, demand: TrafficDemand) -> WorkloadTraffic:
-    by_class: dict[tuple[TrafficClass, Phase], Floats] = defaultdict(lambda: np.zeros(len(PLACES)))
+    by_class: dict[tuple[TrafficClass, IterationPhase], Floats] = defaultdict(lambda: np.zeros(len(PLACES)))
     numbers = demand.active * demand.domains
     sent, received = np.zeros((2, len(PLACES), numbers))
     leaves = leaf_numbers(family) if family is not None and family.tiers else np.zeros((0, 0), dtype=np.int64)
@@ -106,7 +106,7 @@ def _workload(family: Family | None, demand: TrafficDemand) -> WorkloadTraffic:
     )
 
 
-def _class(kind: TrafficClass, phase: Phase, sums: Floats) -> ClassBytes:
+def _class(kind: TrafficClass, phase: IterationPhase, sums: Floats) -> ClassBytes:
     domain, leaf, above = sums.tolist()
     return ClassBytes(kind=kind, phase=phase, domain_bytes=domain, leaf_bytes=leaf, above_bytes=above)
 

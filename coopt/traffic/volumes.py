@@ -19,7 +19,7 @@ from coopt.perf.traffic import EXCHANGES, RING_PASSES, StageTraffic, replicas_of
 from coopt.traffic.ranks import Group, RankGrid
 
 TrafficClass = Literal["tp", "cp", "ep", "pp", "dp", "embedding"]
-Phase = Literal["forward", "backward", "gradients", "parameters"]
+IterationPhase = Literal["forward", "backward", "gradients", "parameters"]
 Share = Literal["layers", "last stage", "forward hops", "backward hops", "once"]
 
 UNIT = LinkRates(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # no latency: seconds are bytes
@@ -35,7 +35,7 @@ class Volume:
     """
 
     kind: TrafficClass
-    phase: Phase
+    phase: IterationPhase
     group: Group
     inside_bytes: float
     across_bytes: float

@@ -51,7 +51,7 @@ def closed_form(pipeline: Pipeline) -> float:
         missing_layers=np.array([pipeline.last_lacks]),
         further_predictions=0,
         further_exchanges=0.0,
-        **pipeline_waits(p, v, m)._asdict(),
+        waits=pipeline_waits(p, v, m),
         micro_batches=m,
         bubbles=(p - 1) / v,
         factor=1.0,

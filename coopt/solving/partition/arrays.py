@@ -15,7 +15,7 @@ from coopt.columns.islands.shapes import Sites
 from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance, Objective
 from coopt.network.goods import Cap, Good, caps_of, goods_of
-from coopt.network.growth import energy_usd_per_w, factor, support_share
+from coopt.network.growth import bought_share, energy_usd_per_w, factor, support_share
 from coopt.network.island_bills import core_switch
 from coopt.network.parts import electricity_of, weigh
 from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, PriceOutlook, Product
@@ -70,9 +70,7 @@ class Grid:
     def weight(self) -> float:
         """What a USD of purchase adds to the objective; where phases buy, their labour, and support beside it."""
         objective = self.instance.objective
-        if not self.instance.phase or objective.minimize != "tco":
-            return weigh(objective, 1.0, 0.0)
-        return 1 + objective.labour_share
+        return bought_share(self.instance) if objective.minimize == "tco" else weigh(objective, 1.0, 0.0)
 
     @cached_property
     def support_usd(self) -> Floats:

@@ -19,7 +19,7 @@ from coopt.instance.base import Entry
 from coopt.instance.hardware import Gpu
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
-from coopt.network.growth import factor, support_share
+from coopt.network.growth import bought_share, factor, support_share
 from coopt.plan.contents import SOLD_AS, bought
 from coopt.plan.explanation import PriceRange, Rival
 from coopt.plan.parts import Design
@@ -165,12 +165,10 @@ class ProductPrice:
 
     def slope(self, instance: Instance, plan: Plan, at: float) -> float:
         """How much the objective of a plan of such a price rises with it, with labour and support."""
-        spent, objective = self.spent(plan) / at, instance.objective
-        if objective.minimize != "tco":
+        spent = self.spent(plan) / at
+        if instance.objective.minimize != "tco":
             return spent
-        if not instance.phase:
-            return spent * objective.owned_share
-        return spent * (1 + objective.labour_share) + sum(self._supported(instance, plan))
+        return spent * bought_share(instance) + sum(self._supported(instance, plan))
 
     def _supported(self, instance: Instance, plan: Plan) -> Iterator[float]:
         """Support of the units that stand in each phase, for each USD of the price."""
