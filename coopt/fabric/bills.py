@@ -159,7 +159,8 @@ def spare_lines(rates: SpareRates, bought: Iterable[Item], cables: Collection[st
         each = 2 if item.kind == "optics" and item.name in cables else 1
         spare = each * math.ceil(item.count * rates.of(item.kind) / each - 1e-9)  # 2% of 50 is 1, to the last bit
         if spare:
-            yield line(item.kind, item.name, spare, item.unit_usd, 0.0, idle=item.idle, spare=True)
+            kept = line(item.kind, item.name, spare, item.unit_usd, 0.0, idle=item.idle, spare=True)
+            yield kept if item.year is None else kept.bought_in(item.year)
 
 
 def work_lines(rates: WorkRates, capex_usd: float) -> tuple[Item, ...]:

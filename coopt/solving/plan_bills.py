@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from coopt.fabric.bills import BESIDE, SWITCH_RACK, spare_lines, together, work_lines
 from coopt.instance.catalog import entries
@@ -33,19 +33,33 @@ COUNTED_AS: dict[ItemKind, str] = {
 }
 
 
+class DatedNetwork(NamedTuple):
+    """A network as it stands in a phase, with what it is called in every phase."""
+
+    name: str
+    phase: float | None
+    network: BilledNetwork
+
+
 def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     """The bill of each part, and that of everything with what couples the parts."""
     name = plan.instance.name
     if plan.cost is None:
         raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    standing = [(part.slot, _in_hall(_part(part), _hall_of(instance, plan, part))) for part in plan.parts]
+    standing = [
+        DatedNetwork(part.slot, part.phase, _in_hall(_part(part), _hall_of(instance, plan, part)))
+        for part in plan.parts
+    ]
     networks, unknown = tuple(_bought(instance, standing)), [*_without_lengths(plan)]
     if instance is None:
         unknown += _splitters(plan)
         return _whole_bill(name, networks, plan.cost, None, unknown, _worst_prices(plan))
     if plan.couplings.cores:
         halls = tuple(core_halls(instance, plan))
-        cores = [(shared.site or "", _core(instance, shared, halls)) for shared in plan.couplings.cores]
+        cores = [
+            DatedNetwork(shared.site or "", shared.phase, _core(instance, shared, halls))
+            for shared in plan.couplings.cores
+        ]
         networks += tuple(_bought(instance, cores))
         if len(halls) < len(cores):
             unknown.append("lengths of cables into the core, as nobody knows how many racks all islands fill")
@@ -76,15 +90,15 @@ def _splitters(plan: Plan) -> Iterator[str]:
 def network_bill(instance: Instance, family: Family, uplinks: int, cost: Cost) -> NetworksBill:
     """The bill of one network, with the lengths of its cables where a hall is known."""
     built, hall = design_of(family, uplinks), network_hall(instance, family, uplinks)
-    (standing,) = _billed_racks(instance, [("network", _in_hall(_network("network", built, cost), hall))])
+    (standing,) = _bought(instance, [DatedNetwork("network", None, _in_hall(_network("network", built, cost), hall))])
     placed = [] if hall is None else [(hall, family.optics)]
     return _whole_bill(instance.name, (standing,), cost, instance, (), order_notes(instance, built, placed))
 
 
-def _bought(instance: Instance | None, standing: Sequence[tuple[str, BilledNetwork]]) -> Iterator[BilledNetwork]:
-    """The networks, with what they are called in every phase, with the cables and racks that each phase adds."""
-    grows = Counter(name for name, _ in standing)
-    yield from _billed_racks(instance, list(_with_added(standing, {name for name, n in grows.items() if n > 1})))
+def _bought(instance: Instance | None, standing: Sequence[DatedNetwork]) -> Iterator[BilledNetwork]:
+    """The networks with the cables and racks that each phase adds."""
+    grows = Counter(one.name for one in standing)
+    yield from _billed_racks(instance, _with_added(standing, {name for name, n in grows.items() if n > 1}))
 
 
 def _core(instance: Instance, shared: SharedCore, halls: Iterable[CoreHall]) -> BilledNetwork:
@@ -128,36 +142,35 @@ def _in_hall(bare: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
     return bare.model_copy(update={"tier": wired, "switch_racks": hall.switch_racks})
 
 
-def _billed_racks(instance: Instance | None, networks: Sequence[tuple[str, BilledNetwork]]) -> Iterator[BilledNetwork]:
-    """The networks, with what they are called in every phase, with a line for the racks of switches that each adds to
-    those of an earlier phase, where the instance has a price for them."""
+def _billed_racks(instance: Instance | None, networks: Iterable[DatedNetwork]) -> Iterator[BilledNetwork]:
+    """The networks with a line for the racks of switches that each adds to those of an earlier phase, where the
+    instance has a price for them."""
     usd = None if instance is None else instance.network.hall.usd_per_switch_rack
     before = Counter[str]()
-    for name, network in networks:
+    for name, phase, network in networks:
         count = network.switch_racks or 0
         added, before[name] = max(0, count - before[name]), max(count, before[name])
-        network = network.model_copy(update={"switch_racks_added": None if network.switch_racks is None else added})
+        billed = network.model_copy(update={"switch_racks_added": None if network.switch_racks is None else added})
         if usd is not None and added:
             racks = line("rack", SWITCH_RACK, added, usd, 0.0)
-            network = network.model_copy(update={"items": (*network.items, racks), "usd": network.usd + racks.usd})
-        yield network
+            dated = racks if phase is None else racks.bought_in(phase)
+            billed = billed.model_copy(update={"items": (*billed.items, dated), "usd": billed.usd + racks.usd})
+        yield billed
 
 
-def _with_added(
-    networks: Iterable[tuple[str, BilledNetwork]], growing: Collection[str]
-) -> Iterator[tuple[str, BilledNetwork]]:
-    """The networks, with what they are called in every phase; cables of those that grow tell what each phase adds."""
+def _with_added(networks: Iterable[DatedNetwork], growing: Collection[str]) -> Iterator[DatedNetwork]:
+    """The networks; cables of those that grow tell what each phase adds."""
     before = Counter[tuple[str, int, int]]()
-    for name, network in networks:
+    for one in networks:
         tiers = []
-        for tier in network.tier if name in growing else ():
+        for tier in one.network.tier if one.name in growing else ():
             cables = []
             for cable in tier.cables:
-                key = name, tier.level, cable.length_m
+                key = one.name, tier.level, cable.length_m
                 cables.append(cable.model_copy(update={"added": max(0, cable.count - before[key])}))
                 before[key] = max(before[key], cable.count)
             tiers.append(tier.model_copy(update={"cables": tuple(cables)}))
-        yield name, network.model_copy(update={"tier": tuple(tiers)}) if tiers else network
+        yield one._replace(network=one.network.model_copy(update={"tier": tuple(tiers)})) if tiers else one
 
 
 def _hall_of(instance: Instance | None, plan: Plan, part: Part) -> NetworkHall | None:
@@ -235,6 +248,7 @@ def _whole_bill(
     """The bill of a plan with what no plan depends on: racks of switches, spare parts, labour and support."""
     kinds = {item.kind for item in cost.items}
     racks = [item for network in networks for item in network.items if item.kind == "rack"]
+    racks.sort(key=lambda item: item.year or 0.0)
     standing = sum(network.switch_racks_added or 0 for network in networks)
     omitted = [noun for kind, noun in COUNTED_AS.items() if kind not in kinds]
     if instance is None:

@@ -166,9 +166,11 @@ def test_racks_of_switches_that_stood_in_an_earlier_phase_are_not_bought_again()
             built = network.name.rpartition(", ")[0]
             standing[built] = max(standing.get(built, 0), network.switch_racks)
     assert len(standing) < sum(network.switch_racks is not None for network in found.networks)
-    (racks,) = [item for item in found.items if item.kind == "rack"]
-    assert racks.count == sum(standing.values())
-    assert racks.usd == sum(item.usd for network in found.networks for item in network.items if item.kind == "rack")
+    racks = [item for item in found.items if item.kind == "rack"]
+    assert [item.year for item in racks] == [2027, 2028, 2029.5]
+    assert sum(item.count for item in racks) == sum(standing.values())
+    of_networks = [item for network in found.networks for item in network.items if item.kind == "rack"]
+    assert sum(item.usd for item in racks) == sum(item.usd for item in of_networks)
 
 
 PHASES = [{"year": 2026 + year, "gpus": gpus} for year, gpus in enumerate((64, 192, 512))]
