@@ -14,10 +14,10 @@ from coopt.instance.schema import Instance
 from coopt.solving.backend import backend_of
 from coopt.solving.direct import grid
 from coopt.solving.direct.answer import listed_rows
+from coopt.solving.direct.climbing import TriedLinks, climb
 from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.lengths import FlowProgram, _distances, _filled
 from coopt.solving.direct.rows import Row
-from coopt.solving.direct.search import TriedLinks, climb
 from coopt.solving.runs import Run
 from formulations.direct_data import keeps
 

@@ -1,0 +1,267 @@
+"""Few links by exchange: links move between pairs of domains until, as far as known cuts say, no phase is late.
+
+The highest pace of a phase on given links is the least of its cuts, sums of prices times links: the multipliers of its
+flow program. Cuts are looked at quickly, flows are not. So flows are looked for where no known cut says that phases are
+late, and bring further cuts where they are. Nothing here proves a bound, and links that are found are routed once more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import highspy
+import numpy as np
+
+from coopt.perf.mapping import Bools, Floats, Ints
+from coopt.solving.highs import QuietHighs, options, run_apart
+from formulations.direct_data import DirectData
+
+SOFT = 0.02
+"""Share of a pace by which a cut above the lowest counts less, by e."""
+LOOKED_AT = 16
+"""Orbits that lose a link, and that get one, of which every pair is looked at in a turn."""
+HELD, HELD_LESS = 10, 3
+"""Turns before a link may go back are fewer than the first, and no fewer than the second."""
+LOWEST_CUTS, MOST_CUTS = 200, 4000
+"""Cuts of a phase that count in a turn, and that are kept."""
+IN_VAIN = 24
+"""Turns for each orbit after which no fewer links are expected."""
+HEAVIER = 1.1
+"""How much more a cut counts after each turn that it is among the lowest in."""
+EXACT = 1e-9
+"""Share of the time by which phases may be late: that of other programs is more."""
+SLOW = 1e-3
+"""The least pace that the time of a phase is worked out for [links]."""
+
+
+class PhaseFlows:
+    """The highest pace of phase k on links of orbits of pairs (D2, D3, D7), and what a link of each adds to it."""
+
+    def __init__(self, data: DirectData, k: int) -> None:
+        self._pair, self._first = data.pair, len(data.balance.columns)
+        rows = [*zip(data.balance.columns, data.balance.values, strict=True)]
+        rows += [*zip(data.load.columns, data.load.values, strict=True)]
+        pace = max(int(columns.max()) for columns in data.load.columns) + 1
+        asked = np.concatenate([data.demand[k], np.zeros(len(self._pair))])
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = pace + 1, len(rows)
+        lp.col_cost_ = np.where(np.arange(pace + 1) == pace, -1.0, 0.0)
+        lp.col_lower_, lp.col_upper_ = np.zeros(pace + 1), np.full(pace + 1, np.inf)
+        lp.row_lower_ = np.where(np.arange(len(rows)) < self._first, 0.0, -np.inf)
+        lp.row_upper_ = np.zeros(len(rows))
+        columns = [np.append(own, pace) if sent else own for (own, _), sent in zip(rows, asked, strict=True)]
+        values = [np.append(own, -sent) if sent else own for (_, own), sent in zip(rows, asked, strict=True)]
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = np.cumsum([0, *map(len, columns)], dtype=np.int32)
+        lp.a_matrix_.index_ = np.concatenate(columns).astype(np.int32)
+        lp.a_matrix_.value_ = np.concatenate(values)
+        self._solver: Any = QuietHighs()  # type: ignore[no-untyped-call]
+        for name, value in options(gap=0.0, threads=1).items():
+            self._solver.setOptionValue(name, value)
+        self._solver.passModel(lp)
+
+    def cut(self, links: Ints) -> tuple[float, Floats]:
+        """The highest pace on links (P,), and the prices of a cut that it keeps to (P,)."""
+        count = len(self._pair)
+        rows = np.arange(self._first, self._first + count, dtype=np.int32)
+        self._solver.changeRowsBounds(count, rows, np.full(count, -np.inf), links[self._pair].astype(np.float64))
+        run_apart(self._solver)
+        assert self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal, "some pace is the highest"
+        prices = -np.asarray(self._solver.getSolution().row_dual)[self._first :]
+        pace = -self._solver.getInfo().objective_function_value
+        return pace, np.maximum(np.bincount(self._pair, weights=prices, minlength=len(links)), 0.0)
+
+
+class Images:
+    """What a symmetry of the demands makes of prices of orbits of pairs of a smaller group."""
+
+    def __init__(self, data: DirectData, group: Ints, whole: Ints) -> None:
+        pairs = np.full((group.shape[1], group.shape[1]), -1)
+        for (i, j), p in zip(data.arcs, data.pair, strict=True):
+            pairs[group[:, i], group[:, j]] = p
+        i, j = np.nonzero(np.triu(pairs >= 0))
+        self._of, self._size = pairs[i, j], data.pairs
+        moved = (pairs[move[i], move[j]] for move in whole)
+        self._moved = list({one.tobytes(): one for one in moved}.values())
+
+    def of(self, prices: Floats) -> dict[bytes, Floats]:
+        """All images of prices, without those that are the same."""
+        each = prices / self._size
+        found = (np.bincount(self._of, each[one], len(prices)).astype(np.float64).round(9) for one in self._moved)
+        return {one.tobytes(): one for one in found}
+
+
+@dataclass(kw_only=True)
+class Cuts:
+    """Cuts of a phase (cuts, P), and how much each counts (cuts,); `usual` is a pace that the phase has in time."""
+
+    rows: Floats
+    weight: Floats
+    usual: float
+
+    def add(self, images: dict[bytes, Floats], links: Ints) -> None:
+        """Add cuts; of too many the highest ones at some links go."""
+        self.rows = np.concatenate([self.rows, *(one[None] for one in images.values())])
+        self.weight = np.append(self.weight, np.ones(len(images)))
+        if len(self.rows) > MOST_CUTS:
+            kept = np.argsort(self.rows @ links)[: MOST_CUTS // 2]
+            self.rows, self.weight = self.rows[kept], self.weight[kept]
+
+    def lowest(self, links: Ints) -> LowCuts:
+        """The lowest cuts at links."""
+        paces = self.rows @ links
+        kept = np.argpartition(paces, LOWEST_CUTS)[:LOWEST_CUTS] if len(paces) > LOWEST_CUTS else slice(None)
+        return LowCuts(self.rows[kept], paces[kept], self.weight[kept], SOFT * self.usual)
+
+    def weigh(self, links: Ints) -> None:
+        """Let the lowest cuts at links count more, so that a search does not go round in circles below them."""
+        paces = self.rows @ links
+        self.weight[paces <= paces.min() * (1 + EXACT)] *= HEAVIER
+        self.weight /= self.weight.mean()
+
+
+class LowCuts(NamedTuple):
+    """Cuts that count (cuts, P), the paces that they allow (cuts,), how much each counts, and on what scale."""
+
+    rows: Floats
+    paces: Floats
+    weight: Floats
+    scale: float
+
+    def soft(self, more: Floats) -> tuple[Floats, Floats]:
+        """A pace below all cuts, with more on each of them (cuts, n), that rises with any of the low ones (n,), and
+        their shares in that (cuts, n)."""
+        paces = self.paces[:, None] + more
+        low = paces.min(axis=0)
+        shares = self.weight[:, None] * np.exp(-(paces - low) / self.scale)
+        return low - self.scale * np.log(shares.sum(axis=0)), shares / shares.sum(axis=0)
+
+
+def own_links(data: DirectData, sends: Floats, slowest: Floats) -> Ints:
+    """Links of orbits of pairs (P,) that carry each demand (K, D, D) on links of its own, at paces in time.
+
+    These need fewest links if none need be whole.
+    """
+    shares = np.sqrt(slowest * sends.sum(axis=(1, 2)))
+    paces = slowest * shares.sum() / shares
+    needed = (paces[:, None] * sends[:, data.arcs[:, 0], data.arcs[:, 1]]).max(axis=0)
+    links = np.zeros(len(data.pairs), dtype=np.int64)
+    np.maximum.at(links, data.pair, np.ceil(needed * (1 - EXACT)).astype(np.int64))
+    return links
+
+
+class LinkExchange:
+    """The search on the orbits of a group; `whole` is the largest one, whose moves turn cuts into others."""
+
+    def __init__(self, data: DirectData, group: Ints, whole: Ints) -> None:
+        self._data, self._images = data, Images(data, group, whole)
+        self._flows = [PhaseFlows(data, k) for k in range(data.phases)]
+        self._cuts = [Cuts(rows=np.zeros((0, len(data.pairs))), weight=np.zeros(0), usual=1.0) for _ in self._flows]
+        self.interrupted = False
+        self._random = np.random.default_rng(0)
+        self._turn, self._held = 0, np.zeros((2, len(data.pairs)), dtype=np.int64)
+
+    def fewest(
+        self, links: Ints, most: int, goal: int, deadline: float, cancel: threading.Event, patience: int = 1
+    ) -> Ints | None:
+        """The fewest links found (P,), no more than `most`; no others are looked for once there are no more than
+        `goal`, none were found for long, or time is up."""
+        links, best, last, vain = links.copy(), None, 0, patience * IN_VAIN * len(links)
+        try:
+            self._paces(links)
+            while time.perf_counter() < deadline and not cancel.is_set() and self._turn - last < vain:
+                self._turn += 1
+                if self._in_time(links, most):
+                    best, last, most = links.copy(), self._turn, self._count(links) - 1
+                    self._held[:] = 0
+                    if most < goal:
+                        break
+                self._move(links, most)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return best
+
+    def _count(self, links: Ints) -> int:
+        return int(links @ self._data.pairs)
+
+    def _over(self, links: Ints) -> int:
+        """Ports that are missing."""
+        return int(np.maximum(self._data.ends @ links - self._data.ports, 0).sum())
+
+    def _time(self, paces: Floats) -> float:
+        """The share of the time left for all phases that they take at paces (K,)."""
+        return float((self._data.weight / np.maximum(paces, SLOW)).sum(axis=1).max())
+
+    def _in_time(self, links: Ints, most: int) -> bool:
+        """Whether links have flows in time, which are looked for where no cut says otherwise."""
+        if self._count(links) > most or self._over(links) > 0:
+            return False
+        allowed = np.array([(one.rows @ links).min() for one in self._cuts])
+        return self._time(allowed) <= 1 + EXACT and self._time(self._paces(links)) <= 1 + EXACT
+
+    def _paces(self, links: Ints) -> Floats:
+        """The highest paces on links (K,), of which the cuts are kept."""
+        paces = np.zeros(len(self._flows))
+        for k, (flows, cuts) in enumerate(zip(self._flows, self._cuts, strict=True)):
+            paces[k], prices = flows.cut(links)
+            cuts.add(self._images.of(prices), links)
+        if self._time(paces) <= 1 + EXACT:
+            for cuts, pace in zip(self._cuts, paces.tolist(), strict=True):
+                cuts.usual = pace
+        return paces
+
+    def _move(self, links: Ints, most: int) -> None:
+        """Take a link from one orbit or none, and give one to another or none, whatever lets phases be soonest."""
+        losers, getters = self._promising(links)
+        size, spare = np.append(self._data.pairs, 0), most - self._count(links)
+        a, b = (each.ravel() for each in np.meshgrid(np.append(losers, -1), np.append(getters, -1), indexing="ij"))
+        fits = (a != b) & (size[b] - size[a] <= spare) & self._keep_ports(links, a, b)
+        a, b = a[fits], b[fits]
+        if not len(a):
+            self._held[:] = 0
+            if spare < 0 and len(losers):
+                links[losers[0]] -= 1
+            return
+        soft = []
+        for cuts in self._cuts:
+            low = cuts.lowest(links)
+            wide = np.append(low.rows, np.zeros((len(low.rows), 1)), axis=1)
+            soft.append(low.soft(wide[:, b] - wide[:, a])[0])
+            cuts.weigh(links)
+        times = (self._data.weight @ (1.0 / np.maximum(soft, SLOW))).max(axis=0)
+        self._do(links, *(int(each[times.argmin()]) for each in (a, b)))
+
+    def _do(self, links: Ints, loser: int, getter: int) -> None:
+        """Move a link, and keep it from going back for some turns."""
+        for held, orbit, change in ((1, loser, -1), (0, getter, 1)):
+            if orbit >= 0:
+                links[orbit] += change
+                self._held[held, orbit] = self._turn + self._random.integers(HELD_LESS, HELD)
+
+    def _promising(self, links: Ints) -> tuple[Ints, Ints]:
+        """The orbits whose links matter least, of those that may lose one, and most, of those that may get one."""
+        low = [cuts.lowest(links) for cuts in self._cuts]
+        soft, shares = zip(*(one.soft(np.zeros((1, 1))) for one in low), strict=True)
+        paces = np.maximum(np.concatenate(soft), SLOW)
+        busiest = self._data.weight[(self._data.weight / paces).sum(axis=1).argmax()]
+        gains = sum(
+            w / pace**2 * (share[:, 0] @ one.rows)
+            for w, pace, share, one in zip(busiest.tolist(), paces.tolist(), shares, low, strict=True)
+        )
+        gains = gains / self._data.pairs * (1 + EXACT * self._random.random(len(links)))
+        may_lose = np.flatnonzero((links > 0) & (self._held[0] <= self._turn))
+        may_get = np.flatnonzero(self._held[1] <= self._turn)
+        return (
+            may_lose[np.argsort(gains[may_lose])][:LOOKED_AT],
+            may_get[np.argsort(-gains[may_get])][:LOOKED_AT],
+        )
+
+    def _keep_ports(self, links: Ints, losers: Ints, getters: Ints) -> Bools:
+        """Whether moves miss no ports; where all do, whether they miss as few as any."""
+        ends = np.append(self._data.ends, np.zeros((len(self._data.ends), 1), dtype=np.int64), axis=1)
+        after = (self._data.ends @ links)[:, None] - ends[:, losers] + ends[:, getters]
+        missing = np.maximum(after - self._data.ports[:, None], 0).sum(axis=0)
+        return np.asarray(missing == missing.min(initial=self._over(links)))
