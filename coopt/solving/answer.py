@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -268,20 +268,8 @@ def agree(plan: Plan, second: Plan) -> bool:
 
 def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
     """The best plan of all choices, with a bound below them all."""
-    found: list[tuple[Chosen, Plan]] = []
-    stopped, choices = "", list(choices_of(run.instance))
-    for done, chosen in enumerate(choices):
-        run.tell("choice", f"{done} of {len(choices)} choices searched, now {chosen.text}", done=(done, len(choices)))
-        try:
-            found.append((chosen, answer(replace(run, instance=at_choice(run.instance, chosen)))))
-        except KeyboardInterrupt:
-            run.on_progress, stopped = None, "interrupted"
-        except StoppedError as stop:
-            stopped = str(stop)
-        if found and found[-1][1].stop_reason in ("time limit", "interrupted"):
-            stopped = found[-1][1].stop_reason
-        if stopped:
-            break
+    choices = list(choices_of(run.instance))
+    found, stopped = _answered(run, answer, choices)
     kind = run.instance.objective.minimize
     weights = [seconds_weight(at_choice(run.instance, one), kind) for one, _ in found]
     values = [math.inf if one.objective.value is None else one.objective.value for _, one in found]
@@ -308,6 +296,25 @@ def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
             "timing_s": best.timing_s.model_copy(update={"total": run.elapsed_s()}),
         }
     )
+
+
+def _answered(
+    run: Run, answer: Callable[[Run], Plan], choices: Sequence[Chosen]
+) -> tuple[list[tuple[Chosen, Plan]], str]:
+    """The plans of choices in turn, and why the search ended before all of them had one; nothing where they have."""
+    found: list[tuple[Chosen, Plan]] = []
+    for done, chosen in enumerate(choices):
+        run.tell("choice", f"{done} of {len(choices)} choices searched, now {chosen.text}", done=(done, len(choices)))
+        try:
+            found.append((chosen, answer(replace(run, instance=at_choice(run.instance, chosen)))))
+        except KeyboardInterrupt:
+            run.on_progress = None
+            return found, "interrupted"
+        except StoppedError as stop:
+            return found, str(stop)
+        if found[-1][1].stop_reason in ("time limit", "interrupted"):
+            return found, found[-1][1].stop_reason
+    return found, ""
 
 
 def _lowest(plan: Plan) -> float:

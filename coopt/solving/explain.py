@@ -31,7 +31,7 @@ from coopt.solving.reasons.lists import text_of
 from coopt.solving.runs import StoppedError
 
 LINK_ENDS = ("from NIC to leaf", "from leaf to the next tier", "to the core")  # of network.link_reach_m
-PROMISING = 100
+PROMISING = 100  # mappings that are timed before all others, most of which their best rules out
 NEAR = 128  # batches, or domains, on either side that are tried as others to ask for
 
 

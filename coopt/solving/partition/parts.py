@@ -102,7 +102,7 @@ def _within(product: Product, least: float, most: float) -> tuple[Product, float
     return replace(product, start=start[:last], usd=usd[:last]), given
 
 
-MOST_SETS = 2_000
+MOST_SETS = 2_000  # each is a search of its own; of more sets one search has all options
 
 
 def product_sets(data: PartitionData) -> list[Ints]:

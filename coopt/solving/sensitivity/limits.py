@@ -17,11 +17,11 @@ from coopt.plan.schema import Plan
 from coopt.solving.reasons.again import NO_MEMORY_LIMIT_GB, WIDEST_RATIO
 from coopt.solving.reasons.limits import UNITS, own_time, typed, with_entry, with_gpu, with_part, with_workload
 
-NO_LIMIT = 1e15
+NO_LIMIT = 1e15  # the largest number that an instance may set
 AMPLE = 1e6  # seconds of an iteration, or times its bound
 MORE_CHANNELS, MORE_GPUS, MORE_POWER = 100, 2, 4  # times as many channels, GPUs or MW of a site are worth a try
 MOST_SLOWER = 1000.0  # the largest factor that `robust.slower` may have
-LEAST_RATE_GBIT_S = 1e-6
+LEAST_RATE_GBIT_S = 1e-6  # a core has to carry something: a rate of 0 is refused
 Change = Callable[[Instance, float], Instance]
 Use = Callable[[Plan], float | None]
 

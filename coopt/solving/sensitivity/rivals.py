@@ -34,7 +34,7 @@ TIMES = 10.0
 """Prices are tried from one part in so many of what they are to so many times as much."""
 ROUNDING = 1e-6
 """Costs closer than this share of themselves are equal: discounts as shares are rounded to cents."""
-MOST_STEPS = 20
+MOST_STEPS = 20  # each is a plan solved anew, whose line crosses nearer to today's price
 KINDS = {"hb_domains": "hb", "nics": "nic", "switches": "switch", "optics": "optics", "panels": "switch"}
 USD = {"hb_domains": "usd_per_gpu", "panels": "usd_per_port"}
 WATTS = {"hb_domains": "w_per_gpu", "panels": "w_per_port"}
