@@ -26,8 +26,8 @@ from coopt.verifier.couplings.prices import (
     counted_units,
     counts_of_island,
     counts_together,
+    islands_fit,
     list_prices,
-    product_counts,
     question_of_island,
     volume_bill,
 )
@@ -272,11 +272,7 @@ def _values(instance: Instance, plan: Plan, menus: Sequence[Menu], short: float)
 
     def deeper(islands: tuple[UnitCounts, ...], racks: int) -> Iterator[float]:
         whole = counts_together(instance, islands)
-        if whole.active > instance.cluster.gpus[0]:
-            return
-        if any(len(products) > most for _, most, products in product_counts(instance, whole.products)):
-            return
-        if instance.limits.racks is not None and racks > instance.limits.racks:
+        if not islands_fit(instance, whole, racks):
             return
         if len(islands) < len(menus):
             for units, more in menus[len(islands)]:

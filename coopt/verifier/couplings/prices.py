@@ -237,6 +237,14 @@ def product_counts(
         yield kind, most, tuple(sorted(item for (of, item), n in units.items() if of == kind and n))
 
 
+def islands_fit(instance: Instance, units: UnitCounts, racks: int) -> bool:
+    """Whether islands take no more GPUs and racks, and no more products of a kind, than they may together."""
+    most_racks = math.inf if instance.limits.racks is None else instance.limits.racks
+    if units.active > instance.cluster.gpus[0] or racks > most_racks:
+        return False
+    return all(len(products) <= most for _, most, products in product_counts(instance, units.products))
+
+
 def check_limits(
     ledger: Ledger, instance: Instance, sums: BillTotal, racks: int | None, units: UnitCounts | None = None
 ) -> None:
