@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from coopt.plan.couplings import PhaseSpending
+from coopt.plan.couplings import CorePlan, PhaseSpending
 from coopt.plan.parts import DirectLinks, Record
 from coopt.plan.schema import Design, InstanceId, Item, Plan, WorkloadPlan
 from coopt.plan.schema_one import PhasePlan, Together
@@ -86,10 +86,7 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
     if plan.direct is not None:
         yield from _of_links(plan.direct)
     if plan.core is not None:
-        yield from _flat("core", plan.core.model_dump(exclude={"islands"}))
-        for one in plan.core.islands:
-            yield f"core.islands[{one.workload}].links", one.links
-            yield f"core.islands[{one.workload}].optic_below", one.optic_below or plan.core.optic
+        yield from _of_core("core", plan.core)
     if plan.together is not None:
         yield from _of_sites(plan.together)
     if plan.robust is not None:
@@ -113,11 +110,7 @@ def _of_fleet(plan: Plan) -> Iterator[tuple[str, Value]]:
     for spent in ties.growth:
         yield from _of_spending(f"growth[{spent.year:g}]", spent)
     for shared in ties.cores if plan.core is None else ():
-        place = f"cores[{_place(shared.site, shared.phase)}]"
-        yield from _flat(place, shared.core.model_dump(exclude={"islands"}))
-        for one in shared.core.islands:
-            yield f"{place}.islands[{one.workload}].links", one.links
-            yield f"{place}.islands[{one.workload}].optic_below", one.optic_below or shared.core.optic
+        yield from _of_core(f"cores[{_place(shared.site, shared.phase)}]", shared.core)
     if plan.robust is None and ties.outlooks is not None:
         if ties.outlooks.aim == "regret":
             yield "objective.value", plan.objective.value
@@ -125,6 +118,13 @@ def _of_fleet(plan: Plan) -> Iterator[tuple[str, Value]]:
         for losses in ties.losses:
             for lost in losses.survived:
                 yield f"losses[{losses.part}].{lost.part}.slowdown", lost.slowdown
+
+
+def _of_core(place: str, core: CorePlan) -> Iterator[tuple[str, Value]]:
+    yield from _flat(place, core.model_dump(exclude={"islands"}))
+    for one in core.islands:
+        yield f"{place}.islands[{one.workload}].links", one.links
+        yield f"{place}.islands[{one.workload}].optic_below", core.below(one)
 
 
 def _place(site: str | None, year: float | None) -> str:
