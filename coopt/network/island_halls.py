@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coopt.fabric.halls import Lengths, Switches, SwitchRacks, sold_m, switch_racks
@@ -27,12 +27,30 @@ class PlacedPart:
 
 @dataclass(frozen=True, kw_only=True)
 class HallBlock:
-    """Racks that begin a row: those of an island, or of the core; those of switches, or amid which these stand."""
+    """Racks that begin a row: those of an island, or of the core; `amid` are those of switches, or amid which these
+    stand, and `rack_w` and `switch_rack_w` what the fullest draws that has domains or switches.
+
+    `counted` says whether switches have racks of their own, and not in racks that nobody has counted.
+    """
 
     name: str
     first_row: int
     racks: int
     amid: frozenset[int]
+    rack_w: float = 0.0
+    switch_rack_w: float = 0.0
+    counted: bool = True
+    is_core: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteHall:
+    """What stands at a site in the end: `blocks` row by row, of islands and of the core that they may share."""
+
+    site: str | None
+    grows: bool
+    rows: NetworkHallRows
+    blocks: tuple[HallBlock, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,17 +64,14 @@ class CoreCables:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoreHall:
-    """A core with the islands that it joins, all as they stand in the end: `blocks` row by row, `core` one of them.
+class CoreHall(SiteHall):
+    """A core with the islands that it joins, as it stands in a phase among what stands in the end.
 
     Switches of the core stand in `switch_racks` of their own, of which the fullest draws `switch_rack_w`, or nobody
     knows how many they fill (None).
     """
 
     shared: SharedCore
-    rows: NetworkHallRows
-    blocks: tuple[HallBlock, ...]
-    core: HallBlock
     switch_racks: int | None
     switch_rack_w: float
     links: tuple[CoreCables, ...]
@@ -98,31 +113,67 @@ def core_halls(instance: Instance, plan: Plan) -> Iterator[CoreHall]:
             yield _core_hall(instance, shared, last, at_site, known)
 
 
+def site_halls(instance: Instance, plan: Plan) -> Iterator[SiteHall]:
+    """The hall of each site in the end, with the core where islands share one, and without what fills nobody knows how
+    many racks."""
+    cores = {hall.shared.site: hall for hall in core_halls(instance, plan)}
+    for site in dict.fromkeys(part.site for part in plan.parts):
+        at_site = [part for part in plan.parts if part.site == site]
+        placed = {part.slot: placed_part(instance, plan, part) for part in at_site if site not in cores}
+        whole = {name: one.whole for name, one in placed.items() if one is not None}
+        if site in cores:
+            yield cores[site]
+        elif whole:
+            grows = any(part.phase is not None for part in at_site)
+            yield SiteHall(site=site, grows=grows, rows=instance.network.hall, blocks=tuple(_blocks(whole)))
+
+
+def _blocks(islands: Mapping[str, NetworkHall], core: SwitchRacks | None = None) -> Iterator[HallBlock]:
+    """Islands row by row, and among them the racks of their core."""
+    row, passed, half = 0, 0, sum(hall.to_core.total() for hall in islands.values()) / 2
+    for name, hall in islands.items():
+        yield HallBlock(
+            name=name,
+            first_row=row,
+            racks=hall.all_racks,
+            amid=hall.amid,
+            rack_w=hall.rack_w,
+            switch_rack_w=hall.switch_rack_w,
+            counted=hall.switch_racks is not None,
+        )
+        row += hall.rows
+        before, passed = passed, passed + hall.to_core.total()
+        if core is not None and before < half <= passed:
+            own = max(1, len(core.after))
+            yield HallBlock(
+                name="core",
+                first_row=row,
+                racks=own,
+                amid=frozenset(range(own)),
+                switch_rack_w=core.most_w,
+                counted=bool(core.after),
+                is_core=True,
+            )
+            row += -(-own // hall.hall.racks_per_row)
+
+
 def _core_hall(
     instance: Instance, shared: SharedCore, last: SharedCore, parts: Sequence[Part], placed: dict[str, PlacedPart]
 ) -> CoreHall:
     """One core in its hall; `last` is what it grows into."""
     rows, whole = instance.network.hall, {part.slot: placed[part.name].whole for part in parts}
-    passed, half = 0, sum(hall.to_core.total() for hall in whole.values()) / 2
     racks, last_racks = (_core_racks(instance, one) for one in (shared, last))
-    own = max(1, len(last_racks.after))
-    blocks, row, core = list[HallBlock](), 0, HallBlock(name="core", first_row=0, racks=0, amid=frozenset())
-    for name, hall in whole.items():
-        blocks.append(HallBlock(name=name, first_row=row, racks=hall.all_racks, amid=hall.amid))
-        row += hall.rows
-        before, passed = passed, passed + hall.to_core.total()
-        if before < half <= passed:
-            core = HallBlock(name="core", first_row=row, racks=own, amid=frozenset(range(own)))
-            blocks.append(core)
-            row += -(-own // rows.racks_per_row)
+    blocks = tuple(_blocks(whole, last_racks))
+    core = next(block for block in blocks if block.is_core)
     middle_rack = next(iter(last_racks.holding.values()), 0)
     to = core.first_row * rows.racks_per_row + middle_rack
-    first = {block.name: block.first_row * rows.racks_per_row for block in blocks if block is not core}
+    first = {block.name: block.first_row * rows.racks_per_row for block in blocks if not block.is_core}
     return CoreHall(
+        site=shared.site,
+        grows=shared.phase is not None,
         shared=shared,
         rows=rows,
-        blocks=tuple(blocks),
-        core=core,
+        blocks=blocks,
         switch_racks=len(racks.after) or None,
         switch_rack_w=racks.most_w,
         links=tuple(

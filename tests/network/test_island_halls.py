@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.network.island_halls import CoreHall, core_halls
+from coopt.network.island_halls import CoreHall, core_halls, site_halls
 from coopt.network.orders import core_reach_notes
 from coopt.network.part_networks import part_network
 from coopt.plan.couplings import SharedCore
 from coopt.plan.schema import Part, Plan
 from coopt.plan.store import read_plan
-from coopt.report.island_halls import core_hall_caption, core_hall_drawing
+from coopt.report.island_halls import site_hall_caption, site_hall_drawing
 from coopt.report.network_drawings import ROW
 from tests.conftest import example_count
 from tests.network.hall_oracle import Standing, leaf_in, lengths_of, median, standing
@@ -57,7 +57,7 @@ def test_every_cable_into_a_core_is_as_long_as_the_drawing_says(instance: Instan
 
 def check(instance: Instance, plan: Plan, hall: CoreHall) -> None:
     """A hall against the places that its drawing has, and the graphs of its islands."""
-    shared, rows, drawing = hall.shared, instance.network.hall, core_hall_drawing(hall)
+    shared, rows, drawing = hall.shared, instance.network.hall, site_hall_drawing(hall)
     lines = {round(y / ROW): name for y, name in drawing.rows}
     racks = {line: [part for part in drawing.parts if round(part.y / ROW) == line] for line in lines}
     (core,) = (line for line, name in lines.items() if name == "core")
@@ -91,7 +91,7 @@ def check(instance: Instance, plan: Plan, hall: CoreHall) -> None:
     if hall.switch_racks is not None:
         assert sum(core_racks(instance, shared)) == shared.core.switches
         assert hall.switch_racks == len(core_racks(instance, shared))
-    caption = core_hall_caption(hall)
+    caption = site_hall_caption(hall)
     assert all(f"{slot} from row {row}" in caption for slot, row in zip(islands, first_rows, strict=True))
 
 
@@ -202,3 +202,41 @@ def test_shipped_cores_stand_where_their_drawing_says(name: str) -> None:
         assert hall.cables.total() == hall.shared.core.ports
         assert hall.switch_racks is not None
         assert [block.first_row for block in hall.blocks] == sorted(block.first_row for block in hall.blocks)
+
+
+@pytest.mark.parametrize("name", ["phased-128", "fleet-131k-w16", "fleet-3-phases-2-sites", "fleet-core-growth"])
+def test_every_site_has_a_hall_whose_rows_hold_what_stands_there_in_the_end(name: str) -> None:
+    """Row by row, with as many racks as each network has alone, and racks of switches where it has them."""
+    instance = coopt.load(ROOT / "instances" / f"{name}.toml")
+    plan = read_plan(ROOT / "benchmarks" / "library" / f"{name}.plan.json")
+    halls = list(site_halls(instance, plan))
+    assert [hall.site for hall in halls] == list(dict.fromkeys(part.site for part in plan.parts))
+    for hall in halls:
+        last = {part.slot: part for part in plan.parts if part.site == hall.site}
+        assert [block.name for block in hall.blocks if not block.is_core] == list(last)
+        free, per_row = 0, hall.rows.racks_per_row
+        for block in hall.blocks:
+            assert block.first_row == free
+            free += math.ceil(block.racks / per_row)
+            if not block.is_core:
+                alone = stand_alone(instance, plan, last[block.name])
+                assert block.racks == alone.racks
+                assert alone.switch_spots <= block.amid
+        caption, drawing = site_hall_caption(hall), site_hall_drawing(hall)
+        assert (" in the end: " in caption) == bool(instance.phase)
+        assert all(f"{block.name} from row {block.first_row:,}" in caption for block in hall.blocks)
+        dark = {part.name for part in drawing.parts if part.kind == "switch"}
+        assert dark == {
+            part.name
+            for part in drawing.parts
+            for block in hall.blocks
+            if int(part.name.removeprefix("rack/")) - block.first_row * per_row in block.amid
+        }
+
+
+def stand_alone(instance: Instance, plan: Plan, part: Part) -> Standing:
+    """A network in a hall alone."""
+    if plan.couplings.cores:
+        return stand(instance, plan, part)
+    found = part_network(instance, plan, "test", part.name)
+    return standing(found.question, found.family, found.uplinks)

@@ -35,7 +35,7 @@ from coopt.report.explanation import (
 )
 from coopt.report.fronts.files import front_chart
 from coopt.report.fronts.text import front_headline, front_notes, front_table
-from coopt.report.page.evidence import FABRICS, Bar, core_pictures, evidence_of, memory_bar, time_bar
+from coopt.report.page.evidence import FABRICS, Bar, evidence_of, memory_bar, site_pictures, time_bar
 from coopt.report.parts import (
     BILL,
     bill_table,
@@ -160,7 +160,7 @@ def page_contents(case: PageCase) -> Contents:
     if case.verdict.accepted and case.plan.cost is not None:
         contents["glances"] = list(glances(case.instance, case.plan))
         contents["parts"] = parts_table(case.instance, case.plan) if len(case.plan.parts) > 1 else None
-        contents["halls"] = core_pictures(case.instance, case.plan)
+        contents["halls"] = site_pictures(case.instance, case.plan) if case.instance.problem != "shared" else ()
     if case.instance.problem != "shared" and case.plan.cost is not None:
         contents["blocks"] = list(_blocks(case.instance, case.plan, case.plan.cost))
     elif case.plan.design is not None and case.plan.cost is not None:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.halls import network_hall
-from coopt.network.island_halls import CoreHall, core_halls
+from coopt.network.island_halls import SiteHall, site_halls
 from coopt.network.part_networks import family_of_plan
 from coopt.network.plan_networks import Baseline, baseline_of
 from coopt.network.wiring import rails_of
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
 from coopt.report.building import hall_sentences
-from coopt.report.island_halls import core_hall_caption, core_hall_drawing
+from coopt.report.island_halls import AMID, OWN_RACKS, site_hall_caption, site_hall_drawing
 from coopt.report.network_drawings import domain_drawing, hall_drawing, plane_drawing, pod_drawing
 from coopt.report.network_pictures import svg
 from coopt.report.parts import COMPONENTS, side_by_side
@@ -41,8 +41,6 @@ FABRICS = {
     "clos": "A leaf serves whole HB domains with all their NICs as far as it has ports, and the switches above join "
     "all leaves, so that any GPU reaches any other.",
 }
-AMID = "Switches stand in or beside the racks with dark edges, amid what hangs below them."
-OWN_RACKS = "Racks with dark edges hold the switches, amid what hangs below them."
 ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}
 PLURALS = {"leaf": "leaves"}
 MOST_CELLS = 128  # of a side, so that each is seen on half a page
@@ -194,15 +192,14 @@ def _pictures(instance: Instance, family: Family, uplinks: int) -> Iterator[Pict
         yield Picture(svg=svg(drawing, name, caption), caption=caption)
 
 
-def core_pictures(instance: Instance, plan: Plan) -> tuple[Picture, ...]:
-    """The hall of each site whose islands share a core, as it stands in the end."""
-    last = {hall.shared.site: hall for hall in core_halls(instance, plan)}
-    return tuple(_core_picture(hall, f"hall-{number}") for number, hall in enumerate(last.values()))
+def site_pictures(instance: Instance, plan: Plan) -> tuple[Picture, ...]:
+    """The hall of each site as it stands in the end."""
+    return tuple(_site_picture(hall, f"hall-{number}") for number, hall in enumerate(site_halls(instance, plan)))
 
 
-def _core_picture(hall: CoreHall, name: str) -> Picture:
-    caption = f"{core_hall_caption(hall)} {OWN_RACKS}"
-    return Picture(svg=svg(core_hall_drawing(hall), name, caption), caption=caption)
+def _site_picture(hall: SiteHall, name: str) -> Picture:
+    caption = site_hall_caption(hall)
+    return Picture(svg=svg(site_hall_drawing(hall), name, caption), caption=caption)
 
 
 def _maps(instance: Instance, plan: Plan) -> Iterator[TrafficMap]:
