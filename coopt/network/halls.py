@@ -58,8 +58,8 @@ class NetworkHall:
 def network_hall(
     instance: Instance, family: Family, uplinks: int, grown: tuple[Family, int] | None = None
 ) -> NetworkHall | None:
-    """The racks of a network in rows, in the order of domains; None where nobody knows what a domain fills, or where a
-    domain alone is joined to nothing.
+    """The racks of a network in rows, in the order of domains; None without a network, where one domain holds
+    everything, and where nobody knows what a domain fills.
 
     A switch stands amid what hangs below it, as in designs (docs/designs.md), in a rack for switches where all have a
     height. Watts are those of all that is installed, whatever the objective counts: GPUs that train and idle ones,
@@ -71,8 +71,15 @@ def network_hall(
         What the network grows into, with its uplinks: cables then lead to where switches stand in the end, so that
         those of a phase are among those of the next.
     """
+    return island_hall(instance, family, uplinks, grown) if family.tiers else None
+
+
+def island_hall(
+    instance: Instance, family: Family, uplinks: int, grown: tuple[Family, int] | None = None
+) -> NetworkHall | None:
+    """The same of an island, which has a hall as a single domain as well."""
     count, hb, rows = racks(family), family.hb, instance.network.hall
-    if count is None or hb.racks is None or not (family.tiers or family.core_links):
+    if count is None or hb.racks is None:
         return None
     hall = Hall(racks_per_domain=hb.racks, **{key: getattr(rows, key) for key in NetworkHallRows.model_fields})
     ends, amid = _placed(family, hall)

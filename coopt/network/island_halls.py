@@ -10,7 +10,7 @@ from coopt.fabric.halls import Lengths, Switches, SwitchRacks, sold_m, switch_ra
 from coopt.instance.hardware import Optic
 from coopt.instance.network import NetworkHallRows
 from coopt.instance.schema import Instance
-from coopt.network.halls import NetworkHall, network_hall
+from coopt.network.halls import NetworkHall, island_hall
 from coopt.network.part_networks import PartNetwork, part_network
 from coopt.plan.couplings import SharedCore
 from coopt.plan.schema import Part, Plan
@@ -83,17 +83,17 @@ class CoreHall(SiteHall):
 
 
 def placed_part(instance: Instance, plan: Plan, part: Part) -> PlacedPart | None:
-    """Where a part stands; None where it has no switches and no links into a core, or nobody knows its racks."""
+    """Where a part stands; None where direct links join it, or nobody knows its racks."""
     if part.design is None:
         return None
     found = part_network(instance, plan, "bom", part.name)
     last = next(one for one in reversed(plan.parts) if one.slot == part.slot)
     if last is part:
-        hall = network_hall(found.question, found.family, found.uplinks)
+        hall = island_hall(found.question, found.family, found.uplinks)
         return None if hall is None else PlacedPart(network=found, hall=hall, whole=hall)
     end = part_network(instance, plan, "bom", last.name)
-    whole = network_hall(end.question, end.family, end.uplinks)
-    hall = network_hall(found.question, found.family, found.uplinks, (end.family, end.uplinks))
+    whole = island_hall(end.question, end.family, end.uplinks)
+    hall = island_hall(found.question, found.family, found.uplinks, (end.family, end.uplinks))
     return None if hall is None or whole is None else PlacedPart(network=found, hall=hall, whole=whole)
 
 

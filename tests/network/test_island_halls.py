@@ -21,7 +21,7 @@ from coopt.plan.schema import Part, Plan
 from coopt.plan.store import read_plan
 from coopt.report.island_halls import site_hall_caption, site_hall_drawing
 from coopt.report.network_drawings import ROW
-from tests.conftest import example_count
+from tests.conftest import ask, example_count, small_model
 from tests.network.hall_oracle import Standing, leaf_in, lengths_of, median, standing
 from tests.solving.fleets import CORE_ENDS, fleets
 
@@ -240,3 +240,26 @@ def stand_alone(instance: Instance, plan: Plan, part: Part) -> Standing:
         return stand(instance, plan, part)
     found = part_network(instance, plan, "test", part.name)
     return standing(found.question, found.family, found.uplinks)
+
+
+def test_an_island_of_a_single_domain_stands_in_the_hall_too() -> None:
+    """With a core or without: its rack begins a row, and it has no switches."""
+    named = [
+        {"name": name, "model": small_model(), "global_batch": 64, "max_iteration_time_s": 10.0, "gpus": gpus}
+        for name, gpus in (("small", 8), ("large", 64))
+    ]
+    for core in (None, {"switch": "16-port", "gbit_s_per_gpu": 50}):
+        sharing = {"mode": "partition"} | ({} if core is None else {"core": core})
+        instance = ask(
+            cluster__gpus=72, workload=named, network__hb_domains="hgx-h100-8", sharing=sharing,
+            network__nics_per_gpu=1, network__hall={"racks_per_row": 1},
+        )  # fmt: skip
+        plan = coopt.solve(instance)
+        assert [part.design.fabric.tiers > 0 for part in plan.parts if part.design] == [False, True]
+        (hall,) = site_halls(instance, plan)
+        small, *rest = hall.blocks
+        assert (small.name, small.first_row, small.racks, small.amid) == ("small", 0, 1, frozenset())
+        assert len(rest) == 1 + (core is not None)
+        assert rest[0].first_row == 1
+        network = coopt.bom(instance, plan).networks[0]
+        assert (network.fabric, network.tier, network.switch_racks) == ("none", (), 0)
