@@ -18,26 +18,26 @@ from coopt.perf.mapping import STAGES_TOGETHER, Mappings, Placements, expert_ran
 
 @dataclass(frozen=True, kw_only=True)
 class DomainSet:
-    """HB domains of one kind holding N GPUs, `active` in each; several GPUs may share a NIC.
+    """HB domains of one kind that train N GPUs; several GPUs may share a NIC.
 
-    Where `active` does not divide N it is the mean, rounded up, and a domain has room for `size` GPUs.
+    Where they are not filled alike, a domain has room for `size` GPUs.
     """
 
     gpus: int
     hb: str
-    active: int
+    domains: int
     gpus_per_nic: int = 1
     size: int = 0
 
     @property
-    def domains(self) -> int:
-        """D: domains that train."""
-        return -(-self.gpus // self.active)
+    def active(self) -> int:
+        """K: GPUs of a domain that train; the mean, rounded up, where domains are not filled alike."""
+        return -(-self.gpus // self.domains)
 
     @property
     def alike(self) -> bool:
         """Whether all domains are filled alike."""
-        return self.gpus % self.active == 0
+        return self.gpus % self.domains == 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +57,13 @@ class Context:
 
 def site_of(family: Family) -> DomainSet:
     """The domains on which a family's jobs run."""
-    return domains_filled(family.gpus, family.hb, family.active, family.gpus_per_nic if family.tiers else 1)
+    return domains_filled(family.gpus, family.hb, family.domains, family.gpus_per_nic if family.tiers else 1)
 
 
-def domains_filled(gpus: int, hb: HbDomain, active: int, gpus_per_nic: int) -> DomainSet:
-    """Domains of a kind with so many active GPUs in each."""
-    size = 0 if gpus % active == 0 else hb.size
-    return DomainSet(gpus=gpus, hb=hb.name, active=active, gpus_per_nic=gpus_per_nic, size=size)
+def domains_filled(gpus: int, hb: HbDomain, domains: int, gpus_per_nic: int) -> DomainSet:
+    """So many domains of a kind that train N GPUs."""
+    size = 0 if gpus % domains == 0 else hb.size
+    return DomainSet(gpus=gpus, hb=hb.name, domains=domains, gpus_per_nic=gpus_per_nic, size=size)
 
 
 def context_of(family: Family) -> Context:

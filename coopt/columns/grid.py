@@ -11,7 +11,17 @@ import numpy as np
 
 from coopt.columns.context import DomainSet
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import RECOMPUTE, STAGES_APART, Bools, Ints, Mappings, Placements, distinct_rows
+from coopt.perf.mapping import (
+    RECOMPUTE,
+    STAGES_APART,
+    Bools,
+    Ints,
+    Mappings,
+    Placements,
+    distinct_rows,
+    replicas_together,
+    uneven_replicas,
+)
 
 Degrees = tuple[int, int, int, int]
 
@@ -37,16 +47,19 @@ def splits(t: int, c: int, p: int, d: int, active: int, *, tp_across: bool = Tru
 
 
 @cache
-def uneven_splits(t: int, c: int, p: int, d: int, domains: int, size: int) -> tuple[tuple[int, ...], ...]:
-    """(t, c, p_h, d_h, d_l) on domains that are not filled alike: TP and context groups lie inside.
+def uneven_splits(t: int, c: int, p: int, d: int, g: int, domains: int, size: int) -> tuple[tuple[int, ...], ...]:
+    """(t, c, p_h, d_h, d_l, d_f) on domains that are not filled alike: TP and context groups lie inside.
 
-    d_l domains hold the replicas of a stage, floor(d / d_l) or, in the fullest, d_h = ceil(d / d_l) each.
+    d_l domains hold the d / g groups of replicas of a stage, as even as they go: d_h replicas in the fullest, d_f in
+    those that hold fewest.
     """
     found = []
     for p_h in divisors(p):
         d_l, rest = divmod(domains * p_h, p)
-        if rest == 0 and 0 < d_l <= d and t * c * p_h * -(-d // d_l) <= size:
-            found.append((t, c, p_h, -(-d // d_l), d_l))
+        if rest == 0 and 0 < d_l <= d // g:
+            d_h, d_f = uneven_replicas(d, g, d_l)
+            if t * c * p_h * d_h <= size:
+                found.append((t, c, p_h, d_h, d_l, d_f))
     return tuple(found)
 
 
@@ -55,13 +68,10 @@ def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[
     if site.alike:
         rows, placements = placed(mappings, site.active, tp_across=not workload.tp_inside)
     else:
-        whole_degrees = (mappings.tp, mappings.cp, mappings.pp, mappings.dp)
-        rows, table = _spread(whole_degrees, 5, lambda *degrees: uneven_splits(*degrees, site.domains, site.size))
-        placements = Placements(**dict(zip(("tp", "cp", "pp", "dp", "dp_domains"), table.T, strict=True)))
-        of = mappings.take(rows)
-        inner = placements.cp * (1 if workload.options.expert_tp else placements.tp)
-        whole = (inner * placements.dp % of.ep == 0) & (inner * placements.fewest_dp(of) % of.ep == 0)
-        rows, placements = rows[whole], placements.take(whole)
+        together = replicas_together(mappings, expert_tp=workload.options.expert_tp)
+        whole_degrees = (mappings.tp, mappings.cp, mappings.pp, mappings.dp, together)
+        rows, table = _spread(whole_degrees, 6, lambda *degrees: uneven_splits(*degrees, site.domains, site.size))
+        placements = Placements(**dict(zip((f.name for f in fields(Placements)), table.T, strict=True)))
     if site.gpus_per_nic > 1:  # GPUs that share a NIC are of one stage
         kept = np.flatnonzero(site.active // site.gpus_per_nic % placements.pp == 0)
         rows, placements = rows[kept], placements.take(kept)
@@ -115,7 +125,7 @@ def _spread(
     return rows, np.concatenate([np.zeros((0, width), dtype=np.int64), *lists])[starts[rows] + within]
 
 
-def _degrees(degrees: tuple[Ints, ...]) -> tuple[list[Degrees], Ints]:
+def _degrees(degrees: tuple[Ints, ...]) -> tuple[list[tuple[int, ...]], Ints]:
     columns, position = distinct_rows(*degrees)
     return list(zip(*(column.tolist() for column in columns), strict=True)), position
 

@@ -94,7 +94,7 @@ class Gear:
 
 @dataclass(frozen=True, kw_only=True)
 class EquippedDomains(Gear):
-    """HB domains of which `active` GPUs each train, with what joins them.
+    """HB domains that hold N GPUs, with what joins them.
 
     `upper` are the switches of the tiers above the leaves, from the second up; empty where all are like the leaves.
     `outages` are those of links of NICs that end no run. Links into a core shared with others have modules `core_end`
@@ -103,11 +103,21 @@ class EquippedDomains(Gear):
 
     gpus: int
     hb: HbDomain
-    active: int
+    domains: int
     fabric: SwitchedKind
     upper: tuple[Switch, ...] = ()
     core_end: Optic | None = None
     outages: PortOutages | None = None
+
+    @property
+    def active(self) -> int:
+        """K: GPUs of a domain that train; the mean, rounded up, where domains are not filled alike."""
+        return -(-self.gpus // self.domains)
+
+    @property
+    def alike(self) -> bool:
+        """Whether as many GPUs train in every domain."""
+        return self.gpus % self.domains == 0
 
     @property
     def core_links_of_module(self) -> int:
@@ -159,16 +169,6 @@ class Family(EquippedDomains, Wiring):
     def switches(self) -> tuple[Switch, ...]:
         """The switch of each tier, from the leaves up."""
         return (self.switch, *(self.upper or (self.switch,) * (self.tiers - 1)))[: self.tiers]
-
-    @property
-    def domains(self) -> int:
-        """D: HB domains on the network."""
-        return -(-self.gpus // self.active)
-
-    @property
-    def alike(self) -> bool:
-        """Whether as many GPUs train in every domain; where not, `active` is the mean, rounded up."""
-        return self.gpus % self.active == 0
 
     def training_in(self, domain: int) -> int:
         """GPUs of one of the domains that train; as even as GPUs are, which mappings shift by whole groups."""

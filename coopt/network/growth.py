@@ -114,6 +114,7 @@ def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
     base = replace(
         last,
         gpus=gpus,
+        domains=ends.domains,
         leaves=leaves,
         chassis=last.all_planes * leaves,
         down=down,
@@ -145,7 +146,7 @@ def _even_uplinks(least: int, most: int, cage: int, bundle: int) -> tuple[int, .
 def _single(last: Family, gpus: int) -> Family:
     """One HB domain needs no network yet."""
     return replace(
-        last, gpus=gpus, optics=(), tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1,
+        last, gpus=gpus, domains=1, optics=(), tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1,
         pods=None, pod_span=0,
     )  # fmt: skip
 
@@ -153,7 +154,8 @@ def _single(last: Family, gpus: int) -> Family:
 def _one_tier(last: Family, gpus: int, ends: EndPoints) -> Family:
     """One leaf for each plane; on a shared chassis the ports of later domains are kept free."""
     return replace(
-        last, gpus=gpus, optics=last.optics[:1], tiers=1, leaves=1, down=ends.of_a_plane, uplink_choices=(0,),
+        last, gpus=gpus, domains=ends.domains, optics=last.optics[:1], tiers=1, leaves=1, down=ends.of_a_plane,
+        uplink_choices=(0,),
         chassis=last.chassis if last.tiers == 1 else last.all_planes, leaf_span=ends.domains, pods=None, pod_span=0,
         planes_together=last.planes_together,
     )  # fmt: skip

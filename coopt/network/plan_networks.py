@@ -131,7 +131,7 @@ def _joining(
     fewest = [
         (replace(family, spare_domains=chosen.spare_domains), uplinks)
         for hb in asked.network.hb_domains
-        for family in space.families(chosen.gpus, hb, chosen.hb_domain.active, space.gears)
+        for family in space.families(chosen.gpus, hb, chosen.hb_domain.count, space.gears)
         for uplinks in [u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio][:1]
     ]
     priced = [(cost_of(instance, *one), one) for one in fewest]

@@ -30,26 +30,29 @@ from coopt.network.optics import (
 from coopt.network.wiring import EndPoints, wirings
 
 
-def active_choices(gpus: int, hb: HbDomain, fill: DomainFill = "even") -> tuple[int, ...]:
-    """K: active GPUs of a domain; more than half of it, or all GPUs in one domain.
+def domain_counts(gpus: int, hb: HbDomain, fill: DomainFill = "even", *, most_blocks: int = 1) -> tuple[int, ...]:
+    """D: how many domains may hold the GPUs, with more than half of each in use but the last of them; one for fewer.
 
     Parameters
     ----------
     fill
-        Under `even`, as many in every domain. Under `any`, domains need not be filled alike: of each number of domains
-        that holds the GPUs with more than half of a domain for each but the last, K is the mean, rounded up. Under
+        Under `even`, as many GPUs train in every domain. Under `any`, domains need not be filled alike: D is the least
+        number for each K, and for each number of blocks of as many domains, each full of groups of any one size. Under
         `fewest`, besides even ones, those of fewer domains than any even filling takes.
+    most_blocks
+        The most blocks of stages that a pipeline may lie in, each on domains of its own.
     """
-    small = (k for k in range(1, math.isqrt(gpus) + 1) if gpus % k == 0)
-    shared = sorted({k for n in small for k in (n, gpus // n) if hb.size < 2 * k <= 2 * hb.size})
-    alike = tuple(sorted({*shared, gpus})) if gpus <= hb.size // 2 else tuple(shared)
-    if fill == "even" or 2 * gpus <= hb.size:
-        return alike
-    counts = {-(-gpus // k) for k in range(hb.size // 2 + 1, hb.size + 1)}
-    if fill == "any":
-        return tuple(sorted(-(-gpus // count) for count in counts))
-    fewest = min((gpus // k for k in alike), default=math.inf)
-    return tuple(sorted({*alike, *(-(-gpus // count) for count in counts if count < fewest)}))
+    if 2 * gpus <= hb.size:
+        return (1,)
+    half = range(hb.size // 2 + 1, hb.size + 1)
+    even = {gpus // k for k in half if gpus % k == 0}
+    if fill == "even":
+        return tuple(sorted(even, reverse=True))
+    blocks = [b for b in range(1, min(most_blocks, gpus) + 1) if gpus % b == 0]
+    full = {group * (hb.size // group) for group in range(1, hb.size + 1) if gpus % group == 0}
+    counts = {-(-gpus // k) for k in half} | {b * -(-gpus // (b * k)) for k in full for b in blocks}
+    most = -(-gpus // half[0]) if fill == "any" else min(even, default=gpus) - 1
+    return tuple(sorted(even | {count for count in counts if count <= most}, reverse=True))
 
 
 def outages_of(instance: Instance, nic_planes: int) -> PortOutages | None:
@@ -108,7 +111,7 @@ class Parts(EquippedDomains):
     def _ends(self) -> EndPoints:
         return EndPoints(
             fabric=self.fabric,
-            domains=-(-self.gpus // self.active),
+            domains=self.domains,
             rails=self.hb.size * self.nics_per_gpu // self.gpus_per_nic,
             links=-(-self.links // self.nic_planes),
             of_module=self.core_links_of_module,
@@ -144,11 +147,16 @@ class Space:
             and (core is None or core.port_gbit_s == switch.port_gbit_s)
         )
 
+    def domain_counts(self, gpus: int, hb: HbDomain) -> tuple[int, ...]:
+        """How many HB domains of a kind may hold the GPUs."""
+        layers = max(workload.model.layers for workload in self.instance.workload)
+        return domain_counts(gpus, hb, self.instance.network.domain_fill, most_blocks=layers)
+
     def sites(self, gpus: int) -> Iterator[tuple[HbDomain, int]]:
-        """Every HB domain with every number of active GPUs in each."""
+        """Every HB domain with every number of them that may hold the GPUs."""
         for hb in self.instance.network.hb_domains:
-            for active in active_choices(gpus, hb, self.instance.network.domain_fill):
-                yield hb, active
+            for domains in self.domain_counts(gpus, hb):
+                yield hb, domains
 
     @cached_property
     def own_ends(self) -> bool:
@@ -182,16 +190,18 @@ class Space:
         first = _by_module(self.optics(gear)[:1], gear, (gear.switch,))
         return tuple(ends for found in first for choices in found.values() for ends in choices)
 
-    def families(self, gpus: int, hb: HbDomain, active: int, gears: Iterable[Gear]) -> Iterator[Family]:
+    def families(self, gpus: int, hb: HbDomain, domains: int, gears: Iterable[Gear]) -> Iterator[Family]:
         """Every family of one site that is joined by some gear."""
         network, links, listed = self.instance.network, links_to_core(self.instance, gpus), list(gears)
         values = self.values or values_of(self.instance, self.measures)
         for fabric, gear in product(network.switched, listed):
-            ends = core_ends(self.instance, gear.switch if gpus > active else None, values)
-            for upper, core_end in product(_upper(network, gear.switch), ends) if gear.fits(hb.size, active) else ():
+            ends = core_ends(self.instance, gear.switch if domains > 1 else None, values)
+            for upper, core_end in (
+                product(_upper(network, gear.switch), ends) if gear.fits(hb.size, -(-gpus // domains)) else ()
+            ):
                 own = vars(gear) | {"links": links, "core_end": core_end, "fabric": fabric, "upper": upper}
                 out = outages_of(self.instance, gear.nic_planes)
-                parts = Parts(gpus=gpus, hb=hb, active=active, outages=out, **own)
+                parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=out, **own)
                 levels = _by_module(self.optics(gear, upper), gear, parts.switches)
                 if self.own_ends:
                     yield from self._fitted(parts, levels)
@@ -281,8 +291,8 @@ def families(
     """
     space = Space(instance=instance, measures=measures, grow=grow)
     for gpus in instance.cluster.gpus:
-        for hb, active in space.sites(gpus):
-            yield from space.families(gpus, hb, active, space.gears)
+        for hb, domains in space.sites(gpus):
+            yield from space.families(gpus, hb, domains, space.gears)
 
 
 EndsByModule = list[dict[tuple[int, int], tuple[LinkEnds, ...]]]

@@ -86,7 +86,7 @@ class Placements:
     """The part of each degree that lies inside an HB domain; arrays of shape (n,) beside those of `Mappings`.
 
     Expert groups follow from these: `expert_ranks`. Where domains are not filled alike, `dp` is of those that hold most
-    replicas, and `dp_domains` says how many hold the replicas of a stage.
+    replicas, `dp_fewest` of those that hold fewest, and `dp_domains` says how many hold the replicas of a stage.
     """
 
     tp: Ints
@@ -94,6 +94,7 @@ class Placements:
     pp: Ints
     dp: Ints
     dp_domains: Ints | None = None
+    dp_fewest: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.tp)
@@ -107,9 +108,10 @@ class Placements:
         """d_l: domains that hold the replicas of a stage; shape (n,)."""
         return mappings.dp // self.dp if self.dp_domains is None else self.dp_domains
 
-    def fewest_dp(self, mappings: Mappings) -> Ints:
-        """Replicas of a stage in the domain that holds fewest; shape (n,)."""
-        return self.dp if self.dp_domains is None else mappings.dp // self.dp_domains
+    @property
+    def dp_at_least(self) -> Ints:
+        """Replicas of a stage in each domain that holds some; shape (n,)."""
+        return self.dp if self.dp_fewest is None else self.dp_fewest
 
     @property
     def filled(self) -> Ints:
@@ -120,6 +122,17 @@ class Placements:
 def micro_batches(mappings: Mappings, global_batch: int) -> Ints:
     """m: micro-batches one pipeline works through in an iteration."""
     return global_batch // (mappings.dp * mappings.micro_batch)
+
+
+def replicas_together(mappings: Mappings, *, expert_tp: bool) -> Ints:
+    """Replicas of a stage that fill whole expert groups whose TP and context ranks lie in one domain; shape (n,)."""
+    return np.asarray(mappings.ep // np.gcd(mappings.ep, mappings.cp * (1 if expert_tp else mappings.tp)))
+
+
+def uneven_replicas(dp: int, together: int, domains: int) -> tuple[int, int]:
+    """Replicas of a stage in the domains that hold most and fewest, `together` or none of each group of so many."""
+    groups = dp // together
+    return together * -(-groups // domains), together * (groups // domains)
 
 
 def expert_ranks(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> tuple[Ints, Ints, Ints, Ints]:

@@ -244,7 +244,7 @@ class Replicas:
         zero, (scattered, returned) = self.mappings.zero, self._sent_bytes(parameters)
         places = self.placements
         alike = places.dp_domains is None  # every domain that holds some of the ranks holds as many
-        fewest = None if alike else inside * places.fewest_dp(self.mappings) // places.dp
+        fewest = None if alike else inside * places.dp_at_least // places.dp
         sized = self.workload.options.collectives != "levels"
         rates = gather_rates(self.links, inside, across, kind, fewest, summed=zero == 0, sized=sized)
         scatters, returns = self._times

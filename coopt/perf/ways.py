@@ -204,7 +204,7 @@ def ways_of(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Wa
         return Ways()
     within, across, *copies = expert_ranks(m, inside, expert_tp=options.expert_tp)
     ranks, domains = inside.dp * inside.cp, inside.dp_across(m) * (m.cp // inside.cp)
-    mixed, summed, held = bool(workload.model.experts), m.zero == 0, inside.fewest_dp(m) / inside.dp
+    mixed, summed, held = bool(workload.model.experts), m.zero == 0, inside.dp_at_least / inside.dp
 
     def gradients(x: Ints, y: Ints, sent: tuple[AffineSeconds, AffineSeconds], kind: str) -> tuple[Way, ...]:
         share = switched_share(y, summed) if links.rail_reduces else 1.0

@@ -329,7 +329,7 @@ def split(run: WorkloadPlan) -> str:
         inside, across = run.placement.get(name, (1, 1))
         where = f"{inside} x {across}" if parts else f"{inside} in the domain x {across} across"
         if inside * across > degree:
-            where = f"{degree // across} or {inside} in a domain x {across}"
+            where = f"at most {inside} in a domain x {across}"
         parts.append(f"{name.upper()} {degree} ({where})")
     turned = ", stages of a pipeline side by side" if run.mapping.outermost == "dp" else ""
     return ", ".join(parts) + turned

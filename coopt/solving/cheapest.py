@@ -99,22 +99,22 @@ def up_to_cheapest(
     return tuple(family for n in sorted(found) for family in found[n]), _joined(tables)
 
 
-def _floor(instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, active: int) -> float:
+def _floor(instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, domains: int) -> float:
     """What GPUs, HB domains and the cheapest NICs of a site are worth; several domains have all their NICs."""
-    domains, kind = -(-gpus // active), instance.objective.minimize
+    kind = instance.objective.minimize
     bare = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
-    fitting = [gear for gear in gears if gear.fits(hb.size, active)] if domains > 1 else []
+    fitting = [gear for gear in gears if gear.fits(hb.size, -(-gpus // domains))] if domains > 1 else []
     nics = ((one.nic, domains * (hb.size * one.nics_per_gpu // one.gpus_per_nic)) for one in fitting)
     with_nics = [[*bare, line("nic", nic.name, count, nic.usd, nic.w)] for nic, count in nics] or [bare]
     return min(total(instance.objective, included_lines(instance, lines)).of(kind) for lines in with_nics)
 
 
-def _is_quick(instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, active: int) -> bool:
+def _is_quick(instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, domains: int) -> bool:
     """Whether every workload has a mapping that is in time where each GPU has all that NICs can give it."""
-    fitting = [gear for gear in gears if gear.fits(hb.size, active)]
-    for shared in sorted({gear.gpus_per_nic for gear in fitting} if gpus > active else {1}):
-        site = domains_filled(gpus, hb, active, shared)
-        byte_s = max((gear.byte_s for gear in fitting if gpus <= active or gear.gpus_per_nic == shared), default=0.0)
+    fitting = [gear for gear in gears if gear.fits(hb.size, -(-gpus // domains))]
+    for shared in sorted({gear.gpus_per_nic for gear in fitting} if domains > 1 else {1}):
+        site = domains_filled(gpus, hb, domains, shared)
+        byte_s = max((gear.byte_s for gear in fitting if domains == 1 or gear.gpus_per_nic == shared), default=0.0)
         flat = NicLayout(domains=site.domains, span=site.domains)
         best = Context(site=site, byte_s=byte_s, layout=flat, discipline=instance.network.discipline)
         if byte_s and all(len(pool) for pool, _ in pools_of(instance, [best], fitted(instance, (best,)))):

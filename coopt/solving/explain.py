@@ -23,7 +23,7 @@ from coopt.network.family import Family
 from coopt.network.optics import optic_choices
 from coopt.network.parts import resources
 from coopt.network.shortfalls import nearest_shortfall
-from coopt.network.space import Space, active_choices, families
+from coopt.network.space import Space, domain_counts, families
 from coopt.perf.memory import GIB
 from coopt.solving.days import interrupted_paces
 from coopt.solving.reasons.limits import nearby_counts, typed, with_part
@@ -45,7 +45,7 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
     """
     network, counts = instance.network, instance.cluster.gpus
     sizes = ", ".join(f"{hb.name} ({hb.size})" for hb in network.hb_domains)
-    if not any(active_choices(gpus, hb, network.domain_fill) for gpus in counts for hb in network.hb_domains):
+    if not any(domain_counts(gpus, hb, network.domain_fill) for gpus in counts for hb in network.hb_domains):
         near = tuple(sorted(nearby_counts(instance)))
         return (
             f"{_listed(counts)} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "

@@ -19,7 +19,7 @@ from coopt.instance.variants import of_phase, workloads_of
 from coopt.network.growth import Line, grows, lines
 from coopt.network.parts import cost_of
 from coopt.network.plan_networks import design_of
-from coopt.network.space import active_choices, families
+from coopt.network.space import domain_counts, families
 from coopt.plan.couplings import Couplings, Myopic, MyopicStep, Part, phase_name
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 from coopt.solving import explain
@@ -129,10 +129,10 @@ def no_line(instance: Instance) -> tuple[str, ...]:
     counts = [phase.gpus for phase in instance.phase]
     last = counts[-1]
     spread = [
-        active
+        last // domains
         for hb in instance.network.hb_domains
-        for active in active_choices(last, hb)
-        if all(gpus % active == 0 for gpus in counts)
+        for domains in domain_counts(last, hb)
+        if all(gpus % (last // domains) == 0 for gpus in counts)
     ]
     listed = ", ".join(f"{gpus:,}" for gpus in counts)
     if not spread:

@@ -192,7 +192,7 @@ def check_runs(instance: Instance, plan: Plan, asked: str, part: str | None = No
         grids, position = grids_of(pool.workload, pool.mappings, pool.placements)
         return float(pool.iteration.time_s(grids[position[row]].reciprocals(seen))[row])
 
-    _check_runs(question, chosen, hb, DomainSet(gpus=links.gpus, hb=hb.name, active=links.hb_domain.active), time_s)
+    _check_runs(question, chosen, hb, DomainSet(gpus=links.gpus, hb=hb.name, domains=links.hb_domain.count), time_s)
 
 
 def _check_runs(

@@ -177,7 +177,7 @@ def _parts(design: PublishedDesign, fabric: SwitchedKind, size: int, stack: tupl
     return Parts(
         gpus=design.gpus,
         hb=HbDomain(name="domain", size=size, gbyte_s=1.0, usd_per_gpu=0.0, w_per_gpu=0.0),
-        active=size,
+        domains=-(-design.gpus // size),
         fabric=fabric,
         nic=Nic(name="nic", gbit_s=nic_gbit_s, ports=(design.planes,), cages=design.planes, usd=0.0, w=0.0),
         nics_per_gpu=design.nic_ports // design.planes,

@@ -127,7 +127,7 @@ def identity(family: Family) -> tuple[object, ...]:
 
     A single domain buys no network, whatever is named; on one tier fabrics of as many planes are one and the same.
     """
-    place = (family.gpus, family.hb.name, family.active)
+    place = (family.gpus, family.hb.name, family.domains)
     if family.tiers == 0:
         return place
     parts = (
@@ -163,7 +163,7 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     # with interruptions the cheapest network that columns find to serve may still be too slow
     all_count, network = whole or instance.availability is not None, instance.network
     serving: tuple[Family, ...] = ()
-    if not all_count and (network.domain_fill == "any" or network.tier_switches == "any"):
+    if not all_count and (network.domain_fill != "even" or network.tier_switches == "any"):
         every, table = up_to_cheapest(run, instance, measures)
         serving = viable(instance, every, table)
     if not serving:

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import Bools, Ints, Mappings, Placements, expert_ranks
+from coopt.perf.mapping import Bools, Ints, Mappings, Placements, expert_ranks, replicas_together, uneven_replicas
 from coopt.plan.schema import WorkloadPlan
 
 GRID = ("pl", "dl", "cl", "tl", "ph", "dh", "ch", "th")  # slowest first: rank = domain · K + rank in the domain
@@ -61,13 +61,14 @@ class RankGrid:
     @property
     def fewest(self) -> int:
         """Replicas of a stage in the domains that hold fewest."""
-        return int(self.placement.fewest_dp(self.mapping)[0])
+        return int(self.placement.dp_at_least[0])
 
     @cached_property
     def present(self) -> Bools:
         """Which places have a rank; shape (places,)."""
         at = dict(zip(self.names, np.indices(self.extents, sparse=True), strict=True))
-        full = int(self.mapping.dp[0]) - self.fewest * self.extent("dl") if self.fewest < self.extent("dh") else 0
+        more = self.extent("dh") - self.fewest
+        full = (int(self.mapping.dp[0]) - self.fewest * self.extent("dl")) // more if more else 0
         here = np.broadcast_to((at["dh"] < self.fewest) | (at["dl"] < full), self.extents)
         return np.asarray(here.ravel(), dtype=np.bool_)
 
@@ -84,15 +85,19 @@ def split_of(workload: Workload, chosen: WorkloadPlan) -> RankGrid:
     across = {name: parts[1] for name, parts in chosen.placement.items()}
     names = TURNED if chosen.mapping.outermost == "dp" else GRID
     extents = tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in names)
+    mapping = Mappings.of_choice(chosen.mapping.model_dump())
+    together = replicas_together(mapping, expert_tp=workload.options.expert_tp)
+    _, fewest = uneven_replicas(chosen.mapping.dp, int(together[0]), count)
     return RankGrid(
         workload=workload,
-        mapping=Mappings.of_choice(chosen.mapping.model_dump()),
+        mapping=mapping,
         placement=Placements(
             tp=_row(inside["tp"]),
             cp=_row(inside["cp"]),
             pp=_row(inside["pp"]),
             dp=_row(inside["dp"]),
             dp_domains=None if alike else _row(count),
+            dp_fewest=None if alike else _row(fewest),
         ),
         names=names,
         extents=extents,

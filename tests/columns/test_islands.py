@@ -20,7 +20,7 @@ from coopt.instance.files import load
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.island_bills import with_core_optics
-from coopt.network.space import active_choices
+from coopt.network.space import domain_counts
 from coopt.perf.mapping import Bools
 from tests.conftest import ask, example_count
 from tests.solving.partition_oracle import partitions
@@ -41,8 +41,8 @@ def test_sites_are_those_of_the_space_of_designs() -> None:
     domains = ask().network.hb_domains
     for gpus in range(1, 100):
         sites = sites_of(np.array([gpus]), domains)
-        found = sorted(zip(sites.hb.tolist(), sites.active.tolist(), strict=True))
-        assert found == sorted((h, k) for h, hb in enumerate(domains) for k in active_choices(gpus, hb))
+        found = sorted(zip(sites.hb.tolist(), sites.domains.tolist(), strict=True))
+        assert found == sorted((h, d) for h, hb in enumerate(domains) for d in domain_counts(gpus, hb))
 
 
 @settings(max_examples=example_count(40))

@@ -37,7 +37,7 @@ def test_no_placement_is_faster(asked: tuple[Workload, Gpu, int], seed: int, byt
     least_s = least_time_s(workload, device, rows, hb_gbyte_s=HB_GBYTE_S, byte_s=byte_s)
     for active in (1, 4, 8, 16):
         hb = HbDomain(name="hb", size=active, gbyte_s=HB_GBYTE_S, usd_per_gpu=0, w_per_gpu=0)
-        site = DomainSet(gpus=gpus, hb="hb", active=active)
+        site = DomainSet(gpus=gpus, hb="hb", domains=gpus // active)
         best = flat(site, byte_s)
         placed = place(workload, device, hb, site, rows)
         assert (np.repeat(least_s, split_counts(rows, active)) <= placed.time_s(best, 1)).all()
@@ -127,7 +127,7 @@ def test_one_gpu_in_a_domain_takes_what_the_bound_says() -> None:
     (workload,), device = instance.workload, gpu(step_s=0.0)
     rows = fitting(workload, device, 16).fit
     hb = HbDomain(name="hb", size=1, gbyte_s=HB_GBYTE_S, usd_per_gpu=0, w_per_gpu=0)
-    site = DomainSet(gpus=16, hb="hb", active=1)
+    site = DomainSet(gpus=16, hb="hb", domains=16)
     best = flat(site, 5e12)
     alone = place(workload, device, hb, site, rows)
     least_s = least_time_s(workload, device, rows, hb_gbyte_s=HB_GBYTE_S, byte_s=5e12)

@@ -72,7 +72,7 @@ def test_no_placement_on_any_network_is_faster_than_the_bound(
     rows, fastest_s = found.fit.take(some), found.fastest_s[some]
     for active in (4, 8, 16):
         hb = HbDomain(name="hb", size=active, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
-        site = DomainSet(gpus=gpus, hb="hb", active=active)
+        site = DomainSet(gpus=gpus, hb="hb", domains=gpus // active)
         podded = NicLayout(domains=site.domains, span=2, pods=2, pod_span=4, pod_up=down)
         layout = podded if down else flat(site, 1.0).layout
         context = Context(site=site, byte_s=5e11, layout=layout, discipline=Discipline("loads", pod_ratio, 1.0))
@@ -106,7 +106,9 @@ def test_rows_that_are_taken_are_what_they_would_be_alone(
 ) -> None:
     workload, device, gpus = asked
     hb = HbDomain(name="hb", size=8, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
-    whole = place(workload, device, hb, DomainSet(gpus=gpus, hb="hb", active=8), fitting(workload, device, gpus).fit)
+    whole = place(
+        workload, device, hb, DomainSet(gpus=gpus, hb="hb", domains=gpus // 8), fitting(workload, device, gpus).fit
+    )
     some = np.sort(np.random.default_rng(seed).permutation(len(whole))[:count])
     taken = whole.take(some)
     alone = timed(workload, device, hb, whole.site, whole.mappings.take(some), whole.placements.take(some))
@@ -125,7 +127,7 @@ def test_expert_groups_see_the_block_they_occupy() -> None:
     )
     workload = instance.workload[0]
     whole, _ = mappings(workload, 64)
-    site = DomainSet(gpus=64, hb="hgx-h100-8", active=8)
+    site = DomainSet(gpus=64, hb="hgx-h100-8", domains=8)
     found = place(workload, instance.cluster.gpu, instance.network.hb_domains[0], site, whole)
     ratio = Context(
         site=site, byte_s=1.0, layout=NicLayout(domains=8, span=4, down=4), discipline=Discipline("ratio", 1.0, 1.0)
@@ -158,7 +160,7 @@ def test_what_saves_memory_needlessly_is_nowhere_cheaper_than_another_that_fits(
     small = device.model_copy(update={"hbm_gb": float(np.quantile(needed, room)) / 1e9 * (1 + 1e-9)})
     hb = HbDomain(name="hb", size=8, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
     fit = whole.take(needed <= small.usable_bytes)
-    found = place(workload, small, hb, DomainSet(gpus=gpus, hb="hb", active=8), fit)
+    found = place(workload, small, hb, DomainSet(gpus=gpus, hb="hb", domains=gpus // 8), fit)
     rows, inside, needless = found.mappings, found.placements, saves_needlessly(workload, small, found.mappings)
     alike = (rows.tp, rows.cp, rows.pp, rows.dp, rows.ep, rows.micro_batch, rows.interleave, rows.sequence_parallel)
     _, position = distinct_rows(*(np.asarray(one, np.int64) for one in alike), inside.tp, inside.cp, inside.pp)

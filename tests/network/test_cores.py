@@ -80,7 +80,7 @@ def test_solver_and_verifier_find_the_same_wirings(kind, domains, rails, radix, 
     )
     network = instance.network
     gear = NetworkGear(kind, network.nics[0], 1, network.switches[0], network.discipline, planes)
-    family = DesignFamily(domains * rails, network.hb_domains[0], rails, gear, links)
+    family = DesignFamily(domains * rails, network.hb_domains[0], domains, gear, links)
     theirs = {
         (
             chain.ports.tiers,

@@ -12,7 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.parts import bill, cost_of, price, total
 from coopt.network.plan_networks import any_to_any
-from coopt.network.space import active_choices, families
+from coopt.network.space import domain_counts, families
 from coopt.solving.answer import solve
 from tests.conftest import ask, example_count, switch
 
@@ -84,8 +84,8 @@ def test_partial_domains_pay_for_idle_gpus() -> None:
 
 def test_active_gpus_are_more_than_half_a_domain_or_all_there_are() -> None:
     domain = ask(network__hb_domains="gb200-nvl72").network.hb_domains[0]
-    assert active_choices(2240, domain) == (40, 56, 64, 70)
-    assert active_choices(24, domain) == (24,)
+    assert domain_counts(2240, domain) == (56, 40, 35, 32)
+    assert domain_counts(24, domain) == (1,)
 
 
 def test_one_domain_needs_no_network() -> None:

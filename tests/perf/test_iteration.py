@@ -57,7 +57,7 @@ def test_utilisation_follows_the_published_convention(
 def small_pool(instance: Instance, hb: int = 0, active: int = 8) -> tuple[Pool, Context]:
     domain = instance.network.hb_domains[hb]
     gpus = instance.cluster.gpus[0]
-    site = DomainSet(gpus=gpus, hb=domain.name, active=active)
+    site = DomainSet(gpus=gpus, hb=domain.name, domains=gpus // active)
     whole, _ = mappings(instance.workload[0], gpus)
     layout = NicLayout(domains=site.domains, span=min(2, site.domains))
     context = Context(site=site, byte_s=50e9, layout=layout, discipline=Discipline("loads", "spray", 0.98))

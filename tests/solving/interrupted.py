@@ -75,7 +75,9 @@ def _counted(family: Family, uplinks: int) -> tuple[DesignFamily, list[SwitchLev
     """A network as the verifier has it."""
     nics = family.nic_planes, family.gpus_per_nic
     gear = NetworkGear(family.fabric, family.nic, family.nics_per_gpu, family.switch, family.discipline, *nics)
-    there = DesignFamily(family.gpus, family.hb, family.active, gear if family.tiers else None, 0, family.spare_domains)
+    there = DesignFamily(
+        family.gpus, family.hb, family.domains, gear if family.tiers else None, 0, family.spare_domains
+    )
     return there, [SwitchLevel(level.switches, level.links) for level in levels(family, uplinks)]
 
 

@@ -152,7 +152,7 @@ def restarts(instance: Instance, family: Family, uplinks: int, efficiency: float
             for active in range(1, family.hb.size + 1)
             if gpus % active == 0 and (2 * active > family.hb.size or active == gpus)
             if gpus // active < family.domains
-            for site in [DomainSet(gpus=gpus, hb=family.hb.name, active=active)]
+            for site in [DomainSet(gpus=gpus, hb=family.hb.name, domains=gpus // active)]
         )
         for workload in instance.workload
     )

@@ -13,12 +13,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
+from coopt.columns.grid import divisors, uneven_splits
 from coopt.columns.table import columns
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
 from coopt.network.parts import price
-from coopt.network.space import Space, active_choices, families
+from coopt.network.space import Space, domain_counts, families
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 from coopt.report.csv_files import ranks_csv
 from coopt.solving.arrays import viable
@@ -100,7 +101,7 @@ def test_no_network_is_worth_less_than_the_floor_of_its_site(instance: Instance,
     gears = Space(instance=asked).gears
     for family in families(filled(asked, "any")):
         worth = price(asked, family, kind).at(family, family.uplink_choices[0])
-        assert _floor(asked, gears, family.gpus, family.hb, family.active) <= worth * (1 + 1e-12)
+        assert _floor(asked, gears, family.gpus, family.hb, family.domains) <= worth * (1 + 1e-12)
 
 
 @settings(max_examples=example_count(40))
@@ -112,7 +113,7 @@ def test_a_site_that_is_left_out_as_late_has_no_mapping_in_time(drawn: Instance,
     gears, every = Space(instance=instance).gears, tuple(families(instance))
     table = columns(instance, every, lambda _: None, lambda: None)
     for family in viable(instance, every, table):
-        assert _is_quick(instance, gears, family.gpus, family.hb, family.active)
+        assert _is_quick(instance, gears, family.gpus, family.hb, family.domains)
 
 
 @settings(max_examples=example_count(25))
@@ -130,17 +131,36 @@ def test_the_optimum_is_that_of_enumeration_and_no_dearer_than_with_even_fills(i
 
 def test_every_number_of_domains_is_offered_that_some_fill_needs() -> None:
     instance = ask(cluster__gpus=100, network__hb_domains=[RACKS | {"size": 8}], network__domain_fill="any")
-    counts = {-(-100 // active) for active in range(5, 9)}
+    (workload,), (hb,) = instance.workload, instance.network.hb_domains
+    blocks = [b for b in (1, 2, 4, 5, 10, 20, 25, 50, 100) if b <= workload.model.layers]
+    full = [8 // group * group for group in (1, 2, 4, 5)]
+    counts = {next(d for d in range(b, 101, b) if d * k >= 100) for b in blocks for k in full}
+    counts = {d for d in counts if d <= 20} | {-(-100 // k) for k in range(5, 9)}
     assert {family.domains for family in families(instance)} == counts
-    (hb,) = instance.network.hb_domains
-    assert [-(-100 // active) for active in active_choices(100, hb, "any")] == sorted(counts, reverse=True)
+    assert domain_counts(100, hb, "any", most_blocks=workload.model.layers) == tuple(sorted(counts, reverse=True))
+
+
+@settings(max_examples=example_count(200))
+@given(st.sampled_from([36, 48, 60, 84, 96, 100, 126]), st.sampled_from([5, 6, 8, 9, 12]), st.data())
+def test_a_split_that_more_domains_hold_lies_on_no_more_that_are_offered(
+    gpus: int, size: int, data: st.DataObject
+) -> None:
+    """For every placement on any number of domains one with its parts of TP, context and stages, on fewer at most."""
+    degrees = data.draw(st.sampled_from([d for d in product(divisors(gpus), repeat=4) if math.prod(d) == gpus]))
+    together = data.draw(st.sampled_from(divisors(degrees[-1])))
+    hb = HbDomain.model_validate(RACKS | {"size": size})
+    offered = domain_counts(gpus, hb, "any", most_blocks=degrees[2])
+    for count in range(-(-gpus // size), -(-gpus // (size // 2 + 1)) + 1):
+        for *parts, _, _, _ in uneven_splits(*degrees, together, count, size):
+            fewer = [d for d in offered if d <= count]
+            assert any(parts == list(other[:3]) for d in fewer for other in uneven_splits(*degrees, together, d, size))
 
 
 def test_uneven_fills_are_offered_by_default_where_they_take_fewer_domains() -> None:
     (hb,) = ask(network__hb_domains=[RACKS]).network.hb_domains
-    assert active_choices(4096, hb, "fewest") == (64, 66, 67, 68, 69, 70, 71, 72)
-    assert active_choices(4104, hb, "fewest") == active_choices(4104, hb)
-    assert active_choices(1009, hb, "fewest") == active_choices(1009, hb, "any")
+    assert domain_counts(4096, hb, "fewest") == (64, 63, 62, 61, 60, 59, 58, 57)
+    assert domain_counts(4104, hb, "fewest") == domain_counts(4104, hb)
+    assert domain_counts(1009, hb, "fewest") == domain_counts(1009, hb, "any")
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def least_usd(design: PublishedDesign) -> float:
             gear = NetworkGear(kind, nic, design.nic_ports // design.planes, box, NO_CHARGE)  # type: ignore[arg-type]
             gear = gear._replace(above=tuple(above))
             hb = HbDomain(name="h", size=size, gbyte_s=1, usd_per_gpu=0, w_per_gpu=0)
-            family = DesignFamily(design.gpus, hb, size, gear)
+            family = DesignFamily(design.gpus, hb, -(-design.gpus // size), gear)
             for one in chains(family, network):
                 for up in one.uplinks:
                     ports = one.with_up(up)

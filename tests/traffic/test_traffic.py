@@ -125,7 +125,7 @@ def placed(draw: st.DrawFn) -> tuple[Workload, WorkloadPlan]:
     )
     workload, gpu = instance.workload[0], instance.cluster.gpu
     grid, _ = mappings(workload, 64)
-    site = DomainSet(gpus=64, hb="h100-hb16", active=16)
+    site = DomainSet(gpus=64, hb="h100-hb16", domains=4)
     row = draw(st.integers(0, len(grid) - 1))
     pool = place(workload, gpu, instance.network.hb_domains[0], site, grid.take(np.array([row])))
     assume(len(pool))

@@ -53,7 +53,7 @@ def compare(asked: Question, seed: int) -> Counter[str]:
     context, uplinks, family, reach = network(asked, seed)
     rows, places = asked.arrays()
     parts = iteration(asked.workload, asked.gpu, family.hb.gbyte_s, rows, places)
-    site = DomainSet(gpus=asked.gpus, hb="hb", active=asked.active)
+    site = DomainSet(gpus=asked.gpus, hb="hb", domains=asked.gpus // asked.active)
     pool = Pool(workload=asked.workload, site=site, mappings=rows, placements=places, iteration=parts)
     r = pool.reciprocals(context, uplinks)
     times, seconds = pool.time_s(context, uplinks), parts.breakdown_s(r)

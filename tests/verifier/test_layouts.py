@@ -7,7 +7,7 @@ from coopt.instance.network import Discipline
 from coopt.instance.schema import FabricKind, Instance, Network
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import Ports, chains, leaf_fillings, leaf_uplinks, pod_splits, split_ports
-from coopt.verifier.parts.space import DesignFamily, NetworkGear, active_counts, families
+from coopt.verifier.parts.space import DesignFamily, NetworkGear, domain_counts, families
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.wiring import attached_ends, count_levels, fullest_switches, uneven_switches, wire
 from tests.verifier.cases import DOMAINS, NICS, ask, switch
@@ -39,7 +39,7 @@ def family(
     hb = HbDomain.model_validate(DOMAINS[0] | {"size": size})
     part = Switch.model_validate(switch(radix))
     gear = NetworkGear(kind, Nic.model_validate(NICS[1]), per_gpu, part, discipline)
-    return DesignFamily(gpus, hb, active or size, gear)
+    return DesignFamily(gpus, hb, -(-gpus // (active or size)), gear)
 
 
 def network(ratio: float | list[float], max_tiers: int = 3) -> Network:
@@ -65,25 +65,31 @@ def test_published_counts(radix: int, kind: FabricKind, switches: int, transceiv
     ("gpus", "size", "counts"),
     [
         (64, 8, [8]),
-        (72, 16, [9, 12]),
+        (72, 16, [6, 8]),
         (64, 10, [8]),
-        (8, 16, [8]),
-        (6, 16, [6]),
-        (12, 16, [12]),
+        (8, 16, [1]),
+        (6, 16, [1]),
+        (12, 16, [1]),
         (7, 4, []),
-        (7, 1, [1]),
+        (7, 1, [7]),
     ],
 )
-def test_active_gpus_of_a_domain(gpus: int, size: int, counts: list[int]) -> None:
-    assert active_counts(gpus, size) == counts
+def test_domains_that_hold_as_many_gpus_each(gpus: int, size: int, counts: list[int]) -> None:
+    assert domain_counts(gpus, size) == counts
 
 
 @pytest.mark.parametrize(
     ("gpus", "size", "counts"),
-    [(64, 8, [8]), (100, 8, [5, 6, 7, 8]), (1000, 72, [40, 50, 53, 56, 59, 63, 67, 72]), (72, 16, [9, 12, 15])],
+    [(64, 8, [8]), (100, 8, [13, 15, 17, 20]), (1000, 72, [14, 15, 16, 17, 18, 19, 20, 25]), (72, 16, [5, 6, 8])],
 )
 def test_uneven_domains_are_filled_where_fewer_do(gpus: int, size: int, counts: list[int]) -> None:
-    assert active_counts(gpus, size, "fewest") == counts
+    assert domain_counts(gpus, size, "fewest") == counts
+
+
+def test_blocks_of_stages_take_whole_domains_each() -> None:
+    assert domain_counts(131_072, 72, "fewest")[:2] == [1821, 1847]
+    assert domain_counts(131_072, 72, "fewest", layers=16)[:4] == [1821, 1822, 1824, 1847]
+    assert domain_counts(131_072, 72, "any", layers=61)[-1] == 3543
 
 
 @pytest.mark.parametrize(("radix", "over", "down"), [(64, 1, 32), (64, 2, 42), (64, 4, 51), (9, 1, 4), (2, 5, 1)])

@@ -30,7 +30,7 @@ class Islands:
 
     gpus: Ints
     hb: Ints
-    active: Ints
+    domains: Ints
     fabric: Ints
     nic: Ints
     nics_per_gpu: Ints
@@ -234,7 +234,7 @@ class Market:
         return Islands(
             gpus=of.gpus,
             hb=of.hb,
-            active=of.active,
+            domains=of.domains,
             fabric=shapes.fabric,
             nic=nic,
             nics_per_gpu=shapes.nics_per_gpu,
@@ -267,7 +267,7 @@ class Market:
         parts = Parts(
             gpus=int(islands.gpus[row]),
             hb=network.hb_domains[islands.hb[row]],
-            active=int(islands.active[row]),
+            domains=int(islands.domains[row]),
             fabric=network.switched[islands.fabric[row]],
             nic=network.nics[nic],
             nics_per_gpu=int(islands.nics_per_gpu[row]),

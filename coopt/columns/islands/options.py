@@ -111,7 +111,7 @@ class Coupling:
 
     def of_islands(self, islands: Islands) -> Taken:
         """What islands are compared by."""
-        sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
+        sites = Sites(gpus=islands.gpus, hb=islands.hb, domains=islands.domains)
         return self.taken(islands.units, islands.gpus, self.racks(sites.hb, sites.domains), islands.core_links)
 
     def undominated(self, taken: Taken) -> Ints:
@@ -174,8 +174,8 @@ class Coupling:
         sizes = self.market.sizes
         closed = gpus >= 2 * sizes
         several = np.flatnonzero(closed)
-        full = gpus // sizes[several] * sizes[several]
-        least = Sites(gpus=full, hb=several, active=sizes[several])
+        domains = gpus // sizes[several]
+        least = Sites(gpus=domains * sizes[several], hb=several, domains=domains)
         closed[several] = self.wholly_beaten(least, kept)
         return closed
 
@@ -206,7 +206,7 @@ class ListedIslands:
         """The mappings of a workload in time on sites, listed where they are not known."""
         gpu, network = market.instance.cluster.gpu, market.instance.network
         wires = tuple(hb.gbyte_s for hb in network.hb_domains), fastest_byte_s(network)
-        where = sites.gpus.tobytes(), sites.hb.tobytes(), sites.active.tobytes()
+        where = sites.gpus.tobytes(), sites.hb.tobytes(), sites.domains.tobytes()
         asked = workload.model_copy(update={"name": ""}).model_dump_json(), gpu.model_dump_json(exclude={"usd", "w"})
         return self._kept(self._rows, (asked, wires, where), listing)
 

@@ -203,19 +203,19 @@ def _numbers(wiring: Wiring, planes: int, radix: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Sites:
-    """Places for an island: so many GPUs (n,), which HB domain of the instance's list, active GPUs in each."""
+    """Places for an island: so many GPUs (n,), which HB domain of the instance's list, and how many of these."""
 
     gpus: Ints
     hb: Ints
-    active: Ints
+    domains: Ints
 
     def __len__(self) -> int:
         return len(self.gpus)
 
     @property
-    def domains(self) -> Ints:
-        """HB domains of each."""
-        return -(-self.gpus // self.active)
+    def active(self) -> Ints:
+        """GPUs of a domain that train; the mean, rounded up, where domains are not filled alike."""
+        return -(-self.gpus // self.domains)
 
     def take(self, rows: Ints | Bools) -> Sites:
         """The chosen sites."""
@@ -268,7 +268,8 @@ def sites_of(gpus: Ints, hb_domains: tuple[HbDomain, ...]) -> Sites:
         small = gpus[gpus <= hb.size // 2]
         many = np.arange(hb.size // 2 + 1, hb.size + 1)
         active, even = np.nonzero(gpus % many[:, None] == 0)
-        parts.append((np.concatenate([small, gpus[even]]), h, np.concatenate([small, many[active]])))
-    numbers, kinds, actives = zip(*((n, np.full_like(n, h), k) for n, h, k in parts), strict=True)
-    found = Sites(gpus=np.concatenate(numbers), hb=np.concatenate(kinds), active=np.concatenate(actives))
+        counts = np.concatenate([np.ones_like(small), gpus[even] // many[active]])
+        parts.append((np.concatenate([small, gpus[even]]), np.full(len(counts), h), counts))
+    numbers, kinds, domains = (np.concatenate(column) for column in zip(*parts, strict=True))
+    found = Sites(gpus=numbers, hb=kinds, domains=domains)
     return found.take(np.argsort(found.gpus, kind="stable"))

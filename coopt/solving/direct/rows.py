@@ -21,7 +21,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.optics import optic_choices
 from coopt.network.parts import domain_lines, included_lines, keeps_limits, total, weigh
-from coopt.network.space import active_choices
+from coopt.network.space import domain_counts
 from coopt.perf.affine import NO_NETWORK, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows
 from coopt.plan.parts import line
@@ -31,21 +31,21 @@ from coopt.solving.direct.grid import KINDS, Demands, DomainGrid
 
 @dataclass(frozen=True, kw_only=True)
 class DirectPlace:
-    """HB domains of one kind holding N GPUs, `active` in each, and what joins them."""
+    """HB domains of one kind that hold N GPUs, as many in each, and what joins them."""
 
     instance: Instance
     gpus: int
     hb: HbDomain
-    active: int
+    domains: int
     nic: Nic
     nics_per_gpu: int
     optic: Optic
     panel: Panel | None
 
     @property
-    def domains(self) -> int:
-        """D: HB domains bought."""
-        return self.gpus // self.active
+    def active(self) -> int:
+        """K: GPUs of a domain that train."""
+        return self.gpus // self.domains
 
     @property
     def ports(self) -> int:
@@ -102,14 +102,14 @@ def every_place(instance: Instance) -> Iterator[DirectPlace]:
     network, objective = instance.network, instance.objective
     panel = min(network.panels, key=lambda p: weigh(objective, p.usd_per_port, p.w_per_port), default=None)
     for gpus, hb in product(instance.cluster.gpus, network.hb_domains):
-        for active, nic, per_gpu in product(active_choices(gpus, hb), network.nics, network.nics_per_gpu):
+        for domains, nic, per_gpu in product(domain_counts(gpus, hb), network.nics, network.nics_per_gpu):
             levels = optic_choices(instance, nic)
-            for optic in levels[1] if gpus > active and len(levels) > 1 else ():
+            for optic in levels[1] if domains > 1 and len(levels) > 1 else ():
                 yield DirectPlace(
                     instance=instance,
                     gpus=gpus,
                     hb=hb,
-                    active=active,
+                    domains=domains,
                     nic=nic,
                     nics_per_gpu=per_gpu,
                     optic=optic,
@@ -150,7 +150,7 @@ def worthwhile(where: DirectPlace, source: Fitting) -> tuple[list[Row], Counter[
     rows, gated
         The rows left, and how many were dropped by cause.
     """
-    site = DomainSet(gpus=where.gpus, hb=where.hb.name, active=where.active)
+    site = DomainSet(gpus=where.gpus, hb=where.hb.name, domains=where.domains)
     pool, gated = promising(source, where.instance.cluster.gpu, where.hb, site)
     neighbours = _have_neighbours(pool)
     gated["crossing"] = len(pool) - int(neighbours.sum())

@@ -113,11 +113,11 @@ def _begun(
     ratio = instance.network.largest_ratio
     links = {gpus: links_to_core(instance, gpus) for question in asked.values() for gpus in sizes_of(question)}
     for gpus in sizes_of(final):
-        for hb, active in space.sites(gpus):
-            for number, starts in open_gears.get((hb.name, active), {}).items():
+        for hb, domains in space.sites(gpus):
+            for number, starts in open_gears.get((hb.name, -(-gpus // domains)), {}).items():
                 search.check()
                 smaller = [one for one in starts if one < gpus]
-                lasts = space.families(gpus, hb, active, [space.gears[number]]) if smaller else ()
+                lasts = space.families(gpus, hb, domains, [space.gears[number]]) if smaller else ()
                 lines = [stages_of(last, smaller, ratio, links) for last in lasts if last.core_links >= links[gpus]]
                 for stages, left in zip(lines, search.unbeaten_starts(lines), strict=True):
                     if left:
@@ -173,9 +173,9 @@ class _IslandSearch:
     def unbeaten_sites(self, sizes: Ints, closed: Bools) -> Sites:
         """Sites of some sizes on which an island that is not dominated may stand."""
         space, place = self.coupling.market.space, {hb.name: n for n, hb in enumerate(self.question.network.hb_domains)}
-        listed = [(gpus, place[hb.name], active) for gpus in sizes.tolist() for hb, active in space.sites(gpus)]
-        gpus, hb, active = np.array(listed, dtype=np.int64).reshape(-1, 3).T
-        sites = Sites(gpus=gpus, hb=hb, active=active).take(~closed[hb])
+        listed = [(gpus, place[hb.name], domains) for gpus in sizes.tolist() for hb, domains in space.sites(gpus)]
+        gpus, hb, domains = np.array(listed, dtype=np.int64).reshape(-1, 3).T
+        sites = Sites(gpus=gpus, hb=hb, domains=domains).take(~closed[hb])
         return sites.take(~self.coupling.wholly_beaten(sites, self.taken))
 
     def in_time(self, sites: Sites) -> Sites:
@@ -190,15 +190,15 @@ class _IslandSearch:
         mine = mine[np.isin(mine.prod(axis=1), sites.gpus)]
         byte_s = fastest_byte_s(network)
         whole = quick_mappings(workload, gpu, network, mine, byte_s)
-        quick, even = np.zeros(len(sites), dtype=np.bool_), np.flatnonzero(sites.gpus % sites.active == 0)
+        quick, even = np.zeros(len(sites), dtype=np.bool_), np.flatnonzero(sites.gpus % sites.domains == 0)
         if len(whole):
             quick[even[rows_of(workload, gpu, network, sites.take(even), whole, byte_s).site]] = True
-            quick |= (sites.gpus % sites.active > 0) & np.isin(sites.gpus, whole.tp * whole.cp * whole.pp * whole.dp)
+            quick |= (sites.gpus % sites.domains > 0) & np.isin(sites.gpus, whole.tp * whole.cp * whole.pp * whole.dp)
         return sites.take(quick)
 
-    def _late(self, gpus: int, hb: HbDomain, active: int) -> bool:
+    def _late(self, gpus: int, hb: HbDomain, domains: int) -> bool:
         """Whether no mapping of a workload of its own is in time on domains that are not filled alike."""
-        if gpus % active == 0 or self.question.sharing.mode == "time":
+        if gpus % domains == 0 or self.question.sharing.mode == "time":
             return False
         (workload,), gpu, byte_s = (
             self.question.workload,
@@ -206,20 +206,20 @@ class _IslandSearch:
             fastest_byte_s(self.question.network),
         )
         mine = timely(workload, gpu, degrees(workload, gpus), hb_gbyte_s=hb.gbyte_s, byte_s=byte_s)
-        there = DomainSet(gpus=gpus, hb=hb.name, active=active, size=hb.size)
+        there = DomainSet(gpus=gpus, hb=hb.name, domains=domains, size=hb.size)
         placed = place(workload, gpu, hb, there, mine)
         return bool(placed.undisturbed_s(byte_s).min(initial=np.inf) > workload.bound_s)
 
     def look_at(self, site: Sites, robust: Robust | None) -> None:
         """Keep what serves on a site and nothing kept dominates."""
         self.check()
-        market, gpus, active = self.coupling.market, int(site.gpus[0]), int(site.active[0])
+        market, gpus, domains = self.coupling.market, int(site.gpus[0]), int(site.domains[0])
         beaten = self.coupling.beaten(site, self.taken)[:, 0]
         hb, links = self.question.network.hb_domains[site.hb[0]], links_to_core(self.question, gpus)
-        if beaten.all() or self._late(gpus, hb, active):
+        if beaten.all() or self._late(gpus, hb, domains):
             return
         gears = [gear for gear, done in zip(market.space.gears, beaten, strict=True) if not done]
-        every = market.space.families(gpus, hb, active, gears)
+        every = market.space.families(gpus, hb, domains, gears)
         listed = [family for family in every if family.core_links >= links]
         least = self._taken([(family, family.uplink_choices[0]) for family in listed])
         few = np.flatnonzero(~beaten_options(self.taken, least, self.coupling.slopes))

@@ -117,7 +117,7 @@ class OptionUses:
 def partition_data(instance: Instance, options: IslandOptions) -> PartitionData:
     """The numbers of islands that are all built at once, at one place."""
     islands = options.islands
-    sites = Sites(gpus=islands.gpus, hb=islands.hb, active=islands.active)
+    sites = Sites(gpus=islands.gpus, hb=islands.hb, domains=islands.domains)
     filled = Coupling(market=Market(instance=instance)).racks(sites.hb, sites.domains)
     uses = OptionUses(
         slots=len(instance.workload),

@@ -151,9 +151,9 @@ def feasible(instance: Instance) -> bool:
     for gpus in instance.cluster.gpus:
         sources = [fitting(workload, instance.cluster.gpu, gpus) for workload in instance.workload]
         sources.sort(key=_quick)
-        for hb, active in space.sites(gpus):
-            for site, gears in _sites(space, gpus, hb, active).items():
-                if _any_in_time(space, sources, hb, active, site, gears):
+        for hb, domains in space.sites(gpus):
+            for site, gears in _sites(space, gpus, hb, domains).items():
+                if _any_in_time(space, sources, hb, site, gears):
                     return True
     return False
 
@@ -165,17 +165,17 @@ def _space_within_limits(instance: Instance) -> Space:
     return Space(instance=instance, measures=measures or None, values=values)
 
 
-def _sites(space: Space, gpus: int, hb: HbDomain, active: int) -> dict[DomainSet, list[Gear]]:
+def _sites(space: Space, gpus: int, hb: HbDomain, domains: int) -> dict[DomainSet, list[Gear]]:
     """The gears that may join domains filled so within the limits, by how many GPUs share a NIC."""
     found = dict[DomainSet, list[Gear]]()
     for gear in space.gears:
-        if gear.fits(hb.size, active) and _may_keep_limits(space.instance, gpus, hb, active, gear):
-            shared = gear.gpus_per_nic if active < gpus else 1
-            found.setdefault(domains_filled(gpus, hb, active, shared), []).append(gear)
+        if gear.fits(hb.size, -(-gpus // domains)) and _may_keep_limits(space.instance, gpus, hb, domains, gear):
+            shared = gear.gpus_per_nic if domains > 1 else 1
+            found.setdefault(domains_filled(gpus, hb, domains, shared), []).append(gear)
     return found
 
 
-def _may_keep_limits(instance: Instance, gpus: int, hb: HbDomain, active: int, gear: Gear) -> bool:
+def _may_keep_limits(instance: Instance, gpus: int, hb: HbDomain, domains: int, gear: Gear) -> bool:
     """Whether the domains keep the limits with no more than what joins them to leaves, as each network has at least.
 
     Every link of a NIC takes a port of a leaf and has a module at either end, or its share of one: the cheapest there
@@ -183,7 +183,6 @@ def _may_keep_limits(instance: Instance, gpus: int, hb: HbDomain, active: int, g
     """
     if instance.limits == Limits():
         return True
-    domains = -(-gpus // active)
     lines = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
     if domains > 1:
         nic, leaf, nics = gear.nic, gear.switch, domains * hb.size * gear.nics_per_gpu // gear.gpus_per_nic
@@ -207,7 +206,7 @@ def _least_of_an_end(instance: Instance, gbit_s: float) -> tuple[float, float]:
 
 
 def _any_in_time(
-    space: Space, sources: Sequence[Fitting], hb: HbDomain, active: int, site: DomainSet, gears: Sequence[Gear]
+    space: Space, sources: Sequence[Fitting], hb: HbDomain, site: DomainSet, gears: Sequence[Gear]
 ) -> bool:
     """Whether a family that some gears join serves: on the fastest mappings of each workload, which do more often than
     not, or else on all that dominance, which takes longest, leaves."""
@@ -222,7 +221,7 @@ def _any_in_time(
             return False
 
     def serve(pools: list[Pool]) -> bool:
-        return _any_serves(instance, space.families(site.gpus, hb, active, gears), pools)
+        return _any_serves(instance, space.families(site.gpus, hb, site.domains, gears), pools)
 
     if serve([_fastest(whole, best) for whole, _ in timely]):
         return True

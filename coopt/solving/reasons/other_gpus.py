@@ -14,7 +14,7 @@ from coopt.instance.errors import alternatives
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance, Network
 from coopt.instance.workload import Workload
-from coopt.network.space import active_choices
+from coopt.network.space import domain_counts
 from coopt.plan.explanation import Change
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.limits import with_part
@@ -81,7 +81,7 @@ def _divided(workload: Workload, most: int) -> set[int]:
 
 
 def _is_held(network: Network, gpus: int) -> bool:
-    return any(active_choices(gpus, domain, network.domain_fill) for domain in network.hb_domains)
+    return any(domain_counts(gpus, domain, network.domain_fill) for domain in network.hb_domains)
 
 
 def _sought(instance: Instance, is_enough: IsEnough, counts: list[int], steps: Steps, *, is_least: bool) -> Tried:

@@ -161,7 +161,7 @@ def _with_other_ends(instance: Instance, every: tuple[Family, ...]) -> Iterator[
     values += [values_of(instance, ("capex", "power"))] if instance.objective.minimize == "tco" else []
     sites: dict[tuple[int, HbDomain, int], list[Family]] = {}
     for family in every:
-        sites.setdefault((family.gpus, family.hb, family.active), []).append(family)
+        sites.setdefault((family.gpus, family.hb, family.domains), []).append(family)
     for value, (site, some) in product(values, sites.items()):
         space = Space(instance=_with_fabrics(instance, {family.fabric for family in some}), values=value)
         joining = {_gear_key(family) for family in some}

@@ -24,7 +24,7 @@ from coopt.instance.workload import LONGEST_S
 from coopt.network.failures import slower_without_leaf
 from coopt.network.family import Family
 from coopt.network.parts import cost_of
-from coopt.network.space import active_choices
+from coopt.network.space import domain_counts
 from coopt.perf.mapping import Bools, Floats
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.plan.explanation import Bound, NextPlan, Rival, RunnerUp
@@ -181,7 +181,7 @@ def _no_design(instance: Instance, part: str, choice: str) -> str:
     network, counts = instance.network, instance.cluster.gpus
     if part == "network.hb_domains":
         hb = next(one for one in network.hb_domains if one.name == choice)
-        if not any(active_choices(gpus, hb, network.domain_fill) for gpus in counts):
+        if not any(domain_counts(gpus, hb, network.domain_fill) for gpus in counts):
             return f"the GPUs do not spread evenly over domains of {hb.size} with more than half of each in use"
     listed = [(nic, planes) for nic, planes in product(network.nics, network.nic_planes) if planes in nic.ports]
     rates = {nic.gbit_s / planes for nic, planes in listed}

@@ -244,7 +244,7 @@ def _seen(family: Family) -> object:
     """Families with all their uplinks that are the same to every job, whichever domain is lost."""
     layout = context_of(family).layout
     leaves = () if layout.is_flat else (layout, family.uplink_choices[-1], family.leaf_span, family.pods)
-    return family.gpus, family.hb.name, family.active, family.byte_s, leaves
+    return family.gpus, family.hb.name, family.domains, family.byte_s, leaves
 
 
 def _taper(family: Family) -> float:

@@ -32,7 +32,7 @@ from coopt.instance.variants import after_a_loss, within
 from coopt.instance.workload import Workload
 from coopt.network.failures import nics_on
 from coopt.network.family import Family, without_nics
-from coopt.network.space import active_choices
+from coopt.network.space import domain_counts
 from coopt.network.wiring import rails_of
 from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
@@ -215,14 +215,9 @@ class JobPlace:
     least_s: float
     site: DomainSet
 
-    @property
-    def domains(self) -> int:
-        """Domains that train."""
-        return self.site.gpus // self.site.active
-
     def fits(self, family: Family) -> bool:
         """Whether a family holds them without one of its domains, and trains as many GPUs."""
-        return self.domains < family.domains and self.site.gpus <= family.gpus
+        return self.site.domains < family.domains and self.site.gpus <= family.gpus
 
 
 def places(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int) -> tuple[JobPlace, ...]:
@@ -239,5 +234,5 @@ def places(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int) -> tuple[JobPl
 
 def _on(hb: HbDomain, sizes: Iterator[tuple[int, float]]) -> Iterator[JobPlace]:
     for gpus, least_s in sizes:
-        for active in active_choices(gpus, hb):
-            yield JobPlace(least_s=least_s, site=DomainSet(gpus=gpus, hb=hb.name, active=active))
+        for domains in domain_counts(gpus, hb):
+            yield JobPlace(least_s=least_s, site=DomainSet(gpus=gpus, hb=hb.name, domains=domains))

@@ -229,7 +229,7 @@ def _unlisted(designs: Iterable[FoundDesign], bound: float, names: Sequence[tupl
 
 def built_alike(family: DesignFamily, ports: Ports) -> tuple[object, ...]:
     """What two designs share that build the same: a single domain buys no network, and one tier has one shape."""
-    place, gear = (family.gpus, family.hb.name, family.active), family.gear
+    place, gear = (family.gpus, family.hb.name, family.domains), family.gear
     if gear is None:
         return place
     switches = tuple(gear.at(tier).name for tier in range(1, ports.tiers + 1))

@@ -17,7 +17,7 @@ from coopt.verifier.checks.verdict import LENIENT, STRICT, TOLERANCE, Ledger, ag
 from coopt.verifier.parts.enumeration import Condition
 from coopt.verifier.parts.layouts import Ports, planes_on_switch
 from coopt.verifier.parts.outages import slowdown_without
-from coopt.verifier.parts.space import DesignFamily, active_counts
+from coopt.verifier.parts.space import DesignFamily, domain_counts
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.workload_checks import check_mapping, check_run
@@ -117,9 +117,9 @@ def _slowed_alike(claim: Survived, family: DesignFamily, ports: Ports) -> bool:
     return claim.slowdown is not None and agree(claim.slowdown, factor) and not claim.workloads
 
 
-def job_family(family: DesignFamily, gpus: int, active: int) -> DesignFamily:
-    """A job on some GPUs of a design, as a family of its own: the network stays."""
-    return family._replace(gpus=gpus, active=active)
+def job_family(family: DesignFamily, gpus: int, domains: int) -> DesignFamily:
+    """A job on some GPUs of some domains of a design, as a family of its own: the network stays."""
+    return family._replace(gpus=gpus, domains=domains)
 
 
 def reach_of_job(family: DesignFamily, ports: Ports, job: DesignFamily) -> Reach:
@@ -134,9 +134,9 @@ def jobs_without_domain(workload: Workload, family: DesignFamily) -> Iterator[De
     """Every job that fits on the domains left when one is lost, with no more GPUs than before; the largest first."""
     domains_left = family.domains - 1
     for gpus in mapping_sizes(workload, min(family.gpus, domains_left * family.hb.size)):
-        for active in active_counts(gpus, family.hb.size):
-            if gpus // active <= domains_left:
-                yield job_family(family, gpus, active)
+        for domains in domain_counts(gpus, family.hb.size):
+            if domains <= domains_left:
+                yield job_family(family, gpus, domains)
 
 
 class Restart:
@@ -149,7 +149,7 @@ class Restart:
     def stands(self, family: DesignFamily, ports: Ports) -> bool:
         """Whether each workload finds some job that is left on a design."""
         rate = family.nic_byte_s if family.gear else 0.0
-        key = (family.gpus, family.active, family.hb.size, family.hb.gbyte_s, rate, reach_of(family, ports))
+        key = (family.gpus, family.domains, family.hb.size, family.hb.gbyte_s, rate, reach_of(family, ports))
         if key not in self._answers:
             count = range(len(self._workloads))
             self._answers[key] = all(self._runs_somewhere(family, ports, index) for index in count)
@@ -180,13 +180,14 @@ def _check_job(
 ) -> None:
     """Check one workload: its place on the domains that are left, then its mapping there and its time."""
     active = math.prod(inside for name, (inside, _) in claim.placement.items() if name != "ep")
-    counts = active_counts(claim.gpus, family.hb.size) if claim.gpus > 0 else []
-    fits = active in counts and claim.gpus <= family.gpus and claim.gpus // active < family.domains
+    domains, rest = divmod(claim.gpus, max(active, 1))
+    evenly = claim.gpus > 0 and not rest and domains in domain_counts(claim.gpus, family.hb.size)
+    fits = evenly and claim.gpus <= family.gpus and domains < family.domains
     text = f"{claim.gpus} GPUs, {active} in each domain"
     need = f"at most {family.gpus} GPUs on at most {counted(family.domains - 1, 'domain')} of {family.hb.size}"
     why = f"Workload {workload.name!r} runs on {text}, and has {need}, evenly and more than half of each used."
     if ledger.holds("place-left", fits, text, need, why):
-        job = job_family(family, claim.gpus, active)
+        job = job_family(family, claim.gpus, domains)
         run = check_mapping(ledger, workload, claim, job)
         if run is not None:
             check_run(ledger, run, job, reach_of_job(family, ports, job), gpu)

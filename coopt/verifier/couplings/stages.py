@@ -172,10 +172,10 @@ def earlier_stage(whole: GrowthStage, gpus: int, ratio: float, links: int = 0) -
     if gpus == last.gpus:
         return whole
     if gpus == last.active:
-        alone = last._replace(gpus=gpus, gear=None, to_core=links)
+        alone = last._replace(gpus=gpus, domains=1, gear=None, to_core=links)
         fits = last.core_module == 1  # no NIC takes the modules of leaves that carry more
         return GrowthStage(alone, NO_NETWORK, range(1 if fits else 0), (), core_end=whole.core_end)
-    family = last._replace(gpus=gpus)
+    family = last._replace(gpus=gpus, domains=gpus // last.active)
     down = _ports_of_leaf(last, end.down, family.domains) if end.tiers > 1 else family.ends
     leaves = 1 if end.tiers == 1 else leaf_count(family, down)
     if leaves == 1:

@@ -28,7 +28,7 @@ from coopt.verifier.parts.optics import allowed_ends, fitting_ends, optic_names,
 from coopt.verifier.parts.space import (
     DesignFamily,
     NetworkGear,
-    active_counts,
+    domain_counts_of,
     in_cages,
     linkable,
     links_needed,
@@ -78,22 +78,28 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
         return None
     if not size_allowed:
         return None
-    counts = active_counts(design.gpus, hb.size, instance.network.domain_fill)
+    filled: dict[int, list[int]] = {}
+    for count in domain_counts_of(instance, design.gpus, hb.size):
+        filled.setdefault(ceil_ratio(design.gpus, count), []).append(count)
     active_allowed = ledger.holds(
         "hb-domain",
-        choice.size == hb.size and choice.active in counts,
+        choice.size == hb.size and choice.active in filled,
         f"{choice.name}: {choice.active} of {choice.size} train",
-        tuple(f"{hb.name}: {count} of {hb.size} train" for count in counts),
+        tuple(f"{hb.name}: {active} of {hb.size} train" for active in sorted(filled)),
         f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}, and no allowed number of them that train is "
         f"{choice.active} of {choice.size}.",
     )
     if not active_allowed:
         return None
-    count = -(-design.gpus // choice.active)
-    why = f"{design.gpus} GPUs fill {counted(count, 'domain')} of {choice.active}, the plan buys {choice.count}."
-    ledger.same("domain-count", choice.count, count, why)
+    counts = tuple(filled[choice.active])
+    texts = tuple(map(str, counts))
+    fits = f"{alternatives(texts)} domain{'s' * (counts != (1,))}"
+    why = f"{design.gpus} GPUs fill {fits} of {choice.active}, the plan buys {choice.count}."
+    one_of = counts[0] if len(counts) == 1 else texts
+    bought = ledger.holds("domain-count", choice.count in counts, choice.count, one_of, why)
     spares = check_spare_domains(ledger, instance, design)
-    family = DesignFamily(design.gpus, hb, choice.active, None, links_needed(instance, design.gpus), spares)
+    count = choice.count if bought else counts[0]
+    family = DesignFamily(design.gpus, hb, count, None, links_needed(instance, design.gpus), spares)
     _spares_and_racks(ledger, design, family)
     return family
 

@@ -118,21 +118,21 @@ class DesignFamily(NamedTuple):
 
     gpus: int
     hb: HbDomain
-    active: int
+    domains: int
     gear: NetworkGear | None
     to_core: int = 0
     spares: int = 0
     core_module: int = 1
 
     @property
-    def domains(self) -> int:
-        """D: HB domains on the network."""
-        return -(-self.gpus // self.active)
+    def active(self) -> int:
+        """K: GPUs of a domain that train, in the mean and rounded up where domains are not filled alike."""
+        return -(-self.gpus // self.domains)
 
     @property
     def rooms(self) -> Rooms | None:
-        """The domains, where they are not filled alike and `active` is the mean, rounded up; None where they are."""
-        return Rooms(self.domains, self.hb.size) if self.gpus % self.active else None
+        """The domains, where they are not filled alike; None where they are."""
+        return Rooms(self.domains, self.hb.size) if self.gpus % self.domains else None
 
     @property
     def bought(self) -> int:
@@ -184,17 +184,31 @@ class DesignFamily(NamedTuple):
         return self.gear.per_gpu * self.gear.nic.gbit_s * 1e9 / 8 / self.gear.gpus_per_nic
 
 
-def active_counts(gpus: int, size: int, fill: str = "even") -> list[int]:
-    """K: how many GPUs of each domain of `size` may train when `gpus` train in all, or in the mean, rounded up."""
+def domain_counts(gpus: int, size: int, fill: str = "even", layers: int = 1) -> list[int]:
+    """D: how many domains of `size` may hold so many GPUs.
+
+    Parameters
+    ----------
+    layers
+        Of the deepest model: domains that are not filled alike may fall into as many blocks, each of the same number.
+    """
     if gpus <= size / 2:
-        return [gpus]
-    alike = [k for k in divisors(gpus) if size / 2 < k <= size]
+        return [1]
+    alike = [gpus // k for k in divisors(gpus) if size / 2 < k <= size]
     if fill == "even":
-        return alike
-    means = {-(-gpus // -(-gpus // k)) for k in range(1, size + 1) if k > size / 2}
-    if fill == "fewest" and alike:
-        means = {k for k in means if -(-gpus // k) < gpus // max(alike)}
-    return sorted(means.union(alike))
+        return sorted(alike)
+    fills = [k for k in range(1, size + 1) if k > size / 2]
+    limit = -(-gpus // fills[0]) if fill == "any" else min(alike, default=gpus) - 1
+    whole = {group * (size // group) for group in divisors(gpus) if group <= size}
+    found = [-(-gpus // k) for k in fills]
+    found += [block * -(-gpus // (block * k)) for block in divisors(gpus) if block <= layers for k in whole]
+    return sorted({*alike, *(count for count in found if count <= limit)})
+
+
+def domain_counts_of(instance: Instance, gpus: int, size: int) -> list[int]:
+    """How many domains of `size` may hold so many GPUs of an instance."""
+    layers = max(workload.model.layers for workload in instance.workload)
+    return domain_counts(gpus, size, instance.network.domain_fill, layers)
 
 
 def gears(instance: Instance) -> Iterator[NetworkGear]:
@@ -287,9 +301,10 @@ def families_of(instance: Instance, gpus: int, parts: Sequence[NetworkGear]) -> 
     """All families of so many GPUs whose network, if they have one, is made of some of these parts."""
     to_core = links_needed(instance, gpus)
     for hb in instance.network.hb_domains:
-        for active in active_counts(gpus, hb.size, instance.network.domain_fill):
-            if active == gpus:
-                yield DesignFamily(gpus, hb, active, None, to_core)
+        for domains in domain_counts_of(instance, gpus, hb.size):
+            if domains == 1:
+                yield DesignFamily(gpus, hb, 1, None, to_core)
             else:
-                whole = (gear for gear in parts if hb.size % gear.gpus_per_nic == active % gear.gpus_per_nic == 0)
-                yield from (DesignFamily(gpus, hb, active, gear, to_core) for gear in whole)
+                filled = hb.size, -(-gpus // domains)
+                whole = (gear for gear in parts if not any(number % gear.gpus_per_nic for number in filled))
+                yield from (DesignFamily(gpus, hb, domains, gear, to_core) for gear in whole)

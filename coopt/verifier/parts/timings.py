@@ -31,7 +31,7 @@ class TimingKey(NamedTuple):
     """Everything about a family that the time without slowdown depends on."""
 
     gpus: int
-    active: int
+    domains: int
     inside_byte_s: float
     across_byte_s: float
     gpus_per_nic: int
@@ -376,7 +376,7 @@ def _group(family: DesignFamily) -> TimingKey:
     shared = family.gear.gpus_per_nic if family.gear else 1
     size = family.hb.size if family.rooms else 0
     inside = family.hb.gbyte_s * 1e9
-    return TimingKey(family.gpus, family.active, inside, across, shared, size, family.charges_loads)
+    return TimingKey(family.gpus, family.domains, inside, across, shared, size, family.charges_loads)
 
 
 def _undisturbed(family: DesignFamily) -> Speeds:

@@ -162,7 +162,7 @@ class IslandMenu:
         found = dict[tuple[str, int], OpenDomains]()
         families = [family for family in self._paths.families(self.name, gpus) if not self._is_closed(family)]
         for family in families if families and self._paths.fits(self.name, gpus) else ():
-            key = family.hb.name, family.active
+            key = family.hb.name, family.domains
             if key not in found:
                 installed = family.domains * family.hb.size
                 racks = 0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)

@@ -154,7 +154,7 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
         raise _unsound(question, name, f"{choice.count} domains of {choice.active} active GPUs for {network.gpus}")
     if isinstance(network, DirectLinks):
         return DirectNetwork(network, hb, _picked(question, name, question.network.nics, network.nic.name))
-    family = DesignFamily(network.gpus, hb, choice.active, None)
+    family = DesignFamily(network.gpus, hb, choice.count, None)
     if choice.count == 1:
         return FabricNetwork(family, Ports(0, 0), None)
     ledger = Ledger()

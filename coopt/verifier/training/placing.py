@@ -159,25 +159,24 @@ def _every(degrees: _Degrees, active: int) -> Iterator[Placement]:
 
 
 def _uneven(degrees: _Degrees, rooms: Rooms) -> Iterator[Placement]:
-    """TP, context and expert groups whole in every domain; replicas of a stage as even as they go."""
+    """TP, context and expert groups whole in every domain; groups of replicas of a stage as even as they go."""
     ranks = degrees.tp * degrees.cp
+    holders = degrees.cp if degrees.expert_tp else ranks
+    together = degrees.ep // math.gcd(degrees.ep, holders) if degrees.ep else 1
     for stages in divisors(degrees.pp):
         across = degrees.pp // stages
         count, odd = divmod(rooms.domains, across)
-        if odd or not 0 < count <= degrees.dp:
+        if odd or not 0 < count <= degrees.dp // together:
             continue
-        fewest, more = divmod(degrees.dp, count)
-        most = fewest + (more > 0)
+        fewest, more = divmod(degrees.dp // together, count)
+        fewest, most = together * fewest, together * (fewest + (more > 0))
         if ranks * stages * most > rooms.size:
             continue
         parts = (degrees.tp, 1, stages, across, most, count, degrees.cp, 1)
-        if not degrees.ep:
-            yield Placement(*parts, dp_fewest=fewest, two_way=degrees.two_way)
-            continue
-        holders = degrees.cp * (1 if degrees.expert_tp else degrees.tp)
-        if holders * fewest % degrees.ep == 0 and holders * most % degrees.ep == 0:
-            place = Placement(*parts, degrees.ep, 1, holders * most // degrees.ep, count, fewest)
-            yield place._replace(two_way=degrees.two_way)
+        place = Placement(*parts, dp_fewest=fewest, two_way=degrees.two_way)
+        if degrees.ep:
+            place = place._replace(ep_in=degrees.ep, copies_in=holders * most // degrees.ep, copies_across=count)
+        yield place
 
 
 def _placed(degrees: _Degrees, t: int, p: int, d: int, c: int) -> Placement:

@@ -46,7 +46,7 @@ APART = Discipline("ratio", 1.0, 1.0)  # stages lie outermost
 def pool_of(instance: Instance, active: int) -> Pool:
     """Every mapping with every placement."""
     (hb,), (gpus,) = instance.network.hb_domains, instance.cluster.gpus
-    site = DomainSet(gpus=gpus, hb=hb.name, active=active)
+    site = DomainSet(gpus=gpus, hb=hb.name, domains=gpus // active)
     return every_mapping(instance.workload[0], instance.cluster.gpu, hb, site, APART)
 
 

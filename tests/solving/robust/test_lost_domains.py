@@ -197,7 +197,7 @@ def test_groups_keep_to_their_spans_whichever_domain_is_lost(fabric: str, gpus: 
 
 def kept_groups(family: Family, domains: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Blocks of TP, expert and DP groups on so many domains, and how high the rates say that each reaches."""
-    context = context_left(family, DomainSet(gpus=domains * family.active, hb=family.hb.name, active=family.active))
+    context = context_left(family, DomainSet(gpus=domains * family.active, hb=family.hb.name, domains=domains))
     for dp in divisors(domains):
         for tp in divisors(dp):
             for ep in divisors(dp):
@@ -262,14 +262,14 @@ def test_ways_of_a_job_without_a_domain_are_charged_as_the_verifier_counts_them(
         if checked is None or ports is None:
             continue
         for domains in (23, 20, 16, 12, 7):
-            site = DomainSet(gpus=domains * 4, hb=family.hb.name, active=4)
+            site = DomainSet(gpus=domains * 4, hb=family.hb.name, domains=domains)
             sizes = {"tp": 1, "cp": 1, "stage": domains, "stages": 1, "inner": 1, "closed": 0, "experts": 1, "apart": 1}
             sizes |= {"copies": domains, "filled": 1, "step": 1, "two_way": 0}
             groups = Groups(**{name: np.array([size]) for name, size in sizes.items()})
             context = context_left(family, site)
             ways = (("dp", "halving"), ("dp", "trees"))
             r = crossings(context.layout, context.discipline, groups, ways=ways).reciprocals(1.0, uplinks)
-            job = job_family(checked, domains * 4, 4)
+            job = job_family(checked, domains * 4, domains)
             place = Placement(tp_in=4, tp_across=1, pp_in=1, pp_across=1, dp_in=1, dp_across=domains)
             counted = other_ways(reach_of_job(checked, ports, job), 4, place, "dp")
             assert r.ways is not None

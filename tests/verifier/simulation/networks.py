@@ -19,7 +19,7 @@ def network(kind: SwitchedKind, domains: int, size: int, ports: Ports, radix: in
     asked = ask(network__fabrics=kind, network__switches=[switch(radix)])
     (gear,) = gears(asked)
     hb = HbDomain(name="hb", size=size, gbyte_s=450, usd_per_gpu=1, w_per_gpu=1)
-    family = DesignFamily(domains * size, hb, size, gear)
+    family = DesignFamily(domains * size, hb, domains, gear)
     return FabricNetwork(family, ports, wire(family, ports) if ports.tiers > 1 else None)
 
 
