@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from coopt.instance.base import Count, Entry, Fraction, Table, Whole, one_or_many
+from coopt.instance.base import Count, Entry, Fraction, NonNegative, Table, Whole, one_or_many
 
 Recompute = Literal["none", "selective", "full", "norm+act", "norm+ffn"]
 Outermost = Literal["pp", "dp"]
@@ -157,3 +157,65 @@ SCHEDULES = {
     "dualpipe": "two pipelines in opposite directions, and two copies of every stage",
 }
 """What schedules of a pipeline do that are not 1F1B."""
+
+
+class Reached(Table):
+    """What a precision below 16 bits reaches."""
+
+    gemm: Annotated[Fraction, Field(description="eg: share of the peak of this precision")]
+    hbm: Annotated[Fraction, Field(description="em: share of HBM bandwidth, casts and scales charged to it")]
+    kernel_s: Annotated[NonNegative, Field(description="time between two kernels (s)")]
+    error: Annotated[
+        Fraction | None, Field(description="mean size of the error on published runs of this precision")
+    ] = None
+
+    def times(self, factor: float) -> Reached:
+        """So many times the shares of peak and bandwidth."""
+        return self.model_copy(update={"gemm": self.gemm * factor, "hbm": self.hbm * factor})
+
+
+class Efficiency(Table):
+    """How much of the data sheet a training run reaches; symbols of docs/model.md."""
+
+    gemm: Annotated[Fraction, Field(description="eg: share of peak FLOP/s of a large matrix product")]
+    gemm_k0: Annotated[float, Field(ge=0, le=1e6, description="k0: depth of a matrix product lost to start-up")]
+    hbm: Annotated[Fraction, Field(description="em: share of HBM bandwidth of a streaming kernel")]
+    attention: Annotated[
+        Fraction,
+        Field(
+            description="ea: share of 16-bit peak of a fused attention kernel, forward, heads of 128, long sequences"
+        ),
+    ]
+    kernel_s: Annotated[NonNegative, Field(description="time between two kernels (s)")] = 0.0
+    hb: Annotated[Fraction, Field(description="env: share of HB bandwidth of a collective")]
+    hb_reduce: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=2,
+            description="env of all-reduces that the domain's switches add up (NVLink SHARP), where they can: bus "
+            "bandwidth over HB bandwidth",
+        ),
+    ] = None
+    rail: Annotated[Fraction, Field(description="eib: share of NIC bandwidth of a collective")]
+    send: Annotated[Fraction, Field(description="es: share of NIC bandwidth of a pipeline send")]
+    latency_s: Annotated[NonNegative, Field(description="start-up time of one collective (s)")]
+    step_s: Annotated[NonNegative, Field(description="time of one step of a ring or tree (s)")] = 0.0
+    send_s: Annotated[NonNegative, Field(description="start-up time of one pipeline send (s)")] = 0.0
+    error: Annotated[
+        Fraction | None, Field(description="mean size of the error on published runs of this generation in 16 bits")
+    ] = None
+    fp8: Annotated[Reached | None, Field(description="8-bit products; as in 16 bits if left out")] = None
+    fp4: Annotated[Reached | None, Field(description="4-bit products; as in 8 bits if left out")] = None
+
+    @property
+    def largest_share(self) -> float:
+        """The largest share of a peak or of the memory bandwidth that anything reaches."""
+        reached = (part for each in (self.fp8, self.fp4) if each for part in (each.gemm, each.hbm))
+        return max(self.gemm, self.hbm, self.attention, *reached)
+
+    def times(self, factor: float) -> Efficiency:
+        """So many times the shares of peaks and of memory bandwidth; what is lost between kernels and links stays."""
+        wide = {name: getattr(self, name) * factor for name in ("gemm", "hbm", "attention")}
+        lower = {"fp8": self.fp8 and self.fp8.times(factor), "fp4": self.fp4 and self.fp4.times(factor)}
+        return self.model_copy(update=wide | lower)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
-from coopt.fabric.cages import splitting_notes, too_many_modules
+from coopt.fabric.bills import splitting_notes, too_many_modules
 from coopt.instance.catalog import box_of, ports_of_modules
 from coopt.instance.errors import both, counted
 from coopt.instance.hardware import Switch

@@ -9,8 +9,8 @@ from typing import cast
 
 from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
-from coopt.instance.hardware import Gpu, Precision, Reached
-from coopt.instance.software import Software
+from coopt.instance.hardware import Gpu, Precision
+from coopt.instance.software import Reached, Software
 from coopt.validation.facts import FitSet, published_facts
 from coopt.validation.runs import MeasuredRun
 

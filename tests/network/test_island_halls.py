@@ -19,8 +19,8 @@ from coopt.network.part_networks import part_network
 from coopt.plan.couplings import SharedCore
 from coopt.plan.schema import Part, Plan
 from coopt.plan.store import read_plan
-from coopt.report.island_halls import site_hall_caption, site_hall_drawing
 from coopt.report.network_drawings import ROW
+from coopt.report.page.evidence import site_hall_caption, site_hall_drawing
 from tests.conftest import ask, example_count, small_model
 from tests.network.hall_oracle import Standing, leaf_in, lengths_of, median, standing
 from tests.solving.fleets import CORE_ENDS, fleets
