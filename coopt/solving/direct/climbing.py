@@ -165,7 +165,7 @@ def _exchange(
     fewer = _useful(data, tried, most)
     if fewer < 0 or whole is None:
         return
-    search, links = LinkExchange(data, group, whole), _start(demands, group, data, tried.found)
+    search, links = LinkExchange(data, group, whole), _start(demands, step, data, tried.found)
     found = search.fewest(links, int(fewer), int(goal), deadline, backend.cancel, step.patience)
     tried.interrupted = tried.interrupted or search.interrupted
     tried.solve_s += time.perf_counter() - started
@@ -174,9 +174,11 @@ def _exchange(
         tried.found = linked
 
 
-def _start(demands: Demands, group: Ints, data: DirectData, found: Linked | None) -> Ints:
-    """Links of orbits to start from: the best so far where they are alike on each, else those of each demand alone."""
-    if found is not None:
+def _start(demands: Demands, step: LinkStep, data: DirectData, found: Linked | None) -> Ints:
+    """Links of orbits to start from: those of each demand alone, or, with patience, the best so far if they are alike
+    on each orbit."""
+    group = step.group
+    if found is not None and step.patience > 1:
         links = found.links[data.arcs[:, 0], data.arcs[:, 1]]
         of_orbits = np.zeros(len(data.pairs), dtype=np.int64)
         of_orbits[data.pair] = links

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import highspy
@@ -101,14 +101,18 @@ class Cuts:
     rows: Floats
     weight: Floats
     usual: float
+    known: set[bytes] = field(default_factory=set)
 
     def add(self, images: dict[bytes, Floats], links: Ints) -> None:
-        """Add cuts; of too many the highest ones at some links go."""
-        self.rows = np.concatenate([self.rows, *(one[None] for one in images.values())])
-        self.weight = np.append(self.weight, np.ones(len(images)))
+        """Add cuts that are not known; of too many the highest ones at some links go."""
+        new = [one[None] for name, one in images.items() if name not in self.known]
+        self.known |= images.keys()
+        self.rows = np.concatenate([self.rows, *new])
+        self.weight = np.append(self.weight, np.ones(len(new)))
         if len(self.rows) > MOST_CUTS:
             kept = np.argsort(self.rows @ links)[: MOST_CUTS // 2]
             self.rows, self.weight = self.rows[kept], self.weight[kept]
+            self.known = {row.tobytes() for row in self.rows}
 
     def lowest(self, links: Ints) -> LowCuts:
         """The lowest cuts at links."""
@@ -170,16 +174,18 @@ class LinkExchange:
         """The fewest links found (P,), no more than `most`; no others are looked for once there are no more than
         `goal`, none were found for long, or time is up."""
         links, best, last, vain = links.copy(), None, 0, patience * IN_VAIN * len(links)
+        limit = max(most, self._count(links))  # links that are more than are of use lead to cuts
         try:
             self._paces(links)
             while time.perf_counter() < deadline and not cancel.is_set() and self._turn - last < vain:
                 self._turn += 1
-                if self._in_time(links, most):
-                    best, last, most = links.copy(), self._turn, self._count(links) - 1
+                if self._in_time(links, limit):
+                    limit, last = self._count(links) - 1, self._turn
                     self._held[:] = 0
-                    if most < goal:
+                    best = links.copy() if limit < most else None
+                    if best is not None and limit < goal:
                         break
-                self._move(links, most)
+                self._move(links, limit)
         except KeyboardInterrupt:
             self.interrupted = True
         return best

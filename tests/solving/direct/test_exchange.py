@@ -52,6 +52,7 @@ def test_exchanges_find_as_few_links_as_enumeration(seed: int) -> None:
     expected = enumerated(problem)
     assert by_exchange(problem, 1000) == expected
     if expected is not None:
+        assert by_exchange(problem, expected) == expected
         assert by_exchange(problem, expected - 1) is None
 
 
