@@ -9,7 +9,12 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+from hypothesis import settings
+
 Path = tuple[str | int, ...]
+
+ONE_OF = 3 if settings().derandomize else 1
+"""One of so many mutants is tried; campaigns try all."""
 
 INFORMATIVE: tuple[Path, ...] = (
     ("stop_reason",),

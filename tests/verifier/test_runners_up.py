@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from coopt.verifier.audit import verify
 from tests.conftest import example_count
 from tests.solving.oracle import instances
 from tests.verifier.cases import DOMAINS, ask
-from tests.verifier.mutants import mutants, replaced
+from tests.verifier.mutants import ONE_OF, mutants, replaced
 from tests.verifier.test_mutations import names_of
 
 
@@ -101,7 +102,7 @@ def test_every_meaningful_mutant_of_a_runner_up_is_rejected() -> None:
     plan = solve(instance, top=2).model_dump(mode="json", by_alias=True)
     (one,) = plan["alternatives"]
     survivors, count, whole = [], 0, Plan.model_validate(plan)
-    for label, table in mutants({**one, "solver": {}}, names_of(instance)):
+    for label, table in islice(mutants({**one, "solver": {}}, names_of(instance)), 0, None, ONE_OF):
         inner = {key: value for key, value in table.items() if key != "solver"}
         try:
             changed = Plan.model_validate(replaced(plan, ("alternatives",), [inner]))
@@ -112,5 +113,5 @@ def test_every_meaningful_mutant_of_a_runner_up_is_rejected() -> None:
         count += 1
         if verify(instance, changed).accepted:
             survivors.append(label)
-    assert count > 100
+    assert count > 100 / ONE_OF
     assert survivors == []
