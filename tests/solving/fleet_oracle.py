@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise, product
 from typing import Any
 
@@ -178,7 +178,8 @@ def _placed(book: Book, menus: list[Menu], chosen: list[Ints], sites: tuple[int,
 
 def menus_of(book: Book, efficiency: float) -> list[Menu]:
     """The ways in which the island of each workload can stand and grow, without those that take more of everything."""
-    return [_menu(book, list(_islands(book.instance, w.name, efficiency))) for w in book.instance.workload]
+    listed: dict[int, Any] = {}
+    return [_menu(book, list(_islands(book.instance, w.name, efficiency, listed))) for w in book.instance.workload]
 
 
 def _menu(book: Book, islands: list[Stands]) -> Menu:
@@ -211,6 +212,7 @@ def _fewest(table: Floats) -> list[int]:
     return kept
 
 
+@lru_cache(2**16)
 def _units(book: Book, family: Family, uplinks: int) -> list[int]:
     """Units of each product in an island, with both ends of its links into a core; an idle GPU is a GPU."""
     include, counted = book.instance.objective.include, units_of(book.instance, family, uplinks)
@@ -221,7 +223,8 @@ def _units(book: Book, family: Family, uplinks: int) -> list[int]:
 
 def _labour_usd(instance: Instance, island: Stands) -> float:
     """Labour for links added to switches that stood before."""
-    designs = [None if family is None else design_of(family, u) for family, u in zip(*island, strict=True)]
+    built = zip(*island, strict=True) if any(phase.retrofit_usd_per_link for phase in instance.phase[1:]) else ()
+    designs = [None if family is None else design_of(family, u) for family, u in built]
     return sum(
         links_added(before, now) * instance.phase[t].retrofit_usd_per_link
         for t, (before, now) in enumerate(pairwise(designs), start=1)
@@ -229,8 +232,9 @@ def _labour_usd(instance: Instance, island: Stands) -> float:
     )
 
 
-def _islands(instance: Instance, name: str, efficiency: float) -> Iterator[Stands]:
-    """Every network and every number of GPUs and uplinks that never fall, with which a workload meets its bounds."""
+def _islands(instance: Instance, name: str, efficiency: float, listed: dict[int, Any]) -> Iterator[Stands]:
+    """Every network and every number of GPUs and uplinks that never fall, with which a workload meets its bounds; what
+    networks a phase may have is `listed` once for all workloads."""
     alone = instance.model_copy(update={"site": ()})
     asked = [of_phase(alone, t) for t in range(len(instance.phase))] or [alone]
     jobs = {
@@ -238,15 +242,15 @@ def _islands(instance: Instance, name: str, efficiency: float) -> Iterator[Stand
         for t, question in enumerate(asked)
         if (mine := tuple(workload for workload in question.workload if workload.name == name))
     }
+    for t, job in jobs.items():
+        job.networks = listed.setdefault(t, job.networks)
     active = list(jobs)
     for counts in product(*(job.sizes for job in jobs.values())):
         if list(counts) == sorted(counts):
             for last in jobs[active[-1]].networks(counts[-1]):
                 for stages in _stages(instance, last, counts):
-                    served = [
-                        [u for u in family.uplink_choices if jobs[t].meets(replace(family, optics=()), u)]
-                        for t, family in zip(active, stages, strict=True)
-                    ]
+                    bare = zip(active, stages, (replace(family, optics=()) for family in stages), strict=True)
+                    served = [[u for u in one.uplink_choices if jobs[t].meets(bared, u)] for t, one, bared in bare]
                     for uplinks in product(*served):
                         if list(uplinks) == sorted(uplinks):
                             standing = dict(zip(active, zip(stages, uplinks, strict=True), strict=True))
@@ -256,6 +260,8 @@ def _islands(instance: Instance, name: str, efficiency: float) -> Iterator[Stand
 
 def _with_spares(jobs: dict[int, Job], standing: dict[int, tuple[Family, int]]) -> dict[int, tuple[Family, int]]:
     """The networks with the fewest domains standing by that are in time, no fewer than before; empty if one is not."""
+    if all(jobs[t].question.availability is None for t in standing):
+        return standing
     found: dict[int, tuple[Family, int]] = {}
     so_far = 0
     for t, (family, uplinks) in standing.items():
@@ -292,14 +298,10 @@ def _has_room(family: Family) -> bool:
 
 def _over_phases(trained: dict[int, tuple[Family, int]], phases: int) -> Stands:
     """What stands in every phase: as before where the workload does not train, and nothing before it does."""
-    networks: list[Family | None] = []
-    links: list[int] = []
+    built: list[tuple[Family | None, int]] = []
     for t in range(phases):
-        before = (networks[-1], links[-1]) if t else (None, 0)
-        family, uplinks = trained.get(t, before)
-        networks.append(family)
-        links.append(uplinks)
-    return tuple(networks), tuple(links)
+        built.append(trained.get(t, built[-1] if t else (None, 0)))
+    return tuple(family for family, _ in built), tuple(uplinks for _, uplinks in built)
 
 
 class Job:

@@ -150,7 +150,7 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
         boxes = [switch_of_cages(draw, radix, money, (1,)) for radix in radices]
         cable, *others = modules(draw, money, st.integers(0, 30))
         listed = [cable | {"usd": cable["usd"] + 2000}, *others]  # so that modules are worth having
-        listed = [module | {"reach_m": 500} for module in listed[:4]] if core else listed
+        listed = [module | {"reach_m": 500} for module in listed[:4]] if core else listed[:5]
         own = {"nics": [nic], "switches": boxes, "optics": listed}
         own |= {"fabrics": ["clos", "rail-optimized"], "nics_per_gpu": 2}  # ends enough for two tiers
         own |= {"max_tiers": 2, "fabrics": draw(st.sampled_from(["clos", "rail-optimized"]))} if core else {}
