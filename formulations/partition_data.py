@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -38,7 +39,7 @@ class Product:
     discount: Discount = "all-units"
     before: int | None = None
 
-    @property
+    @cached_property
     def given(self) -> Floats:
         """g_b: what the bill of each bracket has beside its price times its quantity (USD)."""
         return given(self.start, self.usd, self.discount)
