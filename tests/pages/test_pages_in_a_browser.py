@@ -87,47 +87,36 @@ def test_a_page_opens_without_complaints_and_asks_nothing_of_a_network(opened, n
     assert [one for one in addresses if not one.startswith(("file:", "data:"))] == []
 
 
-@pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_sticks_out_to_the_side(opened, name, width):
-    browser = opened(name, width)
-    assert browser.execute_script("return innerWidth") == width
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    assert browser.execute_script("return document.body.scrollWidth") <= width
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_pictures_and_regions_have_names(opened, name):
+def test_a_page_fits_has_names_for_everything_and_links_that_lead_somewhere(opened, name):
     browser = opened(name)
+    _sticks_out_nowhere(browser, 1280)
     assert browser.execute_script(NAMELESS) == []
     assert browser.execute_script(UNNAMED_DRAWINGS) == 0
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_headings_come_in_order(opened, name):
     script = "return [...document.querySelectorAll('h1, h2, h3, h4')].map((one) => Number(one.tagName[1]))"
-    levels = opened(name).execute_script(script)
+    levels = browser.execute_script(script)
     assert levels.count(1) == 1
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_table_says_what_its_rows_and_columns_are(opened, name):
-    browser = opened(name)
     assert browser.execute_script("return document.querySelectorAll('table').length") > 0
     assert browser.execute_script("return document.querySelectorAll('th:not([scope])').length") == 0
     assert browser.execute_script("return document.querySelectorAll('table:not(:has(caption))').length") == 0
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_address_inside_the_page_leads_somewhere(opened, name):
-    browser = opened(name)
     script = (
         "return [...document.querySelectorAll('a[href^=\"#\"]')].filter((a) => !document.querySelector(a.hash)).length"
     )
     assert browser.execute_script(script) == 0
     assert browser.execute_script("return document.querySelectorAll('a[href^=\"#\"]').length") > 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_sticks_out_on_a_narrow_screen(opened, name):
+    _sticks_out_nowhere(opened(name, 390), 390)
+
+
+def _sticks_out_nowhere(browser, width):
+    assert browser.execute_script("return innerWidth") == width
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.execute_script("return document.body.scrollWidth") <= width
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
