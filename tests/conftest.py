@@ -50,11 +50,11 @@ def pytest_collection_modifyitems() -> None:
 
 
 def example_count(campaign: int, usual: int | None = None) -> int:
-    """How many random questions a test asks: as many as given in a campaign, else `usual`, or a fifth but five at
+    """How many random questions a test asks: as many as given in a campaign, else `usual`, or a tenth but three at
     least."""
     if not settings().derandomize:
         return campaign
-    return max(min(campaign, 5), campaign // 5) if usual is None else usual
+    return max(min(campaign, 3), campaign // 10) if usual is None else usual
 
 
 SHIPPED = sorted((Path(__file__).parents[1] / "instances").glob("*.toml"))

@@ -294,7 +294,7 @@ def stacked(draw: st.DrawFn) -> Instance:
     return drawn.model_copy(update={"network": drawn.network.model_copy(update=changes)})
 
 
-@settings(max_examples=example_count(20, usual=5))
+@settings(max_examples=example_count(20, usual=2))
 @given(stacked())
 def test_the_optimum_is_that_of_enumeration_and_never_above_that_of_one_product(instance: Instance) -> None:
     least = value_of(accepted(instance))

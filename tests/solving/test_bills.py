@@ -24,7 +24,7 @@ def bundles(family: Family, uplinks: int) -> list[int]:
     return [int(wires(family, slices).links.min()) for wires in (pod_wires, core_wires)] + [0]
 
 
-@settings(max_examples=example_count(60, usual=20))
+@settings(max_examples=example_count(60, usual=8))
 @given(twin_ported((1, 2, 4)))
 def test_bundles_are_those_of_the_graph(instance: Instance) -> None:
     for family in list(families(instance))[::7]:

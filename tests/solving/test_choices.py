@@ -21,7 +21,7 @@ from coopt.report.fronts.text import built_from, front_headline
 from coopt.solving.fronts.tracing import TOLERANCE
 from coopt.solving.sensitivity.explanations import explained
 from coopt.solving.sensitivity.resolves import only_plan
-from tests.conftest import accepted, ask, value
+from tests.conftest import accepted, ask, example_count, value
 from tests.solving.reasons.changed import at_price
 from tests.solving.sites.test_sites import apart
 from tests.solving.test_fleets import two
@@ -100,7 +100,7 @@ def test_tokens_beyond_those_of_small_batches_are_no_gain() -> None:
     assert taken == {None: 64, 1e3: 32}
 
 
-slow = settings(max_examples=8)
+slow = settings(max_examples=example_count(8))
 
 
 @slow

@@ -72,7 +72,7 @@ def enumerated(instance: Instance) -> float:
     return found
 
 
-@settings(max_examples=example_count(200, usual=13))
+@settings(max_examples=example_count(200, usual=5))
 @given(interrupted())
 def test_the_optimum_with_interruptions_equals_plain_enumeration(instance: Instance) -> None:
     expected, plan = enumerated(instance), solve(instance)

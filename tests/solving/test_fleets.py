@@ -58,13 +58,13 @@ def test_planes_and_shared_nics_that_join_a_core_cost_what_enumeration_finds(ins
     assert verdict.accepted, verdict.failures
 
 
-@settings(max_examples=example_count(20, usual=4))
+@settings(max_examples=example_count(20, usual=2))
 @given(fleets(many_sided=ENDS, phases=(1, 2), sites=(0, 0, 2), cores=True, doubts=True, losses=True))
 def test_islands_whose_links_have_ends_of_their_own_cost_what_enumeration_finds(instance: Instance) -> None:
     own_ends_agree_with_enumeration(instance)
 
 
-@settings(max_examples=example_count(40, usual=8))
+@settings(max_examples=example_count(40, usual=3))
 @given(fleets(many_sided=CORE_ENDS, phases=(1, 1, 2), sites=(0, 0, 2), cores=True))
 def test_links_into_a_core_have_ends_of_their_own_and_cost_what_enumeration_finds(instance: Instance) -> None:
     own_ends_agree_with_enumeration(instance)

@@ -46,7 +46,7 @@ def with_terms(instance: Instance, **terms: Any) -> Instance:
     return Instance.model_validate(instance.model_copy(update={"objective": objective}).model_dump(by_alias=True))
 
 
-@settings(max_examples=example_count(60, usual=15))
+@settings(max_examples=example_count(60, usual=5))
 @given(twin_ported(), SHARES, SHARES)
 def test_the_optimum_is_that_of_electricity_at_a_price_divided_by_what_a_purchase_takes(
     instance: Instance, labour: float, support: float
@@ -137,7 +137,7 @@ def agrees(asked: Instance, expected: float) -> None:
     assert value_of(plan) == pytest.approx(expected, rel=1e-10, abs=1e-4)
 
 
-@settings(max_examples=example_count(40, usual=8))
+@settings(max_examples=example_count(40, usual=3))
 @given(partitions(core=True), SHARES, SHARES)
 def test_islands_that_share_a_core_are_those_of_cheaper_electricity(
     instance: Instance, labour: float, support: float
@@ -146,7 +146,7 @@ def test_islands_that_share_a_core_are_those_of_cheaper_electricity(
     agrees(asked, islands_enumerated(bare) * owned)
 
 
-@settings(max_examples=example_count(60, usual=12))
+@settings(max_examples=example_count(60, usual=4))
 @given(fleets(sites=(0, 1, 2), cores=True, doubts=True, losses=True), SHARES, SHARES)
 def test_fleets_at_sites_and_in_doubt_are_those_of_cheaper_electricity(
     instance: Instance, labour: float, support: float
@@ -159,7 +159,7 @@ def test_fleets_at_sites_and_in_doubt_are_those_of_cheaper_electricity(
     agrees(asked, least * owned)
 
 
-@settings(max_examples=example_count(30, usual=6))
+@settings(max_examples=example_count(30, usual=2))
 @given(site_instances(), SHARES, SHARES)
 def test_one_model_at_several_sites_is_that_of_cheaper_electricity(
     instance: Instance, labour: float, support: float
@@ -168,7 +168,7 @@ def test_one_model_at_several_sites_is_that_of_cheaper_electricity(
     agrees(asked, sites_enumerated(bare) * owned)
 
 
-@settings(max_examples=example_count(40, usual=8))
+@settings(max_examples=example_count(40, usual=3))
 @given(instances(), wishes(), SHARES, SHARES)
 def test_robust_networks_are_those_of_cheaper_electricity(
     instance: Instance, robust: Robust, labour: float, support: float
@@ -178,7 +178,7 @@ def test_robust_networks_are_those_of_cheaper_electricity(
     agrees(asked.model_copy(update=in_doubt), robust_enumerated(bare.model_copy(update=in_doubt)) * owned)
 
 
-@settings(max_examples=example_count(60, usual=12))
+@settings(max_examples=example_count(60, usual=4))
 @given(clusters(), SHARES, SHARES)
 def test_a_cluster_that_grows_pays_labour_for_what_it_buys_and_support_for_what_stands(
     instance: Instance, labour: float, support: float
@@ -187,7 +187,7 @@ def test_a_cluster_that_grows_pays_labour_for_what_it_buys_and_support_for_what_
     agrees(asked, phased_enumerated(asked))
 
 
-@settings(max_examples=example_count(40, usual=6))
+@settings(max_examples=example_count(40, usual=2))
 @given(fleets(phases=(2, 2, 3), sites=(0, 0, 2), cores=True, doubts=True), SHARES, SHARES)
 def test_fleets_that_grow_pay_labour_and_support_in_each_phase(
     instance: Instance, labour: float, support: float

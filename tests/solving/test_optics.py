@@ -55,7 +55,7 @@ def test_the_optimum_under_a_cap_is_that_of_all_optics_on_all_levels(instance: I
     assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected, rel=1e-12))
 
 
-@settings(max_examples=example_count(20, usual=4))
+@settings(max_examples=example_count(20, usual=2))
 @given(capped())
 def test_the_front_under_a_cap_goes_through_the_optimum(instance: Instance) -> None:
     front, value = coopt.pareto(instance, points=30), coopt.solve(instance).objective.value

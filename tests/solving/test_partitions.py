@@ -48,13 +48,13 @@ def test_replicas_may_be_asked_to_lie_outermost_on_a_single_tier() -> None:
     assert coopt.verify(island, plan).accepted
 
 
-@settings(max_examples=example_count(20, usual=5))
+@settings(max_examples=example_count(20, usual=2))
 @given(partitions())
 def test_the_optimum_agrees_with_enumeration_to_the_dollar(instance: Instance) -> None:
     agrees_with_enumeration(instance)
 
 
-@settings(max_examples=example_count(20, usual=5))
+@settings(max_examples=example_count(20, usual=2))
 @given(partitions(core=True))
 def test_with_a_core_it_agrees_as_well(instance: Instance) -> None:
     agrees_with_enumeration(instance)

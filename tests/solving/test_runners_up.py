@@ -84,7 +84,7 @@ def test_the_k_best_equal_plain_enumeration(instance: Instance, top: int) -> Non
         assert plan.alternatives_stop is None
 
 
-@settings(max_examples=8)
+@settings(max_examples=example_count(8))
 @given(instances())
 def test_a_longer_list_begins_as_a_shorter_one(instance: Instance) -> None:
     alone, few, many = (listed(coopt.solve(instance, top=top)) for top in (1, 3, 6))

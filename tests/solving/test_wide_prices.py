@@ -13,8 +13,8 @@ LIMIT_JUST_MET = Path(__file__).parents[1] / "data" / "limit_just_met.json"
 
 def test_answers_at_wide_prices_are_what_enumeration_finds() -> None:
     """A few of those that `python -m tests.solving.wide_prices COUNT` goes through."""
-    found = campaign(12, 5)
-    assert sum(found.values()) >= 12
+    found = campaign(5, 5)
+    assert sum(found.values()) >= 5
     assert not [key for key in found if key.endswith("wrong")]
 
 

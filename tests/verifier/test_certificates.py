@@ -122,7 +122,7 @@ def test_a_proof_needs_neither_a_solver_nor_numpy(tmp_path) -> None:
     assert json.loads(done.stdout) == [True, []]
 
 
-@settings(max_examples=example_count(40, usual=6))
+@settings(max_examples=example_count(40, usual=3))
 @given(instance=instances())
 def test_no_more_is_proven_of_sites_than_the_optimum(instance: Instance) -> None:
     """Limits of all sites together are not counted; without any the whole bound is proven."""

@@ -23,6 +23,7 @@ from coopt.verifier.training.mappings import simpler, splits
 from coopt.verifier.training.memory import MemoryNeeds, memory_bytes
 from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.work import Clock, Work
+from tests.conftest import example_count
 from tests.verifier.cases import DOMAINS, EXPERTS, MODEL, ask, switch
 
 CHARGES: list[dict[str, str | float]] = [
@@ -94,7 +95,7 @@ def plain_search(instance: Instance) -> float | None:
     return min(values, default=None)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(example_count(12, usual=len(CHARGES))))
 def test_the_search_agrees_with_trying_everything(seed: int) -> None:
     draw = random.Random(seed)
     charge = {f"network__{key}": value for key, value in CHARGES[seed % len(CHARGES)].items()}
@@ -137,7 +138,7 @@ def test_no_placement_takes_less_than_collectives_do_at_least(model: dict[str, A
     assert raised or workload.options.dp_mode == "stale-1", "only what arrives a step late hides behind any iteration"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(example_count(12)))
 def test_no_bound_on_the_way_drops_a_mapping_that_is_in_time(seed: int) -> None:
     """What is listed as near is all that the full listing has in time, but for what a simpler mapping replaces."""
     draw = random.Random(seed)
@@ -180,7 +181,7 @@ def test_no_more_works_are_made_than_are_read() -> None:
     assert len(made) < len(every) / 10
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(example_count(8)))
 def test_the_least_time_on_any_network_is_that_of_the_full_listing(seed: int) -> None:
     """Whatever was asked before, in whatever order, of faster networks or slower ones, with looser bounds or tighter
     ones."""

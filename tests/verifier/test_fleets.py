@@ -27,14 +27,14 @@ EVERY = 11
 """One of so many mutants is tried: the plans have thousands of them."""
 
 
-@settings(max_examples=8)
+@settings(max_examples=example_count(8))
 @given(fleets(phases=(1, 2, 3), sites=(0, 1, 2), cores=True, doubts=True, losses=True))
 def test_answers_to_random_fleets_are_accepted(instance: Instance) -> None:
     verdict = verify(instance, coopt.solve(instance))
     assert verdict.failures == ()
 
 
-@settings(max_examples=8)
+@settings(max_examples=example_count(8))
 @given(fleets(phases=(1, 2, 3), sites=(0, 1), doubts=True, many_sided=SIDES))
 def test_answers_to_random_fleets_of_planes_and_bundles_are_accepted(instance: Instance) -> None:
     verdict = verify(instance, coopt.solve(instance))

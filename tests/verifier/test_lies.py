@@ -7,16 +7,19 @@ from itertools import islice
 
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
+from tests.conftest import example_count
 from tests.verifier import forgeries, lies
 from tests.verifier.twists import asked
+
+QUESTIONS = example_count(8)
 
 
 def test_no_lie_is_taken_for_proven_and_no_honest_plan_is_refused() -> None:
     """A few of those that `python -m tests.verifier.lies COUNT` goes through."""
-    found = lies.campaign(8, 3)
-    assert found["lies refused for its bound alone"] >= 4
-    assert found["lies not proven by certify"] >= 4
-    assert found["honest plans accepted"] >= 3
+    found = lies.campaign(4, 3)
+    assert found["lies refused for its bound alone"] >= 2
+    assert found["lies not proven by certify"] >= 2
+    assert found["honest plans accepted"] >= 2
     assert not found["lies taken for proven"]
     assert not found["lies proven by certify"]
     assert not found["honest plans refused"]
@@ -24,9 +27,9 @@ def test_no_lie_is_taken_for_proven_and_no_honest_plan_is_refused() -> None:
 
 def test_no_forged_proof_carries_a_claim_that_is_not_so() -> None:
     """A few of those that `python -m tests.verifier.forgeries COUNT` goes through."""
-    found = forgeries.campaign(24, 3, each=5)
-    assert found["still a proof"] >= 3
-    assert found["proves less"] >= 3
+    found = forgeries.campaign(12, 3, each=3)
+    assert found["still a proof"] >= 2
+    assert found["proves less"] >= 2
     assert not found["carries a lie"]
 
 
@@ -47,14 +50,14 @@ def _unasked(table: lies.Table, rng: random.Random) -> None:
 def test_questions_of_one_identity_have_one_answer() -> None:
     """Whatever else they say, the plan of one is a plan of the other."""
     rng, compared = random.Random(5), 0
-    for instance in islice(lies.questions(rng), 60):
+    for instance in islice(lies.questions(rng), 8 * QUESTIONS):
         table = lies.table_of(instance)
         _unasked(table, rng)
         other = asked(table)
-        if other is not None and other != instance and other.sha256 == instance.sha256 and compared < 8:
+        if other is not None and other != instance and other.sha256 == instance.sha256 and compared < QUESTIONS:
             compared += 1
             plan, same = solve(instance), solve(other)
             assert (plan.status, plan.objective.value) == (same.status, same.objective.value)
             assert verify(instance, same).accepted
             assert verify(other, plan).accepted
-    assert compared == 8
+    assert compared == QUESTIONS

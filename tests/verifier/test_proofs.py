@@ -31,6 +31,7 @@ from coopt.verifier.proofs.cases import AskedIslands
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange, least_excess
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains
 from coopt.verifier.proofs.rivals import GPUS, LABOUR, Taken, UnbeatenIslands, product_name
+from tests.conftest import example_count
 from tests.solving.fleets import CORE_ENDS, fleets
 from tests.verifier.cases import ask, switch
 from tests.verifier.fleets import CORE, FLEETS, ISLANDS, SITES
@@ -74,19 +75,19 @@ def test_a_proof_with_a_gap_names_the_lower_bound_that_it_proves() -> None:
     assert higher is None or higher <= claimed
 
 
-@settings(max_examples=8)
+@settings(max_examples=example_count(8))
 @given(fleets(phases=(1, 2), sites=(0, 2), cores=True, doubts=True))
 def test_random_fleets_are_proven(instance: Instance) -> None:
     proven(instance)
 
 
-@settings(max_examples=6)
+@settings(max_examples=example_count(6))
 @given(fleets(phases=(1, 1, 2), cores=True, many_sided=CORE_ENDS))
 def test_random_fleets_around_a_core_of_twin_port_modules_are_proven(instance: Instance) -> None:
     proven(instance)
 
 
-@settings(max_examples=8)
+@settings(max_examples=example_count(8))
 @given(fleets(phases=(1, 2, 2), sites=(0, 2), cores=True, doubts=True))
 def test_random_fleets_are_proven_with_labour_and_support(instance: Instance) -> None:
     work = {"minimize": "tco", "labour_share": 0.5, "support_share": 0.1}

@@ -32,7 +32,7 @@ CROSSING = {1004: "dp edp ep", 1010: "pp tp", 1011: "dp edp tp", 1029: "cp dp ed
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=example_count(200, 16))
+@settings(max_examples=example_count(200, 8))
 def test_links_are_as_few_as_enumeration_finds_whatever_crosses(seed: int) -> None:
     agreed(random_question(seed))
 
@@ -88,7 +88,7 @@ def test_what_no_route_carries_is_missed(answered: tuple[Instance, Any]) -> None
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=example_count(100, 12))
+@settings(max_examples=example_count(100, 6))
 def test_planner_verifier_and_enumeration_count_the_same_messages(seed: int) -> None:
     instance = random_question(seed)
     (workload,), size = instance.workload, instance.network.hb_domains[0].size

@@ -59,7 +59,7 @@ def worth(front: Front, date: float) -> float:
     return front.points[[point.pace <= date * (1 + 1e-9) for point in front.points].count(True) - 1].cost.of(front.kind)
 
 
-@settings(max_examples=example_count(40, usual=4))
+@settings(max_examples=example_count(40, usual=2))
 @given(islands_in_days())
 def test_the_cheapest_plans_of_even_dates_are_those_of_enumeration(instance: Instance) -> None:
     if not any(one.calendar for one in instance.workload):

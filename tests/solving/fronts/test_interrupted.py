@@ -87,7 +87,7 @@ def test_a_front_with_interruptions_is_that_of_plain_enumeration(instance: Insta
             assert min(one[1] for one in pairs(front) if one[0] <= pace * (1 + 1e-8)) <= value * (1 + 1e-12)
 
 
-@settings(max_examples=8)
+@settings(max_examples=example_count(8))
 @given(interrupted(), st.integers(3, 4), st.sampled_from([(), ("days",), ("budget",)]))
 def test_every_point_is_a_plan_of_its_days_that_the_verifier_accepts(
     instance: Instance, points: int, over: tuple[str, ...]

@@ -32,7 +32,7 @@ def explained(instance: Instance) -> Explanation:
     return found
 
 
-@settings(max_examples=example_count(20, usual=5))
+@settings(max_examples=example_count(20, usual=2))
 @given(with_few_mappings())
 def test_the_plan_explained_is_the_optimum_and_rivals_those_without_the_other_choices(instance: Instance) -> None:
     found, plan = explained(instance), solve(instance, top=2)
@@ -50,7 +50,7 @@ def test_the_plan_explained_is_the_optimum_and_rivals_those_without_the_other_ch
         assert rival.extra is None or rival.extra == rival.value - found.value
 
 
-@settings(max_examples=example_count(20, usual=4))
+@settings(max_examples=example_count(20, usual=2))
 @given(with_few_mappings(), st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.2, 0.1), (0.0, 0.3)]))
 def test_bounds_move_to_the_plans_named(instance: Instance, margins: tuple[float, float]) -> None:
     instance = kept_free(instance, *margins)
@@ -76,7 +76,7 @@ def _check_looser(instance: Instance, found: Explanation, bound: Bound) -> None:
         assert solve(after).objective.value == bound.looser.value
 
 
-@settings(max_examples=example_count(30, usual=6))
+@settings(max_examples=example_count(30, usual=3))
 @given(st.one_of(with_few_mappings(), twin_ported()))
 def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance: Instance) -> None:
     found = explained(instance)
@@ -91,7 +91,7 @@ def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance:
             assert not _stays(at_price(instance, one.item, one.unit, one.high * (1 + STEP) + STEP), found)
 
 
-@settings(max_examples=example_count(150, usual=20))
+@settings(max_examples=example_count(150, usual=7))
 @given(st.one_of(with_few_mappings(), twin_ported(), twin_ported(planes=(1, 2))))
 def test_ranges_are_the_same_with_the_optics_of_every_network_listed(instance: Instance) -> None:
     plan = solve(instance)

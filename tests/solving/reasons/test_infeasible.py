@@ -76,7 +76,7 @@ def typed(instance: Instance, change: Change, number: float | None = None) -> In
     return instance.model_copy(update={"workload": tuple(every)})
 
 
-@settings(max_examples=example_count(20, usual=4))
+@settings(max_examples=example_count(20, usual=2))
 @given(hopeless())
 def test_every_relaxation_is_enough_and_no_number_could_move_less(instance: Instance) -> None:
     found = explain(instance)
@@ -119,7 +119,7 @@ def test_a_design_exists_from_what_the_one_that_takes_least_takes(instance: Inst
     assert not feasible(limits(instance, **{cap: least * (1 - 1e-6)}))
 
 
-@settings(max_examples=example_count(20, usual=4))
+@settings(max_examples=example_count(20, usual=2))
 @given(hopeless())
 def test_without_any_one_limit_of_a_conflict_some_design_meets_the_rest(instance: Instance) -> None:
     conflict = conflict_of(instance)

@@ -31,7 +31,7 @@ from coopt.verifier.couplings.losses import job_family, reach_of_job
 from coopt.verifier.parts.design_checks import check_design, check_ports
 from coopt.verifier.parts.spans import other_ways
 from coopt.verifier.training.placing import Placement
-from tests.conftest import accepted, ask, switch, value
+from tests.conftest import accepted, ask, example_count, switch, value
 from tests.solving.oracle import instances
 from tests.solving.robust_oracle import wishes
 from tests.verifier.test_mutations import survivors
@@ -156,7 +156,7 @@ def test_the_report_says_how_training_goes_on() -> None:
     assert "w: 96 GPUs, 8 in each of 12 domains, TP 4, PP 3, DP 8, 0.1113 s of 0.1129 s" in text
 
 
-@settings(max_examples=8)
+@settings(max_examples=example_count(8))
 @given(base=instances(), robust=wishes(), part=st.sampled_from(["nic", "leaf", "plane", "domain"]))
 def test_cost_never_falls_when_a_loss_is_added(base: Instance, robust: Robust, part: Any) -> None:
     fewer = robust.model_copy(update={"aim": "worst-case"})
@@ -164,7 +164,7 @@ def test_cost_never_falls_when_a_loss_is_added(base: Instance, robust: Robust, p
     assert least_cost(base, fewer) <= least_cost(base, more)
 
 
-@settings(max_examples=8)
+@settings(max_examples=example_count(8))
 @given(base=instances(), robust=wishes(), factor=st.sampled_from([1.1, 1.5, 3.0]))
 def test_cost_never_rises_when_more_time_is_allowed(base: Instance, robust: Robust, factor: float) -> None:
     tight = robust.model_copy(update={"aim": "worst-case", "survive": ("domain", "nic")})

@@ -67,7 +67,7 @@ def test_products_by_tier_in_doubt_cost_what_enumeration_finds(instance: Instanc
     assert value_of(plan) == pytest.approx(expected, rel=1e-9)
 
 
-@settings(max_examples=example_count(20, usual=3))
+@settings(max_examples=example_count(20, usual=2))
 @given(twin_ported(), wishes())
 def test_ends_of_their_own_in_doubt_and_after_losses_cost_what_enumeration_finds(base: Instance, wish: Robust) -> None:
     network = base.network.model_copy(update={"link_ends": "any"})

@@ -45,8 +45,8 @@ def asked(kind: str) -> Instance:
     return Instance.model_validate(QUESTIONS[kind])
 
 
-@settings(max_examples=example_count(20, usual=4))
-@given(instances())
+@settings(max_examples=example_count(20, usual=2))
+@given(instances(most=32))
 def test_one_network_is_explained_as_by_all_its_designs(instance: Instance) -> None:
     known, found = coopt.explain(instance), explained(instance, None)
     assert found.status == known.status
@@ -67,8 +67,8 @@ def test_one_network_is_explained_as_by_all_its_designs(instance: Instance) -> N
             assert one.value == (None if value is None else pytest.approx(value, rel=1e-8))
 
 
-@settings(max_examples=example_count(20, usual=3))
-@given(instances())
+@settings(max_examples=example_count(20, usual=2))
+@given(instances(most=32))
 def test_ranges_of_prices_of_one_network_are_those_of_all_its_designs(instance: Instance) -> None:
     limits = instance.limits.model_copy(update={"capex_usd": None, "power_mw": None})
     instance = instance.model_copy(update={"limits": limits})

@@ -29,7 +29,7 @@ def tight(draw: st.DrawFn) -> Instance:
     return at_pace(instance, draw(st.sampled_from([1.0, 0.7, 0.4, 0.2])))
 
 
-@settings(max_examples=example_count(60, usual=12))
+@settings(max_examples=example_count(60, usual=5))
 @given(tight())
 def test_whether_a_design_trains_in_time_is_seen_without_solving(instance: Instance) -> None:
     assert feasible(instance) == math.isfinite(enumerated(instance))
@@ -39,7 +39,7 @@ def serves(instance: Instance, gpus: int) -> bool:
     return solve(with_gpus(instance, gpus)).status == "optimal"
 
 
-@settings(max_examples=example_count(40, usual=5))
+@settings(max_examples=example_count(40, usual=2))
 @given(tight())
 def test_no_number_of_gpus_is_left_out(instance: Instance) -> None:
     """The fewest that are enough, and the most below those asked for, of all numbers there are."""
@@ -61,7 +61,7 @@ def test_no_number_of_gpus_is_left_out(instance: Instance) -> None:
     counts=st.sets(st.integers(1, 300).map(lambda n: 4 * n), min_size=1, max_size=40),
     enough=st.sets(st.integers(1, 300).map(lambda n: 4 * n)),
 )
-@settings(max_examples=example_count(30, usual=10))
+@settings(max_examples=example_count(30, usual=4))
 def test_no_multiple_of_the_step_that_is_told_would_be_better(
     counts: set[int], enough: set[int], tries: int, is_least: bool
 ) -> None:

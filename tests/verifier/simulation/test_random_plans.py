@@ -29,7 +29,7 @@ def test_random_small_plans_are_simulated_as_they_are_charged() -> None:
     """Exact but for hops between domains, and for gradients that hide behind more than the closed form takes."""
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=example_count(300, usual=60))
+    @settings(max_examples=example_count(300, usual=20))
     @given(charged_by_loads())
     def compare(asked: Instance) -> None:
         plan = coopt.solve(asked)
@@ -53,8 +53,8 @@ def test_random_small_plans_are_simulated_as_they_are_charged() -> None:
 
     compare()
     plans = seen["hops"] + seen["hidden"] + seen["plain"]
-    assert seen["plain"] > 10, seen
-    assert seen["hidden"] > 5, seen
+    assert seen["plain"] > 3, seen
+    assert seen["hidden"] > 1, seen
     assert seen["hops"] > 0, seen
     assert seen["within"] >= 0.8 * plans, seen
 
