@@ -26,7 +26,7 @@ from coopt.solving.arrays import viable
 from coopt.solving.cheapest import _floor, _is_quick
 from coopt.traffic.flows import demand
 from coopt.traffic.ranks import RankGrid, groups, rank_table, split_of
-from tests.conftest import DISCIPLINES, accepted, ask, example_count, question, switch, value_of
+from tests.conftest import DISCIPLINES, accepted, ask, example_count, question, small_model, switch, value_of
 from tests.solving.oracle import enumerated, instances
 
 RACKS: dict[str, Any] = {"name": "rack", "size": 72, "gbyte_s": 900, "usd_per_gpu": 700, "w_per_gpu": 100}
@@ -64,6 +64,20 @@ def test_a_last_rack_that_is_not_full_saves_racks(gpus: int, even: int, uneven: 
     assert values["any"] == values["fewest"] < values["even"]
     asked = filled(instance, "any")
     assert coopt.solve(asked).solver.families < len(list(families(asked))) / 5  # more idle GPUs are not looked at
+
+
+def test_replicas_that_share_experts_stay_together() -> None:
+    """13 groups of four replicas on domains of twelve: three in the first domains, two in the last."""
+    experts = small_model(experts=8, top_k=2, ffn=2048)
+    changes = {"cluster__gpus": 52, "workload__0__global_batch": 52, "network__hb_domains": [RACKS | {"size": 12}]}
+    split = {"tp": 1, "cp": 1, "pp": 1, "ep": 4}
+    changes |= {"workload__0__model": experts, "workload__0__mapping": split, "network__fabrics": "rail-only"}
+    instance = ask(**changes, workload__0__max_iteration_time_s=100.0)
+    plan, design = solved(instance)
+    (run,) = plan.workloads
+    assert (design.hb_domain.count, run.placement["dp"], run.placement["ep"]) == (5, (12, 5), (4, 1))
+    _check_ranks(split_of(instance.workload[0], run), run, 5, 12)
+    _check_gradients(instance.workload[0], run)
 
 
 @st.composite
@@ -234,20 +248,28 @@ def _check_ranks(split: RankGrid, run: WorkloadPlan, domains: int, size: int) ->
     held = np.bincount(domain, minlength=domains)
     assert len(held) == domains
     assert held.max() <= size
-    inside = run.placement["dp"][0] * run.placement["dp"][1] > degrees.dp
+    inside, together = run.placement["dp"][0] * run.placement["dp"][1] > degrees.dp, _together(split.workload, run)
     for stage in range(degrees.pp):
         replicas = np.unique(np.stack([domain, table.dp], axis=1)[table.pp == stage], axis=0)[:, 0]
         counts = np.unique(replicas, return_counts=True)[1]
-        assert counts.max() - counts.min() <= inside
+        assert counts.max() - counts.min() <= inside * together
+        assert not inside or not (counts % together).any()
     for kind in ("tp", "cp", "ep") if inside else ():
         members = groups(split, kind).reshape(-1, getattr(degrees, kind))  # type: ignore[arg-type]
         assert all(len(set(one // split.active)) == 1 for one in members)
 
 
+def _together(workload: Workload, run: WorkloadPlan) -> int:
+    """Replicas of a stage whose ranks make up whole expert groups."""
+    ranks = run.mapping.cp * (1 if workload.options.expert_tp else run.mapping.tp)
+    return math.lcm(run.mapping.ep, ranks) // ranks
+
+
 def _check_gradients(workload: Workload, run: WorkloadPlan) -> None:
     """A domain sends to others of its stages what it would if all domains held as many replicas as the emptiest."""
     _, count = run.placement["dp"]
-    fewest = run.mapping.dp // count
+    together = _together(workload, run) if count * run.placement["dp"][0] > run.mapping.dp else 1
+    fewest = run.mapping.dp // together // count * together
     mapping = run.mapping.model_copy(update={"dp": fewest * count})
     even = run.model_copy(update={"mapping": mapping, "placement": {**run.placement, "dp": (fewest, count)}})
     sent = []
