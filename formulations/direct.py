@@ -27,7 +27,7 @@ def build(data: DirectData, equations: tuple[Equation, ...]) -> pyo.ConcreteMode
     m.W = pyo.RangeSet(0, len(data.domains) - 1)
     m.E = pyo.RangeSet(0, len(data.pair) - 1)
     m.K = pyo.RangeSet(0, data.phases - 1)
-    m.X = pyo.RangeSet(0, max(int(columns.max()) for columns in data.load.columns))
+    m.X = pyo.RangeSet(0, data.flows - 1)
     m.n = pyo.Var(m.P, domain=pyo.NonNegativeIntegers, bounds=(0, most), doc="[links]")
     m.q = pyo.Var(m.W, domain=pyo.NonNegativeIntegers, bounds=lambda m, w: (0, int(data.ports[w])), doc="[links]")
     m.f = pyo.Var(m.K, m.X, domain=pyo.NonNegativeReals, bounds=(0, most), doc="[links]")

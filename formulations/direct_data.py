@@ -173,6 +173,11 @@ class DirectData:
     weight: Floats
 
     @property
+    def flows(self) -> int:
+        """X: flows in each phase."""
+        return 1 + max(int(columns.max()) for columns in self.load.columns)
+
+    @property
     def phases(self) -> int:
         """K: phases that take turns on the links."""
         return len(self.demand)

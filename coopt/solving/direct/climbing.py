@@ -24,6 +24,7 @@ from formulations.direct_data import DirectData
 
 ROUNDS = 50  # of cuts at most
 GRACE_S = 2.0  # after an interrupt, for the flows on links that were found
+MOST_EXCHANGED = 1 << 15  # flows on orbits; programs of more take seconds
 PATIENCE = 8  # of exchanges, where nothing else is left to try
 SHARE = 5  # of the time left, a rung of the ladder gets one part in so many
 
@@ -163,7 +164,7 @@ def _exchange(
     group, whole, started = step.group, demands.symmetry, time.perf_counter()
     data = demands.on_orbits(group)
     fewer = _useful(data, tried, most)
-    if fewer < 0 or whole is None:
+    if fewer < 0 or whole is None or data.flows > MOST_EXCHANGED:
         return
     search, links = LinkExchange(data, group, whole), _start(demands, step, data, tried.found)
     found = search.fewest(links, int(fewer), int(goal), deadline, backend.cancel, step.patience)

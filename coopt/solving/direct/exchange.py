@@ -7,6 +7,7 @@ late, and bring further cuts where they are. Nothing here proves a bound, and li
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass, field
@@ -44,7 +45,7 @@ class PhaseFlows:
         self._pair, self._first = data.pair, len(data.balance.columns)
         rows = [*zip(data.balance.columns, data.balance.values, strict=True)]
         rows += [*zip(data.load.columns, data.load.values, strict=True)]
-        pace = max(int(columns.max()) for columns in data.load.columns) + 1
+        pace = data.flows
         asked = np.concatenate([data.demand[k], np.zeros(len(self._pair))])
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = pace + 1, len(rows)
@@ -63,12 +64,21 @@ class PhaseFlows:
             self._solver.setOptionValue(name, value)
         self._solver.passModel(lp)
 
-    def cut(self, links: Ints) -> tuple[float, Floats]:
-        """The highest pace on links (P,), and the prices of a cut that it keeps to (P,)."""
-        count = len(self._pair)
+    def cut(self, links: Ints, deadline: float = math.inf) -> tuple[float, Floats]:
+        """The highest pace on links (P,), and the prices of a cut that it keeps to (P,).
+
+        Raises
+        ------
+        TimeoutError
+            When it is not found in time.
+        """
+        count, left = len(self._pair), max(deadline - time.perf_counter(), 0.0)
+        self._solver.setOptionValue("time_limit", self._solver.getRunTime() + left)
         rows = np.arange(self._first, self._first + count, dtype=np.int32)
         self._solver.changeRowsBounds(count, rows, np.full(count, -np.inf), links[self._pair].astype(np.float64))
         run_apart(self._solver)
+        if self._solver.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
+            raise TimeoutError
         assert self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal, "some pace is the highest"
         prices = -np.asarray(self._solver.getSolution().row_dual)[self._first :]
         pace = -self._solver.getInfo().objective_function_value
@@ -176,16 +186,18 @@ class LinkExchange:
         links, best, last, vain = links.copy(), None, 0, patience * IN_VAIN * len(links)
         limit = max(most, self._count(links))  # links that are more than are of use lead to cuts
         try:
-            self._paces(links)
+            self._paces(links, deadline)
             while time.perf_counter() < deadline and not cancel.is_set() and self._turn - last < vain:
                 self._turn += 1
-                if self._in_time(links, limit):
+                if self._in_time(links, limit, deadline):
                     limit, last = self._count(links) - 1, self._turn
                     self._held[:] = 0
                     best = links.copy() if limit < most else None
                     if best is not None and limit < goal:
                         break
                 self._move(links, limit)
+        except TimeoutError:
+            pass
         except KeyboardInterrupt:
             self.interrupted = True
         return best
@@ -201,18 +213,18 @@ class LinkExchange:
         """The share of the time left for all phases that they take at paces (K,)."""
         return float((self._data.weight / np.maximum(paces, SLOW)).sum(axis=1).max())
 
-    def _in_time(self, links: Ints, most: int) -> bool:
+    def _in_time(self, links: Ints, most: int, deadline: float) -> bool:
         """Whether links have flows in time, which are looked for where no cut says otherwise."""
         if self._count(links) > most or self._over(links) > 0:
             return False
         allowed = np.array([(one.rows @ links).min() for one in self._cuts])
-        return self._time(allowed) <= 1 + EXACT and self._time(self._paces(links)) <= 1 + EXACT
+        return self._time(allowed) <= 1 + EXACT and self._time(self._paces(links, deadline)) <= 1 + EXACT
 
-    def _paces(self, links: Ints) -> Floats:
+    def _paces(self, links: Ints, deadline: float) -> Floats:
         """The highest paces on links (K,), of which the cuts are kept."""
         paces = np.zeros(len(self._flows))
         for k, (flows, cuts) in enumerate(zip(self._flows, self._cuts, strict=True)):
-            paces[k], prices = flows.cut(links)
+            paces[k], prices = flows.cut(links, deadline)
             cuts.add(self._images.of(prices), links)
         if self._time(paces) <= 1 + EXACT:
             for cuts, pace in zip(self._cuts, paces.tolist(), strict=True):

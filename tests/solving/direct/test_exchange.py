@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import threading
+import time
 from itertools import combinations
 from typing import Any
 
@@ -101,6 +102,17 @@ def test_links_of_each_demand_alone_are_in_time() -> None:
     assert (slowest / paces).sum() <= 1 + 1e-9
 
 
+def test_exchanges_end_with_their_time() -> None:
+    data, group, whole = on_group(alone=True)
+    links = np.full(len(data.pairs), 9)
+    with pytest.raises(TimeoutError):
+        PhaseFlows(data, 0).cut(links, time.perf_counter())
+    assert LinkExchange(data, group, whole).fewest(links, 1000, 0, time.perf_counter(), threading.Event()) is None
+    cancelled = threading.Event()
+    cancelled.set()
+    assert LinkExchange(data, group, whole).fewest(links, 1000, 0, math.inf, cancelled) is None
+
+
 def test_an_interrupt_ends_exchanges_with_the_best_links() -> None:
     data, group, whole = on_group(alone=True)
     search = LinkExchange(data, group, whole)
@@ -123,8 +135,8 @@ DEEPSEEK = {
 }
 
 
-@pytest.mark.parametrize(("domains", "links"), [(16, 361), (20, 463), (0, 228)])
-def test_few_domains_are_solved_to_the_optimum(domains: int, links: int) -> None:
+@pytest.mark.parametrize(("domains", "links"), [(16, 361), (20, 463), (0, 228), (64, 1580)])
+def test_domains_are_solved_to_the_optimum(domains: int, links: int) -> None:
     """Of each the search of whole links alone leaves some unproven for a minute and more."""
     instance = asked(domains, 5.8) if domains else coopt.load(SHIPPED, DEEPSEEK)
     solver = instance.solver.model_copy(update={"gap": 1e-4, "time_limit_s": 600.0})
