@@ -100,6 +100,7 @@ def _trained(
 @settings_option
 @click.option("--design", metavar="ID", help="One design of a file of designs.  [all]")
 @click.option("--beside", metavar="DESIGNS.toml", help="Networks beside that of a plan, for storage and management.")
+@click.option("--against", metavar="DESIGNS.toml", help="Whole designs to compare the network of a plan with.")
 @click.option("--csv", "table", metavar="FILE", help="Write the lines of the bill as procurement reads them.")
 @click.option("--json", "as_json", is_flag=True, help="Print counts and bills as one JSON document.")
 def bom(
@@ -108,6 +109,7 @@ def bom(
     settings: Settings,
     design: str | None,
     beside: str | None,
+    against: str | None,
     table: str | None,
     as_json: bool,
 ) -> None:
@@ -129,7 +131,7 @@ def bom(
     if table is not None:
         check_place(table, source)
     asked = load(source, dict(settings)) if settings else source
-    found = bom(asked, None if plan is None else read_plan(plan), design=design, beside=beside)
+    found = bom(asked, None if plan is None else read_plan(plan), design=design, beside=beside, against=against)
     if table is not None:
         write_text(table, procurement_csv(found))
         note(f"bill written to {table}")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from coopt.fabric.chain import TierLevel, levels, worst_pair_share
+from coopt.fabric.chain import TierLevel, bandwidth, levels, worst_pair_share
 from coopt.fabric.designs import chain_of
 from coopt.fabric.halls import CableEnds, Lengths, cable_ends, design_hall
 from coopt.instance.catalog import box_of, entries, ports_of_modules
@@ -15,10 +15,10 @@ from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError, alternatives, both, counted
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import SpareRates, WorkRates, not_counted
-from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
+from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, ComparedNetwork, DesignComparison, NetworksBill
 from coopt.plan.parts import Item, ItemKind, line
 
-KINDS: tuple[ItemKind, ...] = ("nic", "switch", "optics")
+KINDS: dict[ItemKind, str] = {"nic": "NICs", "switch": "switches", "optics": "optics"}
 SWITCH_RACK = "rack of switches"
 BESIDE = "storage, in-band and out-of-band networks"
 
@@ -65,6 +65,7 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
                 zip(tiers, design.tiers, lengths or [Lengths()] * len(tiers), strict=True), start=1
             )
         ),
+        oversubscription=float(bandwidth(chain, uplinks).beyond),
         pair_share=worst_pair_share(chain, uplinks),
         switch_racks=racks,
         items=items,
@@ -140,7 +141,7 @@ def _items(design: PublishedDesign, tiers: tuple[TierLevel, ...], ends: tuple[Ca
     for end in ends:
         if end.optic is not None and end.modules:
             counts["optics", end.optic] += end.modules
-    order = sorted(counts.items(), key=lambda bought: KINDS.index(bought[0][0]))
+    order = sorted(counts.items(), key=lambda bought: list(KINDS).index(bought[0][0]))
     bought = [line(kind, each.name, count, each.usd, each.w) for (kind, each), count in order]
     yield from bought
     yield from spare_lines(design.spares, bought, cables_of(design))
@@ -170,11 +171,11 @@ def work_lines(rates: WorkRates, capex_usd: float) -> tuple[Item, ...]:
 def _unpriced(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str]:
     """What has no product and so no price."""
     if design.nic is None:
-        yield "NICs"
+        yield KINDS["nic"]
     bare = {end.tier + 1 for end in ends if end.optic is None and not end.inside}
     for noun, without in (
-        ("switches", [number for number, tier in enumerate(design.tiers, start=1) if tier.switch is None]),
-        ("optics", sorted(bare)),
+        (KINDS["switch"], [number for number, tier in enumerate(design.tiers, start=1) if tier.switch is None]),
+        (KINDS["optics"], sorted(bare)),
     ):
         if without:
             yield f"{noun} of tier {', '.join(map(str, without))}"
@@ -216,6 +217,73 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
         usd=math.fsum(network.usd for network in networks),
         w=math.fsum(network.w for network in networks),
     )
+
+
+def compared(network: BilledNetwork, design: BilledNetwork) -> DesignComparison:
+    """A design beside a network of a plan, at the prices of what both bills have in full."""
+    priced = {kind for kind in KINDS if any(item.kind == kind for item in network.items)}
+    named = {kind for kind, noun in KINDS.items() if not any(what.startswith(noun) for what in design.unpriced)}
+    kinds = tuple(kind for kind in KINDS if kind in priced & named)
+    ours, theirs = _side(network, kinds), _side(design, kinds)
+    return DesignComparison(
+        network=ours,
+        design=theirs,
+        kinds=kinds,
+        more_usd=None if ours.usd is None or theirs.usd is None else theirs.usd - ours.usd,
+        more=_more(ours.usd, theirs.usd),
+        more_per_end_point=_more(ours.usd_per_end_point, theirs.usd_per_end_point),
+        notes=(*_other_ends(ours, theirs), *_left_out(design, priced, named), *design.notes),
+    )
+
+
+def _side(network: BilledNetwork, kinds: tuple[ItemKind, ...]) -> ComparedNetwork:
+    used = [item for item in network.items if item.kind in kinds and not item.spare]
+    usd = math.fsum(item.usd for item in used) if kinds else None
+    return ComparedNetwork(
+        name=network.name,
+        fabric=network.fabric,
+        gpus=network.gpus,
+        end_points=network.end_points,
+        switches=tuple(tier.switches for tier in network.tier),
+        links=sum(tier.links for tier in network.tier),
+        oversubscription=network.oversubscription,
+        pair_share=network.pair_share,
+        usd=usd,
+        w=math.fsum(item.w for item in used) if kinds else None,
+        usd_per_end_point=None if usd is None else usd / network.end_points,
+    )
+
+
+def _more(ours: float | None, theirs: float | None) -> float | None:
+    """What one costs more than the other, as a share of that."""
+    return None if not ours or theirs is None else theirs / ours - 1
+
+
+def _other_ends(ours: ComparedNetwork, theirs: ComparedNetwork) -> Iterator[str]:
+    """That two networks join different numbers of end points, and what each of them costs."""
+    if ours.end_points == theirs.end_points:
+        return
+    joins = f"joins {counted(theirs.end_points, 'end point')} and the plan's network {ours.end_points:,}"
+    each, other = theirs.usd_per_end_point, ours.usd_per_end_point
+    share = _more(other, each)
+    if share is None:
+        yield f"{joins}."
+    else:
+        change = f"{abs(share):.1%} {'more' if share > 0 else 'less'}" if share else "the same"
+        yield f"{joins}; for each of them it costs ${each:,.2f} against ${other:,.2f}, {change}."
+
+
+def _left_out(design: BilledNetwork, priced: Collection[ItemKind], named: Collection[ItemKind]) -> Iterator[str]:
+    """Which kinds of lines no sum has, as one of the bills lacks them."""
+    if not any(item.kind in KINDS for item in design.items):
+        yield "names no products and has no price."
+        return
+    if design.unpriced:
+        kinds = both(noun for kind, noun in KINDS.items() if kind not in named)
+        yield f"{both(design.unpriced)} have no price; both sums leave out {kinds}."
+    absent = [noun for kind, noun in KINDS.items() if kind in named and kind not in priced]
+    if absent:
+        yield f"the bill of the plan has no {both(absent)}, which both sums leave out."
 
 
 def together(items: Iterable[Item]) -> tuple[Item, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from coopt.instance.errors import counted
 
@@ -214,10 +214,30 @@ def worst_pair_share(chain: TierChain, uplinks: int) -> float:
     """
     if len(chain.tiers) == 1:
         return 1.0
-    shares = []
-    for part in blocks(chain, uplinks):
-        whole, rest = divmod(uplinks, part.spines)
-        offsets = {leaf * rest % part.spines for leaf in range(1, min(part.leaves, part.spines + 1))}
-        common = [max(0, rest - t) + max(0, rest - (part.spines - t)) for t in offsets]
-        shares += [(whole * part.spines + min(rest, each)) / uplinks for each in common]
-    return min(shares, default=1.0)
+    return min(pair_share(part.leaves, part.spines, uplinks) for part in blocks(chain, uplinks))
+
+
+def pair_share(leaves: int, spines: int, uplinks: int) -> float:
+    """The least share of their uplinks that two of so many leaves can use between them over the spines they share."""
+    whole, rest = divmod(uplinks, spines)
+    offsets = {leaf * rest % spines for leaf in range(1, min(leaves, spines + 1))}
+    common = [max(0, rest - t) + max(0, rest - (spines - t)) for t in offsets]
+    return min(((whole * spines + min(rest, each)) / uplinks for each in common), default=1.0)
+
+
+class Bandwidth(NamedTuple):
+    """Bandwidth down over bandwidth up: of a leaf, and of leaf and pod together."""
+
+    leaf: Fraction
+    beyond: Fraction
+
+
+def bandwidth(chain: TierChain, uplinks: int) -> Bandwidth:
+    """The ratios of a design; more bandwidth up than down counts as as much."""
+    if len(chain.tiers) == 1:
+        return Bandwidth(Fraction(1), Fraction(1))
+    leaf = max(chain.fill * chain.tiers[0].ratio / uplinks, Fraction(1))
+    if len(chain.tiers) == 2:
+        return Bandwidth(leaf, leaf)
+    pod = max(part.down * chain.tiers[1].ratio / part.up for part in blocks(chain, uplinks))
+    return Bandwidth(leaf, leaf * max(pod, Fraction(1)))

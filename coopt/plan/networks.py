@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from coopt.plan.parts import Item, Record
+from coopt.plan.parts import Item, ItemKind, Record
 
 
 class Counts(Record):
@@ -99,10 +99,10 @@ class BilledNetwork(Record):
     What joins islands is one of its own, of fabric "core" and without GPUs: its switches, and the links into it, whose
     ends the islands have.
 
-    `pair_share` is the least share of their uplinks that two leaves of a pod can use between them; None where
-    it was not counted. Lines of HB domains count GPUs, of which one domain has `domain_gpus`; 0 where none is named.
-    `switch_racks` hold the switches, `switch_racks_added` of them besides those of an earlier phase; None where nobody
-    knows how many they fill.
+    `oversubscription` is the bandwidth down over that up, of leaf and pod together. `pair_share` is the least share of
+    their uplinks that two leaves of a pod can use between them. Either is None where it was not counted. Lines of HB
+    domains count GPUs, of which one domain has `domain_gpus`; 0 where none is named. `switch_racks` hold the switches,
+    `switch_racks_added` of them besides those of an earlier phase; None where nobody knows how many they fill.
     """
 
     name: str
@@ -111,6 +111,7 @@ class BilledNetwork(Record):
     hb_domain: str = ""
     domain_gpus: int = 0
     tier: tuple[BilledTier, ...]
+    oversubscription: float | None = None
     pair_share: float | None = None
     switch_racks: int | None = None
     switch_racks_added: int | None = None
@@ -120,12 +121,55 @@ class BilledNetwork(Record):
     usd: float
     w: float
 
+    @property
+    def end_points(self) -> int:
+        """NIC ports that it joins; 0 without switches."""
+        return self.tier[0].links if self.tier else 0
+
+
+class ComparedNetwork(Record):
+    """One of two networks that are compared: what it joins and consists of, switches by tier from the leaves up.
+
+    `usd` and `w` sum the lines that both networks have; None without any.
+    """
+
+    name: str
+    fabric: str
+    gpus: int
+    end_points: int
+    switches: tuple[int, ...]
+    links: int
+    oversubscription: float | None
+    pair_share: float | None
+    usd: float | None
+    w: float | None
+    usd_per_end_point: float | None
+
+
+class DesignComparison(Record):
+    """A design beside a network of a plan.
+
+    `kinds` are those of the lines in both sums: what is in use, without spare parts. The design costs `more_usd` more
+    than the network (less where that is negative), and a share `more` of it more; `more_per_end_point` is the share by
+    end points. They are None where nothing has a price in both. `notes` say what the sums leave out, that end points
+    differ, and what to order otherwise for the design.
+    """
+
+    network: ComparedNetwork
+    design: ComparedNetwork
+    kinds: tuple[ItemKind, ...]
+    more_usd: float | None
+    more: float | None
+    more_per_end_point: float | None
+    notes: tuple[str, ...] = ()
+
 
 class NetworksBill(Record):
     """Networks with their bills; `items` are everything together, with what joins the networks.
 
     `not_counted` lists what a cluster takes besides and no line holds, `notes` say what to order otherwise. Lines of
-    the optics that are `whole_cables` count ends, of which a cable comes with two.
+    the optics that are `whole_cables` count ends, of which a cable comes with two. `against` has designs that networks
+    of a plan are compared with, and which are not in the bill.
     """
 
     schema_: Annotated[Literal["coopt-bom/1"], Field(alias="schema")] = "coopt-bom/1"
@@ -135,6 +179,7 @@ class NetworksBill(Record):
     not_counted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     whole_cables: tuple[str, ...] = ()
+    against: tuple[DesignComparison, ...] = ()
     usd: float
     w: float
 

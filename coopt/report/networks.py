@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import groupby
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.network.direct_graphs import FabricBill
 from coopt.network.schedules.outcome import CollectiveOutcome
-from coopt.plan.networks import BilledNetwork, CheapestNetwork, Counts, NetworksBill, Reproduction
+from coopt.plan.networks import (
+    BilledNetwork,
+    CheapestNetwork,
+    ComparedNetwork,
+    Counts,
+    DesignComparison,
+    NetworksBill,
+    Reproduction,
+)
 from coopt.plan.traffic import Trained
 from coopt.report import words
 from coopt.report.parts import bill_table
@@ -92,6 +101,49 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
     if bill.whole_cables:
         yield f"Of {words.both(bill.whole_cables)} ends are counted; a cable comes with two."
     yield from bill.notes
+    yield from _compared(bill.against)
+
+
+def _compared(pairs: tuple[DesignComparison, ...]) -> Iterator[RenderableType]:
+    """For each network of a plan, the designs beside it: what they consist of, then what they cost."""
+    for network, beside in groupby(pairs, key=lambda pair: pair.network.name):
+        own = list(beside)
+        yield figures(
+            f"Designs beside {network}",
+            ("network",),
+            ("GPUs", "end points", "switches", "cables", "oversubscription", "worst pair"),
+            [_built_row(one) for one in (own[0].network, *(pair.design for pair in own))],
+        )
+        yield figures(
+            "NICs, switches and optics in use",
+            ("design",),
+            ("plan's $", "its $", "more $", "more", "plan's W", "its W"),
+            [_price_row(pair) for pair in own],
+        )
+        yield from (f"{pair.design.name}: {note}" for pair in own for note in pair.notes)
+
+
+def _built_row(one: ComparedNetwork) -> tuple[str, ...]:
+    return (
+        one.name,
+        words.count(one.gpus),
+        words.count(one.end_points),
+        " + ".join(map(words.count, one.switches)),
+        words.count(one.links),
+        "-" if one.oversubscription is None else words.ratio(one.oversubscription),
+        "-" if one.pair_share is None else words.percent(one.pair_share),
+    )
+
+
+def _price_row(pair: DesignComparison) -> tuple[str, ...]:
+    sums = pair.network.usd, pair.design.usd, pair.more_usd
+    power = pair.network.w, pair.design.w
+    return (
+        pair.design.name,
+        *("-" if usd is None else words.exact(usd) for usd in sums),
+        "-" if pair.more is None else words.percent(pair.more),
+        *("-" if w is None else words.exact(w) for w in power),
+    )
 
 
 def tier_table(network: BilledNetwork) -> FigureTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from coopt.fabric.bills import BESIDE, cables_of, design_bill, designs_bill, together
+from coopt.fabric.bills import BESIDE, cables_of, compared, design_bill, designs_bill, together
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
@@ -26,6 +26,7 @@ def bom(
     *,
     design: str | None = None,
     beside: str | Path | None = None,
+    against: str | Path | None = None,
 ) -> NetworksBill:
     """Counts and bill of networks, without training on them.
 
@@ -40,6 +41,8 @@ def bom(
     beside
         A file of designs that are built beside the network of a plan or an instance, as those for storage and
         management; they may count what they join by its HB domains.
+    against
+        A file of designs that could stand in place of the network of a plan: each is compared with it.
 
     Returns
     -------
@@ -49,8 +52,8 @@ def bom(
     Raises
     ------
     InstanceError
-        When the file is of no such kind, a choice is open (with the keys to pin), a design cannot be wired, or there
-        is no design of that id.
+        When the file is of no such kind, a choice is open (with the keys to pin), a design cannot be wired, there is
+        no design of that id, or nothing to compare designs with.
 
     Examples
     --------
@@ -64,7 +67,7 @@ def bom(
             raise InstanceError("bom: a plan goes with its instance alone, needs no other plan and no design")
         question, chosen = decided(instance_of(source), plan)
         check_same_question(question, chosen)
-        return _with_designs(plan_bill(chosen, question), _domains_of(chosen), beside)
+        return _plan_bill(chosen, question, beside, against)
     if isinstance(source, Plan):
         found: Instance | Plan = source
     elif isinstance(source, Instance):
@@ -72,17 +75,49 @@ def bom(
     elif Path(source).suffix.lower() == ".json":
         found = read_plan(source)
     elif _holds_designs(Path(source)):
+        if against is not None:
+            raise _without_plan(against)
         if beside is not None:
             raise InstanceError("--beside: goes with a plan or an instance, needs one in place of a file of designs")
         return _designs_bill(Path(source), design)
     else:
         found = load(source)
+    if against is not None and not isinstance(found, Plan):
+        raise _without_plan(against)
     if design is not None:
         raise InstanceError(f"--design {design}: only a file of designs has several to choose from, needs one")
     if isinstance(found, Plan):
-        return _with_designs(plan_bill(found), _domains_of(found), beside)
+        return _plan_bill(found, None, beside, against)
     bill, domains = _instance_bill(found)
     return _with_designs(bill, domains, beside)
+
+
+def _without_plan(against: str | Path) -> InstanceError:
+    return InstanceError(
+        f"--against {against}: designs are compared with the network of a plan, needs that plan (coopt bom INSTANCE "
+        f"PLAN.json --against {against})"
+    )
+
+
+def _plan_bill(
+    plan: Plan, instance: Instance | None, beside: str | Path | None, against: str | Path | None
+) -> NetworksBill:
+    bill, domains = plan_bill(plan, instance), _domains_of(plan)
+    return _with_designs(_with_comparisons(bill, domains, against), domains, beside)
+
+
+def _with_comparisons(bill: NetworksBill, domains: int, file: str | Path | None) -> NetworksBill:
+    """The bill with each design of a file beside each network of switches; what joins islands has no end points."""
+    if file is None:
+        return bill
+    networks = [network for network in bill.networks if network.tier and network.fabric != "core"]
+    if not networks:
+        raise InstanceError(
+            f"{bill.name}: --against {file}: the plan has no network of switches, needs one to compare designs with"
+        )
+    designs = [design_bill(design, Path(file).name) for design in read_designs(file, domains)]
+    pairs = (compared(network, design) for network in networks for design in designs)
+    return bill.model_copy(update={"against": tuple(pairs)})
 
 
 def _holds_designs(file: Path) -> bool:

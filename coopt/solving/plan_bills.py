@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from coopt.fabric.bills import BESIDE, SWITCH_RACK, spare_lines, together, work_lines
+from coopt.fabric.bills import BESIDE, KINDS, SWITCH_RACK, spare_lines, together, work_lines
+from coopt.fabric.chain import pair_share
 from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError, counted
 from coopt.instance.hardware import Optic
@@ -24,13 +25,7 @@ from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, Networks
 from coopt.plan.parts import Cost, Design, Item, ItemKind, line
 from coopt.plan.schema import Fabric, Part, Plan, Tier
 
-COUNTED_AS: dict[ItemKind, str] = {
-    "gpu": "GPUs",
-    "hb": "HB domains",
-    "nic": "NICs",
-    "switch": "switches",
-    "optics": "optics",
-}
+COUNTED_AS: dict[ItemKind, str] = {"gpu": "GPUs", "hb": "HB domains", **KINDS}
 
 
 class DatedNetwork(NamedTuple):
@@ -215,8 +210,18 @@ def _network(name: str, design: Design, cost: Cost | None) -> BilledNetwork:
             )
             for tier in fabric.tier
         ),
+        oversubscription=fabric.oversubscription if fabric.tiers else None,
+        pair_share=_pair_share(fabric),
         **_sums(cost),
     )
+
+
+def _pair_share(fabric: Fabric) -> float | None:
+    """What two leaves of a pod can use between them; a pod of three tiers has equally many links to each switch."""
+    if fabric.tiers != 2:
+        return 1.0 if fabric.tiers else None
+    leaf, spine = fabric.tier
+    return pair_share(leaf.switches // fabric.planes, spine.switches // fabric.planes, leaf.uplinks_per_switch)
 
 
 def _bundle(fabric: Fabric, tier: Tier) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coopt.fabric.bills import design_bill
-from coopt.fabric.chain import TierChain, blocks
+from coopt.fabric.chain import Bandwidth, bandwidth
 from coopt.fabric.designs import chain_of, counted, tier_ports
 from coopt.instance import errors
 from coopt.instance.catalog import find
@@ -117,24 +117,6 @@ def _not_compared(design: PublishedDesign) -> str:
     return "not compared: its last tier keeps uplinks for another" if design.tiers[-1].up else ""
 
 
-class Bandwidth(NamedTuple):
-    """Ports down over ports up: of a leaf, and of leaf and pod together."""
-
-    leaf: Fraction
-    beyond: Fraction
-
-
-def _bandwidth(chain: TierChain, uplinks: int) -> Bandwidth:
-    """The ratios of a design; more uplinks than end points count as full bandwidth."""
-    if len(chain.tiers) == 1:
-        return Bandwidth(Fraction(1), Fraction(1))
-    leaf = max(Fraction(chain.fill, uplinks), Fraction(1))
-    if len(chain.tiers) == 2:
-        return Bandwidth(leaf, leaf)
-    pod = max(Fraction(part.down, part.up) for part in blocks(chain, uplinks))
-    return Bandwidth(leaf, leaf * max(pod, Fraction(1)))
-
-
 class PricedNetwork(NamedTuple):
     """A network with its uplinks and price (USD)."""
 
@@ -149,7 +131,7 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
     Where rails are apart, so they may be here; end points of one rail are joined in any case, and all others as well
     where the design joins them. What makes a rail may be a GPU of a domain, or what the design says.
     """
-    least, rails = _bandwidth(*chain_of(design)), design.rails or design.gpus_per_domain
+    least, rails = bandwidth(*chain_of(design)), design.rails or design.gpus_per_domain
     fabrics: list[tuple[SwitchedKind, int]] = [("rail-only", rails)] if design.fabric == "rail-only" else []
     fabrics += product(("rail-optimized", "clos"), dict.fromkeys((rails, design.gpus_per_domain)))
     stacks = product(dict.fromkeys(tier.ports for tier in design.tiers), repeat=3)

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-DESIGNS = Path(__file__).parents[2] / "instances" / "designs"
+import coopt as planner
+from coopt.instance.catalog import entries
+from coopt.instance.files import load
+from coopt.plan.networks import NetworksBill
+from coopt.plan.store import read_plan
+from tests.cli.conftest import Coopt, Written
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+DESIGNS = INSTANCES / "designs"
 QUESTIONS = DESIGNS.parent / "questions"
+Shipped = Callable[[Path], Path]
 PUBLISHED, PRICED = DESIGNS / "published.toml", DESIGNS / "superpod-h100.toml"
 
 
@@ -131,3 +142,140 @@ def test_values_are_set_in_an_instance_and_in_no_plan(coopt, planned):
     done = coopt("bom", planned[1], "--set", "network.max_tiers=2")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "--set: changes values of an instance" in done.stderr
+
+
+AGAINST = """schema = 1
+
+[[design]]
+id = "same"
+domains = 8
+gpus_per_domain = 8
+fabric = "rail-only"
+nic = "cx7-400g"
+tiers = [{ ports = 64, switch = "64x400g", optic = "400g-199" }]
+
+[[design]]
+id = "twice"
+domains = { per_hb_domain = 2 }
+gpus_per_domain = 8
+fabric = "clos"
+nic = "cx7-400g"
+bundles = "any"
+tiers = [
+    { ports = 64, up = 10, switch = "qm9700", optic = "400g-sr4" },
+    { ports = 16, switch = "qm9700", optic = "400g-dr4" },
+]
+
+[[design]]
+id = "counts"
+domains = 8
+gpus_per_domain = 8
+fabric = "clos"
+tiers = [{ ports = 64 }]
+
+[[design]]
+id = "switches-alone"
+domains = 8
+gpus_per_domain = 8
+fabric = "clos"
+spares = { switch = 1.0 }
+tiers = [{ ports = 64, switch = "qm9700" }]
+"""
+
+
+def price(kind: str, name: str) -> float:
+    return float(entries(kind)[name].usd)
+
+
+@pytest.fixture
+def against(tmp_path: Path) -> Path:
+    """Four designs to compare a plan with."""
+    file = tmp_path / "against.toml"
+    file.write_text(AGAINST, "utf-8")
+    return file
+
+
+def test_what_is_compared_is_in_both_bills(against: Path, shipped_plan: Shipped, tmp_path: Path) -> None:
+    """In the plan's own, and in that of each design alone; the bill of the plan stays as it is."""
+    instance, plan = load(INSTANCES / "tiny-64.toml"), read_plan(shipped_plan(INSTANCES / "tiny-64.toml"))
+    alone = tmp_path / "alone.toml"
+    alone.write_text(AGAINST.replace("{ per_hb_domain = 2 }", "16"), "utf-8")
+    designs = {one.name: one for one in planner.bom(alone).networks}
+    bare, bill = planner.bom(instance, plan), planner.bom(instance, plan, against=against)
+    assert bill.model_copy(update={"against": ()}) == bare
+    assert planner.bom(plan, against=against).against == bill.against
+    assert [pair.design.name for pair in bill.against] == list(designs)
+    for pair in bill.against:
+        for side, own in ((pair.network, bare.networks[0]), (pair.design, designs[pair.design.name])):
+            assert (side.gpus, side.end_points) == (own.gpus, own.tier[0].links)
+            assert side.switches == tuple(tier.switches for tier in own.tier)
+            assert side.links == sum(tier.links for tier in own.tier)
+            lines = [item for item in own.items if item.kind in pair.kinds and not item.spare]
+            sums = [math.fsum(item.usd for item in lines), math.fsum(item.w for item in lines)]
+            assert [side.usd, side.w] == (sums if pair.kinds else [None, None])
+
+
+def test_a_design_costs_what_it_does_more_than_the_network(against: Path, shipped_plan: Shipped) -> None:
+    plan = read_plan(shipped_plan(INSTANCES / "tiny-64.toml"))
+    same, twice, counts, switches = planner.bom(plan, against=against).against
+    assert (same.more_usd, same.more, same.more_per_end_point, same.notes) == (0.0, 0.0, 0.0, ())
+    assert same.design.model_copy(update={"name": same.network.name}) == same.network
+    assert (twice.design.gpus, twice.design.end_points, twice.design.switches) == (128, 128, (4, 3))
+    assert (twice.design.oversubscription, twice.design.pair_share) == (3.2, 0.9)
+    usd = 128 * price("nic", "cx7-400g") + 7 * price("switch", "qm9700")
+    usd += 256 * price("optic", "400g-sr4") + 2 * 40 * price("optic", "400g-dr4")
+    assert (twice.design.usd, twice.more_usd) == (usd, usd - same.network.usd)
+    assert twice.more == pytest.approx(usd / same.network.usd - 1)
+    assert twice.more_per_end_point == pytest.approx(usd / 2 / same.network.usd - 1)
+    costs = f"for each of them it costs ${usd / 128:,.2f} against $2,842.00, 87.0% more."
+    ends, order = twice.notes
+    assert ends == f"joins 128 end points and the plan's network 64; {costs}"
+    assert order.startswith("The bill has 42 modules for each qm9700 of tier 1")
+    assert (counts.kinds, counts.design.usd, counts.more_usd, counts.more) == ((), None, None, None)
+    assert counts.notes == ("names no products and has no price.",)
+    assert (switches.kinds, switches.design.usd) == (("switch",), price("switch", "qm9700"))
+    assert switches.notes == ("NICs and optics of tier 1 have no price; both sums leave out NICs and optics.",)
+
+
+def test_lines_that_a_plan_leaves_out_are_in_no_sum(coopt: Coopt, written: Written, against: Path) -> None:
+    question, plan = (
+        written(("[network]", '[objective]\ninclude = ["switch"]\n\n[network]')),
+        against.with_suffix(".json"),
+    )
+    assert coopt("solve", question, "-o", plan).exit_code == 0
+    same = json.loads(coopt("bom", question, plan, "--against", against, "--json").stdout)["against"][0]
+    assert (same["kinds"], same["more_usd"]) == (["switch"], 0.0)
+    assert same["notes"] == ["the bill of the plan has no NICs and optics, which both sums leave out."]
+
+
+def test_every_network_of_a_plan_is_compared(coopt: Coopt, against: Path, shipped_plan: Shipped) -> None:
+    """But for a core, which has no end points."""
+    question = INSTANCES / "fleet-core-growth.toml"
+    asked = ("bom", question, shipped_plan(question), "--against", against)
+    against.write_text(AGAINST.replace("{ per_hb_domain = 2 }", "16"), "utf-8")
+    found = NetworksBill.model_validate_json(coopt(*asked, "--json").stdout)
+    joined = [one.name for one in found.networks if one.fabric != "core"]
+    assert 1 < len(joined) < len(found.networks)
+    pairs = [(pair.network.name, pair.design.name) for pair in found.against]
+    assert pairs == [(name, design) for name in joined for design in ("same", "twice", "counts", "switches-alone")]
+    said = coopt(*asked).stdout
+    assert [f"Designs beside {name}" in said for name in joined] == [True] * len(joined)
+
+
+def test_designs_without_a_network_to_compare_with_are_refused(
+    coopt: Coopt, written: Written, against: Path, shipped_plan: Shipped
+) -> None:
+    needed = "designs are compared with the network of a plan, needs that plan (coopt bom INSTANCE PLAN.json --against"
+    for source in (written(('fabrics = ["rail-only", "clos"]', 'fabrics = "clos"')), against):
+        done = coopt("bom", source, "--against", against)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert needed in done.stderr
+    direct = coopt("bom", shipped_plan(INSTANCES / "direct-32.toml"), "--against", against)
+    assert direct.exit_code == 1
+    assert "the plan has no network of switches" in direct.stderr
+    plan = shipped_plan(INSTANCES / "tiny-64.toml")
+    against.write_text(AGAINST.replace("ports = 16", "ports = 2"), "utf-8")
+    refused = coopt("bom", plan, "--against", against)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    told = "against.toml: design 'twice': tiers[1].ports = 2: a switch of tier 2 would take 4 ports"
+    assert told in refused.stderr

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.fabric.bills import design_bill
+from coopt.fabric.bills import compared, design_bill
 from coopt.instance.designs import PublishedDesign
 from coopt.plan.networks import BilledNetwork
 from tests.conftest import ask
@@ -51,6 +51,23 @@ def test_a_network_stands_as_the_same_one_written_as_a_design(fabric: str, switc
     assert bill.switch_racks == network.switch_racks
     goods = {item.item: item.count for item in network.items if item.kind not in ("hb", "gpu")}
     assert {item.item: item.count for item in bill.items} == goods
+    pair = compared(network, bill)
+    assert (pair.more_usd, pair.design.w) == (0.0, pair.network.w)
+    assert (bill.oversubscription, bill.pair_share) == (network.oversubscription, network.pair_share)
+
+
+@pytest.mark.parametrize("gpus", [1408, 1984])
+@pytest.mark.parametrize("fabric", ["rail-only", "rail-optimized", "clos"])
+def test_uneven_bundles_leave_the_worst_leaves_as_much_as_those_of_the_design(fabric: str, gpus: int) -> None:
+    asked = PARTS | {"network__oversubscription": [2.0], "network__bundles": "any", "network__optics": ["400g-sr4"]}
+    instance = ask(
+        **asked, cluster__gpus=gpus, network__fabrics=fabric, network__switches="qm9700",
+        network__link_reach_m=[50, 50, 50],
+    )  # fmt: skip
+    (network,) = coopt.bom(instance).networks
+    bill = design_bill(PublishedDesign.model_validate(_written(network, fabric, "cx7-400g", gpus) | {"bundles": "any"}))
+    assert (bill.oversubscription, bill.pair_share) == (network.oversubscription, network.pair_share)
+    assert bill.pair_share < 1
 
 
 def _written(network: BilledNetwork, fabric: str, nic: str, gpus: int) -> dict[str, Any]:
