@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
+from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
 from coopt.verifier.parts.bills import bill, bill_total, least_racks, levels
 from coopt.verifier.parts.enumeration import FoundDesign, cheapest_design_below
-from coopt.verifier.parts.layouts import ceil_ratio
+from coopt.verifier.parts.layouts import Ports, ceil_ratio
+from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of, speeds_of
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import (
@@ -158,15 +162,21 @@ def _merged(lines: Any) -> list[dict[str, Any]]:
 
 def fastest(instance: Instance, found: FoundDesign, index: int) -> tuple[ScalarMapping, Placement]:
     """The mapping and placement that are fastest on a design, of those that fit into memory."""
-    workload, gpu, family = instance.workload[index], instance.cluster.gpu, found.family
-    clock = Clock(workload, gpu)
+    return _fastest(instance.workload[index], instance.cluster.gpu, found.family, found.ports)
+
+
+@lru_cache(maxsize=256)
+def _fastest(workload: Workload, gpu: Gpu, family: DesignFamily, ports: Ports) -> tuple[ScalarMapping, Placement]:
+    clock, reach = Clock(workload, gpu), reach_of(family, ports)
     options = [
-        (split, place)
+        (iteration_s(work, place, speeds_of(family, reach, place, looped=split.interleave > 1)), split, place)
         for split in splits(workload, family.gpus)
         if memory_bytes(workload, split) <= gpu.hbm_gb * 1e9
+        for work in [clock.work(split)]
         for place in placements(workload, split, family.active, family.rooms, turned=family.charges_loads)
     ]
-    return min(options, key=lambda o: iteration_s(clock.work(o[0]), o[1], _speeds(found, *o)))
+    _, split, place = min(options, key=lambda option: option[0])
+    return split, place
 
 
 def _speeds(found: FoundDesign, split: ScalarMapping, place: Placement) -> Speeds:
