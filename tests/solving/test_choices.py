@@ -264,7 +264,7 @@ def test_prices_keep_the_plan_over_all_choices(train_days: float, usd: float, ch
     server = {"extends": "hgx-h100-8", "name": "own-server", "gpus": "own"}
     open_lists = left_open(
         cluster__gpu=["h100-sxm", own],
-        cluster__gpus=[16, 24, 32, 48],
+        cluster__gpus=[16, 24, 48],
         network__hb_domains=["hgx-h100-8", server],
         network__fabrics="rail-only",
         workload__0__global_batch=[96, 192],

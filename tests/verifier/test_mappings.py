@@ -10,6 +10,7 @@ from coopt.instance.software import MappingLimits
 from coopt.instance.workload import Workload
 from coopt.plan.schema import MappingChoice
 from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, splits
+from tests.conftest import example_count
 from tests.verifier.cases import EXPERTS, split, workload
 
 EVERY: dict[str, tuple[Any, ...]] = {
@@ -25,6 +26,7 @@ EVERY: dict[str, tuple[Any, ...]] = {
     "zero": (0, 1, 2, 3, 4),
     "offload_percent": (0, 100),
 }
+GPUS = example_count(48, usual=24)
 OPEN = {"micro_batch": [1, 2], "interleave": [1, 2, 4], "ep": [1, 4, 16]}
 """Lists that all cases have but where they say other, none longer than what is gone through here."""
 CASES: dict[str, dict[str, Any]] = {
@@ -57,9 +59,9 @@ def judged(here: Workload, gpus: int) -> set[ScalarMapping]:
 def test_mappings_listed_and_mappings_judged_are_the_same(case: dict[str, Any]) -> None:
     mapping = OPEN | case.get("mapping", {})
     here = workload(**case | {"mapping": mapping, "global_batch": 48})
-    listed = list(splits(here, 48))
+    listed = list(splits(here, GPUS))
     assert len(set(listed)) == len(listed) > 50
-    assert set(listed) == judged(here, 48)
+    assert set(listed) == judged(here, GPUS)
 
 
 @pytest.mark.parametrize(
