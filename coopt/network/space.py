@@ -31,7 +31,7 @@ from coopt.network.wiring import EndPoints, wirings
 
 
 def domain_counts(gpus: int, hb: HbDomain, fill: DomainFill = "even", *, most_blocks: int = 1) -> tuple[int, ...]:
-    """D: how many domains may hold the GPUs, with more than half of each in use but the last of them; one for fewer.
+    """D: how many domains may hold the GPUs, more than half of each of them but the last; one where half of it does.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def domain_counts(gpus: int, hb: HbDomain, fill: DomainFill = "even", *, most_bl
     blocks = [b for b in range(1, min(most_blocks, gpus) + 1) if gpus % b == 0]
     full = {group * (hb.size // group) for group in range(1, hb.size + 1) if gpus % group == 0}
     counts = {-(-gpus // k) for k in half} | {b * -(-gpus // (b * k)) for k in full for b in blocks}
-    most = -(-gpus // half[0]) if fill == "any" else min(even, default=gpus) - 1
+    most = min(even) - 1 if fill == "fewest" and even else -(-gpus // half[0])
     return tuple(sorted(even | {count for count in counts if count <= most}, reverse=True))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import coopt
@@ -175,6 +175,16 @@ def test_uneven_fills_are_offered_by_default_where_they_take_fewer_domains() -> 
     assert domain_counts(4096, hb, "fewest") == (64, 63, 62, 61, 60, 59, 58, 57)
     assert domain_counts(4104, hb, "fewest") == domain_counts(4104, hb)
     assert domain_counts(1009, hb, "fewest") == domain_counts(1009, hb, "any")
+
+
+@settings(max_examples=example_count(200))
+@given(st.integers(1, 2000), st.integers(2, 72), st.integers(1, 128))
+@example(gpus=22, size=8, layers=11)  # blocks of stages on 11 domains, of which each would be a quarter full
+def test_fewest_offers_even_domains_and_what_any_offers_below_these(gpus: int, size: int, layers: int) -> None:
+    hb = HbDomain.model_validate(RACKS | {"size": size})
+    even, every = (set(domain_counts(gpus, hb, fill, most_blocks=layers)) for fill in ("even", "any"))
+    fewest = domain_counts(gpus, hb, "fewest", most_blocks=layers)
+    assert set(fewest) == even | {count for count in every if count < min(even, default=gpus + 1)}
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ def test_blocks_of_stages_take_whole_domains_each() -> None:
     assert domain_counts(131_072, 72, "fewest")[:2] == [1821, 1847]
     assert domain_counts(131_072, 72, "fewest", layers=16)[:4] == [1821, 1822, 1824, 1847]
     assert domain_counts(131_072, 72, "any", layers=61)[-1] == 3543
+    assert domain_counts(22, 8, "fewest", layers=11) == domain_counts(22, 8, "any", layers=11) == [3, 4, 5]
 
 
 @pytest.mark.parametrize(("radix", "over", "down"), [(64, 1, 32), (64, 2, 42), (64, 4, 51), (9, 1, 4), (2, 5, 1)])

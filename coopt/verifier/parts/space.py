@@ -198,7 +198,7 @@ def domain_counts(gpus: int, size: int, fill: str = "even", layers: int = 1) -> 
     if fill == "even":
         return sorted(alike)
     fills = [k for k in range(1, size + 1) if k > size / 2]
-    limit = -(-gpus // fills[0]) if fill == "any" else min(alike, default=gpus) - 1
+    limit = min(alike) - 1 if alike and fill == "fewest" else -(-gpus // fills[0])
     whole = {group * (size // group) for group in divisors(gpus) if group <= size}
     found = [-(-gpus // k) for k in fills]
     found += [block * -(-gpus // (block * k)) for block in divisors(gpus) if block <= layers for k in whole]
