@@ -9,6 +9,7 @@ import numpy as np
 
 from coopt.columns.flows import Groups
 from coopt.columns.layouts import NicLayout
+from coopt.instance.errors import counted
 from coopt.instance.hardware import HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
@@ -28,6 +29,9 @@ class DomainSet:
     domains: int
     gpus_per_nic: int = 1
     size: int = 0
+
+    def __str__(self) -> str:
+        return f"{counted(self.gpus, 'GPU')} in {self.domains:,} x {self.hb}"
 
     @property
     def active(self) -> int:

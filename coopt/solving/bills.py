@@ -148,11 +148,8 @@ def _with_designs(bill: NetworksBill, domains: int, file: str | Path | None) -> 
         return bill
     designs = read_designs(file, domains)
     networks = tuple(design_bill(design, Path(file).name) for design in designs)
-    missing = (
-        f"{not_counted([one.work], [one.spares])} of {one.id}"
-        for one in designs
-        if not_counted([one.work], [one.spares]) not in bill.not_counted
-    )
+    without = ((not_counted([one.work], [one.spares]), one.id) for one in designs)
+    missing = (f"{what} of {design}" for what, design in without if what not in bill.not_counted)
     items = together((*bill.items, *(item for network in networks for item in network.items)))
     return bill.model_copy(
         update={

@@ -127,7 +127,7 @@ def columns_of(run: Run, instance: Instance, some: tuple[Family, ...], ceiling: 
     before = run.elapsed_s()
 
     def on_site(site: DomainSet) -> None:
-        run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
+        run.tell("columns", str(site))
 
     table = columns(instance, some, on_site, run.check_clock, ceiling)
     run.log.columns_s += run.elapsed_s() - before

@@ -161,12 +161,12 @@ def _exchange(
     demands: Demands, step: LinkStep, tried: TriedLinks, backend: Backend, deadline: float, most: float, goal: float
 ) -> None:
     """Links that are alike on the orbits of one group, as few as exchanges of links find."""
-    group, whole, started = step.group, demands.symmetry, time.perf_counter()
+    group, full, started = step.group, demands.symmetry, time.perf_counter()
     data = demands.on_orbits(group)
     fewer = _useful(data, tried, most)
-    if fewer < 0 or whole is None or data.flows > MOST_EXCHANGED:
+    if fewer < 0 or full is None or data.flows > MOST_EXCHANGED:
         return
-    search, links = LinkExchange(data, group, whole), _start(demands, step, data, tried.found)
+    search, links = LinkExchange(data, group, full), _start(demands, step, data, tried.found)
     found = search.fewest(links, int(fewer), int(goal), deadline, backend.cancel, step.patience)
     tried.interrupted = tried.interrupted or search.interrupted
     tried.solve_s += time.perf_counter() - started

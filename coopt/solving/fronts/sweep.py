@@ -277,7 +277,7 @@ def _answer(sweep: _Sweep) -> Front:
 
 def _on_site(run: Run, site: DomainSet) -> None:
     run.check_clock()
-    run.tell("columns", f"{site.gpus:,} GPUs in {site.hb}, {site.active} active in each")
+    run.tell("columns", str(site))
 
 
 def _certify(sweep: _Sweep, designs: PacedDesigns, front: Ints, table: Columns) -> None:
