@@ -24,7 +24,7 @@ PlacedOptics = tuple[NetworkHall, tuple[LinkEnds, ...]]
 
 
 def plan_order_notes(instance: Instance, plan: Plan) -> Iterator[str]:
-    """The same of all parts of a plan, and of the cores that they share."""
+    """What to order otherwise of all parts of a plan, and of the cores that they share."""
     yield from order_notes_of_parts(
         instance, {part.name: part.design for part in plan.parts if part.design is not None}, plan
     )
@@ -67,6 +67,7 @@ def notes_by_part(notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
 def order_notes(
     instance: Instance, design: Design, halls: Sequence[PlacedOptics], to_core: tuple[int, str] | None = None
 ) -> Iterator[str]:
+    """What to order otherwise of one network; `to_core` are the links of a leaf into a core, and their module there."""
     yield from _reach_notes(halls)
     yield from _module_notes(instance, design, to_core)
     yield from _splitting_notes(instance, design)

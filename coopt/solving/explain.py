@@ -17,6 +17,7 @@ from coopt.columns.table import Columns, full_bandwidth, needs
 from coopt.instance.catalog import entries
 from coopt.instance.errors import alternatives, both, counted
 from coopt.instance.hardware import HbDomain, Optic, mate
+from coopt.instance.network import MOST_TIERS
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -57,7 +58,7 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
     helps = ["switches of more ports", "optics that reach further", "a larger oversubscription", "more tiers"]
     return (
         f"no network of at most {counted(network.max_tiers, 'tier')} joins {_listed(counts)} GPUs in HB domains "
-        f"{sizes}: needs {alternatives(helps[: 4 if network.max_tiers < 3 else 3])}{lacks}",
+        f"{sizes}: needs {alternatives(helps[: 4 if network.max_tiers < MOST_TIERS else 3])}{lacks}",
     )
 
 

@@ -344,10 +344,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("most-products", "all islands together use no more products of a kind than allowed"),
     ("core", "a plan has a core where the instance asks for one, of the switch it names"),
     ("core-rate", "the NIC of an island that joins a core has the rate of its ports"),
-    (
-        "core-links",
-        "an island has the links into the core that its GPUs need, as many from each leaf, by the modules it names",
-    ),
+    ("core-links", "an island has the links into the core that its GPUs need, by its modules, as many from each leaf"),
     ("core-switches", "the core has the ports for every link, in whole modules, and no switch more"),
     ("core-optic", "links into the core have the optic named or one a level may have, at islands one that meets it"),
     ("core-power", "the power of the core is that of its switches"),
