@@ -1,4 +1,4 @@
-"""Answer an instance that asks for a robust plan, or say which loss no network stands, and what would help."""
+"""Answer an instance that asks for a robust plan, or for the least regret, or say which loss no network stands."""
 
 from __future__ import annotations
 
