@@ -11,6 +11,7 @@ from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.reserves import KnownError, is_catalogued, known_error
 from coopt.instance.schema import Instance
 from coopt.instance.transformer import FLOP_PER_PARAMETER
+from coopt.network.space import domain_counts
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Plan, WorkloadPlan
@@ -274,11 +275,19 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
     why = "every domain trains as many of its GPUs (network.domain_fill)"
     if instance.network.domain_fill != "even":
         why = "on the fewer domains that were tried no mapping is in time, or nothing costs less (docs/network.md)"
+    if instance.network.domain_fill == "fewest" and _skips_numbers(instance, design):
+        why += "; network.domain_fill = 'any' tries more numbers of them"
     yield (
         f"{words.percent(idle / bought)} of the GPUs of HB domains stand idle: {words.count(least)} of the "
         f"{words.count(domain.count)} domains would hold those that train, but {why}. Another number of GPUs or "
         "another batch may divide better."
     )
+
+
+def _skips_numbers(instance: Instance, design: Design) -> bool:
+    """Whether an even filling takes fewer domains than the plan: numbers in between are not tried by default."""
+    (hb,) = (one for one in instance.network.hb_domains if one.name == design.hb_domain.name)
+    return any(count < design.hb_domain.count for count in domain_counts(design.gpus, hb))
 
 
 def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterator[str]:

@@ -142,6 +142,16 @@ def test_many_idle_gpus_are_told_on_the_first_screen() -> None:
     assert "stand idle" not in screen(**changes)
 
 
+def test_idle_gpus_are_told_with_the_key_that_tries_more_numbers_of_domains() -> None:
+    """1,040 GPUs fill 16 domains with 65 each, in which no TP groups of four lie, and with four stages 17 unevenly."""
+    changes = {"network__hb_domains": "gb200-nvl72", "network__fabrics": "rail-only", "cluster__gpus": 1040}
+    changes |= {"workload__0__global_batch": 1040, "workload__0__max_iteration_time_s": 10.0}
+    changes |= {"workload__0__mapping": {"tp": 4, "pp": 4}, "workload__0__allow_tp_across": False}
+    tries = "network.domain_fill = 'any' tries more numbers of them"
+    assert tries in screen(**changes)
+    assert tries not in screen(**changes, network__domain_fill="any")
+
+
 def test_memory_that_is_all_but_full_is_told_unless_some_was_asked_for() -> None:
     instance = ask()
     (run,) = coopt.solve(instance).workloads
