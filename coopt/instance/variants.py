@@ -92,7 +92,7 @@ def as_billed(instance: Q) -> Q:
 
 def as_built(instance: Q) -> Q:
     """The instance of what a plan builds: at the prices of its bill and the least efficiency, which has to do."""
-    return at_least_efficiency(as_billed(instance))
+    return at_efficiency(as_billed(instance), instance.efficiencies[0])  # which what is billed no longer tells
 
 
 def rows_by_name(instance: Question) -> dict[str, tuple[str, ...]]:
