@@ -38,7 +38,7 @@ def domain_counts(gpus: int, hb: HbDomain, fill: DomainFill = "even", *, most_bl
     fill
         Under `even`, as many GPUs train in every domain. Under `any`, domains need not be filled alike: D is the least
         number for each K, and for each number of blocks of as many domains, each full of groups of any one size. Under
-        `fewest`, besides even ones, those of fewer domains than any even filling takes.
+        `fewest`, besides even ones, those of fewer domains than any even filling takes that holds such groups whole.
     most_blocks
         The most blocks of stages that a pipeline may lie in, each on domains of its own.
     """
@@ -49,10 +49,14 @@ def domain_counts(gpus: int, hb: HbDomain, fill: DomainFill = "even", *, most_bl
     if fill == "even":
         return tuple(sorted(even, reverse=True))
     blocks = [b for b in range(1, min(most_blocks, gpus) + 1) if gpus % b == 0]
-    full = {group * (hb.size // group) for group in range(1, hb.size + 1) if gpus % group == 0}
-    counts = {-(-gpus // k) for k in half} | {b * -(-gpus // (b * k)) for k in full for b in blocks}
-    most = min(even) - 1 if fill == "fewest" and even else -(-gpus // half[0])
-    return tuple(sorted(even | {count for count in counts if count <= most}, reverse=True))
+    found = set(even)
+    for group in (n for n in range(1, hb.size + 1) if gpus % n == 0):
+        counts = {b * -(-gpus // (b * group * (hb.size // group))) for b in blocks}
+        counts |= {-(-gpus // k) for k in half} if group == 1 else set()
+        whole = [count for count in even if gpus // count % group == 0]
+        most = min(whole) - 1 if fill == "fewest" and whole else -(-gpus // half[0])
+        found |= {count for count in counts if count <= most}
+    return tuple(sorted(found, reverse=True))
 
 
 def outages_of(instance: Instance, nic_planes: int) -> PortOutages | None:

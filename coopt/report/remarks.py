@@ -285,9 +285,11 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
 
 
 def _skips_numbers(instance: Instance, design: Design) -> bool:
-    """Whether an even filling takes fewer domains than the plan: numbers in between are not tried by default."""
+    """Whether fewer domains than those of the plan may hold its GPUs and are not tried by default."""
     (hb,) = (one for one in instance.network.hb_domains if one.name == design.hb_domain.name)
-    return any(count < design.hb_domain.count for count in domain_counts(design.gpus, hb))
+    layers = max(workload.model.layers for workload in instance.workload)
+    tried, every = (set(domain_counts(design.gpus, hb, fill, most_blocks=layers)) for fill in ("fewest", "any"))
+    return min(every - tried, default=design.hb_domain.count) < design.hb_domain.count
 
 
 def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterator[str]:

@@ -143,10 +143,10 @@ def test_many_idle_gpus_are_told_on_the_first_screen() -> None:
 
 
 def test_idle_gpus_are_told_with_the_key_that_tries_more_numbers_of_domains() -> None:
-    """1,040 GPUs fill 16 domains with 65 each, in which no TP groups of four lie, and with four stages 17 unevenly."""
-    changes = {"network__hb_domains": "gb200-nvl72", "network__fabrics": "rail-only", "cluster__gpus": 1040}
-    changes |= {"workload__0__global_batch": 1040, "workload__0__max_iteration_time_s": 10.0}
-    changes |= {"workload__0__mapping": {"tp": 4, "pp": 4}, "workload__0__allow_tp_across": False}
+    """TP groups of 16 fill 36 domains of 72 with 64 GPUs each; numbers from 33 to 35 are not tried."""
+    changes = {"network__hb_domains": "gb200-nvl72", "network__fabrics": "rail-only", "cluster__gpus": 2304}
+    changes |= {"workload__0__global_batch": 2304, "workload__0__max_iteration_time_s": 10.0}
+    changes |= {"workload__0__mapping": {"tp": 16, "pp": 1}, "workload__0__allow_tp_across": False}
     tries = "network.domain_fill = 'any' tries more numbers of them"
     assert tries in screen(**changes)
     assert tries not in screen(**changes, network__domain_fill="any")

@@ -274,7 +274,7 @@ def _with_spares(jobs: dict[int, Job], standing: dict[int, tuple[Family, int]]) 
 
 def _stages(instance: Instance, last: Family, counts: tuple[int, ...]) -> Iterator[list[Family]]:
     """The network of the last phase in every phase that trains, where it can have grown so."""
-    if any(gpus % last.active for gpus in counts) or not grows(last, counts):
+    if any(gpus % last.active for gpus in counts[:-1]) or not grows(last, counts):
         return
     links = [links_to_core(instance, gpus) for gpus in counts]
     earlier = zip(counts[:-1], links, strict=False)

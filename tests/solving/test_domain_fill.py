@@ -16,6 +16,7 @@ import coopt
 from coopt.columns.grid import divisors, uneven_splits
 from coopt.columns.table import columns
 from coopt.instance.hardware import HbDomain
+from coopt.instance.network import DomainFill
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
 from coopt.network.parts import price
@@ -78,6 +79,16 @@ def test_replicas_that_share_experts_stay_together() -> None:
     assert (design.hb_domain.count, run.placement["dp"], run.placement["ep"]) == (5, (12, 5), (4, 1))
     _check_ranks(split_of(instance.workload[0], run), run, 5, 12)
     _check_gradients(instance.workload[0], run)
+
+
+def test_an_even_filling_that_holds_no_group_whole_hides_no_uneven_one() -> None:
+    """16 racks hold 65 of 1,040 GPUs each, in which no TP groups of four lie, and 20 hold 52; 17 do unevenly."""
+    changes = {"cluster__gpus": 1040, "workload__0__global_batch": 1040, "network__hb_domains": [RACKS]}
+    changes |= {"workload__0__mapping": {"tp": 4, "pp": 4}, "network__fabrics": "rail-only"}
+    changes |= {"workload__0__allow_tp_across": False}
+    instance = ask(**changes, workload__0__max_iteration_time_s=100.0)
+    built = {fill: solved(filled(instance, fill))[1].hb_domain.count for fill in ("even", "fewest", "any")}
+    assert built == {"even": 20, "fewest": 17, "any": 17}
 
 
 @st.composite
@@ -180,11 +191,18 @@ def test_uneven_fills_are_offered_by_default_where_they_take_fewer_domains() -> 
 @settings(max_examples=example_count(200))
 @given(st.integers(1, 2000), st.integers(2, 72), st.integers(1, 128))
 @example(gpus=22, size=8, layers=11)  # blocks of stages on 11 domains, of which each would be a quarter full
-def test_fewest_offers_even_domains_and_what_any_offers_below_these(gpus: int, size: int, layers: int) -> None:
+def test_fewest_offers_what_takes_fewer_domains_than_even_ones_with_the_same_groups(
+    gpus: int, size: int, layers: int
+) -> None:
     hb = HbDomain.model_validate(RACKS | {"size": size})
-    even, every = (set(domain_counts(gpus, hb, fill, most_blocks=layers)) for fill in ("even", "any"))
-    fewest = domain_counts(gpus, hb, "fewest", most_blocks=layers)
-    assert set(fewest) == even | {count for count in every if count < min(even, default=gpus + 1)}
+    kinds: tuple[DomainFill, ...] = ("even", "any", "fewest")
+    even, every, fewest = (set(domain_counts(gpus, hb, fill, most_blocks=layers)) for fill in kinds)
+    assert even | {count for count in every if count < min(even, default=gpus + 1)} <= fewest <= every
+    for group, blocks in product(divisors(gpus), divisors(gpus)):
+        if group <= size and blocks <= layers:
+            count = next(d for d in range(blocks, gpus * blocks + 1, blocks) if d * (size // group) * group >= gpus)
+            as_even = any(d <= count and gpus // d % group == 0 for d in even)
+            assert count in fewest or count not in every or as_even
 
 
 @pytest.mark.parametrize(

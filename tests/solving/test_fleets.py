@@ -70,6 +70,16 @@ def test_links_into_a_core_have_ends_of_their_own_and_cost_what_enumeration_find
     own_ends_agree_with_enumeration(instance)
 
 
+def test_islands_whose_domains_are_not_filled_alike_are_enumerated() -> None:
+    """Eight GPUs in three domains of three, of which the last has an idle one."""
+    domains = {"name": "three", "size": 3, "gbyte_s": 450, "usd_per_gpu": 700, "w_per_gpu": 30}
+    changes = {"sharing": {"mode": "partition"}, "workload__0__gpus": [8], "workload__0__max_iteration_time_s": 100.0}
+    plan = agrees_with_enumeration(ask(**changes, network__hb_domains=[domains], network__domain_fill="any"))
+    (part,) = plan.parts
+    assert part.design is not None
+    assert (part.design.hb_domain.count, part.design.spare_gpus) == (3, 1)
+
+
 def agrees_with_enumeration(instance: Instance) -> Plan:
     """Enumerate, solve and compare; the plan."""
     try:

@@ -197,12 +197,16 @@ def domain_counts(gpus: int, size: int, fill: str = "even", layers: int = 1) -> 
     alike = [gpus // k for k in divisors(gpus) if size / 2 < k <= size]
     if fill == "even":
         return sorted(alike)
-    fills = [k for k in range(1, size + 1) if k > size / 2]
-    limit = min(alike) - 1 if alike and fill == "fewest" else -(-gpus // fills[0])
-    whole = {group * (size // group) for group in divisors(gpus) if group <= size}
-    found = [-(-gpus // k) for k in fills]
-    found += [block * -(-gpus // (block * k)) for block in divisors(gpus) if block <= layers for k in whole]
-    return sorted({*alike, *(count for count in found if count <= limit)})
+    of_any_fill = [-(-gpus // k) for k in range(1, size + 1) if k > size / 2]
+    found, blocks = set(alike), [block for block in divisors(gpus) if block <= layers]
+    for group in divisors(gpus):
+        if group <= size:
+            rivals = [count for count in alike if gpus % (count * group) == 0] if fill == "fewest" else []
+            below = min(rivals, default=max(of_any_fill) + 1)
+            full = group * (size // group)
+            offered = [block * -(-gpus // (block * full)) for block in blocks] + of_any_fill * (group == 1)
+            found.update(count for count in offered if count < below)
+    return sorted(found)
 
 
 def domain_counts_of(instance: Instance, gpus: int, size: int) -> list[int]:
