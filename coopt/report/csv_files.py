@@ -127,7 +127,8 @@ def _bought(
     elif item.kind == "hb" and each > 1:
         words = f"HB domain of {each} GPUs: interconnect, and its servers where these are counted"
     name = "" if network is None else network.name
-    return item.item, words, item.count // each, item.unit_usd * each, item.usd, item.unit_w * each, item.w, name
+    unit_usd, unit_w = (float(f"{value * each:.15g}") for value in (item.unit_usd, item.unit_w))  # 72 x 75.95 is 5468.4
+    return item.item, words, item.count // each, unit_usd, item.usd, unit_w, item.w, name
 
 
 def links_csv(routing: Routing) -> str:

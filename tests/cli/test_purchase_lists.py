@@ -56,6 +56,7 @@ def check_sums(bill: NetworksBill) -> None:
     assert math.fsum(float(row["w"]) for row in rows) == pytest.approx(bill.w, rel=1e-12)
     for row in rows:
         assert int(row["quantity"]) * float(row["unit_usd"]) == pytest.approx(float(row["usd"]), rel=1e-12)
+        assert all(len(row[unit].replace(".", "")) <= 15 for unit in ("unit_usd", "unit_w"))
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
