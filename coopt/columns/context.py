@@ -13,12 +13,12 @@ from coopt.instance.errors import counted
 from coopt.instance.hardware import HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
-from coopt.network.family import Family, SlowTime, common_links, core_group
+from coopt.network.family import Family, FilledDomains, SlowTime, common_links, core_group
 from coopt.perf.mapping import STAGES_TOGETHER, Mappings, Placements, expert_ranks
 
 
 @dataclass(frozen=True, kw_only=True)
-class DomainSet:
+class DomainSet(FilledDomains):
     """HB domains of one kind that train N GPUs; several GPUs may share a NIC.
 
     Where they are not filled alike, a domain has room for `size` GPUs.
@@ -32,16 +32,6 @@ class DomainSet:
 
     def __str__(self) -> str:
         return f"{counted(self.gpus, 'GPU')} in {self.domains:,} x {self.hb}"
-
-    @property
-    def active(self) -> int:
-        """K: GPUs of a domain that train; the mean, rounded up, where domains are not filled alike."""
-        return -(-self.gpus // self.domains)
-
-    @property
-    def alike(self) -> bool:
-        """Whether all domains are filled alike."""
-        return self.gpus % self.domains == 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,13 +87,30 @@ class Gear:
         """Rate of a link (Gbit/s)."""
         return self.nic.gbit_s / self.nic_planes
 
-    def fits(self, size: int, active: int) -> bool:
-        """Whether NICs that GPUs share divide a domain and its active GPUs."""
-        return size % self.gpus_per_nic == active % self.gpus_per_nic == 0
+    def fits(self, size: int, gpus: int, domains: int) -> bool:
+        """Whether NICs that GPUs share divide a domain and its GPUs that train."""
+        return size % self.gpus_per_nic == -(-gpus // domains) % self.gpus_per_nic == 0
+
+
+class FilledDomains:
+    """N GPUs in D HB domains."""
+
+    gpus: int
+    domains: int
+
+    @property
+    def active(self) -> int:
+        """K: GPUs of a domain that train; the mean, rounded up, where domains are not filled alike."""
+        return -(-self.gpus // self.domains)
+
+    @property
+    def alike(self) -> bool:
+        """Whether as many GPUs train in every domain."""
+        return self.gpus % self.domains == 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class EquippedDomains(Gear):
+class EquippedDomains(FilledDomains, Gear):
     """HB domains that hold N GPUs, with what joins them.
 
     `upper` are the switches of the tiers above the leaves, from the second up; empty where all are like the leaves.
@@ -108,16 +125,6 @@ class EquippedDomains(Gear):
     upper: tuple[Switch, ...] = ()
     core_end: Optic | None = None
     outages: PortOutages | None = None
-
-    @property
-    def active(self) -> int:
-        """K: GPUs of a domain that train; the mean, rounded up, where domains are not filled alike."""
-        return -(-self.gpus // self.domains)
-
-    @property
-    def alike(self) -> bool:
-        """Whether as many GPUs train in every domain."""
-        return self.gpus % self.domains == 0
 
     @property
     def core_links_of_module(self) -> int:

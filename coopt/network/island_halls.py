@@ -25,6 +25,10 @@ class PlacedPart:
     whole: NetworkHall
 
 
+PlacedParts = Mapping[str, PlacedPart | None]
+"""Parts by their names; None for those that direct links join, or whose racks nobody knows."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class HallBlock:
     """Racks that begin a row: those of an island, or of the core; `amid` are those of switches, or amid which these
@@ -97,7 +101,12 @@ def placed_part(instance: Instance, plan: Plan, part: Part) -> PlacedPart | None
     return None if hall is None or whole is None else PlacedPart(network=found, hall=hall, whole=whole)
 
 
-def core_halls(instance: Instance, plan: Plan) -> Iterator[CoreHall]:
+def placed_parts(instance: Instance, plan: Plan) -> PlacedParts:
+    """Where each part stands, by its name."""
+    return {part.name: placed_part(instance, plan, part) for part in plan.parts}
+
+
+def core_halls(instance: Instance, plan: Plan, parts: PlacedParts) -> Iterator[CoreHall]:
     """The hall of each core that islands share; none of one whose islands fill nobody knows how many racks.
 
     Each island begins a row, in the order of the plan, with the places that it takes in the end. So does the core,
@@ -106,7 +115,7 @@ def core_halls(instance: Instance, plan: Plan) -> Iterator[CoreHall]:
     """
     for shared in plan.couplings.cores:
         at_site = [part for part in plan.parts if part.site == shared.site]
-        placed = {part.name: placed_part(instance, plan, part) for part in at_site}
+        placed = {part.name: parts[part.name] for part in at_site}
         known = {name: one for name, one in placed.items() if one is not None}
         if len(known) == len(placed):
             last = [one for one in plan.couplings.cores if one.site == shared.site][-1]
@@ -116,10 +125,11 @@ def core_halls(instance: Instance, plan: Plan) -> Iterator[CoreHall]:
 def site_halls(instance: Instance, plan: Plan) -> Iterator[SiteHall]:
     """The hall of each site in the end, with the core where islands share one, and without what fills nobody knows how
     many racks."""
-    cores = {hall.shared.site: hall for hall in core_halls(instance, plan)}
+    parts = placed_parts(instance, plan)
+    cores = {hall.shared.site: hall for hall in core_halls(instance, plan, parts)}
     for site in dict.fromkeys(part.site for part in plan.parts):
         at_site = [part for part in plan.parts if part.site == site]
-        placed = {part.slot: placed_part(instance, plan, part) for part in at_site if site not in cores}
+        placed = {part.slot: parts[part.name] for part in at_site if site not in cores}
         whole = {name: one.whole for name, one in placed.items() if one is not None}
         if site in cores:
             yield cores[site]

@@ -13,7 +13,7 @@ from coopt.instance.hardware import Switch
 from coopt.instance.schema import Instance
 from coopt.network.family import LinkEnds
 from coopt.network.halls import NetworkHall, network_hall
-from coopt.network.island_halls import CoreHall, core_halls, placed_part
+from coopt.network.island_halls import CoreHall, PlacedParts, core_halls, placed_parts
 from coopt.network.part_networks import families_of_design
 from coopt.plan.contents import joint_of
 from coopt.plan.couplings import CorePlan
@@ -23,31 +23,34 @@ MOST_NAMED = 3  # parts that a note names, where it goes for some of them
 PlacedOptics = tuple[NetworkHall, tuple[LinkEnds, ...]]
 
 
-def plan_order_notes(instance: Instance, plan: Plan) -> Iterator[str]:
-    """What to order otherwise of all parts of a plan, and of the cores that they share."""
-    yield from order_notes_of_parts(
-        instance, {part.name: part.design for part in plan.parts if part.design is not None}, plan
-    )
+def plan_order_notes(instance: Instance, plan: Plan, parts: PlacedParts | None = None) -> Iterator[str]:
+    """What to order otherwise of all parts of a plan, and of the cores that they share; `parts` where they are known
+    to stand."""
+    if parts is None:
+        parts = {} if instance.problem == "shared" else placed_parts(instance, plan)
+    designs = {part.name: part.design for part in plan.parts if part.design is not None}
+    yield from order_notes_of_parts(instance, designs, plan, parts)
     yield from core_notes(instance, (shared.core for shared in plan.couplings.cores))
-    yield from core_reach_notes(core_halls(instance, plan))
+    yield from core_reach_notes(core_halls(instance, plan, parts))
 
 
-def order_notes_of_parts(instance: Instance, designs: Mapping[str, Design], plan: Plan | None = None) -> Iterator[str]:
+def order_notes_of_parts(
+    instance: Instance, designs: Mapping[str, Design], plan: Plan | None = None, parts: PlacedParts | None = None
+) -> Iterator[str]:
     """Which parts are to be ordered otherwise than they are listed, by the names of networks.
 
     Parameters
     ----------
-    plan
-        The plan that has them, where there is one.
+    plan, parts
+        The plan that has them and where they stand, where there is one.
     """
     joints = {} if plan is None else {part.name: joint_of(plan, part) for part in plan.parts}
     joined = {
         name: (one.links.per_leaf, one.below) for name, one in joints.items() if one is not None and one.links.per_leaf
     }
     halls = {name: [*placed_optics(instance, design)] for name, design in designs.items()}
-    if plan is not None and instance.problem != "shared":
-        placed = {part.name: placed_part(instance, plan, part) for part in plan.parts}
-        halls |= {name: [(one.hall, one.network.family.optics)] for name, one in placed.items() if one}
+    if parts and instance.problem != "shared":
+        halls |= {name: [(one.hall, one.network.family.optics)] for name, one in parts.items() if one}
     yield from notes_by_part(
         {name: order_notes(instance, design, halls[name], joined.get(name)) for name, design in designs.items()}
     )

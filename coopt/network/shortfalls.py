@@ -46,7 +46,7 @@ def _shortfalls(instance: Instance) -> Iterator[Shortfall]:
     space = Space(instance=instance)
     for gpus in instance.cluster.gpus:
         for (hb, domains), gear in product(space.sites(gpus), space.gears):
-            for fabric in instance.network.switched if domains > 1 and gear.fits(hb.size, -(-gpus // domains)) else ():
+            for fabric in instance.network.switched if domains > 1 and gear.fits(hb.size, gpus, domains) else ():
                 links = -(-links_to_core(instance, gpus) // gear.nic_planes)
                 rails = hb.size * gear.nics_per_gpu // gear.gpus_per_nic
                 ends = EndPoints(fabric=fabric, domains=domains, rails=rails, links=links)

@@ -151,10 +151,10 @@ class Space:
             and (core is None or core.port_gbit_s == switch.port_gbit_s)
         )
 
-    def domain_counts(self, gpus: int, hb: HbDomain) -> tuple[int, ...]:
-        """How many HB domains of a kind may hold the GPUs."""
+    def domain_counts(self, gpus: int, hb: HbDomain, fill: DomainFill | None = None) -> tuple[int, ...]:
+        """How many HB domains of a kind may hold the GPUs, filled as the instance has it or otherwise."""
         layers = max(workload.model.layers for workload in self.instance.workload)
-        return domain_counts(gpus, hb, self.instance.network.domain_fill, most_blocks=layers)
+        return domain_counts(gpus, hb, fill or self.instance.network.domain_fill, most_blocks=layers)
 
     def sites(self, gpus: int) -> Iterator[tuple[HbDomain, int]]:
         """Every HB domain with every number of them that may hold the GPUs."""
@@ -201,7 +201,7 @@ class Space:
         for fabric, gear in product(network.switched, listed):
             ends = core_ends(self.instance, gear.switch if domains > 1 else None, values)
             for upper, core_end in (
-                product(_upper(network, gear.switch), ends) if gear.fits(hb.size, -(-gpus // domains)) else ()
+                product(_upper(network, gear.switch), ends) if gear.fits(hb.size, gpus, domains) else ()
             ):
                 own = vars(gear) | {"links": links, "core_end": core_end, "fabric": fabric, "upper": upper}
                 out = outages_of(self.instance, gear.nic_planes)

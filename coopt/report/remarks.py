@@ -11,7 +11,7 @@ from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.reserves import KnownError, is_catalogued, known_error
 from coopt.instance.schema import Instance
 from coopt.instance.transformer import FLOP_PER_PARAMETER
-from coopt.network.space import domain_counts
+from coopt.network.space import Space
 from coopt.plan.evaluation import LimitCheck
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Plan, WorkloadPlan
@@ -287,9 +287,9 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
 def _skips_numbers(instance: Instance, design: Design) -> bool:
     """Whether fewer domains than those of the plan may hold its GPUs and are not tried by default."""
     (hb,) = (one for one in instance.network.hb_domains if one.name == design.hb_domain.name)
-    layers = max(workload.model.layers for workload in instance.workload)
-    tried, every = (set(domain_counts(design.gpus, hb, fill, most_blocks=layers)) for fill in ("fewest", "any"))
-    return min(every - tried, default=design.hb_domain.count) < design.hb_domain.count
+    space = Space(instance=instance)
+    more = {*space.domain_counts(design.gpus, hb, "any")}.difference(space.domain_counts(design.gpus, hb))
+    return min(more, default=design.hb_domain.count) < design.hb_domain.count
 
 
 def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterator[str]:

@@ -103,7 +103,7 @@ def _floor(instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, d
     """What GPUs, HB domains and the cheapest NICs of a site are worth; several domains have all their NICs."""
     kind = instance.objective.minimize
     bare = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
-    fitting = [gear for gear in gears if gear.fits(hb.size, -(-gpus // domains))] if domains > 1 else []
+    fitting = [gear for gear in gears if gear.fits(hb.size, gpus, domains)] if domains > 1 else []
     nics = ((one.nic, domains * (hb.size * one.nics_per_gpu // one.gpus_per_nic)) for one in fitting)
     with_nics = [[*bare, line("nic", nic.name, count, nic.usd, nic.w)] for nic, count in nics] or [bare]
     return min(total(instance.objective, included_lines(instance, lines)).of(kind) for lines in with_nics)
@@ -111,7 +111,7 @@ def _floor(instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, d
 
 def _is_quick(instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, domains: int) -> bool:
     """Whether every workload has a mapping that is in time where each GPU has all that NICs can give it."""
-    fitting = [gear for gear in gears if gear.fits(hb.size, -(-gpus // domains))]
+    fitting = [gear for gear in gears if gear.fits(hb.size, gpus, domains)]
     for shared in sorted({gear.gpus_per_nic for gear in fitting} if domains > 1 else {1}):
         site = domains_filled(gpus, hb, domains, shared)
         byte_s = max((gear.byte_s for gear in fitting if domains == 1 or gear.gpus_per_nic == shared), default=0.0)

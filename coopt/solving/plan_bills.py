@@ -17,7 +17,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
 from coopt.network.family import Family
 from coopt.network.halls import NetworkHall, network_hall
-from coopt.network.island_halls import CoreHall, core_halls, placed_part
+from coopt.network.island_halls import CoreHall, core_halls, placed_parts
 from coopt.network.orders import order_notes, plan_order_notes
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import SharedCore
@@ -41,24 +41,23 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     name = plan.instance.name
     if plan.cost is None:
         raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    standing = [
-        DatedNetwork(part.slot, part.phase, _in_hall(_part(part), _hall_of(instance, plan, part)))
-        for part in plan.parts
-    ]
+    placed = {} if instance is None else placed_parts(instance, plan)
+    halls = {part: one.hall for part, one in placed.items() if one is not None}
+    standing = [DatedNetwork(part.slot, part.phase, _in_hall(_part(part), halls.get(part.name))) for part in plan.parts]
     networks, unknown = tuple(_bought(instance, standing)), [*_without_lengths(plan)]
     if instance is None:
         unknown += _splitters(plan)
         return _whole_bill(name, networks, plan.cost, None, unknown, _worst_prices(plan))
     if plan.couplings.cores:
-        halls = tuple(core_halls(instance, plan))
+        of_cores = tuple(core_halls(instance, plan, placed))
         cores = [
-            DatedNetwork(shared.site or "", shared.phase, _core(instance, shared, halls))
+            DatedNetwork(shared.site or "", shared.phase, _core(instance, shared, of_cores))
             for shared in plan.couplings.cores
         ]
         networks += tuple(_bought(instance, cores))
-        if len(halls) < len(cores):
+        if len(of_cores) < len(cores):
             unknown.append("lengths of cables into the core, as nobody knows how many racks all islands fill")
-    notes = (*_worst_prices(plan), *plan_order_notes(instance, plan))
+    notes = (*_worst_prices(plan), *plan_order_notes(instance, plan, placed))
     return _whole_bill(name, networks, plan.cost, instance, unknown, notes)
 
 
@@ -166,12 +165,6 @@ def _with_added(networks: Iterable[DatedNetwork], growing: Collection[str]) -> I
                 before[key] = max(before[key], cable.count)
             tiers.append(tier.model_copy(update={"cables": tuple(cables)}))
         yield one._replace(network=one.network.model_copy(update={"tier": tuple(tiers)})) if tiers else one
-
-
-def _hall_of(instance: Instance | None, plan: Plan, part: Part) -> NetworkHall | None:
-    """The hall of a part; None without its question."""
-    placed = None if instance is None else placed_part(instance, plan, part)
-    return None if placed is None else placed.hall
 
 
 def _part(part: Part) -> BilledNetwork:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.network.island_halls import CoreHall, core_halls, site_halls
+from coopt.network.island_halls import CoreHall, core_halls, placed_parts, site_halls
 from coopt.network.orders import core_reach_notes
 from coopt.network.part_networks import part_network
 from coopt.plan.couplings import SharedCore
@@ -47,7 +47,7 @@ def cored(draw: st.DrawFn) -> Instance:
 def test_every_cable_into_a_core_is_as_long_as_the_drawing_says(instance: Instance) -> None:
     plan = coopt.solve(instance)
     assume(plan.couplings.cores)
-    halls = list(core_halls(instance, plan))
+    halls = list(core_halls(instance, plan, placed_parts(instance, plan)))
     assert [hall.shared for hall in halls] == list(plan.couplings.cores)
     for hall in halls:
         check(instance, plan, hall)
@@ -166,7 +166,7 @@ def test_ends_that_do_not_reach_the_core_are_named() -> None:
     """Beside `link_reach_m`, by which optics are chosen, a hall of long rows takes cables farther than they reach."""
     instance = coopt.load(ROOT / "instances" / "fleet-core-growth.toml", {"network.hall.row_pitch_m": 120.0})
     plan = read_plan(ROOT / "benchmarks" / "library" / "fleet-core-growth.plan.json")
-    halls = list(core_halls(instance, plan))
+    halls = list(core_halls(instance, plan, placed_parts(instance, plan)))
     optic = next(one for one in instance.network.optics if one.name == "400g-dr4")
     beyond = sum(count for hall in halls for m, count in hall.cables.items() if m > optic.reach_m)
     assert beyond
@@ -174,7 +174,7 @@ def test_ends_that_do_not_reach_the_core_are_named() -> None:
     assert f"{beyond} cables into the core, from " in note
     assert "are longer than the 500 m that 400g-dr4 reaches: order ends that reach " in note
     shipped = coopt.load(ROOT / "instances" / "fleet-core-growth.toml")
-    assert not list(core_reach_notes(core_halls(shipped, plan)))
+    assert not list(core_reach_notes(core_halls(shipped, plan, placed_parts(shipped, plan))))
 
 
 def test_a_core_whose_islands_fill_nobody_knows_how_many_racks_has_no_lengths() -> None:
@@ -189,7 +189,7 @@ def test_a_core_whose_islands_fill_nobody_knows_how_many_racks_has_no_lengths() 
     )
     asked = plan.instance.model_copy(update={"sha256": instance.sha256})
     plan = plan.model_copy(update={"instance": asked, "parts": parts})
-    assert not list(core_halls(instance, plan))
+    assert not list(core_halls(instance, plan, placed_parts(instance, plan)))
     bill = coopt.bom(instance, plan)
     assert any(what.startswith("lengths of cables into the core") for what in bill.not_counted)
 
@@ -198,7 +198,7 @@ def test_a_core_whose_islands_fill_nobody_knows_how_many_racks_has_no_lengths() 
 def test_shipped_cores_stand_where_their_drawing_says(name: str) -> None:
     instance = coopt.load(ROOT / "instances" / f"{name}.toml")
     plan = read_plan(ROOT / "benchmarks" / "library" / f"{name}.plan.json")
-    for hall in core_halls(instance, plan):
+    for hall in core_halls(instance, plan, placed_parts(instance, plan)):
         assert hall.cables.total() == hall.shared.core.ports
         assert hall.switch_racks is not None
         assert [block.first_row for block in hall.blocks] == sorted(block.first_row for block in hall.blocks)

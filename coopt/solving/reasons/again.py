@@ -169,7 +169,7 @@ def _sites(space: Space, gpus: int, hb: HbDomain, domains: int) -> dict[DomainSe
     """The gears that may join domains filled so within the limits, by how many GPUs share a NIC."""
     found = dict[DomainSet, list[Gear]]()
     for gear in space.gears:
-        if gear.fits(hb.size, -(-gpus // domains)) and _may_keep_limits(space.instance, gpus, hb, domains, gear):
+        if gear.fits(hb.size, gpus, domains) and _may_keep_limits(space.instance, gpus, hb, domains, gear):
             shared = gear.gpus_per_nic if domains > 1 else 1
             found.setdefault(domains_filled(gpus, hb, domains, shared), []).append(gear)
     return found
