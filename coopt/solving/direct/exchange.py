@@ -233,7 +233,8 @@ class LinkExchange:
 
     def _move(self, links: Ints, most: int) -> None:
         """Take a link from one orbit or none, and give one to another or none, whatever lets phases be soonest."""
-        losers, getters = self._promising(links)
+        lowest = [cuts.lowest(links) for cuts in self._cuts]
+        losers, getters = self._promising(links, lowest)
         size, spare = np.append(self._data.pairs, 0), most - self._count(links)
         a, b = (each.ravel() for each in np.meshgrid(np.append(losers, -1), np.append(getters, -1), indexing="ij"))
         fits = (a != b) & (size[b] - size[a] <= spare) & self._keep_ports(links, a, b)
@@ -244,8 +245,7 @@ class LinkExchange:
                 links[losers[0]] -= 1
             return
         soft = []
-        for cuts in self._cuts:
-            low = cuts.lowest(links)
+        for cuts, low in zip(self._cuts, lowest, strict=True):
             wide = np.append(low.rows, np.zeros((len(low.rows), 1)), axis=1)
             soft.append(low.soft(wide[:, b] - wide[:, a])[0])
             cuts.weigh(links)
@@ -259,9 +259,8 @@ class LinkExchange:
                 links[orbit] += change
                 self._held[held, orbit] = self._turn + self._random.integers(HELD_LESS, HELD)
 
-    def _promising(self, links: Ints) -> tuple[Ints, Ints]:
+    def _promising(self, links: Ints, low: list[LowCuts]) -> tuple[Ints, Ints]:
         """The orbits whose links matter least, of those that may lose one, and most, of those that may get one."""
-        low = [cuts.lowest(links) for cuts in self._cuts]
         soft, shares = zip(*(one.soft(np.zeros((1, 1))) for one in low), strict=True)
         paces = np.maximum(np.concatenate(soft), SLOW)
         busiest = self._data.weight[(self._data.weight / paces).sum(axis=1).argmax()]
