@@ -169,7 +169,7 @@ def test_several_sequences_are_turned_over_on_their_way_through_the_scan() -> No
 
 def test_parameters_of_a_hybrid() -> None:
     mixer = mamba_shard(hybrid().model, 2)
-    assert (mixer.inner, mixer.shared, mixer.heads, mixer.groups, mixer.projected) == (64, 128, 4, 2, 260)
+    assert (mixer.head_columns, mixer.group_columns, mixer.heads, mixer.groups, mixer.projected) == (64, 128, 4, 2, 260)
     held = held_parameters(hybrid(APART), split(tp=2))
     attention, mamba, ffn = 64 * (32 + 32) + 64 * 32, 64 * (260 + 64), 2 * 64 * 64
     assert held.layer == (attention + 3 * mamba + 4 * ffn) / 8

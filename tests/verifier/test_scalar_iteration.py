@@ -24,7 +24,7 @@ SENT = GpuTraffic(
     row_bytes=0.0,
     visits=0,
     groups=(0, 0),
-    once=False,
+    sends_once=False,
     hides_exchanges=False,
     further_layers=0,
     further_exchanges=0.0,
@@ -57,7 +57,7 @@ def work(traffic: GpuTraffic = SENT, **changes: object) -> Work:
         split=split(tp=2, pp=4, dp=3, interleave=2, zero=1),
         micro_batches=8,
         layers=4,
-        missing=0,
+        missing_last=0,
         missing_first=0,
         layer_s=0.25,
         forward_s=0.1,
@@ -66,7 +66,7 @@ def work(traffic: GpuTraffic = SENT, **changes: object) -> Work:
         stage_s=1.0,
         logits_s=0.5,
         optimizer_s=0.25,
-        held=HeldParameters(0, 0, 1000.0, 0.0),
+        parameters=HeldParameters(0, 0, 1000.0, 0.0),
         traffic=traffic,
         links=PLAIN,
         mode="sync",
@@ -106,7 +106,7 @@ def test_hidden_hops_cost_a_share() -> None:
 
 def test_the_last_stage_lacks_layers_and_some_hops() -> None:
     # A layer with its TP takes 0.25 + 4·0.5.
-    short = work(missing=1, logits_s=3.0)
+    short = work(missing_last=1, logits_s=3.0)
     last = 1 + 8 - 2.25 + 3 + 1
     assert iteration_s(short, APART, SPEED) == pytest.approx(8 * last + 3 / 2 * 9 + 30 * 1.5 + 160 + 8 + 0.25)
     parts = breakdown(short, APART, SPEED)
@@ -118,7 +118,7 @@ def test_the_last_stage_lacks_layers_and_some_hops() -> None:
 def test_context_and_expert_traffic_by_hand() -> None:
     # c = 2 across: (1/2)·200·0.04 = 4, twice. Experts 2 inside x 2 across: (1/2)·80/100 + (1/2)·80·0.04 = 2, 3 times.
     place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
-    here = work(EXCHANGED, held=HeldParameters(0, 0, 1000.0, 300.0), logits_s=0.0)
+    here = work(EXCHANGED, parameters=HeldParameters(0, 0, 1000.0, 300.0), logits_s=0.0)
     busy = 1 + 8 + 4 * 8 + 4 * 6
     last, bubble = busy + 8 * 0.5 + 8 + 6, 3 / 2 * busy + 30 * 1.5
     # DP over 6 domains: (5/6)·6000·0.04; experts over 3: (2/3)·1800·0.04.
@@ -202,7 +202,7 @@ def test_parts_sum_to_the_time_and_the_time_never_falls_with_a_slowdown(
     rates: tuple[float, ...], more: tuple[float, ...], logits: float, missing: int, mode: str
 ) -> None:
     place = Placement(2, 1, 1, 4, 1, 3, 1, 2, 2, 2, 1, 3)
-    here = work(EXCHANGED, logits_s=logits, missing=missing, mode=mode, links=SHARES, factor=1.1)
+    here = work(EXCHANGED, logits_s=logits, missing_last=missing, mode=mode, links=SHARES, factor=1.1)
     speed = Speeds(100, *rates)
     time_s = iteration_s(here, place, speed)
     assert sum(breakdown(here, place, speed)) == pytest.approx(time_s, rel=1e-12)

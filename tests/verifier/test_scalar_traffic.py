@@ -125,7 +125,7 @@ def test_a_token_crosses_to_no_more_domains_than_its_groups_lie_in() -> None:
     for across, reached in ((8, 4), (2, 2), (16, 8)):
         shares = (places_visited(4 * reached, 8), places_visited(reached, 8))
         assert sent_shares(here, 4, across) == pytest.approx(shares)
-    assert sent_shares(here._replace(once=False), 4, 8) == (1.0, 1.0)
+    assert sent_shares(here._replace(sends_once=False), 4, 8) == (1.0, 1.0)
 
 
 def test_a_transport_has_shares_of_its_own() -> None:

@@ -25,13 +25,13 @@ def test_work_of_a_mapping() -> None:
     )
     clock = Clock(here, ask().cluster.gpu)
     found = clock.work(split(tp=4, pp=3, dp=4, cp=2, micro_batch=2, zero=1))
-    assert (found.micro_batches, found.layers, found.missing) == (8, 4, 1)
+    assert (found.micro_batches, found.layers, found.missing_last) == (8, 4, 1)
     assert found.factor == pytest.approx(1.32)
     layer = 4096 * 4 * 1024 + 2 * 4096 * 4096
     assert found.stage_s - 4 * found.layer_s == pytest.approx(6 * 4 * layer / (0.85 * 2e12))
     assert found.optimizer_s == pytest.approx(60 * (4 * layer + 12800 * 4096) / 8 / (0.85 * 2e12))
     whole = clock.work(split(dp=4))
-    assert whole.optimizer_s == pytest.approx(60 * whole.held.common / (0.85 * 2e12))
+    assert whole.optimizer_s == pytest.approx(60 * whole.parameters.common / (0.85 * 2e12))
 
 
 def test_a_further_prediction_costs_logits_and_a_layer_on_the_last_stage() -> None:

@@ -22,7 +22,7 @@ from coopt.verifier.training.iteration import exchanges, iteration_s, replica_gr
 from coopt.verifier.training.mappings import ScalarMapping, divisors, simpler
 from coopt.verifier.training.memory import MemoryNeeds
 from coopt.verifier.training.placing import Placement, expert_copies, placements
-from coopt.verifier.training.work import Clock, ListedOnce, Work, ascending
+from coopt.verifier.training.work import Clock, LazyList, Work, ascending
 
 WIDENING = 1.25  # by which a list is made longer at least, so that limits that rise slowly do not list anew each time
 
@@ -48,7 +48,7 @@ class PlacedWork(NamedTuple):
     place: Placement
 
 
-NearWorks = ListedOnce[tuple[float, PlacedWork]]
+NearWorks = LazyList[tuple[float, PlacedWork]]
 """Works that are in time if no switch slows them down, each with that time."""
 
 
@@ -97,7 +97,7 @@ class Timings:
         self._usable_bytes, self.clocks = gpu.usable_bytes, [Clock(workload, gpu) for workload in workloads]
         self._needs = [MemoryNeeds(workload) for workload in workloads]
         self._fits: dict[tuple[int, int, float], bool] = {}
-        self._works: dict[tuple[int, int], tuple[float, ListedOnce[tuple[float, Work]]]] = {}
+        self._works: dict[tuple[int, int], tuple[float, LazyList[tuple[float, Work]]]] = {}
         self._bytes: dict[tuple[int, ScalarMapping], float] = {}
         self._candidates: dict[tuple[int, TimingKey], tuple[float, NearWorks]] = {}
         self._after_waits: dict[tuple[int, TimingKey, float], NearWorks] = {}
@@ -224,13 +224,13 @@ class Timings:
         fits = self.has_room(split, index, LENIENT)
         return fits and not any(self.has_room(other, index, STRICT) for other in others)
 
-    def _quick(self, gpus: int, index: int, bound_s: float) -> ListedOnce[tuple[float, Work]]:
+    def _quick(self, gpus: int, index: int, bound_s: float) -> LazyList[tuple[float, Work]]:
         """Mappings that are needed and whose compute alone takes no more than that, the quickest first, each with the
         time of it, and perhaps slower ones after them."""
         known_s, works = self._works.get((index, gpus), (-math.inf, None))
         if works is None or known_s < bound_s:
             needed = partial(self._needed, index, bound_s)
-            works = ListedOnce(ascending(self.clocks[index].quick(gpus, bound_s), needed))
+            works = LazyList(ascending(self.clocks[index].quick(gpus, bound_s), needed))
             self._works[index, gpus] = bound_s, works
         return works
 
@@ -348,7 +348,7 @@ class PlacedTimes:
 
     def _replicas(self, work: Work) -> Iterator[tuple[str, int, float]]:
         """Ranks that hold the same parameters, and those that hold the same experts, with how many parameters."""
-        split, held = work.split, work.held
+        split, held = work.split, work.parameters
         if work.traffic.reductions and not self._family.rooms:
             if held.common:
                 yield "dp", split.dp * split.cp, held.common

@@ -282,16 +282,16 @@ def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, li
     kinds: dict[str, tuple[Group, list[Repeated], Summed]] = {
         "tp": (over_tp, [Repeated(1, work.traffic.gathered_bytes)], summed_by_tp(work.split)),
         "cp": (over_cp, [Repeated(1, work.traffic.ring_bytes)], "nothing"),
-        "dp": (replicas["dp"], exchanges(work, work.held.common), data),
+        "dp": (replicas["dp"], exchanges(work, work.parameters.common), data),
     }
-    if work.held.experts:
-        kinds["edp"] = (replicas["edp"], exchanges(work, work.held.experts), data)
+    if work.parameters.experts:
+        kinds["edp"] = (replicas["edp"], exchanges(work, work.parameters.experts), data)
     found = {
         kind: _gather_names(*one, work.links, sized=kind != "cp" and not (kind == "tp" and work.traffic.row_gathers))
         for kind, one in kinds.items()
         if one[0].inside * one[0].across > 1
     }
-    if work.held.experts and place.ep_in * place.ep_across > 1:
+    if work.parameters.experts and place.ep_in * place.ep_across > 1:
         found["ep"] = _exchange_names(work, place, speed)
     return found
 
@@ -323,7 +323,7 @@ def _gather_name(way: GatherWay, group: Group, links: LinkShares, summed: Summed
 def _exchange_names(work: Work, place: Placement, speed: Speeds) -> list[str]:
     """An exchange runs on both levels at once where it has both and this takes less."""
     ends, links = (place.ep_in, place.ep_across), work.links
-    if not (links.overlap and work.traffic.once and min(ends) > 1):
+    if not (links.overlap and work.traffic.sends_once and min(ends) > 1):
         return ["exchange"]
     where = (*ends, sent_shares(work.traffic, *ends), speed.inside_byte_s, speed.ep_s_byte)
     at_once, by_levels = (exchange_s(1e9, *where, links._replace(overlap=both)) for both in (True, False))

@@ -94,9 +94,9 @@ class PassTimes:
         stage, chunk = self._on_model(stage, chunk)
         lacks = 0
         if (stage, chunk) == (0, 0):
-            lacks += split.missing_layers(layers) - self._work.missing
+            lacks += split.missing_layers(layers) - self._work.missing_last
         if (stage, chunk) == (split.pp - 1, split.interleave - 1):
-            lacks += self._work.missing
+            lacks += self._work.missing_last
         return split.chunk_layers(layers) - lacks
 
     def parts(self, stage: int, one: StagePass) -> PassParts:
@@ -182,7 +182,7 @@ def gradient_segments(
     """
     found = [PassSegment("dp", twins_s, None, 0.0)] if twins_s else []
     summed = summed_by_replicas(work.split)
-    for name, number in (("dp", work.held.common), ("edp", work.held.experts)):
+    for name, number in (("dp", work.parameters.common), ("edp", work.parameters.experts)):
         group, several = groups[name], exchanges(work, number)
         if several and number and group.inside * group.across > 1:
             ways = taken_ways(several, group, work.links, summed)

@@ -44,7 +44,7 @@ class OtherWays(NamedTuple):
 class Speeds(NamedTuple):
     """How fast bytes travel: inside the domain (byte/s), across it (s/byte of each kind of traffic).
 
-    `edp` is that of copies of experts, `tied` that of the embedding that the first and the last stage share. `others`
+    `edp` is that of copies of experts, `tied` that of the embedding that the first and the last stage share. `ways`
     says of a kind what ways take that are no ring; None where they are all as fast.
     """
 
@@ -56,12 +56,12 @@ class Speeds(NamedTuple):
     edp_s_byte: float
     pp_s_byte: float
     tied_s_byte: float
-    others: Callable[[str], OtherWays] | None = None
+    ways: Callable[[str], OtherWays] | None = None
 
     def other_ways(self, kind: str) -> OtherWays:
         """What a byte of a kind of traffic takes by ways that are no ring."""
         s_byte: float = getattr(self, f"{kind}_s_byte")
-        return OtherWays(s_byte, s_byte) if self.others is None else self.others(kind)
+        return OtherWays(s_byte, s_byte) if self.ways is None else self.ways(kind)
 
     @classmethod
     def everywhere(cls, inside_byte_s: float, s_byte: float) -> Speeds:
@@ -75,11 +75,11 @@ def link_shares(workload: Workload, gpu: Gpu) -> LinkShares:
     rail, send = share.rail, share.send
     if workload.options.transport != "rdma":
         rail = send = SHARES[workload.options.transport]
-    found = LinkShares(share.hb, rail, send, share.latency_s, share.step_s, share.send_s)
+    shares = LinkShares(share.hb, rail, send, share.latency_s, share.step_s, share.send_s)
     if workload.options.collectives == "levels":
-        return found
+        return shares
     in_network = workload.options.collectives == "in-network"
-    return found._replace(overlap=True, hb_sum=share.hb_reduce or 0.0, rail_sums=in_network)
+    return shares._replace(overlap=True, hb_sum=share.hb_reduce or 0.0, rail_sums=in_network)
 
 
 class SentShares(NamedTuple):
@@ -90,7 +90,7 @@ class SentShares(NamedTuple):
 
 
 def exchange_s(
-    size_bytes: float, inside: int, across: int, sent: SentShares, byte_s: float, s_byte: float, links: LinkShares
+    size_bytes: float, inside: int, across: int, copies: SentShares, byte_s: float, s_byte: float, links: LinkShares
 ) -> float:
     """A2A(D): seconds of an all-to-all by forwarding along the rails, then inside the domain.
 
@@ -98,8 +98,8 @@ def exchange_s(
     """
     if inside * across == 1:
         return 0.0
-    inside_s = (inside - 1) / inside * sent.inside * size_bytes / (links.hb * byte_s)
-    across_s = (across - 1) / across * sent.across * size_bytes * s_byte / links.rail
+    inside_s = (inside - 1) / inside * copies.inside * size_bytes / (links.hb * byte_s)
+    across_s = (across - 1) / across * copies.across * size_bytes * s_byte / links.rail
     return (max(inside_s, across_s) if links.overlap else inside_s + across_s) + links.latency_s
 
 
@@ -155,7 +155,7 @@ class GpuTraffic(NamedTuple):
     """k"""
     groups: tuple[int, int]
     """G, G'"""
-    once: bool
+    sends_once: bool
     """a token goes once to each domain and GPU it visits, not once to each expert"""
     hides_exchanges: bool
     """behind the compute of another micro-batch"""
@@ -185,7 +185,7 @@ class GpuTraffic(NamedTuple):
 
 def sent_shares(traffic: GpuTraffic, inside: int, across: int) -> SentShares:
     """What is left to send of the copies of a token when it goes once to each domain and GPU that it visits."""
-    if not traffic.once:
+    if not traffic.sends_once:
         return SentShares(1.0, 1.0)
     (groups, visited), domains = traffic.groups, float(across)
     if groups:  # a domain holds some groups, or a group lies in some domains
@@ -217,7 +217,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
         row_bytes=routed,
         visits=model.top_k,
         groups=(model.expert_groups, model.top_groups),
-        once=options.dispatch == "once",
+        sends_once=options.dispatch == "once",
         hides_exchanges=options.ep_overlap and split.micro_batches(workload.global_batch) > 1,
         further_layers=j,
         further_exchanges=j * expert_share(model.prediction) / expert_share(model) if model.experts else 0.0,
@@ -240,7 +240,9 @@ def _ahead(workload: Workload, split: ScalarMapping, gathers: float) -> AheadSha
     repeated = split.recompute in ("full", "norm+ffn")
     return AheadShares(
         gathers=forward / gathers if gathers else 0.0,
+        # keys and values go round once forward, twice backward, and once more where the layer is repeated
         ring=1 / 4 if split.recompute == "full" else 1 / 3,
+        # dispatch and combine: forward, backward, and where they are repeated
         experts=1 / 3 if repeated else 1 / 2,
     )
 
@@ -265,6 +267,7 @@ def pipeline_waits(p: int, v: int, m: int) -> PipelineHops:
     if p == 2:
         hops = (2 * v - 0.5) * m
         return PipelineHops(hops, 0, hops, 0, 0)
+    # H, Q, spared and late of docs/model.md, added up over the m micro-batches
     filling, hops = 2 * p - 5, 2.0 * v * m + 2 * p - 5
     if v == 1:
         return PipelineHops(hops, filling, hops - m + 2, filling + 2, min(m, 2))

@@ -43,7 +43,7 @@ class GatherWay(NamedTuple):
 class Group(NamedTuple):
     """Ranks inside each of some domains, and how fast they reach each other: byte/s inside, s/byte across.
 
-    `others` are what a byte takes by the ways whose choice asks for the size of a message; None where nothing is
+    `other_ways` are what a byte takes by the ways whose choice asks for the size of a message; None where nothing is
     chosen by it. Where some domain has only `fewest` of the ranks, these divide all of the data among them.
     """
 
@@ -51,7 +51,7 @@ class Group(NamedTuple):
     across: int
     byte_s: float
     s_byte: float
-    others: OtherWays | None = None
+    other_ways: OtherWays | None = None
     fewest: int = 0
 
 
@@ -61,29 +61,31 @@ def gather_ways(size_bytes: float, group: Group, links: LinkShares, summed: Summ
     Switches may add up sums: those of a domain that holds all ranks, and those of the network, which get everything
     once for both halves. Inside a domain each step doubles what a rank has.
     """
-    inside, across, byte_s, s_byte, others, fewest = group
+    inside, across, byte_s, s_byte, other_ways, fewest = group
     share = max(links.hb, links.hb_sum) if summed != "nothing" and across == 1 else links.hb
     switched = summed == "gradients" and links.rail_sums and across > 1
-    sent = 1 / 2 if switched else (across - 1) / across
+    sent_share = 1 / 2 if switched else (across - 1) / across
     within_s = (inside - 1) / inside * size_bytes / (share * byte_s)
-    near, far, n = doublings(inside), doublings(across), inside * across
+    inside_steps, across_steps, n = doublings(inside), doublings(across), inside * across
     steps, round_steps = collective_steps(inside, across), collective_steps(inside, across)
-    if others is not None:
-        steps, round_steps = near + (far if switched else across - 1), n - 1
+    if other_ways is not None:
+        steps, round_steps = inside_steps + (across_steps if switched else across - 1), n - 1
     divided = size_bytes / (fewest or inside)  # among the NICs of the domain that has fewest
-    found = [GatherWay("rings", "ring", within_s, sent * divided, False, steps, s_byte)]
+    ways = [GatherWay("rings", "ring", within_s, sent_share * divided, False, steps, s_byte)]
     if links.overlap and inside > 1 and across > 1:
         passed_bytes, name = (1 - 1 / n) * size_bytes, "ring through all ranks"
         passed_s = passed_bytes / (links.hb * byte_s)
-        found.append(GatherWay(name, "ring", passed_s, (1 - 1 / n) * divided, True, round_steps, s_byte))
-    if others is not None and across > 2:
+        ways.append(GatherWay(name, "ring", passed_s, (1 - 1 / n) * divided, True, round_steps, s_byte))
+    if other_ways is not None and across > 2:
         halved_bytes, name = (across - 1) / across * divided, "halving and doubling"
-        found.append(GatherWay(name, "halving", within_s, halved_bytes, False, near + far, others.halving))
+        ways.append(
+            GatherWay(name, "halving", within_s, halved_bytes, False, inside_steps + across_steps, other_ways.halving)
+        )
         if summed == "gradients" and across > 3:  # of fewer none has a parent in both trees and two children
             chain_s, name = (size_bytes / (links.hb * byte_s) if inside > 1 else 0.0), "double binary tree"
-            steps = inside - 1 + far
-            found.append(GatherWay(name, "trees", chain_s, divided, True, steps, others.trees))
-    return found
+            steps = inside - 1 + across_steps
+            ways.append(GatherWay(name, "trees", chain_s, divided, True, steps, other_ways.trees))
+    return ways
 
 
 class Repeated(NamedTuple):
@@ -94,27 +96,27 @@ class Repeated(NamedTuple):
 
 
 def taken_ways(
-    several: Sequence[Repeated], group: Group, links: LinkShares, summed: Summed = "nothing"
+    collectives: Sequence[Repeated], group: Group, links: LinkShares, summed: Summed = "nothing"
 ) -> list[GatherWay]:
     """The way of each of some collectives of one group, which is the same for all: that with which they take least."""
-    tables = [gather_ways(one.size_bytes, group, links, summed) for one in several]
+    tables = [gather_ways(collective.size_bytes, group, links, summed) for collective in collectives]
 
     def whole_s(ways: Sequence[GatherWay]) -> float:
-        return sum(one.times * way.seconds(links) for one, way in zip(several, ways, strict=True))
+        return sum(collective.times * way.seconds(links) for collective, way in zip(collectives, ways, strict=True))
 
     return min(([table[k] for table in tables] for k in range(len(tables[0]))), key=whole_s)
 
 
-def gathers_s(several: Sequence[Repeated], group: Group, links: LinkShares, summed: Summed = "nothing") -> float:
+def gathers_s(collectives: Sequence[Repeated], group: Group, links: LinkShares, summed: Summed = "nothing") -> float:
     """Seconds of several collectives of one group; 0 for one rank."""
-    return 0.0 if group.inside * group.across == 1 else _gathers_s(tuple(several), group, links, summed)
+    return 0.0 if group.inside * group.across == 1 else _gathers_s(tuple(collectives), group, links, summed)
 
 
 @lru_cache(maxsize=1 << 16)
-def _gathers_s(several: tuple[Repeated, ...], group: Group, links: LinkShares, summed: Summed) -> float:
+def _gathers_s(collectives: tuple[Repeated, ...], group: Group, links: LinkShares, summed: Summed) -> float:
     """The same of several ranks, kept for other mappings whose groups send as much."""
-    ways = taken_ways(several, group, links, summed)
-    return sum(one.times * way.seconds(links) for one, way in zip(several, ways, strict=True))
+    ways = taken_ways(collectives, group, links, summed)
+    return sum(collective.times * way.seconds(links) for collective, way in zip(collectives, ways, strict=True))
 
 
 def gather_s(size_bytes: float, group: Group, links: LinkShares, summed: Summed = "nothing") -> float:

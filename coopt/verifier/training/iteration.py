@@ -90,9 +90,11 @@ def communication_times(work: Work, place: Placement, speed: Speeds) -> Communic
     if traffic.rings:
         over_cp = Group(place.cp_in, place.cp_across, inside_byte_s, speed.cp_s_byte)
         ring_s = traffic.rings * gather_s(traffic.ring_bytes, over_cp, links)
+        # keys and values go round behind the core, and while the host starts kernels; hidden, they still cost a share
         ring = max(OVERLAP_COST * ring_s, ring_s - work.core_s - work.idle_s)
     embedding = 0.0
     if traffic.embedding_bytes:
+        # two ranks hold the table: of one domain only where no pipeline leaves it
         ends = (1, 2) if place.pp_across > 1 else (2, 1)
         pair = Group(*ends, inside_byte_s, speed.tied_s_byte)
         embedding = 2 * gather_s(traffic.embedding_bytes, pair, links, "activations")
@@ -101,17 +103,20 @@ def communication_times(work: Work, place: Placement, speed: Speeds) -> Communic
     return CommunicationTimes(tp, ring, experts, hop_s, _data_s(work, place, speed), embedding)
 
 
-def tp_group(work: Work, place: Placement, byte_s: float, s_byte: float, others: Callable[[str], OtherWays]) -> Group:
+def tp_group(
+    work: Work, place: Placement, byte_s: float, s_byte: float, other_ways: Callable[[str], OtherWays]
+) -> Group:
     """The TP ranks; their messages are all of one size, so that this decides, but for those that split experts too."""
     sized = work.links.overlap and not work.traffic.row_gathers
     return Group(
-        place.tp_in, place.tp_across, byte_s, s_byte, _others(others, "tp", place.tp_across) if sized else None
+        place.tp_in, place.tp_across, byte_s, s_byte, _other_ways(other_ways, "tp", place.tp_across) if sized else None
     )
 
 
-def _others(others: Callable[[str], OtherWays], kind: str, across: int) -> OtherWays:
+def _other_ways(other_ways: Callable[[str], OtherWays], kind: str, across: int) -> OtherWays:
     """The other ways of a kind of traffic, where groups are so large that there are some."""
-    return others(kind) if across > 2 else OtherWays(math.inf, math.inf)
+    # halving among two domains is their ring, and trees are for more than three
+    return other_ways(kind) if across > 2 else OtherWays(math.inf, math.inf)
 
 
 def experts_s(work: Work, place: Placement, inside_byte_s: float, ep_s_byte: float, tp_s_byte: float) -> float:
@@ -119,9 +124,9 @@ def experts_s(work: Work, place: Placement, inside_byte_s: float, ep_s_byte: flo
     traffic, links, total = work.traffic, work.links, 0.0
     if traffic.exchanges:
         ends = (place.ep_in, place.ep_across)
-        forwarding = links if traffic.once else links._replace(overlap=False)  # kernels that forward send once
-        where = (*ends, sent_shares(traffic, *ends), inside_byte_s, ep_s_byte, forwarding)
-        total = traffic.exchanges * exchange_s(traffic.exchanged_bytes, *where)
+        forwarding = links if traffic.sends_once else links._replace(overlap=False)  # kernels that forward send once
+        ranks_and_speeds = (*ends, sent_shares(traffic, *ends), inside_byte_s, ep_s_byte, forwarding)
+        total = traffic.exchanges * exchange_s(traffic.exchanged_bytes, *ranks_and_speeds)
     if traffic.hides_exchanges:
         total = max(OVERLAP_COST * total, total - (work.layer_s - work.core_s))
     if traffic.row_gathers:
@@ -138,13 +143,13 @@ def _hop_s(work: Work, place: Placement, speed: Speeds, tp_s: float) -> float:
 
 def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T_dp: gradients and parameters over the ranks that share them, experts apart."""
-    traffic, held = work.traffic, work.held
+    traffic, parameters = work.traffic, work.parameters
     twins_s = twins_at_s(work, place, speed.inside_byte_s, speed.tied_s_byte)
     if not traffic.reductions:
         return twins_s
     dp, edp = speed.dp_s_byte, speed.edp_s_byte
     groups = replica_groups(work, place, speed.inside_byte_s, {"dp": dp, "edp": edp}, speed.other_ways)
-    numbers = {"dp": held.common, "edp": held.experts}
+    numbers = {"dp": parameters.common, "edp": parameters.experts}
     summed = summed_by_replicas(work.split)
     return twins_s + sum(
         gathers_s(exchanges(work, numbers[kind]), group, work.links, summed)
@@ -155,31 +160,34 @@ def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
 
 def twins_at_s(work: Work, place: Placement, inside_byte_s: float, twin_s_byte: float) -> float:
     """What two GPUs of a pipeline send each other that hold the same stages, each a message there and one back."""
-    links, each_bytes = work.links, work.traffic.twin_bytes * (work.held.common + work.held.experts)
+    links, each_bytes = work.links, work.traffic.twin_bytes * (work.parameters.common + work.parameters.experts)
     s_byte = twin_s_byte / links.send if place.pp_across > 1 else 1 / (links.hb * inside_byte_s)
     return each_bytes * s_byte + 2 * links.send_s if each_bytes else 0.0
 
 
 def replica_groups(
-    work: Work, place: Placement, byte_s: float, s_byte: Mapping[str, float], others: Callable[[str], OtherWays]
+    work: Work, place: Placement, byte_s: float, s_byte: Mapping[str, float], other_ways: Callable[[str], OtherWays]
 ) -> dict[str, Group]:
     """The ranks that hold the same parameters, and those that hold the same experts."""
     ends = {
         "dp": (place.dp_in * place.cp_in, place.dp_across * place.cp_across),
         "edp": (place.copies_in, place.copies_across),
     }
-    found = {}
+    groups = {}
     for kind, (inside, across) in ends.items():
-        chosen = _others(others, kind, across) if work.links.overlap else None
-        found[kind] = Group(inside, across, byte_s, s_byte[kind], chosen, place.fewest(inside))
-    return found
+        kind_ways = _other_ways(other_ways, kind, across) if work.links.overlap else None
+        groups[kind] = Group(inside, across, byte_s, s_byte[kind], kind_ways, place.fewest(inside))
+    return groups
 
 
 def exchanges(work: Work, number: float) -> list[Repeated]:
     """What is scattered and gathered of so many parameters: gradients, then parameters in 16 bits."""
     traffic = work.traffic
-    several = (Repeated(traffic.reductions, traffic.gradient_bytes * number), Repeated(traffic.refreshes, 2 * number))
-    return [one for one in several if one.times]
+    collectives = (
+        Repeated(traffic.reductions, traffic.gradient_bytes * number),
+        Repeated(traffic.refreshes, 2 * number),
+    )
+    return [collective for collective in collectives if collective.times]
 
 
 def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
@@ -187,7 +195,7 @@ def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
     traffic, split, m = work.traffic, work.split, work.micro_batches
     layer = traffic.gathers * step.gather_s + step.ring_s + step.experts_s
     stage_s, whole_s = work.stage_s + work.layers * layer, work.layer_s + layer
-    excess_s = work.logits_s - work.missing * whole_s + traffic.logits_gathers * step.gather_s
+    excess_s = work.logits_s - work.missing_last * whole_s + traffic.logits_gathers * step.gather_s
     excess_s += traffic.further_layers * step.ring_s + traffic.further_exchanges * step.experts_s
     waits, steady_s = traffic.waits, m * stage_s
     if work.schedule != "1f1b":
@@ -198,13 +206,15 @@ def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
         ends = EndVisits(row.visits, row.firsts * work.missing_first)
         return PipelineTimes(steady_s, row.filled_s, ends.added_s(excess_s, whole_s), ends, row.hops, 0, step.hop_s)
     filled_s = (split.pp - 1) / split.interleave * stage_s - work.missing_first * whole_s
-    each = [(ends, waits.middle, waits.middle_filling) for ends in work.end_visits()]
-    each.append((EndVisits(m), waits.last, waits.last_filling))
-    found = (
+    # no chain of passes is longer than the pipeline takes, and the longest is as long: through middle stages with some
+    # visits of the last one, or through the last one alone
+    chains = [(ends, waits.middle, waits.middle_filling) for ends in work.end_visits()]
+    chains.append((EndVisits(m), waits.last, waits.last_filling))
+    pipelines = (
         PipelineTimes(steady_s, filled_s, ends.added_s(excess_s, whole_s), ends, hops, filling, step.hop_s)
-        for ends, hops, filling in each
+        for ends, hops, filling in chains
     )
-    return max(found, key=lambda one: one.whole_s)
+    return max(pipelines, key=lambda pipeline: pipeline.whole_s)
 
 
 def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
@@ -214,7 +224,7 @@ def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
     has the pipeline that drains, while one hop has begun when they set out; shards are reduced with all micro-batches.
     """
     traffic = work.traffic
-    gradients_cross = place.dp_across * place.cp_across > 1 or (work.held.experts and place.copies_across > 1)
+    gradients_cross = place.dp_across * place.cp_across > 1 or (work.parameters.experts and place.copies_across > 1)
     if place.pp_across == 1 or not gradients_cross:
         return 0.0
     hop_s = traffic.hop_cost * traffic.sent_bytes * speed.pp_s_byte / work.links.send
@@ -231,10 +241,12 @@ def busy_inside_s(work: Work, place: Placement, inside_byte_s: float) -> float:
     what a rank has itself where one level follows the other.
     """
     busy_s = 0.0
-    for ranks, held in ((place.dp_in * place.cp_in, work.held.common), (place.copies_in, work.held.experts)):
+    common, experts = work.parameters.common, work.parameters.experts
+    for ranks, number in ((place.dp_in * place.cp_in, common), (place.copies_in, experts)):
+        # in one ring through all ranks everything passes each rank; level by level its own part stays where it is
         passed = float(ranks > 1) if work.links.overlap else (ranks - 1) / ranks
-        sent = sum(one.times * one.size_bytes for one in exchanges(work, held))
-        busy_s += passed * sent / (work.links.hb * inside_byte_s)
+        sent_bytes = sum(collective.times * collective.size_bytes for collective in exchanges(work, number))
+        busy_s += passed * sent_bytes / (work.links.hb * inside_byte_s)
     return busy_s
 
 
@@ -261,7 +273,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
     """T by cause: the logits count, and missing layers do not, of micro-batches for which the last stage is waited."""
     step = communication_times(work, place, speed)
     pipeline, m, traffic = pipeline_times(work, step), work.micro_batches, work.traffic
-    ends, fewer = pipeline.ends.visits, pipeline.ends.visits * work.missing + pipeline.ends.layers
+    ends, fewer = pipeline.ends.visits, pipeline.ends.visits * work.missing_last + pipeline.ends.layers
     layers = m * work.layers - fewer
     pipeline_s = pipeline.whole_s
     besides = (met_hops_s(work, place, speed), inside_window_s(work, place, step, speed.inside_byte_s))
@@ -287,8 +299,8 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
 def model_flop_per_token(model: Transformer) -> float:
     """M: FLOPs a token costs, attention counted in full, further predictions included."""
     base = 6 * (model.layers * met_parameters(model) + model.vocab * model.hidden) + 6 * model.layers * _core(model)
-    own = model.prediction
-    further = 6 * (met_parameters(own) + model.vocab * model.hidden) + 6 * _core(own)
+    predicting_model = model.prediction
+    further = 6 * (met_parameters(predicting_model) + model.vocab * model.hidden) + 6 * _core(predicting_model)
     return base + model.extra_predictions * further
 
 
@@ -324,14 +336,14 @@ def met_parameters(model: Transformer) -> float:
 def _mixer_parameters(model: Transformer) -> float:
     """Parameters of attention and of Mamba-2, mean over the layers."""
     mixer = mamba_shard(model, 1)
-    of_mamba = model.mamba_layers * model.hidden * (mixer.projected + mixer.inner)
+    of_mamba = model.mamba_layers * model.hidden * (mixer.projected + mixer.head_columns)
     return (model.with_attention * attention_parameters(model, 1) + of_mamba) / model.layers
 
 
 def _core(model: Transformer) -> float:
     """What a token does in the attention core, or in the scan of Mamba-2 (7/2·n_m·N), of the mean layer, over 2
     FLOPs."""
-    scanned = model.mamba_layers * 3.5 * mamba_shard(model, 1).inner * model.mamba_state
+    scanned = model.mamba_layers * 3.5 * mamba_shard(model, 1).head_columns * model.mamba_state
     return (model.with_attention * _attention_core(model) + scanned) / model.layers
 
 

@@ -86,24 +86,26 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
     wide = layers._replace(flop_s=share.gemm * peak16, input_bytes=2, bits=16)
     fused = share.attention if software.attention is None else software.attention
     host_byte_s = (gpu.host_gbyte_s or math.inf) * 1e9
-    found = Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16, host_byte_s)
+    machine = Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16, host_byte_s)
     if is_16_bit:
-        return found
+        return machine
     if layers.bits < 8:
-        found = found._replace(eight=layers._replace(flop_s=gpu.reached("fp8").gemm * gpu.peak_flop_s("fp8"), bits=8))
+        machine = machine._replace(
+            eight=layers._replace(flop_s=gpu.reached("fp8").gemm * gpu.peak_flop_s("fp8"), bits=8)
+        )
     if not software.wide_layers:
-        return found
-    return found._replace(in_16_bits=machine_of(workload.model_copy(update={"precision": "bf16"}), gpu))
+        return machine
+    return machine._replace(in_16_bits=machine_of(workload.model_copy(update={"precision": "bf16"}), gpu))
 
 
 def predicting(workload: Workload) -> Workload:
     """The workload of which the mean layer is one that predicts a further token."""
-    own, software, changes = workload.model.prediction, workload.options.software, dict[str, object]()
+    predicting_model, software, changes = workload.model.prediction, workload.options.software, dict[str, object]()
     if software.prediction_bits > BITS[workload.precision]:
         changes["precision"] = {8: "fp8", 16: "bf16"}[software.prediction_bits]
-    if own is not workload.model:
+    if predicting_model is not workload.model:
         narrow = software.model_copy(update={"wide_layers": 0})
-        changes |= {"model": own, "options": workload.options.model_copy(update={"software": narrow})}
+        changes |= {"model": predicting_model, "options": workload.options.model_copy(update={"software": narrow})}
     return workload.model_copy(update=changes) if changes else workload
 
 
@@ -180,6 +182,7 @@ def fused_s(machine: Machine, kernel: FusedKernel, model: Transformer, work: Fus
     """Seconds of one fused attention kernel alone: its waves, the last of them half full."""
     longest = work.most_keys + kernel.start
     blocks = work.heads * work.queries / FUSED_BLOCK * (work.mean_keys + kernel.start) / longest  # of the longest
+    # the last wave is half full on average, and the shortest kernel still waits for its longest block
     waves = max(blocks / machine.layers.processors, 0.5) + 0.5
     reference = 2 * FUSED_REFERENCE
     column_flop_s = (

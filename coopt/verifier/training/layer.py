@@ -69,9 +69,9 @@ def layer_and_waits(workload: Workload, machine: Machine, split: ScalarMapping) 
     """The mean layer and micro-batch, and that part of it in which the GPU waits for the host; both passes are
     stretched alike."""
     busy = _kernels(workload, machine, split)
-    stretched = max(0.0, _launches_s(workload, split) / sum(busy) - 1)
-    waits = _scaled(busy, stretched)
-    return _together([busy, waits]), waits
+    stretch = max(0.0, _launches_s(workload, split) / sum(busy) - 1)
+    waits = _scaled(busy, stretch)
+    return _total([busy, waits]), waits
 
 
 def weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
@@ -80,6 +80,7 @@ def weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> flo
     wide, own_s = layers_in_16_bits(workload), _own_weights_s(workload, machine, split)
     if machine.in_16_bits:
         own_s += wide * (_own_weights_s(workload, machine.in_16_bits, split) - own_s)
+    # put off, they wait for no host: only what kernels take beyond its starts can move
     return min(own_s, max(0.0, sum(_kernels(workload, machine, split)) - _launches_s(workload, split)))
 
 
@@ -89,8 +90,9 @@ def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -
     share, h = layer_shares(model), model.hidden
     own_s = share.attention * _weights_s(machine.engine(software.attention_bits), _projection_shapes(model, part))
     if share.mamba:
-        given, taken = _mamba_shapes(model, part, mamba_shard(model, split.tp))
-        mixer_s = _weights_s(machine.layers, [given]) + _weights_s(machine.engine(software.mamba_output_bits), [taken])
+        input_projection, output_projection = _mamba_shapes(model, part, mamba_shard(model, split.tp))
+        mixer_s = _weights_s(machine.layers, [input_projection])
+        mixer_s += _weights_s(machine.engine(software.mamba_output_bits), [output_projection])
         own_s += share.mamba * mixer_s
     if not model.experts:
         dense = _feed_forward_shapes(model, h, part.rows, model.ffn // split.tp)
@@ -110,7 +112,7 @@ def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -
 
 
 def _weights_s(engine: Engine, shapes: Iterable[MatrixProduct]) -> float:
-    return sum(product_s(engine, MatrixProduct(one.k, one.n, one.m, one.batch)) for one in shapes)
+    return sum(product_s(engine, MatrixProduct(shape.k, shape.n, shape.m, shape.batch)) for shape in shapes)
 
 
 def _kernels(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
@@ -119,7 +121,7 @@ def _kernels(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass
     mean = _of_one_precision(workload, machine, split)
     if machine.in_16_bits:
         wide, in_16_bits = layers_in_16_bits(workload), _of_one_precision(workload, machine.in_16_bits, split)
-        mean = _together([_scaled(mean, 1 - wide), _scaled(in_16_bits, wide)])
+        mean = _total([_scaled(mean, 1 - wide), _scaled(in_16_bits, wide)])
     away_s = split.offload_percent / 100 * kept_bytes(workload, split, shard(workload, split)) / machine.host_byte_s
     return Pass(max(mean.forward_s, away_s), max(mean.backward_s, away_s))
 
@@ -134,7 +136,7 @@ def _of_one_precision(workload: Workload, machine: Machine, split: ScalarMapping
     if share.mamba:
         passes.append(_scaled(_mamba(workload, machine, part, split), share.mamba))
     feed_forward = _mean_feed_forward(workload, machine, split, part)
-    layer = _together([*passes, feed_forward])
+    layer = _total([*passes, feed_forward])
     again_s = 0.0
     if split.recompute == "full":
         again_s = layer.forward_s
@@ -148,7 +150,8 @@ def _of_one_precision(workload: Workload, machine: Machine, split: ScalarMapping
 
 
 def _launches_s(workload: Workload, split: ScalarMapping) -> float:
-    """What the mean layer takes at least, as the host cannot run ahead of a layer with experts."""
+    """What the mean layer takes at least: the host waits for the number of rows of each expert, and so cannot start
+    kernels of the next layer ahead."""
     software = workload.options.software
     if software.graphs or workload.model.experts == 0:
         return 0.0
@@ -186,8 +189,8 @@ def core_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
 
 def core_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     """The attention core of a layer and micro-batch; where it is repeated with the whole layer, that runs backward."""
-    once = _core(workload, machine, split)
-    return Pass(once.forward_s, once.backward_s + (once.forward_s if split.recompute == "full" else 0.0))
+    core = _core(workload, machine, split)
+    return Pass(core.forward_s, core.backward_s + (core.forward_s if split.recompute == "full" else 0.0))
 
 
 def logits_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
@@ -204,17 +207,17 @@ def logits_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> P
     return Pass(product.forward_s + moved_s(machine.wide, loss), product.backward_s)
 
 
-def _together(passes: Iterable[Pass]) -> Pass:
-    listed = list(passes)
-    return Pass(sum(single.forward_s for single in listed), sum(single.backward_s for single in listed))
+def _total(summands: Iterable[Pass]) -> Pass:
+    passes = list(summands)
+    return Pass(sum(single.forward_s for single in passes), sum(single.backward_s for single in passes))
 
 
-def _scaled(one: Pass, share: float) -> Pass:
-    return Pass(share * one.forward_s, share * one.backward_s)
+def _scaled(seconds: Pass, share: float) -> Pass:
+    return Pass(share * seconds.forward_s, share * seconds.backward_s)
 
 
 def _products(engine: Engine, shapes: Iterable[MatrixProduct]) -> Pass:
-    return _together(Pass(product_s(engine, shape), gradients_s(engine, shape)) for shape in shapes)
+    return _total(Pass(product_s(engine, shape), gradients_s(engine, shape)) for shape in shapes)
 
 
 def _projection_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
@@ -236,7 +239,7 @@ def _mamba_shapes(model: Transformer, part: Shard, mixer: MambaShard) -> list[Ma
     """The projections of a Mamba-2 mixer."""
     return [
         MatrixProduct(part.rows, mixer.projected, model.hidden),
-        MatrixProduct(part.rows, model.hidden, mixer.inner),
+        MatrixProduct(part.rows, model.hidden, mixer.head_columns),
     ]
 
 
@@ -247,41 +250,43 @@ def _mamba(workload: Workload, machine: Machine, part: Shard, split: ScalarMappi
     mixer = mamba_shard(model, split.tp)
     q, p, n, chunks = SCAN_CHUNK, model.mamba_head_dim, model.mamba_state, part.rows / SCAN_CHUNK
     of_group, of_head = chunks * mixer.groups, chunks * mixer.heads
-    again = [MatrixProduct(q, q, n, of_group), MatrixProduct(p, n, q, of_head)]
-    scan = _products(machine.scores, [*again, MatrixProduct(q, p, q, of_head), MatrixProduct(q, p, n, of_head)])
-    twice = [*again, MatrixProduct(q, q, p, of_head)]
-    again_s = sum(product_s(machine.scores, shape) for shape in twice)
-    states = chunks * mixer.inner * n
+    repeated = [MatrixProduct(q, q, n, of_group), MatrixProduct(p, n, q, of_head)]
+    scan = _products(machine.scores, [*repeated, MatrixProduct(q, p, q, of_head), MatrixProduct(q, p, n, of_head)])
+    repeated_backward = [*repeated, MatrixProduct(q, q, p, of_head)]
+    again_s = sum(product_s(machine.scores, shape) for shape in repeated_backward)
+    states = chunks * mixer.head_columns * n
     carried = Pass(moved_s(engine, STATES_FORWARD * states), again_s + moved_s(engine, STATES_BACKWARD * states))
-    convolved, gated = part.rows * (mixer.inner + mixer.shared), part.rows * mixer.inner
+    convolved, gated = part.rows * (mixer.head_columns + mixer.group_columns), part.rows * mixer.head_columns
+    # the framework has tokens by batch, the scan batch by tokens: of one sequence both are the same
     copied = TRANSPOSED if split.micro_batch > 1 and not workload.options.software.batch_first else 0
-    given, taken = copied * part.rows * mixer.projected, copied * gated
-    forward = CONVOLUTION_FORWARD * convolved + GATE_FORWARD * gated + given + taken
-    backward = CONVOLUTION_BACKWARD * convolved + GATE_BACKWARD * gated + given
+    input_copy, output_copy = copied * part.rows * mixer.projected, copied * gated
+    forward = CONVOLUTION_FORWARD * convolved + GATE_FORWARD * gated + input_copy + output_copy
+    backward = CONVOLUTION_BACKWARD * convolved + GATE_BACKWARD * gated + input_copy
     around = Pass(
         moved_s(engine, forward) + SCAN_FORWARD * engine.kernel_s,
         moved_s(engine, backward) + SCAN_BACKWARD * engine.kernel_s,
     )
-    slow = _scaled(_together([scan, carried]), SCAN_STRETCH)
-    given_by, taken_by = _mamba_shapes(model, part, mixer)
-    last = _products(machine.engine(workload.options.software.mamba_output_bits), [taken_by])
-    return _together([_products(engine, [given_by]), last, slow, around])
+    scanned = _scaled(_total([scan, carried]), SCAN_STRETCH)
+    input_projection, output_projection = _mamba_shapes(model, part, mixer)
+    output = _products(machine.engine(workload.options.software.mamba_output_bits), [output_projection])
+    return _total([_products(engine, [input_projection]), output, scanned, around])
 
 
 def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     """Scores, softmax and context."""
     model = workload.model
-    batch, own = split.micro_batch * model.heads // split.tp, model.seq // split.cp
+    batch, queries = split.micro_batch * model.heads // split.tp, model.seq // split.cp
     if workload.options.attention == "flash":
         return _fused_core(model, machine, split)
-    scores = MatrixProduct(own, model.seq, model.head_dim, batch)
-    context = MatrixProduct(own, model.value_size, model.seq, batch)
-    w = batch * model.seq * own
+    scores = MatrixProduct(queries, model.seq, model.head_dim, batch)
+    context = MatrixProduct(queries, model.value_size, model.seq, batch)
+    w = batch * model.seq * queries
+    # the fused softmax works on batches and heads by four; others are cast, masked and scaled by kernels of their own
     fused = batch % 4 == 0
     forward = SCORES_FORWARD if fused else UNFUSED_SCORES_FORWARD
     backward = SCORES_BACKWARD if fused else UNFUSED_SCORES_BACKWARD
     moved = Pass(moved_s(machine.scores, forward * w), moved_s(machine.scores, backward * w))
-    return _together([_products(machine.scores, [scores, context]), moved])
+    return _total([_products(machine.scores, [scores, context]), moved])
 
 
 def _fused_core(model: Transformer, machine: Machine, split: ScalarMapping) -> Pass:
@@ -294,6 +299,7 @@ def _fused_core(model: Transformer, machine: Machine, split: ScalarMapping) -> P
         work = FusedWork(
             heads=heads,
             queries=model.seq / split.cp,
+            # a kernel has the keys of one context rank; all of them together go through those of the sequence
             mean_keys=min(mean, reach + FUSED_BLOCK) / split.cp,
             most_keys=min(model.seq, reach + FUSED_BLOCK) / split.cp,
         )
@@ -301,7 +307,7 @@ def _fused_core(model: Transformer, machine: Machine, split: ScalarMapping) -> P
         passes.append(
             Pass(*(times * fused_s(machine, kernel, model, work) for kernel in (FUSED_FORWARD, FUSED_BACKWARD)))
         )
-    return _together(passes)
+    return _total(passes)
 
 
 def _norms(workload: Workload, machine: Machine, part: Shard) -> Pass:
@@ -327,18 +333,18 @@ def _mean_feed_forward(workload: Workload, machine: Machine, split: ScalarMappin
     if model.shared_ffn:
         kernels.append(_feed_forward(workload, machine, h, part.rows, model.shared_ffn // split.tp))
     latent = _products(machine.engine(workload.options.software.latent_bits), _latent_shapes(model, part))
-    layer = _scaled(_together([*kernels, latent]), share.experts)
+    layer = _scaled(_total([*kernels, latent]), share.experts)
     if not model.dense_layers:
         return layer
     dense = _feed_forward(workload, machine, h, part.rows, model.dense_ffn // split.tp)
-    return _together([layer, _scaled(dense, share.plain)])
+    return _total([layer, _scaled(dense, share.plain)])
 
 
 def _activation_bytes(workload: Workload, elements: float) -> tuple[float, float]:
     """Bytes the activation function moves, forward and backward."""
-    each = (GATED_FORWARD, GATED_BACKWARD) if workload.model.gated else (PLAIN_FORWARD, PLAIN_BACKWARD)
+    element_bytes = (GATED_FORWARD, GATED_BACKWARD) if workload.model.gated else (PLAIN_FORWARD, PLAIN_BACKWARD)
     traffic = workload.options.software.kernel_traffic * elements
-    return traffic * each[0], traffic * each[1]
+    return traffic * element_bytes[0], traffic * element_bytes[1]
 
 
 def _feed_forward(workload: Workload, machine: Machine, h: int, rows: float, width: float, batch: int = 1) -> Pass:
@@ -346,7 +352,7 @@ def _feed_forward(workload: Workload, machine: Machine, h: int, rows: float, wid
     shapes = _feed_forward_shapes(workload.model, h, rows, width, batch)
     forward, backward = _activation_bytes(workload, batch * rows * width)
     moved = Pass(moved_s(machine.layers, forward), moved_s(machine.layers, backward))
-    return _together([_products(machine.layers, shapes), moved])
+    return _total([_products(machine.layers, shapes), moved])
 
 
 def _feed_forward_shapes(model: Transformer, h: int, rows: float, width: float, batch: int = 1) -> list[MatrixProduct]:
@@ -364,14 +370,14 @@ def _experts(workload: Workload, machine: Machine, part: Shard) -> Pass:
     """The experts of a GPU with routing, permuting and padding."""
     model, engine = workload.model, machine.layers
     width = routed_width(model)
-    inner = _feed_forward(workload, machine, width, part.expert_rows, model.ffn // part.expert_cut, part.experts)
+    feed_forward = _feed_forward(workload, machine, width, part.expert_rows, model.ffn // part.expert_cut, part.experts)
     moved = part.routed_rows * width
     forward, backward = expert_kernels(workload, machine, part)
     around = Pass(
         moved_s(engine, PERMUTE_FORWARD * moved) + forward * engine.kernel_s,
         moved_s(engine, PERMUTE_BACKWARD * moved) + backward * engine.kernel_s,
     )
-    return _together([inner, around])
+    return _total([feed_forward, around])
 
 
 def expert_kernels(workload: Workload, machine: Machine, part: Shard) -> tuple[float, float]:
@@ -379,9 +385,9 @@ def expert_kernels(workload: Workload, machine: Machine, part: Shard) -> tuple[f
     forward, backward = EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD
     if workload.options.software.grouped_experts:
         return forward, backward
-    more = part.experts - 1
+    further_experts = part.experts - 1
     quantised = part.experts if machine.layers.input_bytes == 1 else 0
-    return forward + 2 * more + 2 * quantised, backward + 4 * more + 2 * quantised
+    return forward + 2 * further_experts + 2 * quantised, backward + 4 * further_experts + 2 * quantised
 
 
 def _router(workload: Workload, machine: Machine, part: Shard) -> Pass:

@@ -60,8 +60,8 @@ class ScalarMapping(NamedTuple):
 
         With `further` predictions there all of them, if its last chunk has as many.
         """
-        missing = self.missing_layers(layers)
-        return missing if further and missing <= self.chunk_layers(layers) else -(-missing // 2)
+        missing_count = self.missing_layers(layers)
+        return missing_count if further and missing_count <= self.chunk_layers(layers) else -(-missing_count // 2)
 
 
 ORDINARY = ScalarMapping._fields.index("zero") + 1
@@ -135,6 +135,7 @@ def simpler(workload: Workload, split: ScalarMapping) -> Iterator[ScalarMapping]
 
 def layer_mappings(workload: Workload) -> Iterator[ScalarMapping]:
     """A mapping for every way the layers of one may be cut, on whatever number of GPUs."""
+    # degrees that some number of GPUs allows: a bound over these holds on any
     experts = [x for x in divisors(max(workload.model.experts, 1)) if _free(workload.mapping.ep, x)]
     for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
         recompute, sequence, *_ = _styles(workload, t, 1)
@@ -142,13 +143,13 @@ def layer_mappings(workload: Workload) -> Iterator[ScalarMapping]:
             yield ScalarMapping(t, 1, 1, c, x, b, 1, kind, on, 0)
 
 
-def mapping_sizes(workload: Workload, most: int) -> list[int]:
-    """How many GPUs some mapping takes, up to `most` and the largest first."""
+def mapping_sizes(workload: Workload, limit: int) -> list[int]:
+    """How many GPUs some mapping takes, up to `limit` and the largest first."""
     limits, layers = workload.mapping, workload.model.layers
     ranks = {t * c for t, c in product(_tensor_degrees(workload), _context_degrees(workload))}
     stages = [p for p in range(1, layers + 1) if _free(limits.pp, p)]
     copies = [d for d in divisors(workload.global_batch) if _free(limits.dp, d)]
-    sizes = {n * p * d for n, p, d in product(ranks, stages, copies) if n * p * d <= most}
+    sizes = {n * p * d for n, p, d in product(ranks, stages, copies) if n * p * d <= limit}
     return sorted(sizes, reverse=True)
 
 
@@ -169,8 +170,8 @@ def tensor_divides(workload: Workload, t: int) -> bool:
 
 
 def _context_degrees(workload: Workload) -> list[int]:
-    whole = workload.model.mamba_layers > 0  # a scan goes through all tokens of a sequence
-    return sorted(c for c in set(workload.mapping.cp) if workload.model.seq % c == 0 and not (whole and c > 1))
+    has_scan = workload.model.mamba_layers > 0  # a scan goes through all tokens of a sequence
+    return sorted(c for c in set(workload.mapping.cp) if workload.model.seq % c == 0 and not (has_scan and c > 1))
 
 
 def _expert_degrees(workload: Workload, t: int, ranks: int) -> list[int]:
@@ -193,8 +194,8 @@ def _styles(workload: Workload, t: int, ranks: int) -> list[list[Any]]:
     sequence = [on for on in (False, True) if on in limits.sequence_parallel and (split_norms or not on)]
     possible = zero_stages(workload, ranks)
     zeros: list[int] = [stage for stage in possible if stage in limits.zero]
-    listed = (sorted(set(getattr(limits, name))) for name in ScalarMapping._fields[ORDINARY:])
-    return [list(dict.fromkeys(recomputes(workload))), sequence, zeros, *listed]
+    listed_values = (sorted(set(getattr(limits, name))) for name in ScalarMapping._fields[ORDINARY:])
+    return [list(dict.fromkeys(recomputes(workload))), sequence, zeros, *listed_values]
 
 
 def zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
@@ -249,9 +250,9 @@ def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
     numbers = (mapping.tp, mapping.pp, mapping.dp, mapping.cp, mapping.ep, mapping.micro_batch, mapping.interleave)
     if min(numbers) < 1:
         return "Every degree of a mapping is 1 or more."
-    faults = (_width_fault, _stage_fault, _batch_fault, _style_fault)
-    found = _rank_fault(gpus, mapping) or next(filter(None, (fault(workload, mapping) for fault in faults)), "")
-    return found or _limit_fault(workload, mapping)
+    checks = (_width_fault, _stage_fault, _batch_fault, _style_fault)
+    fault = _rank_fault(gpus, mapping) or next(filter(None, (check(workload, mapping) for check in checks)), "")
+    return fault or _limit_fault(workload, mapping)
 
 
 def _rank_fault(gpus: int, mapping: MappingChoice) -> str:

@@ -31,10 +31,10 @@ class StageLoad(NamedTuple):
     layers: int
     tables: int
     """of the vocabulary"""
-    kept: int
+    activations: int
     """layers times micro-batches whose activations it keeps"""
     logits: bool
-    late: int = 0
+    late_activations: int = 0
     """of these, those whose gradients of weights alone are to come"""
 
 
@@ -42,7 +42,7 @@ class LayerBytes(NamedTuple):
     """Activations of one layer and micro-batch kept for the backward pass, logits of a micro-batch, and what
     recomputation brings back of a layer."""
 
-    kept: float
+    activations: float
     logits: float
     working: float
     brought_back: float
@@ -67,23 +67,23 @@ class MemoryNeeds:
         """Bytes on the stage that needs most, with what driver and communication take."""
         layer, loads = self._layer(split), self._stage_loads(split)
         states, gathered = self._held(split, loads)
-        most = max(
+        fullest_bytes = max(
             state
-            + (load.kept - split.offload_percent / 100 * _away(load)) * layer.kept
-            + load.late * layer.brought_back
+            + (load.activations - split.offload_percent / 100 * _away(load)) * layer.activations
+            + load.late_activations * layer.brought_back
             + (layer.logits if load.logits else 0.0)
             for state, load in zip(states, loads, strict=True)
         )
-        return most + gathered + layer.working + self._workload.options.software.reserve_gib * GIB
+        return fullest_bytes + gathered + layer.working + self._workload.options.software.reserve_gib * GIB
 
     def _layer(self, split: ScalarMapping) -> LayerBytes:
         key = (split.tp, split.cp, split.ep, split.micro_batch, split.recompute, split.sequence_parallel)
         if key not in self._layers:
             workload, part = self._workload, shard(self._workload, split)
-            kept = kept_bytes(workload, split, part)
-            more = max(whole_layer_bytes(workload, split, part, scores=False) - kept, 0.0)
-            own = logits_bytes(workload, part), working_bytes(workload, split, part), more
-            self._layers[key] = LayerBytes(kept, *own)
+            layer_bytes = kept_bytes(workload, split, part)
+            brought_back = max(whole_layer_bytes(workload, split, part, scores=False) - layer_bytes, 0.0)
+            further_bytes = logits_bytes(workload, part), working_bytes(workload, split, part), brought_back
+            self._layers[key] = LayerBytes(layer_bytes, *further_bytes)
         return self._layers[key]
 
     def _stage_loads(self, split: ScalarMapping) -> list[StageLoad]:
@@ -93,69 +93,79 @@ class MemoryNeeds:
         return self._loads[key]
 
     def _held(self, split: ScalarMapping, loads: list[StageLoad]) -> tuple[list[float], float]:
-        """Parameters, gradients and optimizer states of each stage, and what is gathered of others: whatever the
+        """Parameters, gradients and optimizer states of each stage, and what is gathered of others; none depends on the
         micro-batches."""
         key = (split.tp, split.pp, split.dp, split.cp, split.ep, split.interleave, split.zero)
         if key not in self._states:
-            workload, held = self._workload, held_parameters(self._workload, split)
-            stages = (stage_parameters(workload, split, held, load) for load in loads)
+            workload, parameters = self._workload, held_parameters(self._workload, split)
+            stages = (stage_parameters(workload, split, parameters, load) for load in loads)
             states = [states_bytes(workload, stage, split) for stage in stages]
-            self._states[key] = states, gathered_bytes(workload, held, split)
+            self._states[key] = states, gathered_bytes(workload, parameters, split)
         return self._states[key]
 
 
 def _away(load: StageLoad) -> int:
     """Layers times micro-batches whose activations may be in the host's memory: all but those of the layer at work, of
     one on its way, and those that gradients of weights are still taken from."""
-    return max(0, load.kept - load.late - 2)
+    return max(0, load.activations - load.late_activations - 2)
 
 
 def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:
     """The first, the second and the last stage of a pipeline, as many as there are."""
     model, p, chunk = workload.model, split.pp, split.chunk_layers(workload.model.layers)
-    full, spared_last = split.stage_layers(model.layers), split.last_lacks(model.layers, model.extra_predictions)
+    full_layers, spared_last = split.stage_layers(model.layers), split.last_lacks(model.layers, model.extra_predictions)
     spared_first = split.missing_layers(model.layers) - spared_last
     j, m = model.extra_predictions, split.micro_batches(workload.global_batch)
     one_table = p > 1 or model.tied_embeddings
-    kept = chunk * chunks_in_flight(split, m, p - 1) - min(spared_last, chunk) + j
-    last = StageLoad(max(full - spared_last, 0) + j, 1 if one_table else 2, kept, logits=True)
+    # missing layers are taken from the last chunk, of which the last stage has one micro-batch in flight; further
+    # predictions follow it, so that each is kept for one as well
+    last_kept = chunk * chunks_in_flight(split, m, p - 1) - min(spared_last, chunk) + j
+    last_load = StageLoad(max(full_layers - spared_last, 0) + j, 1 if one_table else 2, last_kept, logits=True)
     if p == 1:
-        return [last]
+        return [last_load]
     if workload.options.schedule == "zb-h1":
-        return _put_off_loads(split, m, [full - spared_first, full, last.layers])
+        return _put_off_loads(split, m, [full_layers - spared_first, full_layers, last_load.layers])
     if workload.options.schedule == "dualpipe":
-        return _two_way_loads(workload, p, full - spared_first, full, last.layers)
+        return _two_way_loads(workload, p, full_layers - spared_first, full_layers, last_load.layers)
     flying = chunks_in_flight(split, m, 0)
-    kept = chunk * flying - spared_first * first_chunk_in_flight(split, flying)
-    found = [StageLoad(full - spared_first, 1, kept, logits=False), last]
+    first_kept = chunk * flying - spared_first * first_chunk_in_flight(split, flying)
+    loads = [StageLoad(full_layers - spared_first, 1, first_kept, logits=False), last_load]
     if p > 2:
-        found.append(StageLoad(full, 0, chunk * chunks_in_flight(split, m, 1), logits=False))
-    return found
+        # the second may need most: layers are missing on the first and the last, and later ones keep fewer chunks
+        loads.append(StageLoad(full_layers, 0, chunk * chunks_in_flight(split, m, 1), logits=False))
+    return loads
 
 
 def _put_off_loads(split: ScalarMapping, micro_batches: int, layers: list[int]) -> list[StageLoad]:
     """Stages of ZB-H1: all keep as many micro-batches as the first one; stage i, counted from 0, has taken no gradients
     of weights of i of them, and of one more whose other gradients it has just taken.
     """
-    p, (first, middle, last) = split.pp, layers
+    p, (first_layers, full_layers, last_layers) = split.pp, layers
     flying = min(p, micro_batches)
 
     def load(stage: int, size: int, tables: int) -> StageLoad:
         return StageLoad(size, tables, flying * size, stage == p - 1, min(stage + 1, flying) * size)
 
-    found = [load(0, first, 1), load(p - 1, last, 1)]
-    return [*found, load(p - 2, middle, 0)] if p > 2 else found
+    loads = [load(0, first_layers, 1), load(p - 1, last_layers, 1)]
+    return [*loads, load(p - 2, full_layers, 0)] if p > 2 else loads
 
 
-def _two_way_loads(workload: Workload, p: int, first: int, middle: int, last: int) -> list[StageLoad]:
+def _two_way_loads(
+    workload: Workload, p: int, first_layers: int, full_layers: int, last_layers: int
+) -> list[StageLoad]:
     """GPUs of DualPipe: that with both ends of the model, and those in the middle while the pipeline is full and as it
     drains."""
     tables = 1 if workload.model.tied_embeddings else 2
-    ends = StageLoad(first + last, tables, p * first + last, logits=True, late=max(first, last))
+    kept, put_off = p * first_layers + last_layers, max(first_layers, last_layers)
+    ends = StageLoad(first_layers + last_layers, tables, kept, logits=True, late_activations=put_off)
     if p == 2:
         return [ends]
-    full = StageLoad(2 * middle, 0, (p + 1) * middle, logits=False, late=middle)
-    return [ends, full, full._replace(kept=(p // 2 + 1) * middle, late=p // 2 * middle)]
+    busy_middle = StageLoad(2 * full_layers, 0, (p + 1) * full_layers, logits=False, late_activations=full_layers)
+    return [
+        ends,
+        busy_middle,
+        busy_middle._replace(activations=(p // 2 + 1) * full_layers, late_activations=p // 2 * full_layers),
+    ]
 
 
 def first_chunk_in_flight(split: ScalarMapping, flying: int) -> int:
@@ -164,19 +174,24 @@ def first_chunk_in_flight(split: ScalarMapping, flying: int) -> int:
     return sum(1 for number in range(flying) if number % turn < split.pp)
 
 
-def stage_parameters(workload: Workload, split: ScalarMapping, held: HeldParameters, load: StageLoad) -> HeldParameters:
+def stage_parameters(
+    workload: Workload, split: ScalarMapping, fullest: HeldParameters, load: StageLoad
+) -> HeldParameters:
     """The parameters of a stage, where the fullest GPU holds so many."""
     table = -(-workload.model.vocab // split.tp) * workload.model.hidden
-    return held._replace(common=load.layers * held.layer + load.tables * table, experts=load.layers * held.expert_layer)
+    return fullest._replace(
+        common=load.layers * fullest.layer + load.tables * table, experts=load.layers * fullest.expert_layer
+    )
 
 
-def gathered_bytes(workload: Workload, held: HeldParameters, split: ScalarMapping) -> float:
+def gathered_bytes(workload: Workload, fullest: HeldParameters, split: ScalarMapping) -> float:
     """The two layers that ZeRO 3 has whole at a time; or two chunks, and the gradients of one under ZeRO 2 as well."""
-    one = held.layer + held.expert_layer
-    parameters = 2 * WEIGHT_BYTES * one if split.zero == 3 else 0.0
+    layer_size = fullest.layer + fullest.expert_layer
+    parameters = 2 * WEIGHT_BYTES * layer_size if split.zero == 3 else 0.0
     if split.zero < 2 or not chunks_are_whole(workload, split):
         return parameters
-    return split.chunk_layers(workload.model.layers) * (parameters + workload.options.software.gradient_bytes * one)
+    gradients = workload.options.software.gradient_bytes * layer_size
+    return split.chunk_layers(workload.model.layers) * (parameters + gradients)
 
 
 def logits_bytes(workload: Workload, part: Shard) -> float:
@@ -184,23 +199,27 @@ def logits_bytes(workload: Workload, part: Shard) -> float:
     return 4.0 * part.rows * part.vocab * (1 + workload.model.extra_predictions)
 
 
-def states_bytes(workload: Workload, held: HeldParameters, split: ScalarMapping) -> float:
+def states_bytes(workload: Workload, parameters: HeldParameters, split: ScalarMapping) -> float:
     """Parameters, gradients and optimizer states."""
     software = workload.options.software
     copies = 2 if workload.options.dp_mode == "stale-1" else 1
-    each = (WEIGHT_BYTES, copies * software.gradient_bytes, software.state_bytes)
+    sizes = (WEIGHT_BYTES, copies * software.gradient_bytes, software.state_bytes)
     shared_from = (3, 2, 1)
-    own, cut = held.common + held.experts, sharded_parameters(workload, held, split) if split.zero else 0.0
-    cut /= stage_copies(workload, split)
-    return sum(size * (cut if split.zero >= stage else own) for size, stage in zip(each, shared_from, strict=True))
+    stage_size = parameters.common + parameters.experts
+    shard_size = sharded_parameters(workload, parameters, split) if split.zero else 0.0
+    shard_size /= stage_copies(workload, split)
+    return sum(
+        size * (shard_size if split.zero >= stage else stage_size)
+        for size, stage in zip(sizes, shared_from, strict=True)
+    )
 
 
 def kept_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """Activations of one layer and micro-batch kept for the backward pass."""
     if split.recompute == "full":
         return 2.0 * part.rows * workload.model.hidden / part.norm_parts
-    whole = whole_layer_bytes(workload, split, part, scores=split.recompute != "selective")
-    return whole - dropped_bytes(workload, split, part)
+    layer_bytes = whole_layer_bytes(workload, split, part, scores=split.recompute != "selective")
+    return layer_bytes - dropped_bytes(workload, split, part)
 
 
 def product_input_bytes(workload: Workload) -> float:
@@ -217,27 +236,27 @@ def whole_layer_bytes(workload: Workload, split: ScalarMapping, part: Shard, sco
     attention = 2 * (columns.queries + columns.keys_values) + (4 - w) * columns.values
     square = 0.0
     if scores and workload.options.attention == "unfused":
-        each = 5 if masks else 2
-        square = each * (split.micro_batch * part.heads) * model.seq * (model.seq / split.cp)
+        score_bytes = 5 if masks else 2
+        square = score_bytes * (split.micro_batch * part.heads) * model.seq * (model.seq / split.cp)
     norms = share.blocks * part.rows * model.hidden * ((6 if masks else 4) + 2 * w) / part.norm_parts
     mixers = share.attention * (attention * part.rows + square)
     if share.mamba:
         mixer = mamba_shard(model, split.tp)
-        mixers += share.mamba * part.rows * (2 * mixer.projected + 2 * mixer.inner + w * mixer.inner)
+        mixers += share.mamba * part.rows * (2 * mixer.projected + 2 * mixer.head_columns + w * mixer.head_columns)
     return norms + mixers + _feed_forward_bytes(workload, split, part)
 
 
 def _feed_forward_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """What feed-forward layers keep, mean over the layers."""
     model, w = workload.model, product_input_bytes(workload)
-    each = w + (4 if workload.model.gated else 2)
+    column_bytes = w + (4 if workload.model.gated else 2)
     share = layer_shares(model)
     if not model.experts:
-        return share.plain * each * model.ffn / split.tp * part.rows
-    routed = part.routed_rows * (routed_width(model) * w + each * model.ffn / part.expert_cut)
-    given = w * model.expert_latent * part.rows / part.norm_parts
-    mixed = each * model.shared_ffn / split.tp * part.rows + routed + given
-    return share.experts * mixed + share.plain * each * model.dense_ffn / split.tp * part.rows
+        return share.plain * column_bytes * model.ffn / split.tp * part.rows
+    routed = part.routed_rows * (routed_width(model) * w + column_bytes * model.ffn / part.expert_cut)
+    latent = w * model.expert_latent * part.rows / part.norm_parts
+    mixed = column_bytes * model.shared_ffn / split.tp * part.rows + routed + latent
+    return share.experts * mixed + share.plain * column_bytes * model.dense_ffn / split.tp * part.rows
 
 
 def dropped_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
@@ -267,5 +286,6 @@ def working_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> floa
 def chunks_in_flight(split: ScalarMapping, micro_batches: int, stage: int) -> int:
     """Model chunks whose activations a stage, counted from 0, keeps at once."""
     p, v = split.pp, split.interleave
-    most = p - stage if v == 1 else p * v + p - 1 - 2 * stage
-    return min(micro_batches * v, most)
+    # 1F1B: a pass forward for each stage from here on; interleaved: 2(p - 1 - stage) + (v - 1)p ahead, and one at work
+    limit = p - stage if v == 1 else p * v + p - 1 - 2 * stage
+    return min(micro_batches * v, limit)

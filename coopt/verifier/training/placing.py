@@ -86,100 +86,103 @@ class Rooms(NamedTuple):
 
 
 def placements(
-    workload: Workload, split: ScalarMapping, active: int, rooms: Rooms | None = None, *, turned: bool = False
+    workload: Workload, split: ScalarMapping, active_gpus: int, rooms: Rooms | None = None, *, turned: bool = False
 ) -> tuple[Placement, ...]:
-    """All ways to put `active` GPUs of a mapping into one domain, or any number of them that keeps groups whole.
+    """All ways to put `active_gpus` GPUs of a mapping into one domain, or any number of them that keeps groups whole.
 
     `turned` ones have replicas outermost.
     """
     degrees = _degrees(workload, split)
-    found = _placements(degrees, active) if rooms is None else tuple(_uneven(degrees, rooms))
+    places = _placements(degrees, active_gpus) if rooms is None else tuple(_uneven_placements(degrees, rooms))
     if workload.tp_inside:
-        found = tuple(place for place in found if place.tp_across == 1)
-    allowed, alike = workload.mapping.outermost, rooms is None
-    may = (place for place in found if turned and alike and "dp" in allowed and may_turn(workload, place))
-    others = (place._replace(outermost="dp") for place in may)
-    return (*(found if "pp" in allowed else ()), *others)
+        places = tuple(place for place in places if place.tp_across == 1)
+    outermost, is_even = workload.mapping.outermost, rooms is None
+    may = (place for place in places if turned and is_even and "dp" in outermost and may_turn(workload, place))
+    turned_places = (place._replace(outermost="dp") for place in may)
+    return (*(places if "pp" in outermost else ()), *turned_places)
 
 
 def may_turn(workload: Workload, place: Placement) -> bool:
     """Whether replicas may lie outermost: where they and stages lie across, one stage to a domain, and groups of
     experts do not run over TP ranks in several domains.
     """
-    whole = place.tp_across == 1 or not workload.model.experts or workload.options.expert_tp
-    return place.pp_in == 1 < place.pp_across and place.stage_across > place.tp_across and whole
+    keeps_experts = place.tp_across == 1 or not workload.model.experts or workload.options.expert_tp
+    return place.pp_in == 1 < place.pp_across and place.stage_across > place.tp_across and keeps_experts
 
 
-def placement_of(workload: Workload, plan: WorkloadPlan, active: int, rooms: Rooms | None = None) -> Placement | None:
+def placement_of(
+    workload: Workload, plan: WorkloadPlan, active_gpus: int, rooms: Rooms | None = None
+) -> Placement | None:
     """The placement of a plan whose mapping is sound; None where it does not multiply out."""
     pairs, mapping = plan.placement, plan.mapping
     if set(pairs) != {"tp", "pp", "dp", "cp", "ep"} or min(min(pair) for pair in pairs.values()) < 1:
         return None
     if rooms is not None:
-        degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_others(workload, mapping.ep))
+        degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping.ep))
         if mapping.outermost == "dp":
             return None
-        claimed = tuple(number for key in ("tp", "pp", "dp", "cp", "ep") for number in pairs[key])
-        return next((place for place in _uneven(degrees, rooms) if place[: len(claimed)] == claimed), None)
+        parts = tuple(number for key in ("tp", "pp", "dp", "cp", "ep") for number in pairs[key])
+        return next((place for place in _uneven_placements(degrees, rooms) if place[: len(parts)] == parts), None)
     if any(inside * across != getattr(mapping, key) for key, (inside, across) in pairs.items()):
         return None
     if pairs["tp"][1] > 1 and workload.tp_inside:
         return None
     inside = [pairs[key][0] for key in ("tp", "pp", "dp", "cp")]
-    if math.prod(inside) != active:
+    if math.prod(inside) != active_gpus:
         return None
-    degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_others(workload, mapping.ep))
-    place = _placed(degrees, *inside)._replace(outermost=mapping.outermost)
+    degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping.ep))
+    place = _placement(degrees, *inside)._replace(outermost=mapping.outermost)
     if mapping.outermost == "dp" and not may_turn(workload, place):
         return None
     return place if (place.ep_in, place.ep_across) == tuple(pairs["ep"]) else None
 
 
 def _degrees(workload: Workload, split: ScalarMapping) -> _Degrees:
-    return _Degrees(split.tp, split.pp, split.dp, split.cp, *_others(workload, split.ep))
+    return _Degrees(split.tp, split.pp, split.dp, split.cp, *_further_degrees(workload, split.ep))
 
 
-def _others(workload: Workload, ep: int) -> tuple[int, bool, bool]:
+def _further_degrees(workload: Workload, ep: int) -> tuple[int, bool, bool]:
     options = workload.options
     return (ep if workload.model.experts else 0), options.expert_tp, options.schedule == "dualpipe"
 
 
 @lru_cache(maxsize=200_000)
-def _placements(degrees: _Degrees, active: int) -> tuple[Placement, ...]:
-    return tuple(_every(degrees, active))
+def _placements(degrees: _Degrees, active_gpus: int) -> tuple[Placement, ...]:
+    return tuple(_even_placements(degrees, active_gpus))
 
 
-def _every(degrees: _Degrees, active: int) -> Iterator[Placement]:
-    for t in divisors(math.gcd(degrees.tp, active)):
-        for c in divisors(math.gcd(degrees.cp, active // t)):
-            for p in divisors(math.gcd(degrees.pp, active // (t * c))):
-                d = active // (t * c * p)
+def _even_placements(degrees: _Degrees, active_gpus: int) -> Iterator[Placement]:
+    for t in divisors(math.gcd(degrees.tp, active_gpus)):
+        for c in divisors(math.gcd(degrees.cp, active_gpus // t)):
+            for p in divisors(math.gcd(degrees.pp, active_gpus // (t * c))):
+                d = active_gpus // (t * c * p)
                 if degrees.dp % d == 0:
-                    yield _placed(degrees, t, p, d, c)
+                    yield _placement(degrees, t, p, d, c)
 
 
-def _uneven(degrees: _Degrees, rooms: Rooms) -> Iterator[Placement]:
+def _uneven_placements(degrees: _Degrees, rooms: Rooms) -> Iterator[Placement]:
     """TP, context and expert groups whole in every domain; groups of replicas of a stage as even as they go."""
     ranks = degrees.tp * degrees.cp
     holders = degrees.cp if degrees.expert_tp else ranks
-    together = degrees.ep // math.gcd(degrees.ep, holders) if degrees.ep else 1
+    # the fewest replicas of a stage that hold whole expert groups among them
+    block = degrees.ep // math.gcd(degrees.ep, holders) if degrees.ep else 1
     for stages in divisors(degrees.pp):
         across = degrees.pp // stages
         count, odd = divmod(rooms.domains, across)
-        if odd or not 0 < count <= degrees.dp // together:
+        if odd or not 0 < count <= degrees.dp // block:
             continue
-        fewest, more = divmod(degrees.dp // together, count)
-        fewest, most = together * fewest, together * (fewest + (more > 0))
-        if ranks * stages * most > rooms.size:
+        fewest, larger = divmod(degrees.dp // block, count)
+        fewest, largest = block * fewest, block * (fewest + (larger > 0))
+        if ranks * stages * largest > rooms.size:
             continue
-        parts = (degrees.tp, 1, stages, across, most, count, degrees.cp, 1)
+        parts = (degrees.tp, 1, stages, across, largest, count, degrees.cp, 1)
         place = Placement(*parts, dp_fewest=fewest, two_way=degrees.two_way)
         if degrees.ep:
-            place = place._replace(ep_in=degrees.ep, copies_in=holders * most // degrees.ep, copies_across=count)
+            place = place._replace(ep_in=degrees.ep, copies_in=holders * largest // degrees.ep, copies_across=count)
         yield place
 
 
-def _placed(degrees: _Degrees, t: int, p: int, d: int, c: int) -> Placement:
+def _placement(degrees: _Degrees, t: int, p: int, d: int, c: int) -> Placement:
     """The placement with t, p, d, c ranks inside a domain.
 
     An expert group takes ranks of t (unless TP splits the experts), c and d inside the domain before others across.
@@ -244,7 +247,7 @@ def shard(workload: Workload, split: ScalarMapping) -> Shard:
     model, tp = workload.model, split.tp
     rows = split.micro_batch * model.seq // split.cp
     cut = tp if workload.options.expert_tp and model.experts else 1
-    held = model.experts // split.ep
+    experts = model.experts // split.ep
     return Shard(
         rows=rows,
         widths=widths_of(model, tp),
@@ -252,8 +255,8 @@ def shard(workload: Workload, split: ScalarMapping) -> Shard:
         vocab=-(-model.vocab // tp),
         norm_parts=tp if split.sequence_parallel else 1,
         expert_cut=cut,
-        experts=held,
-        expert_rows=model.capacity * (rows * cut / tp) * model.top_k / held if held else 0.0,
+        experts=experts,
+        expert_rows=model.capacity * (rows * cut / tp) * model.top_k / experts if experts else 0.0,
     )
 
 
@@ -293,9 +296,9 @@ def expert_share(model: Transformer) -> float:
 class MambaShard(NamedTuple):
     """One GPU's part of a Mamba-2 mixer."""
 
-    inner: int
+    head_columns: int
     """n_m/t: columns of its heads"""
-    shared: int
+    group_columns: int
     """2·G·N/t: columns of B and C"""
     heads: int
     groups: int
@@ -303,7 +306,7 @@ class MambaShard(NamedTuple):
     @property
     def projected(self) -> int:
         """Columns of its input projection: those of its heads twice, as one half is a gate, B, C and a step a head."""
-        return 2 * self.inner + self.shared + self.heads
+        return 2 * self.head_columns + self.group_columns + self.heads
 
 
 def mamba_shard(model: Transformer, tp: int) -> MambaShard:
@@ -357,8 +360,8 @@ def latent_width(model: Transformer, tp: int) -> int:
 
 def held_layers(model: Transformer, split: ScalarMapping) -> int:
     """Layers of the fullest GPU: a full stage, or the last one with its further predictions."""
-    full = split.stage_layers(model.layers)
-    return max(full, full - split.last_lacks(model.layers, model.extra_predictions) + model.extra_predictions)
+    full_layers, further = split.stage_layers(model.layers), model.extra_predictions
+    return max(full_layers, full_layers - split.last_lacks(model.layers, further) + further)
 
 
 def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:
@@ -368,7 +371,7 @@ def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:
     common, experts = share.attention * attention_parameters(model, tp), 0.0
     if share.mamba:
         mixer = mamba_shard(model, tp)
-        common += share.mamba * model.hidden * (mixer.projected + mixer.inner)
+        common += share.mamba * model.hidden * (mixer.projected + mixer.head_columns)
     if model.experts:
         around = model.hidden * model.experts + 2 * model.hidden * model.expert_latent
         common += share.experts * (matrix_size * model.shared_ffn / tp + around)
@@ -387,6 +390,6 @@ def stage_copies(workload: Workload, split: ScalarMapping) -> int:
     return 2 if workload.options.schedule == "dualpipe" and split.pp > 1 else 1
 
 
-def sharded_parameters(workload: Workload, held: HeldParameters, split: ScalarMapping) -> float:
+def sharded_parameters(workload: Workload, parameters: HeldParameters, split: ScalarMapping) -> float:
     """Q: parameters of a GPU when the ranks that hold the same ones share them out."""
-    return held.common / (split.dp * split.cp) + held.experts / expert_copies(workload, split)
+    return parameters.common / (split.dp * split.cp) + parameters.experts / expert_copies(workload, split)

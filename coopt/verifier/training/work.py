@@ -23,9 +23,9 @@ from coopt.verifier.training.schedules import LayerPasses, PassRow, SplitShape, 
 OPTIMIZER_BYTES = 60
 ACCUMULATE_BYTES = 6
 
-Whole = TypeVar("Whole")
-Part = TypeVar("Part")
-One = TypeVar("One")
+Group = TypeVar("Group")
+Member = TypeVar("Member")
+Item = TypeVar("Item")
 
 
 class Work(NamedTuple):
@@ -35,7 +35,7 @@ class Work(NamedTuple):
     micro_batches: int
     layers: int
     """ℓ: layers of the fullest stage"""
-    missing: int
+    missing_last: int
     """o: layers the last stage has fewer"""
     missing_first: int
     """a: layers the first stage has fewer"""
@@ -50,7 +50,7 @@ class Work(NamedTuple):
     logits_s: float
     """with the further predictions"""
     optimizer_s: float
-    held: HeldParameters
+    parameters: HeldParameters
     traffic: GpuTraffic
     links: LinkShares
     mode: str
@@ -69,7 +69,7 @@ class Work(NamedTuple):
     def hiding_layers(self) -> int:
         """Layers of an iteration behind which the gradient exchange can hide: those of one micro-batch."""
         if self.split.zero >= 2:  # with every micro-batch, and the last stage has the fewest layers to hide behind
-            return self.micro_batches * (self.layers - self.missing)
+            return self.micro_batches * (self.layers - self.missing_last)
         return self.layers
 
     @property
@@ -88,8 +88,8 @@ class Work(NamedTuple):
             return 0.0
         each_s = self.window_s / (self.micro_batches if self.split.zero >= 2 else 1)
         other_s = self.logits_s + self.stage_s - self.layers * self.layer_s
-        free = max(0.0, 1 - busy_s / self.window_s) * max(0.0, 1 - 2 * other_s / each_s)
-        return self.hiding_layers * traffic_s * free
+        free_share = max(0.0, 1 - busy_s / self.window_s) * max(0.0, 1 - 2 * other_s / each_s)
+        return self.hiding_layers * traffic_s * free_share
 
     def exposed_s(self, pipeline_s: float, data_s: float, met_s: float = 0.0, inside_s: float = 0.0) -> float:
         """What the gradient exchange adds to the time of the pipeline; both together grow with either.
@@ -108,14 +108,16 @@ class Work(NamedTuple):
         many seconds, less rounding: no network on which these are no quicker does better."""
         split, layer_s, m = self.split, self.layer_s + self.traffic.gathers * gather_s, self.micro_batches
         stage_s = self.stage_s + self.layers * (layer_s - self.layer_s)
-        excess_s = self.logits_s - self.missing * layer_s
+        excess_s = self.logits_s - self.missing_last * layer_s
         if self.schedule != "1f1b":
             forward_s = self.forward_s + self.traffic.ahead.gathers * (layer_s - self.layer_s)
             row = self.longest_row(SplitStage(stage_s, forward_s, layer_s, excess_s), 0.0)
             busy_s = m * stage_s + row.added_s(excess_s, self.missing_first * layer_s)
+            # sums in another order may come out lower: a floor lies below by more than that
             return self.factor * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s) * (1 - 1e-12)
+        # as `pipeline_times`, without hops and the traffic of keys, values and experts, which only add to it
         full_s = m * stage_s + (split.pp - 1) * stage_s / split.interleave - self.missing_first * layer_s
-        busy_s = full_s + max(m * excess_s, *(one.added_s(excess_s, layer_s) for one in self.end_visits()))
+        busy_s = full_s + max(m * excess_s, *(visits.added_s(excess_s, layer_s) for visits in self.end_visits()))
         inside_s = self.hiding_layers * (layer_s - self.layer_s)  # experts' is part of every layer that it may hide
         return self.factor * (busy_s + self.exposed_s(busy_s, data_s, 0.0, inside_s) + self.optimizer_s) * (1 - 1e-12)
 
@@ -123,10 +125,10 @@ class Work(NamedTuple):
         """The longest row of passes of a schedule that splits the backward pass."""
         layer_s, forward_s, weights_s = self.layer_s, self.forward_s, self.weights_s
         added_s = self.stage_s / self.layers - layer_s
-        last_more_s = self.further_weights_s - self.missing * weights_s
-        own = LayerPasses(forward_s, layer_s - forward_s - weights_s, weights_s, added_s, last_more_s)
+        last_more_s = self.further_weights_s - self.missing_last * weights_s
+        passes = LayerPasses(forward_s, layer_s - forward_s - weights_s, weights_s, added_s, last_more_s)
         shape = SplitShape(self.split.pp, self.micro_batches, self.layers, self.missing_first)
-        return longest_row(self.schedule, shape, own, stage, hop_s)
+        return longest_row(self.schedule, shape, passes, stage, hop_s)
 
     def end_visits(self) -> tuple[EndVisits, ...]:
         """How the longest chain of passes may visit the last stage where a middle one sets the pace: no such chain is
@@ -138,7 +140,7 @@ class Work(NamedTuple):
         the heavier of both takes.
         """
         split, met_logits = self.split, self.traffic.waits.met_logits
-        if not self.missing and not self.missing_first:
+        if not self.missing_last and not self.missing_first:
             return (EndVisits(met_logits),)
         chunk = self.layers // split.interleave
         shape = (split.pp, split.interleave, self.micro_batches, self.missing_first, chunk)
@@ -166,38 +168,40 @@ def _lighter_visits(
 ) -> tuple[EndVisits, ...]:
     """How chains may visit a last stage that is lighter than a middle one, kept for the other placements of a
     mapping."""
+    # E' and K of docs/model.md: visits of the last stage where it is lighter, and how often the first one counts more
     twice = 1 if interleave > 1 and m == pp else min(m, 2)
     seldom = m / 2 - 1 if pp == 2 and interleave > 1 and m > pp else 0.0
-    few = [EndVisits(twice), EndVisits(1, 0.0, forward_s), EndVisits(0, chunk)]
-    lighter = [one._replace(layers=one.layers + seldom * fewer) for one in few]
-    return (*lighter, *(one._replace(visits=one.visits + seldom) for one in few if seldom))
+    chains = [EndVisits(twice), EndVisits(1, 0.0, forward_s), EndVisits(0, chunk)]
+    lighter = [chain._replace(layers=chain.layers + seldom * fewer) for chain in chains]
+    return (*lighter, *(chain._replace(visits=chain.visits + seldom) for chain in chains if seldom))
 
 
 def ascending(
-    wholes: Iterable[tuple[float, Whole]], parts: Callable[[Whole], Iterable[tuple[float, Part]]]
-) -> Iterator[tuple[float, Part]]:
-    """The parts of wholes, the least first; these come with what none of their parts is below, the least first."""
-    found, number = list[tuple[float, int, Part]](), count()
-    for least, whole in wholes:
-        while found and found[0][0] <= least:
-            size, _, part = heappop(found)
-            yield size, part
-        for size, part in parts(whole):
-            heappush(found, (size, next(number), part))
-    yield from ((size, part) for size, _, part in sorted(found))
+    groups: Iterable[tuple[float, Group]], members: Callable[[Group], Iterable[tuple[float, Member]]]
+) -> Iterator[tuple[float, Member]]:
+    """The members of all groups, the least first; groups come ascending by a size that no member of theirs is below."""
+    heap, number = list[tuple[float, int, Member]](), count()
+    for least_size, group in groups:
+        # no member of this group, nor of any that follows, is smaller than these
+        while heap and heap[0][0] <= least_size:
+            size, _, member = heappop(heap)
+            yield size, member
+        for size, member in members(group):
+            heappush(heap, (size, next(number), member))
+    yield from ((size, member) for size, _, member in sorted(heap))
 
 
-class ListedOnce(Generic[One]):
+class LazyList(Generic[Item]):
     """A list that is made as far as somebody reads it."""
 
-    def __init__(self, ones: Iterator[One]) -> None:
-        self._ones, self._known, self._lock = ones, list[One](), Lock()
+    def __init__(self, items: Iterator[Item]) -> None:
+        self._items, self._known, self._lock = items, list[Item](), Lock()
 
-    def __iter__(self) -> Iterator[One]:
+    def __iter__(self) -> Iterator[Item]:
         for number in count():
             with self._lock:  # threads that verify plans of one question share it
                 if number == len(self._known):
-                    self._known += islice(self._ones, 1)
+                    self._known += islice(self._items, 1)
             if number == len(self._known):
                 return
             yield self._known[number]
@@ -220,26 +224,27 @@ class Clock:
     def work(self, split: ScalarMapping) -> Work:
         """The work of a mapping that divides evenly."""
         model, options = self.workload.model, self.workload.options
-        held, layers, missing, missing_first = self._stage(split)
+        parameters, layers, last_lacks, first_lacks = self._stage(split)
         passes, waits = self._passes(split)
-        one_s, further = sum(passes), model.extra_predictions
+        whole_s, further = sum(passes), model.extra_predictions
         added = 0.0
         if not options.software.fused_accumulation:
-            added = moved_s(self.machine.layers, ACCUMULATE_BYTES * layers * (held.layer + held.expert_layer))
+            layer_size = parameters.layer + parameters.expert_layer
+            added = moved_s(self.machine.layers, ACCUMULATE_BYTES * layers * layer_size)
         return Work(
             split=split,
             micro_batches=split.micro_batches(self.workload.global_batch),
             layers=layers,
-            missing=missing,
-            missing_first=missing_first,
-            layer_s=one_s,
+            missing_last=last_lacks,
+            missing_first=first_lacks,
+            layer_s=whole_s,
             forward_s=passes.forward_s,
             core_s=core_s(self.workload, self.machine, split) if split.cp > 1 else 0.0,
             idle_s=sum(waits) if split.cp > 1 else 0.0,
-            stage_s=layers * one_s + added,
+            stage_s=layers * whole_s + added,
             logits_s=(1 + further) * self._logits_s(split) + further * self._predicting_s(split),
-            optimizer_s=moved_s(self.machine.layers, OPTIMIZER_BYTES * self._updated(held, split)),
-            held=held,
+            optimizer_s=moved_s(self.machine.layers, OPTIMIZER_BYTES * self._updated(parameters, split)),
+            parameters=parameters,
             traffic=traffic_of(self.workload, split),
             links=self.links,
             mode=options.dp_mode,
@@ -258,8 +263,8 @@ class Clock:
         """
         if self.least_gpu_s <= bound_s * gpus:
             floors = ((self._least_s(shape), (shape, styles)) for shape, styles in shapes(self.workload, gpus))
-            near = sorted((one for one in floors if one[0] <= bound_s), key=itemgetter(0))
-            yield from ascending(near, partial(self._in_styles, bound_s))
+            near_shapes = sorted((floor for floor in floors if floor[0] <= bound_s), key=itemgetter(0))
+            yield from ascending(near_shapes, partial(self._in_styles, bound_s))
 
     def _in_styles(
         self, bound_s: float, shape_and_styles: tuple[ScalarMapping, list[Style]]
@@ -281,51 +286,56 @@ class Clock:
         return self._passes_of(split) * self._layer_s(split)
 
     def _passes_of(self, split: ScalarMapping) -> float:
-        """How often it takes the time of a layer, whatever the style."""
+        """How often it takes the time of a layer, whatever the style; less rounding, to stay below floors."""
         options, model = self.workload.options, self.workload.model
         passes = split.micro_batches(self.workload.global_batch) + (split.pp - 1) / split.interleave
-        last = split.last_lacks(model.layers, model.extra_predictions)
-        first = split.missing_layers(model.layers) - last
+        last_lacks = split.last_lacks(model.layers, model.extra_predictions)
+        first_lacks = split.missing_layers(model.layers) - last_lacks
         if options.schedule != "1f1b":  # what a full stage does for all micro-batches, or the GPU with both ends does
             m = split.micro_batches(self.workload.global_batch)
-            lacks = m / 2 * (first + last) if split.pp == 2 and options.schedule == "dualpipe" else first
-            least = m * split.stage_layers(model.layers) - lacks
-            return options.slowdown * options.software.overhead * least * (1 - 2e-12)
-        lacks = first * max(1.0, passes / 2 if split.pp == 2 else 1.0) + 2 * last
-        least = passes * split.stage_layers(model.layers) - lacks
-        return options.slowdown * options.software.overhead * least * (1 - 2e-12)
+            is_one_pair = split.pp == 2 and options.schedule == "dualpipe"
+            lacks = m / 2 * (first_lacks + last_lacks) if is_one_pair else first_lacks
+            layer_passes = m * split.stage_layers(model.layers) - lacks
+            return options.slowdown * options.software.overhead * layer_passes * (1 - 2e-12)
+        # of all chains one sees the last stage twice at most, and the first K + 1 <= m/2 times if two stages interleave
+        lacks = first_lacks * max(1.0, passes / 2 if split.pp == 2 else 1.0) + 2 * last_lacks
+        layer_passes = passes * split.stage_layers(model.layers) - lacks
+        return options.slowdown * options.software.overhead * layer_passes * (1 - 2e-12)
 
     @cached_property
     def _least_layer_s(self) -> dict[tuple[int, int, int], float]:
         """Seconds of a layer in the quickest style, by TP, CP and micro-batch."""
-        found: dict[tuple[int, int, int], float] = {}
-        for one in layer_mappings(self.workload):
-            key = (one.tp, one.cp, one.micro_batch)
-            found[key] = min(found.get(key, math.inf), self._layer_s(one))
-        return found
+        least_s: dict[tuple[int, int, int], float] = {}
+        for split in layer_mappings(self.workload):
+            key = (split.tp, split.cp, split.micro_batch)
+            least_s[key] = min(least_s.get(key, math.inf), self._layer_s(split))
+        return least_s
 
     @cached_property
     def least_gpu_s(self) -> float:
         """GPU seconds that the layers of all stages take at least, whatever the mapping; less by more than rounding."""
         options, model, batch = self.workload.options, self.workload.model, self.workload.global_batch
-        each_s = (self._layer_s(one) * one.tp * one.cp / one.micro_batch for one in layer_mappings(self.workload))
+        each_s = (
+            self._layer_s(split) * split.tp * split.cp / split.micro_batch for split in layer_mappings(self.workload)
+        )
         least_s = min(each_s, default=math.inf) * batch * model.layers
         return options.slowdown * options.software.overhead * least_s * (1 - 1e-11)
 
-    def _updated(self, held: HeldParameters, split: ScalarMapping) -> float:
+    def _updated(self, parameters: HeldParameters, split: ScalarMapping) -> float:
         """Parameters whose optimizer state is on this GPU."""
         if split.zero == 0:
-            return stage_copies(self.workload, split) * (held.common + held.experts)
-        return sharded_parameters(self.workload, held, split)
+            return stage_copies(self.workload, split) * (parameters.common + parameters.experts)
+        return sharded_parameters(self.workload, parameters, split)
 
     def _stage(self, split: ScalarMapping) -> tuple[HeldParameters, int, int, int]:
         """What the fullest GPU holds, the layers of a full stage, and how many the last and the first one lack."""
+        # all that parameters and missing layers depend on
         key = (split.tp, split.pp, split.ep, split.interleave)
         if key not in self._stages:
             model = self.workload.model
-            held, layers = held_parameters(self.workload, split), split.stage_layers(model.layers)
-            last = split.last_lacks(model.layers, model.extra_predictions)
-            self._stages[key] = held, layers, last, split.missing_layers(model.layers) - last
+            parameters, layers = held_parameters(self.workload, split), split.stage_layers(model.layers)
+            last_lacks = split.last_lacks(model.layers, model.extra_predictions)
+            self._stages[key] = parameters, layers, last_lacks, split.missing_layers(model.layers) - last_lacks
         return self._stages[key]
 
     def _layer_s(self, split: ScalarMapping) -> float:
