@@ -1,4 +1,6 @@
-r"""What interrupts a workload on a network, and what share of the time trains beside checkpoints, losses, restarts.
+r"""How often training is interrupted, and what share of the time trains beside checkpoints, losses and restarts.
+
+Rates of parts times their counts say how often a run ends, and how often an HB domain has too few GPUs.
 
 Failures come at a rate :math:`\lambda`, at any moment, during restarts and checkpoints too. Between two checkpoints of
 :math:`\delta` seconds lie T seconds of training; what was done since the last one is lost, and R seconds go by before
@@ -12,21 +14,186 @@ for rare failures it is Young's :math:`\sqrt{2 \delta / \lambda}`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from coopt.availability.failures import PartCounts, failures_per_hour
+from coopt.instance.catalog import FailureRates
 from coopt.instance.reserves import Availability
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import Floats
 from coopt.perf.memory import checkpoint_bytes
 
-STEPS = 60
-
+HOURS_PER_YEAR = 8760.0
 HOUR_S, DAY_S = 3600.0, 86400.0
 NEVER = 1e-9  # share of the time below which nothing gets done
+FAR_DEVIATIONS = 20.0  # standard deviations beyond which nothing happens
+TINY = 1e-280  # of probabilities that are nothing, and would be divided by
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartCounts:
+    """Parts whose failure ends a run: GPUs that train, their NICs, HB domains that train; ends of links and switches
+    where NICs have one port.
+
+    Numbers, or arrays of one shape: a network has other optics and switches with other uplinks.
+    """
+
+    gpus: int
+    nics: int
+    optics: Any
+    switches: Any
+    domains: int
+
+
+def failures_per_hour(rates: FailureRates, at: str, counts: PartCounts) -> Any:
+    """Interruptions of training in an hour.
+
+    Parts fail independently of each other, so that rates add up: that is what published runs show
+    (arXiv 2410.21680: time between failures falls as one over the number of nodes).
+    """
+    rate = {name: each.at(at) for name, each in rates.of_part.items()}
+    of_gpus = counts.gpus * (rate["gpu"] + rate["hbm"] + rate["software"])
+    of_hosts = math.ceil(counts.gpus / rates.gpus_per_host) * rate["host"] + counts.domains * rate["domain"]
+    of_network = counts.nics * rate["nic"] + counts.optics * rate["optic"] + counts.switches * rate["switch"]
+    return (of_gpus + of_hosts + of_network) / HOURS_PER_YEAR
+
+
+def domain_lost(asked: Availability, *, size: int, active: int, nics_per_gpu: int, gpus_per_nic: int = 1) -> float:
+    """Probability that an HB domain has fewer working GPUs than have to train.
+
+    A GPU is gone while it, its memory or one of its NICs is repaired, all GPUs of a host while the host is, and all of
+    a domain while what they share is. GPUs beyond `active` are hot spares: they stand in for those that are gone.
+
+    Parameters
+    ----------
+    size, active
+        GPUs of the domain, and how many of them train.
+    gpus_per_nic
+        GPUs of a host that are gone with one NIC, where each has one.
+    """
+    rates, hours = asked.rates, asked.repair_hours
+    rate = {name: each.at(asked.at) for name, each in rates.of_part.items()}
+    own_nics = nics_per_gpu if gpus_per_nic == 1 else 0
+    gpu = _repaired_share(rate["gpu"] + rate["hbm"] + own_nics * rate["nic"], hours)
+    nic = _repaired_share(rate["nic"], hours) if gpus_per_nic > 1 else 0.0
+    host, shared = _repaired_share(rate["host"], hours), _repaired_share(rate["domain"], hours)
+    full, rest = divmod(size, rates.gpus_per_host)  # the last host of a domain may hold fewer GPUs than the others
+    small = 1 if rest else 0
+    enough = math.fsum(
+        binomial_at(full, host, a)
+        * binomial_at(small, host, b)
+        * _enough_of(size - gone, size - active - gone, gpu, nic, gpus_per_nic)
+        for a in range(full + 1)
+        for b in range(small + 1)
+        if (gone := a * rates.gpus_per_host + b * rest) <= size - active
+    )
+    return min(max(1.0 - (1.0 - shared) * enough, 0.0), 1.0)
+
+
+def _enough_of(gpus: int, most: int, gpu: float, nic: float, gpus_per_nic: int) -> float:
+    """Probability that no more than `most` of some GPUs are gone, alone or with a NIC that they share."""
+    nics = gpus // gpus_per_nic
+    return math.fsum(
+        binomial_at(nics, nic, lost) * binomial_up_to(gpus - lost * gpus_per_nic, gpu, most - lost * gpus_per_nic)
+        for lost in range((most // gpus_per_nic if nic else 0) + 1)
+    )
+
+
+def _repaired_share(per_year: float, hours: float) -> float:
+    """Share of the time that a part is under repair."""
+    busy = per_year / HOURS_PER_YEAR * hours
+    return busy / (1.0 + busy)
+
+
+def binomial_at(n: int, p: float, k: int) -> float:
+    """Probability that exactly k of n fail."""
+    if p in (0.0, 1.0):
+        return float(k == n * p)
+    ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return math.exp(ways + k * math.log(p) + (n - k) * math.log1p(-p))
+
+
+@lru_cache(maxsize=1 << 16)
+def binomial_up_to(n: int, p: float, k: int) -> float:
+    """Probability that at most k of n fail."""
+    if k < 0:
+        return 0.0
+    if k >= n:
+        return 1.0
+    middle = int(n * p)
+    if k <= middle:
+        return math.fsum(binomial_at(n, p, i) for i in range(k + 1))
+    return 1.0 - math.fsum(binomial_at(n, p, i) for i in range(k + 1, n + 1) if i <= k + 64 * (1 + math.isqrt(middle)))
+
+
+def enough_domains(lost: float, domains: int, spares: int) -> float:
+    """Share of the time in which as many domains as train are whole, of those and the ones that stand by."""
+    return binomial_up_to(domains + spares, lost, spares)
+
+
+def throughput_without(
+    lost_gpus: float, *, domains: int, size: int, active: int, of_replica: int, spares: int = 0
+) -> float:
+    """Mean share of the replicas that train while a share of the GPUs is gone, at random.
+
+    A domain with fewer working GPUs than train does not train, and a replica needs `of_replica` whole ones: those
+    are packed together, so that there are as many replicas as whole domains allow for.
+
+    Parameters
+    ----------
+    lost_gpus
+        Share of all GPUs that are gone.
+    domains, size, active
+        HB domains that train, the GPUs of each, and how many of these train.
+    of_replica
+        Domains of one data-parallel replica.
+    spares
+        Domains that stand by.
+    """
+    gone, every = 1.0 - binomial_up_to(size, lost_gpus, size - active), domains + spares
+    replicas = domains // of_replica
+    mean = math.fsum(
+        binomial_at(every, gone, down) * min((every - down) // of_replica, replicas) for down in range(every + 1)
+    )
+    return mean / replicas
+
+
+@lru_cache(maxsize=1 << 16)
+def waiting_variance_s(lost: float, domains: int, spares: int, repair_s: float) -> float:
+    r"""Variance of the time in which domains enough are whole, for each second (s), as they are lost and repaired.
+
+    With :math:`\pi_i` the probability of i lost domains, :math:`C_i` that of at most i, :math:`\lambda_i` the rate at
+    which another one is lost and A the share of time with domains enough, up to S lost ones,
+
+    .. math:: \sigma^2 = 2 \sum_{i \le S} \frac{(1 - A)^2 C_i^2}{\lambda_i \pi_i}
+        + 2 \sum_{i > S} \frac{A^2 (1 - C_i)^2}{\lambda_i \pi_i}
+
+    which holds for any birth and death chain. A domain is lost for as long as a repair takes.
+    """
+    every = domains + spares
+    if lost <= 0.0 or lost >= 1.0 or repair_s <= 0.0:
+        return 0.0
+    rate, mean = lost / (1.0 - lost) / repair_s, every * lost
+    last = min(every, max(spares, int(mean + FAR_DEVIATIONS * math.sqrt(mean))) + 100)  # more are never lost at once
+    at = [binomial_at(every, lost, i) for i in range(last + 1)]
+    enough, short = math.fsum(at[: spares + 1]), math.fsum(at[spares + 1 :])
+    upto, above, total = 0.0, 0.0, []
+    for i in range(spares + 1):
+        upto += at[i]
+        if at[i] > TINY and i < every:
+            total.append((short * upto) ** 2 / ((every - i) * rate * at[i]))
+    for i in range(last - 1, spares, -1):
+        above += at[i + 1]
+        if at[i] > TINY:
+            total.append((enough * above) ** 2 / ((every - i) * rate * at[i]))
+    return 2.0 * math.fsum(total)
+
+
+STEPS = 60
 
 
 def best_interval_s(per_s: Any, checkpoint_s: float) -> Floats:
@@ -62,7 +229,7 @@ def trained_share(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s
 
 
 HOPELESS = 100.0  # failures expected in one attempt, at which nothing gets done
-TERMS, FAR = 40, 4.0  # of a series, and where its closed form loses no digits
+TERMS, LARGE = 40, 4.0  # of a series, and where its closed form loses no digits
 
 
 def variance_s(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s: float) -> Floats:
@@ -96,15 +263,15 @@ def _attempts(rate: Floats, length_s: Floats, extra_s: Floats, extra_variance: F
 
 def _partial(u: Floats, power: int) -> Floats:
     """The integral of y^k u exp(-u y) over y from 0 to 1, for k = 1 or 2: by its series where u is not large."""
-    small, term, total = np.minimum(u, FAR), np.minimum(u, FAR), np.zeros_like(u)
+    small, term, total = np.minimum(u, LARGE), np.minimum(u, LARGE), np.zeros_like(u)
     for k in range(TERMS):
         total = total + term / (k + power + 1)
         term = -term * small / (k + 1)
-    large = np.maximum(u, FAR)
+    large = np.maximum(u, LARGE)
     closed = (1 - np.exp(-large) * (1 + large)) / large
     if power == 2:
         closed = 2 * closed / large - np.exp(-large)
-    return np.asarray(np.where(u <= FAR, total, closed))
+    return np.asarray(np.where(u <= LARGE, total, closed))
 
 
 def promised_share(

@@ -16,8 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from coopt.availability.failures import PartCounts, domain_lost, enough_domains, waiting_variance_s
-from coopt.availability.uptime import DAY_S, HOUR_S, NEVER, Interruptions, interruptions, promise
+from coopt.availability.uptime import (
+    DAY_S,
+    HOUR_S,
+    NEVER,
+    Interruptions,
+    PartCounts,
+    domain_lost,
+    enough_domains,
+    interruptions,
+    promise,
+    waiting_variance_s,
+)
 from coopt.columns.context import context_of
 from coopt.columns.pace import of_family, table_times_s, uplinks_asked
 from coopt.columns.pools import Pool, timely_pool

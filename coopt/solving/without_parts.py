@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.availability.failures import throughput_without
+from coopt.availability.uptime import throughput_without
 from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.pace import delayed

@@ -7,17 +7,22 @@ import math
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from multiprocessing import util
+from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 from coopt._version import __version__
 from coopt.instance.errors import InstanceError
 from coopt.suite.form import Case
-from coopt.suite.worker import begin_worker
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Read as numpy is imported, which nothing here does: a worker imports this file first, and sets them."""
 
 
 class PoolLostError(Exception):
@@ -101,6 +106,32 @@ class LocalPool:
         """End the workers with their lifeline."""
         self._lifeline.close()
         self._executor.shutdown(cancel_futures=True)
+
+
+def begin_worker(lifeline: Connection) -> None:
+    """Prepare a worker: one thread, and gone when its starter is.
+
+    It is deaf to SIGTERM, which a broken pool sends to all its workers: each ends in order, by its lifeline.
+
+    Parameters
+    ----------
+    lifeline
+        One end of a pipe; when the other end closes, by will or by death, the worker ends at once.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, "1")
+    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+    for module in ("coopt.suite.work", "coopt.solving.highs"):
+        import_module(module)
+
+
+def _end_with(lifeline: Connection) -> None:
+    try:
+        lifeline.recv_bytes()
+    except (EOFError, OSError):
+        util._run_finalizers()  # type: ignore[attr-defined]  # gives back semaphores, such as one that Pyomo makes
+        os._exit(0)
 
 
 class DaskPool:

@@ -8,16 +8,19 @@ from statistics import NormalDist
 
 import pytest
 
-from coopt.availability.failures import (
+from coopt.availability.uptime import (
     PartCounts,
+    best_interval_s,
     binomial_up_to,
     domain_lost,
     enough_domains,
     failures_per_hour,
+    promised_share,
     throughput_without,
+    trained_share,
+    variance_s,
     waiting_variance_s,
 )
-from coopt.availability.uptime import best_interval_s, promised_share, trained_share, variance_s
 from coopt.instance.catalog import FailureRates, find
 from coopt.instance.reserves import Availability
 from coopt.verifier.parts.uptime import lost_domain, running_share

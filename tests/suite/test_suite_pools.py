@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
@@ -197,3 +199,9 @@ def test_no_more_workers_than_cores_this_process_may_use() -> None:
         assert available_cores() == 1
     finally:
         os.sched_setaffinity(0, cores)
+
+
+def test_a_worker_sets_its_threads_before_numpy_is_imported() -> None:
+    loaded = "import sys, coopt.suite.pools; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
