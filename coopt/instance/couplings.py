@@ -102,6 +102,16 @@ class Sharing(Table):
         None
     )
 
+    @property
+    def of_one_part(self) -> Sharing:
+        """What holds for each part alone, and not for all together: its links into the core."""
+        return Sharing(core=self.core)
+
+    @property
+    def optic_in_use(self) -> str | None:
+        """The optic that stands whatever islands consist of, if one is named: that of the core."""
+        return None if self.core is None else self.core.optic
+
 
 class Core(Table):
     """Switches between islands, and what islands must be able to send through them."""

@@ -13,9 +13,9 @@ from coopt.instance.designs import Hall
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import NetworkHallRows
 from coopt.instance.schema import Instance
+from coopt.network.core import core_optic
 from coopt.network.family import Family, levels
 from coopt.network.goods import modules
-from coopt.network.island_bills import core_optic
 from coopt.network.parts import racks
 from coopt.network.wiring import leaf_numbers
 

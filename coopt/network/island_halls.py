@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coopt.fabric.halls import Lengths, Switches, SwitchRacks, sold_m, switch_racks
+from coopt.instance.errors import both, counted
 from coopt.instance.hardware import Optic
 from coopt.instance.network import NetworkHallRows
 from coopt.instance.schema import Instance
@@ -120,6 +121,24 @@ def core_halls(instance: Instance, plan: Plan, parts: PlacedParts) -> Iterator[C
         if len(known) == len(placed):
             last = [one for one in plan.couplings.cores if one.site == shared.site][-1]
             yield _core_hall(instance, shared, last, at_site, known)
+
+
+def core_reach_notes(halls: Iterable[CoreHall]) -> Iterator[str]:
+    """Which ends do not reach as far as a hall takes the cables into its core."""
+    short: dict[tuple[str, float], dict[str, Counter[int]]] = {}
+    for hall in halls:
+        for link in hall.links:
+            optic = min((link.below, link.above), key=lambda one: one.reach_m)
+            beyond = Counter({m: count for m, count in link.cables.items() if m > optic.reach_m})
+            if beyond:
+                short.setdefault((optic.name, optic.reach_m), {})[link.part.name] = beyond
+    for (name, reach_m), islands in short.items():
+        cables = sum(islands.values(), Counter[int]())
+        yield (
+            f"{counted(cables.total(), 'cable')} into the core, from {both(islands)}, are longer than the "
+            f"{reach_m:g} m that {name} reaches: order ends that reach {max(cables):,} m there, or stand racks nearer "
+            "(network.hall)."
+        )
 
 
 def site_halls(instance: Instance, plan: Plan) -> Iterator[SiteHall]:

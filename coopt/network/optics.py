@@ -297,14 +297,14 @@ def optics_worth_having(
     ends: tuple[Nic | Switch, ...] = (),
 ) -> tuple[Optic, ...]:
     """The optics of a reach that carry so many links of a rate, mate with both ends and that no other one beats; where
-    few may be in use, that of a core stays."""
-    few, core = instance.sharing.most_products.optics is not None, instance.sharing.core
+    few may be in use, the one in use in any case stays."""
+    few = instance.sharing.most_products.optics is not None
     rivals = [
         _Rival.of(instance, optic, measures or measures_of(instance))
         for optic in instance.network.optics
         if optic.links_of(gbit_s) == links and optic.reach_m >= reach_m and mate(optic, *ends)
     ]
-    stays = core.optic if few and core is not None else None
+    stays = instance.sharing.optic_in_use if few else None
     return tuple(one.optic for one in _unbeaten(rivals, stays))
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
 from coopt.fabric.bills import splitting_notes, too_many_modules
-from coopt.instance.catalog import box_of, ports_of_modules
+from coopt.instance.catalog import box_of
 from coopt.instance.errors import both, counted
 from coopt.instance.hardware import Switch
 from coopt.instance.schema import Instance
+from coopt.network.core import core_notes
 from coopt.network.family import LinkEnds
 from coopt.network.halls import NetworkHall, network_hall
-from coopt.network.island_halls import CoreHall, PlacedParts, core_halls, placed_parts
+from coopt.network.island_halls import PlacedParts, core_halls, core_reach_notes, placed_parts
 from coopt.network.part_networks import families_of_design
-from coopt.plan.contents import joint_of
-from coopt.plan.couplings import CorePlan
 from coopt.plan.schema import Design, Fabric, Plan, Tier
 
 MOST_NAMED = 3  # parts that a note names, where it goes for some of them
@@ -30,7 +28,7 @@ def plan_order_notes(instance: Instance, plan: Plan, parts: PlacedParts | None =
         parts = {} if instance.problem == "shared" else placed_parts(instance, plan)
     designs = {part.name: part.design for part in plan.parts if part.design is not None}
     yield from order_notes_of_parts(instance, designs, plan, parts)
-    yield from core_notes(instance, (shared.core for shared in plan.couplings.cores))
+    yield from core_notes(instance, plan)
     yield from core_reach_notes(core_halls(instance, plan, parts))
 
 
@@ -44,7 +42,7 @@ def order_notes_of_parts(
     plan, parts
         The plan that has them and where they stand, where there is one.
     """
-    joints = {} if plan is None else {part.name: joint_of(plan, part) for part in plan.parts}
+    joints = {} if plan is None else {part.name: plan.couplings.joint(part) for part in plan.parts}
     joined = {
         name: (one.links.per_leaf, one.below) for name, one in joints.items() if one is not None and one.links.per_leaf
     }
@@ -98,26 +96,6 @@ def _module_notes(instance: Instance, design: Design, to_core: tuple[int, str] |
         yield f"{' '.join(notes)} With network.switch_cages = 'kept' no switch has more modules than cages."
 
 
-def core_notes(instance: Instance, cores: Iterable[CorePlan]) -> Iterator[str]:
-    """Which cores have more modules to a switch than that has cages."""
-    optics = {optic.name: optic for optic in instance.network.optics}
-    boxes = {switch.name: switch for switch in instance.network.switches}
-    notes: list[str] = []
-    for core in cores:
-        way, optic = boxes.get(core.switch.name), optics.get(core.optic)
-        of_module = 0 if way is None or optic is None else optic.links_of(way.port_gbit_s)
-        if way is None or not of_module:
-            continue
-        modules = -(-sum(-(-one.links // of_module) for one in core.islands) // core.switches)
-        if modules > (cages := ports_of_modules(way, 1)):
-            notes.append(
-                f"The core has {modules:,} modules for each {way.name}, which has room for "
-                f"{cages:,}: network.switch_cages = 'kept' plans with no more, and with network.link_ends = "
-                "'any' those of several links are taken where the list has them."
-            )
-    yield from dict.fromkeys(notes)
-
-
 def link_gbit_s(instance: Instance, design: Design) -> float:
     """The rate of a link (Gbit/s); 0 where the instance does not list the NIC."""
     name, planes = design.fabric.nic.name, design.fabric.nic.planes
@@ -164,21 +142,3 @@ def placed_optics(instance: Instance, design: Design) -> Iterator[PlacedOptics]:
 def _ports_in_use(tier: Tier, tiers: int) -> int:
     """Ports of a switch in use; those of a single tier may serve several planes."""
     return -(-tier.links // tier.switches) if tiers == 1 else tier.down_ports + tier.uplinks_per_switch
-
-
-def core_reach_notes(halls: Iterable[CoreHall]) -> Iterator[str]:
-    """Which ends do not reach as far as a hall takes the cables into its core."""
-    short: dict[tuple[str, float], dict[str, Counter[int]]] = {}
-    for hall in halls:
-        for link in hall.links:
-            optic = min((link.below, link.above), key=lambda one: one.reach_m)
-            beyond = Counter({m: count for m, count in link.cables.items() if m > optic.reach_m})
-            if beyond:
-                short.setdefault((optic.name, optic.reach_m), {})[link.part.name] = beyond
-    for (name, reach_m), islands in short.items():
-        cables = sum(islands.values(), Counter[int]())
-        yield (
-            f"{counted(cables.total(), 'cable')} into the core, from {both(islands)}, are longer than the "
-            f"{reach_m:g} m that {name} reaches: order ends that reach {max(cables):,} m there, or stand racks nearer "
-            "(network.hall)."
-        )

@@ -6,19 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from coopt.instance.couplings import Sharing, part_of
+from coopt.instance.couplings import part_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import as_built, workloads_in
 from coopt.instance.workload import Workload
+from coopt.network.core import core_switch, links_to_core, with_core_optic
 from coopt.network.family import Family, LinkEnds
 from coopt.network.growth import grown, grows
-from coopt.network.island_bills import core_switch, links_to_core, with_core_optic
 from coopt.network.parts import electricity_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.plan.contents import joint_of
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Design, Part, Plan, WorkloadPlan
 
@@ -106,7 +105,7 @@ def question_of(instance: Instance, part: Part) -> Instance:
         "cluster": question.cluster.model_copy(update={"gpus": (gpus,), "shares": None}),
         "network": switched,
         "objective": objective,
-        "sharing": Sharing(core=instance.sharing.core),
+        "sharing": instance.sharing.of_one_part,
         **{"site": (), "wan": (), "phase": (), "robust": None, "limits": Limits()},
     }
     return _with_workloads(question.model_copy(update=alone), part, workloads)
@@ -153,7 +152,7 @@ def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = 
             f"{instance.name}: {chosen.name} joins domains by direct links, whose routes are in the plan and whose "
             f"losses have no model, so that there is nothing for {asked}, needs a plan with switches"
         )
-    question, joint = question_of(instance, chosen), joint_of(plan, chosen)
+    question, joint = question_of(instance, chosen), plan.couplings.joint(chosen)
     below = None if joint is None else joint.below
     if joint is not None:
         question = with_core_optic(question, joint.core.optic)

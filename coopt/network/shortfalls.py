@@ -10,7 +10,7 @@ from coopt.instance.catalog import ports_of_modules
 from coopt.instance.errors import counted
 from coopt.instance.hardware import Switch, mate
 from coopt.instance.schema import Instance, SwitchedKind
-from coopt.network.island_bills import links_to_core
+from coopt.network.core import links_to_core
 from coopt.network.space import Space
 from coopt.network.wiring import EndPoints, wirings
 

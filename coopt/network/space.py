@@ -12,8 +12,8 @@ from coopt.instance.hardware import HbDomain, Switch, mate
 from coopt.instance.network import DomainFill
 from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import Instance, Network, ObjectiveKind
+from coopt.network.core import core_ends, core_switch, links_to_core
 from coopt.network.family import EquippedDomains, Family, Gear, LinkEnds, Wiring
-from coopt.network.island_bills import core_ends, core_switch, links_to_core
 from coopt.network.optics import (
     EndsByLevel,
     OpticValues,

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from coopt.instance.schema import Limits
-from coopt.plan.couplings import CoreLinks, CorePlan, Part
+from coopt.plan.couplings import Part
 from coopt.plan.parts import DirectLinks, Item
 from coopt.plan.schema import Design, Plan, WorkloadPlan
 
@@ -108,46 +107,23 @@ def bought(plan: Plan) -> list[Item]:
 
 
 def products(plan: Plan, kind: str) -> set[str]:
-    """Names of the products of a kind in use, those of cores included."""
-    cores = [shared.core for shared in plan.couplings.cores]
-    used = {name for design in built(plan) for name in _of_design(design, kind)}
-    if not cores:
-        return used
-    lone = {one.fabric.nic.name for one in built(plan) if isinstance(one, Design) and not one.fabric.tiers}
-    optics = {name for core in cores for name in core.optics}
-    ends = {"switch": {core.switch.name for core in cores}, "optics": optics, "nic": lone}
-    return used | ends.get(kind, set())
+    """Names of the products of a kind in use, those that islands share included."""
+    found = plan.couplings.products(kind)
+    for part in plan.parts:
+        network, joined = part.design or part.links, plan.couplings.joint(part) is not None
+        found |= set() if network is None else _of_design(network, kind, joined=joined)
+    return found
 
 
-class CoreJoint(NamedTuple):
-    """A core, and the links of a part into it."""
-
-    core: CorePlan
-    links: CoreLinks
-
-    @property
-    def below(self) -> str:
-        """The product at the lower ends of the links."""
-        return self.core.below(self.links)
-
-
-def joint_of(plan: Plan, part: Part) -> CoreJoint | None:
-    """How a part joins a core, where it joins one."""
-    for shared in plan.couplings.cores:
-        for links in shared.core.islands:
-            if (links.workload, shared.site, shared.phase) == (part.slot, part.site, part.phase):
-                return CoreJoint(shared.core, links)
-    return None
-
-
-def _of_design(design: Design | DirectLinks, kind: str) -> set[str]:
+def _of_design(design: Design | DirectLinks, kind: str, *, joined: bool) -> set[str]:
+    """The products of a network; one of no tiers has NICs where its domain is joined to others all the same."""
     if kind == "hb":
         return {design.hb_domain.name}
     if isinstance(design, DirectLinks):
         return {"nic": {design.nic.name}, "optics": {design.optic}}.get(kind, set())
     fabric = design.fabric
     if not fabric.tiers:
-        return set()
+        return {fabric.nic.name} if joined and kind == "nic" else set()
     names = {
         "nic": {fabric.nic.name},
         "switch": set(fabric.switch_names),
@@ -188,14 +164,7 @@ def flat_plan(plan: Plan) -> dict[str, object]:
         return _flat_links(plan.direct)
     last = max((part.phase for part in plan.parts if part.phase is not None), default=None)
     whole = _together([part.design for part in plan.parts if part.phase == last and part.design is not None])
-    return _with_cores(whole, [one.core for one in plan.couplings.cores if one.phase == last])
-
-
-def _with_cores(whole: dict[str, object], cores: Sequence[CorePlan]) -> dict[str, object]:
-    """Islands with the switches of the cores they share, and the transceivers at both ends of their links."""
-    ends = 2 * sum(core.ports for core in cores)
-    added = {"switches": sum(core.switches for core in cores), "transceivers": ends} if cores else {}
-    for name, count in added.items():
+    for name, count in plan.couplings.shared_counts(last).items():
         islands = whole[name]
         assert isinstance(islands, int)
         whole[name] = islands + count

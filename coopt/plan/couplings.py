@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from coopt.plan.parts import Cost, Design, DirectLinks, Item, ItemKind, Record, SwitchChoice, WorkloadPlan
 
@@ -193,6 +193,18 @@ class SharedCore(Record):
     core: CorePlan
 
 
+class CoreJoint(NamedTuple):
+    """A core, and the links of a part into it."""
+
+    core: CorePlan
+    links: CoreLinks
+
+    @property
+    def below(self) -> str:
+        """The product at the lower ends of the links."""
+        return self.core.below(self.links)
+
+
 class Outlooks(Record):
     """How prices may turn out.
 
@@ -231,6 +243,29 @@ class Couplings(Record):
     def __bool__(self) -> bool:
         """Whether anything ties the parts."""
         return self != Couplings()
+
+    def joint(self, part: Part) -> CoreJoint | None:
+        """How a part joins a core, where it joins one."""
+        for shared in self.cores:
+            for links in shared.core.islands:
+                if (links.workload, shared.site, shared.phase) == (part.slot, part.site, part.phase):
+                    return CoreJoint(shared.core, links)
+        return None
+
+    def products(self, kind: str) -> set[str]:
+        """Names of the products of a kind of which what parts share consists."""
+        cores = [shared.core for shared in self.cores]
+        used = {
+            "switch": [core.switch.name for core in cores],
+            "optics": [name for one in cores for name in one.optics],
+        }
+        return set(used.get(kind, ()))
+
+    def shared_counts(self, phase: float | None) -> dict[str, int]:
+        """What parts share in a phase: switches, and transceivers at both ends of links to them; none without any."""
+        cores = [shared.core for shared in self.cores if shared.phase == phase]
+        ends = 2 * sum(core.ports for core in cores)
+        return {"switches": sum(core.switches for core in cores), "transceivers": ends} if cores else {}
 
 
 def phase_name(year: float) -> str:

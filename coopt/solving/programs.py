@@ -16,8 +16,8 @@ from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
 from coopt.columns.islands.options import list_options
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_least_efficiency, with_tp
+from coopt.network.core import with_core_optics
 from coopt.network.growth import lines
-from coopt.network.island_bills import with_core_optics
 from coopt.plan.schema import Plan
 from coopt.solving.arrays import assemble
 from coopt.solving.backend import backend_of

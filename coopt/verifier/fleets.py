@@ -12,7 +12,7 @@ from coopt.plan.couplings import Part
 from coopt.plan.schema import Design, Plan
 from coopt.verifier.checks.claims import island_places
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.couplings.core import joining_nic, question_as_built, told_core_end
+from coopt.verifier.couplings.core import core_end_of, joining_nic, question_as_built, told_core_end
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
 from coopt.verifier.couplings.fleet_checks import check_fleet_cores, check_fleet_limits, check_fleet_outlooks
 from coopt.verifier.couplings.growth import is_drawn
@@ -47,7 +47,7 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     islands = _check_islands(ledger, fleet, instance.robust, plan)
     if islands is None:
         return
-    check_fleet_cores(ledger, fleet, islands, plan.couplings.cores)
+    check_fleet_cores(ledger, fleet, islands, plan)
     sums = check_orders(ledger, fleet, islands, plan.couplings.growth, plan.cost)
     if sums is not None:
         check_fleet_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
@@ -71,19 +71,12 @@ def _check_islands(ledger: Ledger, fleet: Fleet, robust: Robust | None, plan: Pl
     found = []
     for island in fleet.islands:
         own = {years.index(year): by_name[name] for one, year, name in places if one == island}
-        found.append(_check_island(ledger, fleet, island, own, _core_end_of(plan, island)))
+        found.append(_check_island(ledger, fleet, island, own, core_end_of(plan, island)))
         ledger.turn_to()
     islands = [one for one in found if one is not None]
     if robust is not None and len(islands) == len(found):
         _check_survival(ledger, fleet, robust, plan, islands)
     return islands if len(islands) == len(found) else None
-
-
-def _core_end_of(plan: Plan, island: str) -> str | None:
-    """What the plan has at the lower ends of links of an island into a core, from the last phase on; None without."""
-    cores = [shared.core for shared in plan.couplings.cores]
-    told = [one.optic_below or core.optic for core in cores for one in core.islands if one.workload == island]
-    return told[-1] if told else None
 
 
 def _check_island(

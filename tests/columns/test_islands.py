@@ -19,7 +19,7 @@ from coopt.columns.pools import fastest_s
 from coopt.instance.files import load
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.network.island_bills import with_core_optics
+from coopt.network.core import with_core_optics
 from coopt.network.space import domain_counts
 from coopt.perf.mapping import Bools
 from tests.conftest import ask, example_count

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.network.island_halls import CoreHall, core_halls, placed_parts, site_halls
-from coopt.network.orders import core_reach_notes
+from coopt.network.island_halls import CoreHall, core_halls, core_reach_notes, placed_parts, site_halls
 from coopt.network.part_networks import part_network
 from coopt.plan.couplings import SharedCore
 from coopt.plan.schema import Part, Plan

@@ -12,9 +12,9 @@ import numpy as np
 from coopt.columns.islands.shapes import Shapes, Sites, Wirings, wirings_of
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.network.core import core_links_of_module, core_optic, core_switch, links_to_core
 from coopt.network.family import Family, Gear, LinkEnds
 from coopt.network.goods import Good, goods_of
-from coopt.network.island_bills import core_links_of_module, core_optic, core_switch, links_to_core
 from coopt.network.optics import Levels, optic_choices
 from coopt.network.space import Parts, Space, outages_of
 from coopt.perf.mapping import Bools, Floats, Ints

@@ -12,14 +12,14 @@ from coopt.instance.couplings import Robust, corners
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_built, at_best_efficiency, at_least_efficiency, at_prices
-from coopt.network.island_bills import core_of, with_core_optics
+from coopt.network.core import Standing, cores_of, with_core_of, with_core_optics
 from coopt.network.optics import measures_of
-from coopt.plan.couplings import Couplings, Outlooks, Part, PartLosses, SharedCore, Turn
+from coopt.plan.couplings import Couplings, Outlooks, Part, PartLosses, Turn
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.explain import missing_optic
 from coopt.solving.fleet.paths import phase_questions, workloads_named
-from coopt.solving.fleet.placed import Placed, Slot, core_counts, fleet_bill, fleet_data, outlook_at, slots_of
+from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, fleet_data, outlook_at, slots_of
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.partition.answer import island_part
@@ -203,12 +203,6 @@ def _in_outlooks(offer: Offer, outlooks: Sequence[tuple[Instance, float]]) -> Of
     return replace(offer, data=replace(offer.data, outlooks=at))
 
 
-def with_core_of(instance: Instance, asked: Instance) -> Instance:
-    """An instance with the core of another one."""
-    sharing = instance.sharing.model_copy(update={"core": asked.sharing.core})
-    return instance.model_copy(update={"sharing": sharing})
-
-
 def outcomes_of(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | str:
     """The question at every way prices may turn out, with the least objective at the best efficiency then.
 
@@ -276,7 +270,7 @@ def _plan(run: Run, offer: Offer, choice: Settled, outlooks: Outcomes) -> Plan:
         couplings=Couplings(
             sites=bill.sites,
             growth=bill.growth,
-            cores=tuple(_cores(instance, built)),
+            cores=cores_of(instance, _standing(instance, built)),
             outlooks=doubt,
             losses=tuple(_losses(instance, built, robust)) if robust else (),
         ),
@@ -297,16 +291,15 @@ def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
         yield island_part(instance, family, uplinks, asked, name=part_name(slot, year), site=site, year=year)
 
 
-def _cores(instance: Instance, built: Sequence[Placed]) -> Iterator[SharedCore]:
-    """The core of each site in each phase, where islands stand."""
-    grid = Grid(instance=instance)
-    for t, s in sorted(core_counts(grid, built)):
-        there = [(one, one.path.families[t]) for one in built if (one.site or 0) == s]
-        islands = {slots_of(instance)[one.slot].name: family for one, family in there if family is not None}
-        core = core_of(instance, islands)
-        assert core is not None
-        site = grid.sites[s]
-        yield SharedCore(site=None if site is None else site.name, phase=instance.years[t], core=core)
+def _standing(instance: Instance, built: Sequence[Placed]) -> Iterator[Standing]:
+    """The islands of each site in each phase, where some stand."""
+    grid, slots = Grid(instance=instance), slots_of(instance)
+    for t, year in enumerate(instance.years):
+        for s, site in enumerate(grid.sites):
+            there = [(slots[one.slot].name, one.path.families[t]) for one in built if (one.site or 0) == s]
+            islands = {name: family for name, family in there if family is not None}
+            if islands:
+                yield None if site is None else site.name, year, islands
 
 
 def _losses(instance: Instance, built: Sequence[Placed], robust: Robust) -> Iterator[PartLosses]:

@@ -24,9 +24,9 @@ from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of
 from coopt.instance.workload import Workload
+from coopt.network.core import links_to_core
 from coopt.network.family import Family
 from coopt.network.growth import grown, grows, retrofit
-from coopt.network.island_bills import links_to_core
 from coopt.network.space import families
 from coopt.solving.days import in_days
 from coopt.solving.robust.survival import from_least, surviving

@@ -14,10 +14,11 @@ import numpy as np
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
+from coopt.network.core import core_ports_of, core_switch, core_switches
 from coopt.network.family import Family
 from coopt.network.goods import Good
 from coopt.network.growth import factor, labour_lines
-from coopt.network.island_bills import core_ports_of, core_switch, core_switches, units_of
+from coopt.network.island_bills import units_of
 from coopt.network.parts import owned_usd, racks, site_power
 from coopt.plan.couplings import PhaseSpending, SitePower, Stored
 from coopt.plan.parts import Cost, Item, line

@@ -29,8 +29,8 @@ from coopt.instance.couplings import Robust, corners
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
+from coopt.network.core import core_ports_of, links_to_core
 from coopt.network.family import Family
-from coopt.network.island_bills import core_ports_of, links_to_core
 from coopt.network.parts import racks
 from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Ints

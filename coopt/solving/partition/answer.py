@@ -14,11 +14,12 @@ from coopt.columns.islands.options import has_island, list_options
 from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
+from coopt.network.core import core_switch, cores_of, with_core_optics
 from coopt.network.family import Family
-from coopt.network.island_bills import core_of, core_switch, island_bill, island_limits, part_cost, with_core_optics
+from coopt.network.island_bills import island_bill, island_limits, part_cost
 from coopt.network.parts import electricity_of
 from coopt.network.plan_networks import design_of
-from coopt.plan.couplings import Couplings, Part, SharedCore
+from coopt.plan.couplings import Couplings, Part
 from coopt.plan.schema import Plan
 from coopt.solving.days import fastest_on
 from coopt.solving.explain import missing_optic, rounded_up
@@ -87,14 +88,14 @@ def _plan(run: Run, variant: Variant, choice: Settled) -> Plan:
     cost = island_bill(instance, built)
     claim = claim_of(instance.objective.minimize, cost.of(instance.objective.minimize), choice.bound)
     pairs = list(zip(instance.workload, built, strict=True))
-    core = core_of(instance, {workload.name: family for workload, (family, _) in pairs})
+    islands = {workload.name: family for workload, (family, _) in pairs}
     return answered(
         run,
         ending(run, choice.outcome, claim),
         claim,
         cost=cost,
         parts=tuple(island_part(instance, *one, (workload,), name=workload.name) for workload, one in pairs),
-        couplings=Couplings(cores=() if core is None else (SharedCore(core=core),)),
+        couplings=Couplings(cores=cores_of(instance, [(None, None, islands)])),
     )
 
 

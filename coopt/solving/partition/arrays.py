@@ -14,9 +14,9 @@ from coopt.columns.islands.options import Coupling, IslandOptions
 from coopt.columns.islands.shapes import Sites
 from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance, Objective
+from coopt.network.core import core_switch
 from coopt.network.goods import Cap, Good, caps_of, goods_of
 from coopt.network.growth import bought_share, energy_usd_per_w, factor, support_share
-from coopt.network.island_bills import core_switch
 from coopt.network.parts import electricity_of, weigh
 from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, PriceOutlook, Product
 

@@ -13,7 +13,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_best_efficiency, at_prices
-from coopt.network.island_bills import with_core_optics
+from coopt.network.core import with_core_optics
 from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, decided, placed_as, read_plan
@@ -123,7 +123,7 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
 
 def _cases(instance: Instance, data: PartitionData, target: float, deadline: float) -> tuple[Cases, float]:
     """The cases of what is offered, written down, and the bound that they prove."""
-    optic = None if instance.sharing.core is None else instance.sharing.core.optic
+    optic = instance.sharing.optic_in_use
     if len(np.unique(data.workload)) < data.workloads:  # some workload has no island, which takes no multipliers
         return Cases(optic=optic, tree=Leaf(costs=False)), math.inf
     kept = subset(data, useful(data))

@@ -177,6 +177,13 @@ def told_core_end(
     return next(one for one in offered if one[0] is not None and one[0].name == name)
 
 
+def core_end_of(plan: Plan, island: str) -> str | None:
+    """What the plan has at the lower ends of links of an island into a core, from the last phase on; None without."""
+    cores = [shared.core for shared in plan.couplings.cores]
+    told = [one.optic_below or core.optic for core in cores for one in core.islands if one.workload == island]
+    return told[-1] if told else None
+
+
 def _asked(instance: Instance) -> Asked:
     assert instance.sharing.core is not None
     return instance.sharing.core

@@ -84,11 +84,9 @@ def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], short: float) -> 
     return limits.capex_usd is None or keeps(fleet_total(fleet, islands).capex_usd, limits.capex_usd, short)
 
 
-def check_fleet_cores(
-    ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], cores: Sequence[SharedCore]
-) -> None:
+def check_fleet_cores(ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], plan: Plan) -> None:
     """Check that a core of the switch asked for stands wherever islands do, with a port for each of their links."""
-    taken, switch = core_places(islands), core_switch(fleet.question)
+    taken, switch, cores = core_places(islands), core_switch(fleet.question), plan.couplings.cores
     wanted = [
         (t, None if site is None else site.name)
         for t in fleet.phases

@@ -318,11 +318,11 @@ class AskedIslands:
     def __init__(self, question: Instance, kind: ObjectiveKind, robust: Robust | None) -> None:
         self._asked: list[tuple[str | None, Fleet, list[IslandMenu]]] = []
         for asked in questions_by_core_optic(question, kind):
-            fleet, core = Fleet(asked, kind), asked.sharing.core
+            fleet = Fleet(asked, kind)
             paths = IslandPaths(fleet, robust, LENIENT, math.inf)
             by_bill = robust is None or robust.aim != "regret"
             menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=by_bill)) for name in fleet.islands]
-            self._asked.append((None if core is None else core.optic, fleet, menus))
+            self._asked.append((asked.sharing.optic_in_use, fleet, menus))
 
     @property
     def optics(self) -> list[str | None]:
