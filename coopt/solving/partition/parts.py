@@ -315,7 +315,7 @@ def closed(data: PartitionData, value: float, deadline: float, worth_of: Callabl
         floor,
         deadline,
         whole,
-        settled=settled,
+        check=settled,
         leeway=(addends + SPARE) * ROUNDED,
         most_cases=max(FEWEST, min(WORK // len(data.usd), MOST)),
         most_open=MOST_OPEN,

@@ -66,31 +66,35 @@ def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 3
     """
     instance = instance_of(instance)
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
-    asked_of, plan = decided(instance, plan)
-    check_same_question(asked_of, plan)
-    instance, plan = placed_as(asked_of, plan)
+    question, plan = decided(instance, plan)
+    check_same_question(question, plan)
+    instance, plan = placed_as(question, plan)
     bound = plan.objective.bound
     if instance.problem not in ("partition", "fleet", "direct") or (bound is None and plan.status != "infeasible"):
         raise InstanceError(
             f"{instance.name}: needs a plan of islands or direct links with a bound; others are certified without proof"
         )
     kind = plan.objective.kind
-    asked = instance.model_copy(update={"objective": instance.objective.model_copy(update={"minimize": kind})})
-    run = Run(instance=asked, backend=backend_of(asked.solver), on_progress=None)
+    local = instance.model_copy(update={"objective": instance.objective.model_copy(update={"minimize": kind})})
+    run = Run(instance=local, backend=backend_of(local.solver), on_progress=None)
+    # Infeasibility is proven as a bound that no finite value reaches.
     deadline, target = time.perf_counter() + time_limit_s, math.inf if bound is None else bound
     if instance.problem == "direct":
         links = link_lengths(listed_rows(run), target * (1 - gap), deadline)
-        return Proof(schema_="coopt-proof/1", instance=identity(asked_of), objective=kind, links=links)
+        return Proof(schema_="coopt-proof/1", instance=identity(question), objective=kind, links=links)
     offers, outlooks = _offers(run, plan)
-    found = [_cases(*offer, target * (1 - gap), deadline) for offer in offers]
-    proven = min(bound for _, bound in found)
+    pairs = [_cases(*offer, target * (1 - gap), deadline) for offer in offers]
+    proven = min(bound for _, bound in pairs)
     return Proof(
         schema_="coopt-proof/1",
-        instance=identity(asked_of),
+        instance=identity(question),
         objective=kind,
         bound=amount(proven * ROUNDED) if 0 < proven < target else None,
-        cases=tuple(cases for cases, _ in found),
-        bests=tuple(tuple(_cases(*offer, best * JUST_ABOVE, deadline)[0] for offer in then) for then, best in outlooks),
+        cases=tuple(cases for cases, _ in pairs),
+        bests=tuple(
+            tuple(_cases(*offer, best_value * JUST_ABOVE, deadline)[0] for offer in outlook_offers)
+            for outlook_offers, best_value in outlooks
+        ),
     )
 
 
@@ -103,21 +107,24 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     the plan tells the objective."""
     instance = run.instance
     if instance.problem == "partition":
-        asked = with_core_optics(instance, beaten=True)
-        return [(one, partition_data(one, list_options(one, lambda _: None, run.check_clock))) for one in asked], []
-    placed = islands_listed(run, beaten_optics=True)
+        return [
+            (variant, partition_data(variant, list_options(variant, lambda _: None, run.check_clock)))
+            for variant in with_core_optics(instance, beaten=True)
+        ], []
+    islands = islands_listed(run, beaten_optics=True)
     robust = instance.robust
     if robust is None or robust.aim != "regret" or plan.status == "infeasible":  # limits do not depend on the outlook
-        return [(one.instance, one.data) for one in offers_of(placed, ())], []
-    claimed = () if plan.couplings.outlooks is None else plan.couplings.outlooks.turns
-    if [turn.factors for turn in claimed] != corners(robust.prices):
+        return [(variant.instance, variant.data) for variant in offers_of(islands, ())], []
+    turns = () if plan.couplings.outlooks is None else plan.couplings.outlooks.turns
+    if [turn.factors for turn in turns] != corners(robust.prices):
         raise InstanceError(f"{instance.name}: the plan does not have every way that prices may turn out")
     hopeful = at_best_efficiency(instance)
-    outlooks = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in claimed)
-    plain = hopeful_offers(run, robust, placed, beaten_optics=True)
-    offers = [(one.instance, one.data) for one in offers_of(placed, outlooks)]
+    outlooks = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in turns)
+    dominating = hopeful_offers(run, robust, islands, beaten_optics=True)
+    offers = [(variant.instance, variant.data) for variant in offers_of(islands, outlooks)]
     return offers, [
-        ([(one.instance, one.data) for one in offers_then(plain, then)], best) for _, then, best in outlooks
+        ([(variant.instance, variant.data) for variant in offers_then(dominating, outlook)], best_value)
+        for _, outlook, best_value in outlooks
     ]
 
 
@@ -126,9 +133,10 @@ def _cases(instance: Instance, data: PartitionData, target: float, deadline: flo
     optic = instance.sharing.optic_in_use
     if len(np.unique(data.workload)) < data.workloads:  # some workload has no island, which takes no multipliers
         return Cases(optic=optic, tree=Leaf(costs=False)), math.inf
-    kept = subset(data, useful(data))
-    writer = _Writer(instance, kept)
-    prover = cuts.Prover(kept, target, deadline, writer.whole)
+    # What the filter drops is dominated; who checks the proof lists islands without it and drops what is beaten itself.
+    useful_data = subset(data, useful(data))
+    writer = _Writer(instance, useful_data)
+    prover = cuts.Prover(useful_data, target, deadline, writer.whole)
     return Cases(optic=optic, tree=writer.node(prover.tree())), prover.proven
 
 
@@ -148,33 +156,36 @@ class _Writer:
     def node(self, node: cuts.Node) -> Node:
         """A tree of cases."""
         if isinstance(node, cuts.OpenCase):
-            return self._leaf(node.priced.multipliers)
+            return self._leaf(node.proof.multipliers)
         name, phase = self._data.products[node.product].name, node.product // self._goods
         if isinstance(node, cuts.ProductBranch):
             return ProductCut(product=name, without=self.node(node.without), among=self.node(node.among))
-        most, up_to, beyond = node.most, self.node(node.up_to), self.node(node.beyond)
+        max_units, up_to, beyond = node.max_units, self.node(node.up_to), self.node(node.beyond)
         if isinstance(node, cuts.PurchaseBranch):
-            return PurchaseCut(bought=name, phase=phase, most=most, up_to=up_to, beyond=beyond)
+            return PurchaseCut(bought=name, phase=phase, most=max_units, up_to=up_to, beyond=beyond)
         island = self._islands[node.workload]
-        return IslandCut(island=island, product=name, phase=phase, most=most, up_to=up_to, beyond=beyond)
+        return IslandCut(island=island, product=name, phase=phase, most=max_units, up_to=up_to, beyond=beyond)
 
-    def _leaf(self, found: Multipliers) -> Leaf:
+    def _leaf(self, multipliers: Multipliers) -> Leaf:
         sites = [site.name if site is not None else "" for site in self._grid.sites]
-        units = {(self._data.products[p].name, p // self._goods): value for p, value in enumerate(found.units.tolist())}
-        pairs = zip(self._data.limits, found.limits.tolist(), strict=True)
+        units = {
+            (self._data.products[p].name, p // self._goods): value for p, value in enumerate(multipliers.units.tolist())
+        }
+        pairs = zip(self._data.limits, multipliers.limits.tolist(), strict=True)
+        # A proof has prices of a unit of the resource, such as a watt, the data of one of the limit, such as a MW.
         limits = {(limit.resource, limit.phase): value * limit.scale for limit, value in pairs}
-        links = {(sites[c % len(sites)], c // len(sites)): value for c, value in enumerate(found.links.tolist())}
+        links = {(sites[c % len(sites)], c // len(sites)): value for c, value in enumerate(multipliers.links.tolist())}
         return Leaf(
-            costs=found.costs,
+            costs=multipliers.costs,
             units=self._by_phase(units),
             limits=self._by_phase(limits),
-            budget=amount(found.budget),
+            budget=amount(multipliers.budget),
             links=self._by_phase(links),
-            outlooks=tuple(map(amount, found.outlooks.tolist())),
+            outlooks=tuple(map(amount, multipliers.outlooks.tolist())),
         )
 
     def _by_phase(self, values: dict[tuple[str, int], float]) -> dict[str, tuple[str, ...]]:
         """Amounts phase by phase; what has none is left out."""
-        found = {name for (name, _), value in values.items() if value > 0}
+        names = {name for (name, _), value in values.items() if value > 0}
         phases = range(self._grid.phases)
-        return {name: tuple(amount(values[name, t]) for t in phases) for name in sorted(found)}
+        return {name: tuple(amount(values[name, t]) for t in phases) for name in sorted(names)}

@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coopt.solving.proofs.relaxation import CaseRelaxation, Multipliers, OptionsLeft, Priced
+from coopt.solving.proofs.relaxation import Case, CaseProof, CaseRelaxation, Multipliers
 from formulations.partition_data import Floats, PartitionData
 
 MOST_OPEN = 2_000
 """Options that are looked at on the way to the choices that a case leaves open."""
 
-Settled = Callable[[list[int]], bool]
+ChoiceCheck = Callable[[list[int]], bool]
 """Whether a choice, the option of each workload, is billed and worth the bound, or keeps not all limits."""
 
 CHOSEN = 1e-6
@@ -37,7 +37,7 @@ WORTH_A_CUT = 0.1
 class OpenCase:
     """A case that is left whole."""
 
-    priced: Priced
+    proof: CaseProof
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,7 +54,7 @@ class PurchaseBranch:
     """Choices that buy at most so many units of a product in its phase, and those that buy more."""
 
     product: int
-    most: int
+    max_units: int
     up_to: Node
     beyond: Node
 
@@ -65,13 +65,13 @@ class IslandBranch:
 
     workload: int
     product: int
-    most: int
+    max_units: int
     up_to: Node
     beyond: Node
 
 
 Node = OpenCase | ProductBranch | PurchaseBranch | IslandBranch
-Counted = frozenset[int]
+Tally = frozenset[int]
 Frontier = list[tuple[float, float]]
 """Units of a limit, ascending, and what they cost, falling."""
 
@@ -79,30 +79,30 @@ Cut = Callable[[Node, Node], Node]
 """A node of what has become of both sides of a cut."""
 
 
-class CaseLeft(NamedTuple):
+class TalliedCase(NamedTuple):
     """A case with the products that are counted in it."""
 
-    case: OptionsLeft
-    counted: Counted
+    case: Case
+    tally: Tally
 
 
 class _Place:
     """A place in the tree: a case and what its program says, and once it is cut both sides."""
 
-    def __init__(self, left: CaseLeft, priced: Priced) -> None:
-        self.left, self.priced = left, priced
+    def __init__(self, tallied: TalliedCase, proof: CaseProof) -> None:
+        self.tallied, self.proof = tallied, proof
         self.cut: Cut | None = None
         self.sides: tuple[_Place, ...] = ()
 
     def __lt__(self, other: _Place) -> bool:
-        return self.priced.bound < other.priced.bound
+        return self.proof.bound < other.proof.bound
 
     def node(self) -> Node:
         """The tree from here on."""
         if self.cut is None:
-            return OpenCase(priced=self.priced)
-        first, second = (side.node() for side in self.sides)
-        return self.cut(first, second)
+            return OpenCase(proof=self.proof)
+        one_side, other_side = (side.node() for side in self.sides)
+        return self.cut(one_side, other_side)
 
 
 class Prover:
@@ -114,9 +114,9 @@ class Prover:
         The bound (in units of the objective) that is to be proven; infinite to prove that nothing is feasible.
     deadline
         When to cut no more, on the clock of `time.perf_counter`.
-    whole
+    unit_limits
         Limits, by number, that are counted in whole units and that cores take nothing of.
-    settled
+    check
         Asked of every choice that is left open; where left out, who checks the proof asks.
     leeway
         As `CaseRelaxation` has it.
@@ -137,16 +137,17 @@ class Prover:
         data: PartitionData,
         target: float,
         deadline: float,
-        whole: Sequence[int],
+        unit_limits: Sequence[int],
         *,
-        settled: Settled = lambda _: True,
+        check: ChoiceCheck = lambda _: True,
         leeway: float = 0.0,
         most_cases: float = math.inf,
         most_open: int = MOST_OPEN,
         most_billed: int = MOST_OPEN,
     ) -> None:
-        self._data, self._target, self._deadline, self.proven, self._whole = data, target, deadline, target, whole
-        self._settled, self._most_cases, self._cases = settled, most_cases, 0
+        self._data, self._target, self._deadline, self.proven = data, target, deadline, target
+        self._unit_limits = unit_limits
+        self._check, self._most_cases, self._cases = check, most_cases, 0
         self._most_open, self._most_billed = most_open, most_billed
         scale = target if math.isfinite(target) and target > 0 else _largest(data)
         self._relaxation = CaseRelaxation(data, scale, leeway)
@@ -155,178 +156,192 @@ class Prover:
     def tree(self) -> Node:
         """The cases of the whole problem."""
         data, products = self._data, len(self._data.products)
+        # A core stands whatever islands are chosen, so its switch counts from the start; kinds count by the last phase.
         cores = frozenset(max(data.following(core.product)) for core in data.cores)
-        rows, most = np.ones(len(data.usd), dtype=bool), np.full(products, np.inf)
-        whole = self._among(OptionsLeft(rows=rows, least=np.zeros(products), most=most), cores)
-        return self._ranged(whole, cores, [p for p in range(products) if len(data.products[p].usd) > 1])
+        rows, max_units = np.ones(len(data.usd), dtype=bool), np.full(products, np.inf)
+        root = self._among(Case(rows=rows, min_units=np.zeros(products), max_units=max_units), cores)
+        return self._ranged(root, cores, [p for p in range(products) if len(data.products[p].usd) > 1])
 
-    def _ranged(self, case: OptionsLeft, counted: Counted, products: list[int]) -> Node:
+    def _ranged(self, case: Case, tally: Tally, products: list[int]) -> Node:
         """Set aside first that more of a product is bought than all islands could have."""
         if not products:
-            return self._node(case, counted)
-        p, rest = products[0], products[1:]
-        most = math.ceil(sum(float(self._data.most(q).sum()) for q in {*self._data.chain(p), *self._data.following(p)}))
-        over = self._relaxation.solve(replace(case, least=_at(case.least, p, most + 1)), self._target)
-        if not self._closed(over):
-            return self._ranged(case, counted, rest)
-        up_to = self._ranged(replace(case, most=_at(case.most, p, most)), counted, rest)
-        return PurchaseBranch(product=p, most=most, up_to=up_to, beyond=OpenCase(priced=over))
+            return self._node(case, tally)
+        p, further = products[0], products[1:]
+        max_units = math.ceil(
+            sum(float(self._data.most(q).sum()) for q in {*self._data.chain(p), *self._data.following(p)})
+        )
+        proof = self._relaxation.solve(replace(case, min_units=_at(case.min_units, p, max_units + 1)), self._target)
+        # With a range that ends, bills have finite corners. Where this side stays open, the range is left as it is.
+        if not self._closed(proof):
+            return self._ranged(case, tally, further)
+        up_to = self._ranged(replace(case, max_units=_at(case.max_units, p, max_units)), tally, further)
+        return PurchaseBranch(product=p, max_units=max_units, up_to=up_to, beyond=OpenCase(proof=proof))
 
-    def _node(self, case: OptionsLeft, counted: Counted) -> Node:
+    def _node(self, case: Case, tally: Tally) -> Node:
         """Cut the case with the lowest bound, until every one is closed or time is up."""
-        root = self._place(CaseLeft(case, counted))
-        open_ones = [root]
-        while open_ones:
-            place = heappop(open_ones)
-            if self._closed(place.priced):
+        root = self._place(TalliedCase(case, tally))
+        queue = [root]
+        # The lowest bound is the one that all cases prove together, so it is raised first.
+        while queue:
+            place = heappop(queue)
+            if self._closed(place.proof):
                 continue
-            late = time.perf_counter() > self._deadline or self._cases >= self._most_cases
-            found = None if late else self._cut(place)
-            if found is None:
-                self.proven = min(self.proven, self._left_open(place.priced))
-            if found is not None:
-                place.cut, sides = found
+            is_late = time.perf_counter() > self._deadline or self._cases >= self._most_cases
+            branching = None if is_late else self._cut_of(place)
+            if branching is None:
+                self.proven = min(self.proven, self._left_open(place.proof))
+            if branching is not None:
+                place.cut, sides = branching
                 place.sides = tuple(map(self._place, sides))
                 for side in place.sides:
-                    heappush(open_ones, side)
+                    heappush(queue, side)
         return root.node()
 
-    def _place(self, left: CaseLeft) -> _Place:
+    def _place(self, tallied: TalliedCase) -> _Place:
         self._cases += 1
-        return _Place(left, self._relaxation.solve(left.case, self._target))
+        return _Place(tallied, self._relaxation.solve(tallied.case, self._target))
 
-    def _cut(self, place: _Place) -> tuple[Cut, tuple[CaseLeft, CaseLeft]] | None:
+    def _cut_of(self, place: _Place) -> tuple[Cut, tuple[TalliedCase, TalliedCase]] | None:
         """Both sides of a cut of a case; None where it leaves few choices open, or nothing can be cut."""
-        (case, counted), priced = place.left, place.priced
-        product = self._uncounted(case, counted, priced)
+        (case, tally), proof = place.tallied, place.proof
+        # The linear program knows no limit on products in use, so these cuts come first: before, its bounds are weak.
+        product = self._uncounted(case, tally, proof)
         if product is not None:
-            return self._by_product(case, counted, product)
-        if self._left_open(priced) >= self._target:
+            return self._by_product(case, tally, product)
+        if self._left_open(proof) >= self._target:
             return None
-        return self._by_purchase(case, counted, priced) or self._by_island(case, counted, priced)
+        return self._by_purchase(case, tally, proof) or self._by_island(case, tally, proof)
 
-    def _closed(self, priced: Priced) -> bool:
-        return priced.bound >= self._target if priced.multipliers.costs else priced.bound > 0
+    def _closed(self, proof: CaseProof) -> bool:
+        return proof.bound >= self._target if proof.multipliers.costs else proof.bound > 0
 
-    def _uncounted(self, case: OptionsLeft, counted: Counted, priced: Priced) -> int | None:
+    def _uncounted(self, case: Case, tally: Tally, proof: CaseProof) -> int | None:
         """Of the products of which more might be used than may be, the one that the cheapest options have most of."""
-        open_ones = []
+        candidates = []
         for kind in self._data.kinds:
-            used = [int(p) for p in kind.products if self._uses[case.rows, int(p)].any()]
-            if len(used) > kind.most:
-                open_ones += [p for p in used if p not in counted]
-        least = self._relaxation.cheapest(priced.prices)
-        cheapest = np.isfinite(priced.prices) & (priced.prices <= least[self._data.workload])
-        held = self._relaxation.standing[cheapest].sum(axis=0)
-        return max(open_ones, key=lambda p: float(held[p]), default=None)
+            products_used = [int(p) for p in kind.products if self._uses[case.rows, int(p)].any()]
+            if len(products_used) > kind.most:
+                candidates += [p for p in products_used if p not in tally]
+        min_prices = self._relaxation.cheapest(proof.prices)
+        is_cheapest = np.isfinite(proof.prices) & (proof.prices <= min_prices[self._data.workload])
+        units = self._relaxation.stock[is_cheapest].sum(axis=0)
+        return max(candidates, key=lambda p: float(units[p]), default=None)
 
-    def _by_product(self, case: OptionsLeft, counted: Counted, p: int) -> tuple[Cut, tuple[CaseLeft, CaseLeft]]:
-        without = CaseLeft(replace(case, rows=case.rows & ~self._uses[:, p]), counted)
-        among = CaseLeft(self._among(case, counted | {p}), counted | {p})
+    def _by_product(self, case: Case, tally: Tally, p: int) -> tuple[Cut, tuple[TalliedCase, TalliedCase]]:
+        without = TalliedCase(replace(case, rows=case.rows & ~self._uses[:, p]), tally)
+        among = TalliedCase(self._among(case, tally | {p}), tally | {p})
         return lambda a, b: ProductBranch(product=p, without=a, among=b), (without, among)
 
-    def _among(self, case: OptionsLeft, counted: Counted) -> OptionsLeft:
+    def _among(self, case: Case, tally: Tally) -> Case:
         """The case without the other products of a kind of which as many are counted as may be used."""
         rows = case.rows
         for kind in self._data.kinds:
-            mine = {int(p) for p in kind.products}
-            if len(mine & counted) >= kind.most:
-                rows = rows & ~self._uses[:, sorted(mine - counted)].any(axis=1)
+            of_kind = {int(p) for p in kind.products}
+            if len(of_kind & tally) >= kind.most:
+                rows = rows & ~self._uses[:, sorted(of_kind - tally)].any(axis=1)
         return replace(case, rows=rows)
 
-    def _left_open(self, priced: Priced) -> float:
+    def _left_open(self, proof: CaseProof) -> float:
         """The bound of a case once choices are gone through, which is the target where prices leave few open.
 
         Of the limits that are counted in whole units, the dearest one is kept exactly and has no price.
         """
-        data, found, least = self._data, priced.multipliers, self._relaxation.cheapest(priced.prices)
-        room = self._target - priced.bound
+        data, multipliers, min_prices = self._data, proof.multipliers, self._relaxation.cheapest(proof.prices)
+        # A choice costs the bound and its excesses over the cheapest options: from this room on it reaches the target.
+        room = self._target - proof.bound
         if not math.isfinite(room):
-            return priced.bound
-        taken, cap, price = self._exact(found)
+            return proof.bound
+        uses, cap, price = self._exact(multipliers)
         menus = list[list[tuple[float, float, float, int]]]()
         for w in range(data.workloads):
-            rows = np.flatnonzero((data.workload == w) & (priced.prices - least[w] < room))
-            over, units = priced.prices[rows] - least[w], taken[rows]
-            each = over.tolist(), (over - price * units).tolist(), units.tolist(), rows.tolist()
-            menus.append(sorted(zip(*each, strict=True)))
-        rest = _rests(menus, room, price)
+            rows = np.flatnonzero((data.workload == w) & (proof.prices - min_prices[w] < room))
+            excess, units = proof.prices[rows] - min_prices[w], uses[rows]
+            fields = excess.tolist(), (excess - price * units).tolist(), units.tolist(), rows.tolist()
+            # Sorted by excess, so that a menu may be left at the first option beyond the budget.
+            menus.append(sorted(zip(*fields, strict=True)))
+        frontiers = _rests(menus, room, price)
         due, looked_at, billed = price * cap if price else 0.0, 0, 0
 
-        def deeper(chosen: list[int], left: float, unpriced: float, used: float) -> bool:
+        def deeper(choice: list[int], budget: float, unpriced: float, use: float) -> bool:
             nonlocal looked_at, billed
-            n = len(chosen)
+            n = len(choice)
             if n == len(menus):
                 billed += 1
-                return billed <= self._most_billed and self._settled(chosen)
-            for over, alone, units, row in menus[n]:
-                if over >= left:
+                return billed <= self._most_billed and self._check(choice)
+            for excess, unpriced_excess, units, row in menus[n]:
+                if excess >= budget:
                     break
                 looked_at += 1
                 if looked_at > self._most_open:
                     return False
-                closed = unpriced + alone + _least(rest[n + 1], cap - used - units) >= room - due
-                if not closed and not deeper([*chosen, row], left - over, unpriced + alone, used + units):
+                # The dearest limit counts exactly here: others cost at least this much within what is left of it.
+                is_closed = unpriced + unpriced_excess + _least(frontiers[n + 1], cap - use - units) >= room - due
+                if not is_closed and not deeper(
+                    [*choice, row], budget - excess, unpriced + unpriced_excess, use + units
+                ):
                     return False
             return True
 
-        bound = priced.bound + due + _least(rest[0], cap)
+        bound = proof.bound + due + _least(frontiers[0], cap)
         return self._target if bound >= self._target or deeper([], room, 0.0, 0.0) else bound
 
-    def _exact(self, found: Multipliers) -> tuple[Floats, float, float]:
+    def _exact(self, duals: Multipliers) -> tuple[Floats, float, float]:
         """What options take of the dearest limit of those in whole units (O,), what there is, and its price; without
         one nothing is taken."""
-        if not self._whole:
+        if not self._unit_limits:
             return np.zeros(len(self._data.usd)), math.inf, 0.0
-        exact = max(self._whole, key=lambda limit: float(found.limits[limit] * self._relaxation.cap[limit]))
-        return self._relaxation.use[exact], float(self._relaxation.cap[exact]), float(found.limits[exact])
+        dearest = max(self._unit_limits, key=lambda limit: float(duals.limits[limit] * self._relaxation.cap[limit]))
+        return self._relaxation.use[dearest], float(self._relaxation.cap[dearest]), float(duals.limits[dearest])
 
     def _by_purchase(
-        self, case: OptionsLeft, counted: Counted, priced: Priced
-    ) -> tuple[Cut, tuple[CaseLeft, CaseLeft]] | None:
+        self, case: Case, tally: Tally, proof: CaseProof
+    ) -> tuple[Cut, tuple[TalliedCase, TalliedCase]] | None:
         """Cut where the straight lines are furthest below a bill, if that is far enough."""
-        gaps = [(self._gap(case, priced, p, at), p, at) for p, at in priced.bought.items()]
-        far = [one for one in gaps if one[0] > WORTH_A_CUT * (self._target - priced.bound)]
-        if not far:
+        gaps = [(self._gap(case, proof, p, at), p, at) for p, at in proof.purchases.items()]
+        far_gaps = [gap for gap in gaps if gap[0] > WORTH_A_CUT * (self._target - proof.bound)]
+        if not far_gaps:
             return None
-        _, p, at = max(far)
-        most = max(min(math.floor(at), int(min(case.most[p], 1e15)) - 1), int(case.least[p]))
-        up_to = CaseLeft(replace(case, most=_at(case.most, p, most)), counted)
-        beyond = CaseLeft(replace(case, least=_at(case.least, p, most + 1)), counted)
-        return lambda a, b: PurchaseBranch(product=p, most=most, up_to=a, beyond=b), (up_to, beyond)
+        _, p, at = max(far_gaps)
+        # Both sides keep at least one quantity, and no infinite end is made an int.
+        max_units = max(min(math.floor(at), int(min(case.max_units[p], 1e15)) - 1), int(case.min_units[p]))
+        up_to = TalliedCase(replace(case, max_units=_at(case.max_units, p, max_units)), tally)
+        beyond = TalliedCase(replace(case, min_units=_at(case.min_units, p, max_units + 1)), tally)
+        return lambda a, b: PurchaseBranch(product=p, max_units=max_units, up_to=a, beyond=b), (up_to, beyond)
 
-    def _gap(self, case: OptionsLeft, priced: Priced, p: int, at: float) -> float:
+    def _gap(self, case: Case, proof: CaseProof, p: int, at: float) -> float:
         """By how much the bill of what the linear program buys is above its straight lines."""
-        if case.least[p] >= case.most[p]:
+        if case.min_units[p] >= case.max_units[p]:
             return 0.0
-        relaxation, found = self._relaxation, priced.multipliers
-        ends, usd = relaxation.tariffs.over(p, case.least[p], case.most[p])
-        mix, worth, finite = relaxation.mix(found), relaxation.worth(found, p), np.isfinite(ends)
+        relaxation, multipliers = self._relaxation, proof.multipliers
+        ends, usd = relaxation.tariffs.corner_bills(p, case.min_units[p], case.max_units[p])
+        mix, worth, finite = relaxation.mix(multipliers), relaxation.worth(multipliers, p), np.isfinite(ends)
+        # At an optimum the program buys at the corners whose bill less the worth of units is least: that is the line.
         lines = mix @ usd[:, finite] - worth * ends[finite]
-        over = mix @ relaxation.tariffs.bills(p, np.array([at])) - worth * at
-        return float(over[0] - lines.min())
+        excess = mix @ relaxation.tariffs.bills(p, np.array([at])) - worth * at
+        return float(excess[0] - lines.min())
 
     def _by_island(
-        self, case: OptionsLeft, counted: Counted, priced: Priced
-    ) -> tuple[Cut, tuple[CaseLeft, CaseLeft]] | None:
+        self, case: Case, tally: Tally, proof: CaseProof
+    ) -> tuple[Cut, tuple[TalliedCase, TalliedCase]] | None:
         """Cut where the linear program divides a workload most evenly between few and many units of a product."""
-        best: tuple[float, int, int, int] | None = None
-        shares, standing = priced.shares, self._relaxation.standing
+        split: tuple[float, int, int, int] | None = None
+        shares, units_of = proof.shares, self._relaxation.stock
         for w in range(self._data.workloads):
-            some = np.flatnonzero((self._data.workload == w) & (shares > CHOSEN))
-            for p in range(standing.shape[1] if len(some) > 1 else 0):
-                order = np.argsort(standing[some, p])
-                units, share = standing[some, p][order], np.cumsum(shares[some][order])
+            fractional = np.flatnonzero((self._data.workload == w) & (shares > CHOSEN))
+            for p in range(units_of.shape[1] if len(fractional) > 1 else 0):
+                order = np.argsort(units_of[fractional, p])
+                units, share = units_of[fractional, p][order], np.cumsum(shares[fractional][order])
                 for i in np.flatnonzero(np.diff(units) > 0):
+                    # An even split raises the bounds of both sides, and more so where units differ much between them.
                     score = min(share[i], 1 - share[i]) * (1 - units[0] / units[-1])
-                    best = max(best or (0.0, 0, 0, 0), (float(score), w, p, int(units[i])))
-        if best is None:
+                    split = max(split or (0.0, 0, 0, 0), (float(score), w, p, int(units[i])))
+        if split is None:
             return None
-        _, w, p, most = best
-        mine, few = self._data.workload == w, standing[:, p] <= most
-        up_to = CaseLeft(replace(case, rows=case.rows & (few | ~mine)), counted)
-        beyond = CaseLeft(replace(case, rows=case.rows & ~(few & mine)), counted)
-        return lambda a, b: IslandBranch(workload=w, product=p, most=most, up_to=a, beyond=b), (up_to, beyond)
+        _, w, p, max_units = split
+        in_workload, has_few = self._data.workload == w, units_of[:, p] <= max_units
+        up_to = TalliedCase(replace(case, rows=case.rows & (has_few | ~in_workload)), tally)
+        beyond = TalliedCase(replace(case, rows=case.rows & ~(has_few & in_workload)), tally)
+        return lambda a, b: IslandBranch(workload=w, product=p, max_units=max_units, up_to=a, beyond=b), (up_to, beyond)
 
 
 def _rests(menus: Sequence[Sequence[tuple[float, float, float, int]]], room: float, price: float) -> list[Frontier]:
@@ -334,25 +349,26 @@ def _rests(menus: Sequence[Sequence[tuple[float, float, float, int]]], room: flo
     cheapest without it, as far as that may be below a room."""
     rests = [[(0.0, 0.0)]]
     for menu in reversed(menus):
-        few = _frontier((units, alone) for _, alone, units, _ in menu)
-        sums = ((a + c, b + d) for a, b in few for c, d in rests[-1])
-        rests.append(_frontier((units, alone) for units, alone in sums if alone + price * units < room))
+        frontier = _frontier((units, unpriced) for _, unpriced, units, _ in menu)
+        # Sums at or beyond the room reach the target, so a frontier never grows with choices that are closed anyway.
+        sums = ((a + c, b + d) for a, b in frontier for c, d in rests[-1])
+        rests.append(_frontier((units, unpriced) for units, unpriced in sums if unpriced + price * units < room))
     return rests[::-1]
 
 
 def _frontier(points: Iterable[tuple[float, float]]) -> Frontier:
     """Those with the least cost for what they take, ascending."""
-    found = Frontier()
+    frontier = Frontier()
     for units, cost in sorted(points):
-        if not found or cost < found[-1][1]:
-            found.append((units, cost))
-    return found
+        if not frontier or cost < frontier[-1][1]:
+            frontier.append((units, cost))
+    return frontier
 
 
-def _least(rest: Frontier, units: float) -> float:
+def _least(frontier: Frontier, units: float) -> float:
     """The least cost within so many units."""
-    at = bisect_right(rest, (units, math.inf))
-    return rest[at - 1][1] if at else math.inf
+    at = bisect_right(frontier, (units, math.inf))
+    return frontier[at - 1][1] if at else math.inf
 
 
 def _largest(data: PartitionData) -> float:
@@ -363,6 +379,6 @@ def _largest(data: PartitionData) -> float:
 
 def _at(values: Floats, p: int, value: float) -> Floats:
     """The values with another one at a place."""
-    found = values.copy()
-    found[p] = value
-    return found
+    copy = values.copy()
+    copy[p] = value
+    return copy
