@@ -74,7 +74,7 @@ class Tariffs:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Case:
+class ProofCase:
     """Options that are left (O,), and the least and the most that is bought of each product (P,), in units."""
 
     rows: Bools
@@ -140,7 +140,7 @@ class CaseRelaxation:
         self.usd = np.stack([data.usd, *(outlook.usd for outlook in data.outlooks)])
         self.opex = np.stack([outlook.other for outlook in data.outlooks] or [data.other])
 
-    def evaluate(self, case: Case, duals: Multipliers) -> CaseProof:
+    def evaluate(self, case: ProofCase, duals: Multipliers) -> CaseProof:
         """What multipliers prove of a case."""
         data, mix, nothing = self.data, self.mix(duals), np.full(len(self.data.usd), np.inf)
         # Without outlooks the objective has weight 1, or 0 where only the limits are asked about.
@@ -193,7 +193,7 @@ class CaseRelaxation:
             return np.append(duals.budget, self.data.weight * duals.outlooks)
         return np.array([duals.budget + (self.data.weight if duals.costs else 0.0)])
 
-    def solve(self, case: Case, target: float) -> CaseProof:
+    def solve(self, case: ProofCase, target: float) -> CaseProof:
         """The multipliers of the linear program of a case.
 
         Where it has no solution, every row may be missed at a price that rises until the bound reaches a target; with
@@ -215,7 +215,7 @@ class CaseRelaxation:
         shares[program.rows] = program.shares
         return replace(proof, shares=shares, purchases=program.purchases)
 
-    def _safe(self, case: Case, duals: Multipliers) -> Multipliers:
+    def _safe(self, case: ProofCase, duals: Multipliers) -> Multipliers:
         """Multipliers with few digits, so small that no bought unit and no core switch has a price below nothing."""
         units, mix = duals.units.copy(), self.mix(duals)
         # The linear program keeps these rows up to its tolerance only, and a hair too much would leave no bound at all.
@@ -239,7 +239,7 @@ def _rounded(values: Floats) -> Floats:
 class _Program:
     """A linear program with all its rows and columns, scaled to numbers near 1."""
 
-    def __init__(self, relaxation: CaseRelaxation, case: Case) -> None:
+    def __init__(self, relaxation: CaseRelaxation, case: ProofCase) -> None:
         data = relaxation.data
         self.r, self.case, self.data = relaxation, case, data
         self.rows = np.flatnonzero(case.rows)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coopt.solving.proofs.relaxation import Case, CaseProof, CaseRelaxation, Multipliers
+from coopt.solving.proofs.relaxation import CaseProof, CaseRelaxation, Multipliers, ProofCase
 from formulations.partition_data import Floats, PartitionData
 
 MOST_OPEN = 2_000
@@ -82,7 +82,7 @@ Cut = Callable[[Node, Node], Node]
 class TalliedCase(NamedTuple):
     """A case with the products that are counted in it."""
 
-    case: Case
+    case: ProofCase
     tally: Tally
 
 
@@ -159,10 +159,10 @@ class Prover:
         # A core stands whatever islands are chosen, so its switch counts from the start; kinds count by the last phase.
         cores = frozenset(max(data.following(core.product)) for core in data.cores)
         rows, max_units = np.ones(len(data.usd), dtype=bool), np.full(products, np.inf)
-        root = self._among(Case(rows=rows, min_units=np.zeros(products), max_units=max_units), cores)
+        root = self._among(ProofCase(rows=rows, min_units=np.zeros(products), max_units=max_units), cores)
         return self._ranged(root, cores, [p for p in range(products) if len(data.products[p].usd) > 1])
 
-    def _ranged(self, case: Case, tally: Tally, products: list[int]) -> Node:
+    def _ranged(self, case: ProofCase, tally: Tally, products: list[int]) -> Node:
         """Set aside first that more of a product is bought than all islands could have."""
         if not products:
             return self._node(case, tally)
@@ -177,7 +177,7 @@ class Prover:
         up_to = self._ranged(replace(case, max_units=_at(case.max_units, p, max_units)), tally, further)
         return PurchaseBranch(product=p, max_units=max_units, up_to=up_to, beyond=OpenCase(proof=proof))
 
-    def _node(self, case: Case, tally: Tally) -> Node:
+    def _node(self, case: ProofCase, tally: Tally) -> Node:
         """Cut the case with the lowest bound, until every one is closed or time is up."""
         root = self._place(TalliedCase(case, tally))
         queue = [root]
@@ -215,7 +215,7 @@ class Prover:
     def _closed(self, proof: CaseProof) -> bool:
         return proof.bound >= self._target if proof.multipliers.costs else proof.bound > 0
 
-    def _uncounted(self, case: Case, tally: Tally, proof: CaseProof) -> int | None:
+    def _uncounted(self, case: ProofCase, tally: Tally, proof: CaseProof) -> int | None:
         """Of the products of which more might be used than may be, the one that the cheapest options have most of."""
         candidates = []
         for kind in self._data.kinds:
@@ -227,12 +227,12 @@ class Prover:
         units = self._relaxation.stock[is_cheapest].sum(axis=0)
         return max(candidates, key=lambda p: float(units[p]), default=None)
 
-    def _by_product(self, case: Case, tally: Tally, p: int) -> tuple[Cut, tuple[TalliedCase, TalliedCase]]:
+    def _by_product(self, case: ProofCase, tally: Tally, p: int) -> tuple[Cut, tuple[TalliedCase, TalliedCase]]:
         without = TalliedCase(replace(case, rows=case.rows & ~self._uses[:, p]), tally)
         among = TalliedCase(self._among(case, tally | {p}), tally | {p})
         return lambda a, b: ProductBranch(product=p, without=a, among=b), (without, among)
 
-    def _among(self, case: Case, tally: Tally) -> Case:
+    def _among(self, case: ProofCase, tally: Tally) -> ProofCase:
         """The case without the other products of a kind of which as many are counted as may be used."""
         rows = case.rows
         for kind in self._data.kinds:
@@ -294,7 +294,7 @@ class Prover:
         return self._relaxation.use[dearest], float(self._relaxation.cap[dearest]), float(duals.limits[dearest])
 
     def _by_purchase(
-        self, case: Case, tally: Tally, proof: CaseProof
+        self, case: ProofCase, tally: Tally, proof: CaseProof
     ) -> tuple[Cut, tuple[TalliedCase, TalliedCase]] | None:
         """Cut where the straight lines are furthest below a bill, if that is far enough."""
         gaps = [(self._gap(case, proof, p, at), p, at) for p, at in proof.purchases.items()]
@@ -308,7 +308,7 @@ class Prover:
         beyond = TalliedCase(replace(case, min_units=_at(case.min_units, p, max_units + 1)), tally)
         return lambda a, b: PurchaseBranch(product=p, max_units=max_units, up_to=a, beyond=b), (up_to, beyond)
 
-    def _gap(self, case: Case, proof: CaseProof, p: int, at: float) -> float:
+    def _gap(self, case: ProofCase, proof: CaseProof, p: int, at: float) -> float:
         """By how much the bill of what the linear program buys is above its straight lines."""
         if case.min_units[p] >= case.max_units[p]:
             return 0.0
@@ -321,7 +321,7 @@ class Prover:
         return float(excess[0] - lines.min())
 
     def _by_island(
-        self, case: Case, tally: Tally, proof: CaseProof
+        self, case: ProofCase, tally: Tally, proof: CaseProof
     ) -> tuple[Cut, tuple[TalliedCase, TalliedCase]] | None:
         """Cut where the linear program divides a workload most evenly between few and many units of a product."""
         split: tuple[float, int, int, int] | None = None
