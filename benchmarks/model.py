@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from rows import commit, csv_text
 
-from coopt.columns.grid import mappings, placed
+from coopt.columns.grid import mappings, placements_of
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu
 from coopt.instance.texts import write_text
@@ -75,7 +75,7 @@ def space(attention: str) -> tuple[Workload, Gpu, Mappings, Placements]:
     assert isinstance(gpu, Gpu)
     workload = Workload.model_validate(table)
     whole, _ = mappings(workload, GPUS)
-    rows, places = placed(whole, SERVER)
+    rows, places = placements_of(whole, SERVER)
     again = np.tile(np.arange(len(places)), REPEATS)
     return workload, gpu, whole.take(rows[again]), places.take(again)
 

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 
 from coopt.columns.islands.listing import Islands, Market
-from coopt.columns.islands.options import Coupling, IslandOptions, Taken, islands_of
+from coopt.columns.islands.options import Coupling, IslandOptions, Usage, islands_of
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Bools
 
@@ -19,7 +19,7 @@ class Remembering(Coupling):
 
     shown: list[Islands] = field(default_factory=list)
 
-    def dominated(self, kept: Islands, others: Taken) -> Bools:
+    def dominated(self, kept: Islands, others: Usage) -> Bools:
         """None: every network is looked into."""
         return np.zeros(len(others[0]), dtype=np.bool_)
 
@@ -38,10 +38,10 @@ def every_island(instance: Instance) -> IslandOptions:
     for workload in instance.workload:
         coupling = Remembering(market=Market(instance=instance))
         islands_of(coupling, workload, lambda: None)
-        found.append(_once(reduce(Islands.joined, coupling.shown, coupling.market.none())))
+        found.append(_once(reduce(Islands.followed_by, coupling.shown, coupling.market.no_islands())))
     return IslandOptions(
         workload=np.repeat(np.arange(len(found)), [len(islands) for islands in found]),
-        islands=reduce(Islands.joined, found),
+        islands=reduce(Islands.followed_by, found),
         enumerated=sum(map(len, found)),
         gated={},
     )

@@ -75,6 +75,7 @@ def context_of(family: Family) -> Context:
 
 def context_left(family: Family, site: DomainSet) -> Context:
     """What a job on some of a family's domains sees of its network, whichever other domain is lost."""
+    # no block of a job is larger than the job, so that more room lets nothing further shift
     room = min(family.domains - site.domains, site.domains)
     layout = layout_of(family, site, room)
     return Context(site=site, byte_s=family.byte_s, layout=layout, discipline=family.discipline)
@@ -88,46 +89,46 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     room
         After the loss of a domain: how many are to spare, the lost one among them.
     """
-    domains, lost = site.domains, room >= 0
-    most = domains + lost
+    domains, after_loss = site.domains, room >= 0
+    all_domains = domains + after_loss
     if family.tiers <= 1:
-        return NicLayout(domains=domains, span=most, room=room)
-    whole = family.fabric == "clos"
-    span = _canonical(family, min(family.leaf_span, most), domains, most)
+        return NicLayout(domains=domains, span=all_domains, room=room)
+    is_clos = family.fabric == "clos"
+    span = _canonical(family, min(family.leaf_span, all_domains), domains, all_domains)
     ratio = family.discipline.charge == "ratio"
-    random = family.discipline.routing == "ecmp"
+    at_random = family.discipline.routing == "ecmp"
     pods: dict[str, float] = {}
-    if family.pods and span < most and (pod_span := _pod_span(family, most)) < most:
-        pods = {"pods": family.pods.count, "pod_span": _canonical(family, pod_span, domains, most)}
+    if family.pods and span < all_domains and (pod_span := _pod_span(family, all_domains)) < all_domains:
+        pods = {"pods": family.pods.count, "pod_span": _canonical(family, pod_span, domains, all_domains)}
         pods |= {"ratio": family.pod_ratio} if ratio else {"pod_up": _common_of_pods(family)}
         if pod_span == 0 and not ratio:
             pods |= {"pod_leaves": family.pods.leaves, "leaves": family.leaves, "down": family.down}
     mixed = pods.get("pod_span") == 0
-    if span >= most and not pods:
-        return NicLayout(domains=domains, span=most, room=room)
+    if span >= all_domains and not pods:
+        return NicLayout(domains=domains, span=all_domains, room=room)
     if ratio:
         return NicLayout(domains=domains, span=span, down=family.down, room=room, **pods)
     ports = {"down": family.down} if span == 0 else {}
     if family.tiers == 2 and not family.bundle:
         most_up = family.switch.radix - family.down
         ports |= {"joined": family.leaves, "spine_ports": family.spine_ports, "most_up": most_up}
-    counts = {"leaves": family.leaves, "planes": family.all_planes} if random else {}
+    counts = {"leaves": family.leaves, "planes": family.all_planes} if at_random else {}
     gpus = site.active if site.alike else 1  # of domains that are filled otherwise each mapping says how many
     return NicLayout(
         domains=domains,
         span=span,
-        nics=gpus * family.nics_per_gpu // family.gpus_per_nic if whole or mixed else 1,
-        ends=family.nics_of_domain if whole else 1,
+        nics=gpus * family.nics_per_gpu // family.gpus_per_nic if is_clos or mixed else 1,
+        ends=family.nics_of_domain if is_clos else 1,
         room=room,
         **(ports | counts | pods),
     )
 
 
-def _canonical(family: Family, span: int, domains: int, most: int) -> int:
+def _canonical(family: Family, span: int, domains: int, all_domains: int) -> int:
     """Under the ratio of a leaf, the smallest span that holds the same blocks of domains."""
-    if family.discipline.charge == "loads" or span in (0, most):
+    if family.discipline.charge == "loads" or span in (0, all_domains):
         return span
-    return most if span >= most else math.gcd(span, domains)
+    return all_domains if span >= all_domains else math.gcd(span, domains)
 
 
 def _common_of_pods(family: Family) -> float:
@@ -137,18 +138,18 @@ def _common_of_pods(family: Family) -> float:
     return float(common_links(family.pods.w, core_group(family), at_random=at_random)) / family.pods.each
 
 
-def _pod_span(family: Family, most: int) -> int:
+def _pod_span(family: Family, all_domains: int) -> int:
     """Domains of each rail in a pod; 0 where a pod holds parts of rails, or of domains."""
     assert family.pods is not None
     if family.discipline.charge == "ratio":
-        return min(family.pod_span, most)
+        return min(family.pod_span, all_domains)
     if family.fabric == "rail-optimized":
         of_a_rail = -(-family.domains // family.down)
         if family.pods.leaves % of_a_rail == 0:
-            return most
+            return all_domains
         if of_a_rail % family.pods.leaves:
             return 0
-    return min(family.pods.leaves * family.leaf_span, most)
+    return min(family.pods.leaves * family.leaf_span, all_domains)
 
 
 def groups_of(workload: Workload, mappings: Mappings, placements: Placements) -> Groups:
@@ -164,7 +165,7 @@ def groups_of(workload: Workload, mappings: Mappings, placements: Placements) ->
         stage=stage,
         stages=stages,
         inner=(stages > 1) * (placements.pp - 1) + 1,
-        closed=((stages > 1) & (mappings.interleave > 1)).astype(mappings.tp.dtype),
+        closes=((stages > 1) & (mappings.interleave > 1)).astype(mappings.tp.dtype),
         experts=experts,
         apart=tp * step if expert_tp else step,
         copies=copies,

@@ -61,6 +61,7 @@ def undominated(values: Floats, *classes: Ints, rounds: int = ROUNDS) -> Bools:
     keep = np.ones(len(values), dtype=np.bool_)
     if not len(values):
         return keep
+    # what dominates a row has a sum no larger, so that the row of least sum in its class is beaten by none but equals
     scale = values.max(axis=0)
     sums = (values / np.where(scale > 0, scale, 1.0)).sum(axis=1)
     _, position = distinct_rows(*classes)
@@ -69,8 +70,8 @@ def undominated(values: Floats, *classes: Ints, rounds: int = ROUNDS) -> Bools:
         if not len(undecided):
             break
         begins = np.diff(position[undecided], prepend=-1) > 0
-        best = undecided[begins][np.cumsum(begins) - 1]
-        beaten = (values[undecided] >= values[best]).all(axis=1)
+        leaders = undecided[begins][np.cumsum(begins) - 1]
+        beaten = (values[undecided] >= values[leaders]).all(axis=1)
         keep[undecided[beaten & ~begins]] = False
         undecided = undecided[~beaten]
     return keep
@@ -80,8 +81,8 @@ def undominated(values: Floats, *classes: Ints, rounds: int = ROUNDS) -> Bools:
 class Slopes:
     """How much the bill of each product rises with a unit at least and at most (USD), both (P,)."""
 
-    least: Floats
-    most: Floats
+    least_usd: Floats
+    most_usd: Floats
 
 
 def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, slopes: Slopes) -> Ints:
@@ -103,18 +104,19 @@ def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, sl
     """
     if not len(usd):
         return np.zeros(0, dtype=np.int64)
-    order = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.most))
+    order = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.most_usd))
     sets = np.unique(joins[order], axis=0, return_inverse=True)[1].reshape(-1)
-    kept = [_sweep(order[sets == s], usd, uses, quantity, slopes, None) for s in range(sets.max() + 1)]
+    # first within rows that use the same limited products, where 2 holds for all and needs no test
+    survivors = [_sweep(order[sets == s], usd, uses, quantity, slopes, None) for s in range(sets.max() + 1)]
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    few = np.concatenate(kept)
-    return np.sort(_sweep(few[np.argsort(rank[few])], usd, uses, quantity, slopes, joins))
+    candidates = np.concatenate(survivors)
+    return np.sort(_sweep(candidates[np.argsort(rank[candidates])], usd, uses, quantity, slopes, joins))
 
 
 def beaten_options(
-    kept: tuple[Floats, Floats, Bools],
-    others: tuple[Floats, Floats, Bools],
+    rivals: tuple[Floats, Floats, Bools],
+    options: tuple[Floats, Floats, Bools],
     slopes: Slopes,
     *,
     cheaper: bool = False,
@@ -128,57 +130,65 @@ def beaten_options(
     cheaper
         Whether an option only counts where that side is below 0.
     """
-    mine, of_mine, joined = kept
-    uses, quantity, joins = others
+    rival_uses, rival_units, rival_joins = rivals
+    uses, quantity, joins = options
     beaten = np.zeros(len(uses), dtype=np.bool_)
-    first = 0
-    while first < len(mine) and not beaten.all():
-        left = np.flatnonzero(~beaten)
-        some = slice(first, first + max(1, PAIRS // len(left)))
-        maybe = _at_most(mine[some], uses[left]) & _within(joined[some], joins[left])
-        option, other = np.nonzero(maybe)
-        more = of_mine[some][option] - quantity[left[other]]
-        rise = np.where(more > 0, slopes.most * more, slopes.least * more).sum(axis=1)
-        beaten[left[other[rise < 0 if cheaper else rise <= 0]]] = True
-        first = some.stop
+    start = 0
+    while start < len(rival_uses) and not beaten.all():
+        unbeaten = np.flatnonzero(~beaten)
+        batch = slice(start, start + max(1, PAIRS // len(unbeaten)))
+        maybe = _at_most(rival_uses[batch], uses[unbeaten]) & _within(rival_joins[batch], joins[unbeaten])
+        rival, option = np.nonzero(maybe)
+        extra_units = rival_units[batch][rival] - quantity[unbeaten[option]]
+        rise = np.where(extra_units > 0, slopes.most_usd * extra_units, slopes.least_usd * extra_units).sum(axis=1)
+        beaten[unbeaten[option[rise < 0 if cheaper else rise <= 0]]] = True
+        start = batch.stop
     return beaten
 
 
-def _at_most(mine: Floats, others: Floats) -> Bools:
+def _at_most(rivals: Floats, options: Floats) -> Bools:
     """For each of mine and each of the others: whether no column of mine is larger."""
-    found = np.ones((len(mine), len(others)), dtype=np.bool_)
-    for my, other in zip(mine.T, others.T, strict=True):
-        found &= my[:, None] <= other
-    return found
+    no_larger = np.ones((len(rivals), len(options)), dtype=np.bool_)
+    for rival_column, option_column in zip(rivals.T, options.T, strict=True):
+        no_larger &= rival_column[:, None] <= option_column
+    return no_larger
 
 
-def _within(mine: Bools, others: Bools) -> Bools:
+def _within(rivals: Bools, options: Bools) -> Bools:
     """For each of mine and each of the others: whether every column that mine has the other has as well."""
-    found = np.ones((len(mine), len(others)), dtype=np.bool_)
-    for my, other in zip(np.packbits(mine, axis=1).T, np.packbits(~others, axis=1).T, strict=True):
-        found &= (my[:, None] & other) == 0
-    return found
+    within = np.ones((len(rivals), len(options)), dtype=np.bool_)
+    for rival_column, option_column in zip(np.packbits(rivals, axis=1).T, np.packbits(~options, axis=1).T, strict=True):
+        within &= (rival_column[:, None] & option_column) == 0
+    return within
 
 
 def _sweep(rows: Ints, usd: Floats, uses: Floats, quantity: Floats, slopes: Slopes, joins: Bools | None) -> Ints:
     """The rows that no earlier kept one dominates; without `joins` all use the same products of limited kinds."""
-    held = None if joins is None else joins[rows]
-    some = np.flatnonzero(quantity[rows].any(axis=0))
-    least, most = slopes.least[some], slopes.most[some]
-    table = np.column_stack([uses[rows], usd[rows], quantity[np.ix_(rows, some)]]).T.astype(np.float64)
+    row_joins = None if joins is None else joins[rows]
+    used_products = np.flatnonzero(quantity[rows].any(axis=0))
+    least_usd, most_usd = slopes.least_usd[used_products], slopes.most_usd[used_products]
+    table = np.column_stack([uses[rows], usd[rows], quantity[np.ix_(rows, used_products)]]).T.astype(np.float64)
     r = uses.shape[1]
-    kept, left = [], np.arange(len(rows))
-    while len(left):
-        first, table = table[:, 0], table[:, 1:]
-        kept.append(left[0])
-        left = left[1:]
-        maybe = np.arange(len(left)) if held is None else np.flatnonzero(~(held[kept[-1]] & ~held[left]).any(axis=1))
+    survivors, remaining = [], np.arange(len(rows))
+    while len(remaining):
+        head, table = table[:, 0], table[:, 1:]
+        survivors.append(remaining[0])
+        remaining = remaining[1:]
+        candidates = (
+            np.arange(len(remaining))
+            if row_joins is None
+            else np.flatnonzero(~(row_joins[survivors[-1]] & ~row_joins[remaining]).any(axis=1))
+        )
         for j in range(r):
-            maybe = maybe[first[j] <= table[j, maybe]]
-        more = first[r + 1 :, None] - table[r + 1 :, maybe]
-        rise = first[r] - table[r, maybe] + (np.where(more > 0, most[:, None], least[:, None]) * more).sum(axis=0)
-        stays = np.ones(len(left), dtype=bool)
-        stays[maybe[rise <= 0]] = False
+            candidates = candidates[head[j] <= table[j, candidates]]
+        extra_units = head[r + 1 :, None] - table[r + 1 :, candidates]
+        rise = (
+            head[r]
+            - table[r, candidates]
+            + (np.where(extra_units > 0, most_usd[:, None], least_usd[:, None]) * extra_units).sum(axis=0)
+        )
+        stays = np.ones(len(remaining), dtype=bool)
+        stays[candidates[rise <= 0]] = False
         if not stays.all():
-            left, table = left[stays], table[:, stays]
-    return rows[kept]
+            remaining, table = remaining[stays], table[:, stays]
+    return rows[survivors]

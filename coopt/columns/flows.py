@@ -29,8 +29,8 @@ def ring(a: Ints, b: Ints, stride: Ints, members: Ints, far: Any = 1) -> Ints:
         """Of a part of a block: all but those whose receiver, ahead or back past the end, lies in it too."""
         return np.asarray(length - np.maximum(length - step, 0) - np.maximum(length - (block - step), 0))
 
-    together = a // block == (b - 1) // block
-    return np.asarray(np.where(together, out(b - a), out(-a % block) + out(b % block)))
+    in_one_block = a // block == (b - 1) // block
+    return np.asarray(np.where(in_one_block, out(b - a), out(-a % block) + out(b % block)))
 
 
 def exchange(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
@@ -39,63 +39,78 @@ def exchange(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
 
     def share(length: Ints) -> Floats:
         """Of a part of a block; every group has floor or ceil of length/stride members in it."""
-        few, more = length // stride, length % stride
-        pairs = (stride - more) * few * (members - few) + more * (few + 1) * (members - few - 1)
+        members_inside, fuller_groups = length // stride, length % stride
+        # a group with i of its members inside sends i * (members - i) shares outside, whichever these are
+        pairs = (stride - fuller_groups) * members_inside * (members - members_inside) + fuller_groups * (
+            members_inside + 1
+        ) * (members - members_inside - 1)
         return np.asarray(pairs / np.maximum(members - 1, 1))
 
-    together = a // block == (b - 1) // block
-    return np.asarray(np.where(together, share(b - a), share(-a % block) + share(b % block)))
+    in_one_block = a // block == (b - 1) // block
+    return np.asarray(np.where(in_one_block, share(b - a), share(-a % block) + share(b % block)))
 
 
-def after(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
-    """Domains of [a, b) whose next stage lies outside; `closed` pipelines go on from the last stage to the first."""
-    return _length(_after(a, b, domains, stage, closed))
+def after(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
+    """Domains of [a, b) whose next stage lies outside; `closes` pipelines go on from the last stage to the first."""
+    return _length(_after(a, b, domains, stage, closes))
 
 
-def before(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
+def before(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
     """Domains of [a, b) whose stage before lies outside."""
-    return _length(_before(a, b, domains, stage, closed))
+    return _length(_before(a, b, domains, stage, closes))
 
 
 def in_blocks(count: Count) -> Count:
     """A count for pipelines that lie on `line` domains each, from one for pipelines on all domains."""
 
-    def counted(a: Ints, b: Ints, line: Ints, *rest: Ints) -> Any:
-        low, high = a - a // line * line, b - a // line * line
-        if (high <= line).all():
-            return count(low, high, line, *rest)
-        parts = count(low, line, line, *rest) + count(0, b % line, line, *rest)
-        return np.where(high <= line, count(low, np.minimum(high, line), line, *rest), parts)
+    def counted(a: Ints, b: Ints, line: Ints, *columns: Ints) -> Any:
+        start, end = a - a // line * line, b - a // line * line
+        if (end <= line).all():
+            return count(start, end, line, *columns)
+        # whole lines in between send nothing outside, so that the line cut at either end tells all
+        parts = count(start, line, line, *columns) + count(0, b % line, line, *columns)
+        return np.where(end <= line, count(start, np.minimum(end, line), line, *columns), parts)
 
     return counted
 
 
 @in_blocks
-def either(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
+def either(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
     """Domains of [a, b) with a neighbouring stage outside."""
-    later, earlier = _after(a, b, domains, stage, closed), _before(a, b, domains, stage, closed)
-    return _length(later) + _length(earlier) - _length(_common(one, two) for one in later for two in earlier)
+    ahead, behind = _after(a, b, domains, stage, closes), _before(a, b, domains, stage, closes)
+    return (
+        _length(ahead)
+        + _length(behind)
+        - _length(_common(forward, backward) for forward in ahead for backward in behind)
+    )
 
 
 Interval = tuple[Ints, Ints]
 
 
-def _common(one: Interval, two: Interval) -> Interval:
-    return np.maximum(one[0], two[0]), np.minimum(one[1], two[1])
+def _common(interval: Interval, second_interval: Interval) -> Interval:
+    return np.maximum(interval[0], second_interval[0]), np.minimum(interval[1], second_interval[1])
 
 
 def _length(intervals: Iterable[Interval]) -> Ints:
-    return np.asarray(sum(np.maximum(high - low, 0) for low, high in intervals))
+    return np.asarray(sum(np.maximum(end - start, 0) for start, end in intervals))
 
 
-def _after(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> tuple[Interval, Interval]:
-    rest = domains - stage
-    return (np.maximum(a, b - stage), np.minimum(b, rest)), (np.maximum(a, rest), np.minimum(b, a + rest) * closed)
+def _after(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> tuple[Interval, Interval]:
+    last_start = domains - stage
+    # the next stage lies one stage ahead; that of the last one lies `last_start` back, at the first
+    return (np.maximum(a, b - stage), np.minimum(b, last_start)), (
+        np.maximum(a, last_start),
+        np.minimum(b, a + last_start) * closes,
+    )
 
 
-def _before(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> tuple[Interval, Interval]:
-    rest = domains - stage
-    return (np.maximum(a, stage), np.minimum(b, a + stage)), (np.maximum(a, b - rest), np.minimum(b, stage) * closed)
+def _before(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> tuple[Interval, Interval]:
+    last_start = domains - stage
+    return (np.maximum(a, stage), np.minimum(b, a + stage)), (
+        np.maximum(a, b - last_start),
+        np.minimum(b, stage) * closes,
+    )
 
 
 def first_stage(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
@@ -105,8 +120,8 @@ def first_stage(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
 
 def last_stage(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
     """Domains of [a, b) in the last stage whose partner in the first one lies outside."""
-    rest = domains - stage
-    return _length([(np.maximum(a, rest), np.minimum(b, a + rest))])
+    last_start = domains - stage
+    return _length([(np.maximum(a, last_start), np.minimum(b, a + last_start))])
 
 
 BOTH, RAIL, APART = 0, 1, 2
@@ -132,56 +147,56 @@ class Ends(NamedTuple):
         return np.maximum.reduce(np.broadcast_arrays(*self))
 
 
-def hop_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ends:
+def hop_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ends:
     """The ends of hops between [a, b) and stages outside, where several stages share a domain."""
-    (next_, onward), (before_, back) = (way(a, b, domains, stage, closed) for way in (_after, _before))
-    even_next, even_before = _even(next_, stage), _even(before_, stage)
-    last = even_next + _length([before_]) - even_before
-    first = _length([next_]) - even_next + even_before
+    (ahead, onward), (behind, back) = (way(a, b, domains, stage, closes) for way in (_after, _before))
+    even_ahead, even_behind = _even(ahead, stage), _even(behind, stage)
+    last_rails = even_ahead + _length([behind]) - even_behind
+    first_rails = _length([ahead]) - even_ahead + even_behind
     onwards, backwards = _length([onward]), _length([back])
     odd = domains // stage % 2 == 1
-    both = onwards + backwards
+    wraps = onwards + backwards
     return Ends(  # a NIC that sends to both neighbours sends to one after the other
-        first_out=first + np.where(odd, onwards - _length([_common(before_, onward)]), both),
-        last_out=last + np.where(odd, backwards - _length([_common(next_, back)]), 0),
-        first_in=first + np.where(odd, backwards, both),
-        last_in=last + np.where(odd, onwards, 0),
+        first_out=first_rails + np.where(odd, onwards - _length([_common(behind, onward)]), wraps),
+        last_out=last_rails + np.where(odd, backwards - _length([_common(ahead, back)]), 0),
+        first_in=first_rails + np.where(odd, backwards, wraps),
+        last_in=last_rails + np.where(odd, onwards, 0),
     )
 
 
-def tied_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ends:
-    """As `hop_ends`, for first and last stages that add up the gradients of an embedding, `closed` or not."""
-    first, last = first_stage(a, b, domains, stage), last_stage(a, b, domains, stage)
+def tied_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ends:
+    """As `hop_ends`, for first and last stages that add up the gradients of an embedding, `closes` or not."""
+    first_senders, last_senders = first_stage(a, b, domains, stage), last_stage(a, b, domains, stage)
     odd = domains // stage % 2 == 1
-    both = first + last
+    both_stages = first_senders + last_senders
     return Ends(
-        first_out=np.where(odd, last, both),
-        last_out=np.where(odd, first, 0),
-        first_in=np.where(odd, first, both),
-        last_in=np.where(odd, last, 0),
+        first_out=np.where(odd, last_senders, both_stages),
+        last_out=np.where(odd, first_senders, 0),
+        first_in=np.where(odd, first_senders, both_stages),
+        last_in=np.where(odd, last_senders, 0),
     )
 
 
 def _even(interval: Interval, stage: Ints) -> Ints:
     """Domains of an interval that lie in even blocks of `stage` domains."""
 
-    def below(end: Ints) -> Ints:
+    def even_up_to(end: Ints) -> Ints:
         return np.asarray(end // (2 * stage) * stage + np.minimum(end % (2 * stage), stage))
 
-    low, high = interval
-    return np.asarray(np.where(high > low, below(high) - below(low), 0))
+    start, stop = interval
+    return np.asarray(np.where(stop > start, even_up_to(stop) - even_up_to(start), 0))
 
 
-def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints, way: Ints) -> Ints:
+def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, way: Ints) -> Ints:
     """NICs of a rail of [a, b) that send to stages outside, or, `APART`, those of a rail of either end of a domain."""
-    line = (a, b, domains, stage, closed)
+    line = (a, b, domains, stage, closes)
     busy = np.where(way == RAIL, hop_ends(*line).busiest, after(*line) + before(*line))
     return np.asarray(np.where(way == BOTH, either(*line), busy))
 
 
-def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints, way: Ints) -> Ints:
+def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, way: Ints) -> Ints:
     """As `hop`, for first and last stages that add up the gradients of an embedding."""
-    line = (a, b, domains, stage, closed)
+    line = (a, b, domains, stage, closes)
     return np.asarray(np.where(way == RAIL, tied_ends(*line).busiest, both_ends(*line)))
 
 
@@ -189,19 +204,19 @@ def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints, way: Ints) 
 def mirrored(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
     """Domains of [a, b) whose pipeline has the stage as far from its other end outside."""
     blocks = domains // stage
-    (low, few), (high, more) = np.divmod(a, stage), np.divmod(b, stage)
-    cuts = np.zeros_like(few), np.minimum(few, more), np.maximum(few, more), stage
+    (a_block, a_offset), (b_block, b_offset) = np.divmod(a, stage), np.divmod(b, stage)
+    cuts = np.zeros_like(a_offset), np.minimum(a_offset, b_offset), np.maximum(a_offset, b_offset), stage
     staying = np.zeros_like(b)
     for start, end in pairwise(cuts):  # domains of a block that have as many blocks of these inside
-        first, last = low + (start < few), high + (start < more)
-        both = np.minimum(last, blocks - first) - np.maximum(first, blocks - last)
-        staying = staying + (end - start) * np.maximum(both, 0)
+        first_block, last_block = a_block + (start < a_offset), b_block + (start < b_offset)
+        overlap = np.minimum(last_block, blocks - first_block) - np.maximum(first_block, blocks - last_block)
+        staying = staying + (end - start) * np.maximum(overlap, 0)
     return np.asarray(b - a - staying)
 
 
 @in_blocks
-def both_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closed: Ints) -> Ints:
-    """Domains of [a, b) in the first or last stage whose partner lies outside, `closed` or not."""
+def both_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
+    """Domains of [a, b) in the first or last stage whose partner lies outside, `closes` or not."""
     return first_stage(a, b, domains, stage) + last_stage(a, b, domains, stage)
 
 
@@ -209,8 +224,8 @@ class Groups(NamedTuple):
     """Where the groups of mappings lie across domains; arrays of shape (n,).
 
     `tp` and `cp` domains hold one rank each of a TP or context group, `stage` domains a pipeline stage, `stages` of
-    which follow each other; a domain holds `inner` of them, and `closed` pipelines (1) go on from the last to the
-    first. `experts` domains, `apart` from each other, hold an expert group, `copies` of which exist within a stage.
+    which follow each other; a domain holds `inner` of them, and a pipeline that `closes` (1) goes on from the last to
+    the first. `experts` domains, `apart` from each other, hold an expert group, `copies` of which exist within a stage.
     `filled` GPUs train in the fullest domain, where domains are not filled alike; 1 where they are.
     TP blocks of a stage lie `step` apart: 1, or `stages` where those of a pipeline lie side by side. Of `two_way`
     pipelines (1) stages as far from either end hold the same, and exchange it where others share an embedding.
@@ -221,7 +236,7 @@ class Groups(NamedTuple):
     stage: Ints
     stages: Ints
     inner: Ints
-    closed: Ints
+    closes: Ints
     experts: Ints
     apart: Ints
     copies: Ints
@@ -236,13 +251,13 @@ class Groups(NamedTuple):
     @property
     def have_one_neighbour(self) -> Bools:
         """Whether each stage has a neighbour in one direction only: two stages that are not closed."""
-        return np.asarray((self.stages == 2) & (self.closed == 0))
+        return np.asarray((self.stages == 2) & (self.closes == 0))
 
     @property
     def may_turn(self) -> Bools:
         """Whether stages can lie side by side: one in each domain, all filled alike, and no group parted by TP."""
-        whole = (self.tp == 1) | (self.apart == self.tp)
-        return np.asarray((self.stages > 1) & (self.inner * self.filled == 1) & (self.stage > self.tp) & whole)
+        is_unparted = (self.tp == 1) | (self.apart == self.tp)
+        return np.asarray((self.stages > 1) & (self.inner * self.filled == 1) & (self.stage > self.tp) & is_unparted)
 
     @property
     def hop(self) -> Ints:
@@ -257,7 +272,7 @@ class Groups(NamedTuple):
     @property
     def cut(self) -> Ints:
         """Domains whose hops an interval cuts at each of its ends, at most."""
-        return np.where(self.step > 1, self.tp * (1 + self.closed), self.stage)
+        return np.where(self.step > 1, self.tp * (1 + self.closes), self.stage)
 
     @property
     def rings(self) -> tuple[tuple[str, Ints, Ints], ...]:
@@ -281,25 +296,26 @@ def busiest(count: Count, domains: Ints, span: Ints, block: Ints | None, *column
         What the pattern repeats after, so that as many intervals differ as it takes to come round; None for what
         depends on the ends, where the first, middle and last intervals tell all.
     """
-    own = (domains, span, *(() if block is None else (block,)), *columns)
-    few, position = distinct_rows(*own)
-    every, wide, *rest = few
-    whole, total = every // wide, -(-every // wide)
+    keys = (domains, span, *(() if block is None else (block,)), *columns)
+    distinct_keys, position = distinct_rows(*keys)
+    all_domains, width, *arguments = distinct_keys
+    full_intervals, total = all_domains // width, -(-all_domains // width)
     if block is None:
-        middle = total // 2
+        middle_interval = total // 2
         steps = np.arange(INTERVALS)[:, None]
-        tried = np.where(steps < 2, steps, np.where(steps < 4, middle + steps - 3, total + steps - 6))
-        number = np.clip(tried, 0, total - 1).T.ravel()
-        row, starts = np.repeat(np.arange(len(every)), INTERVALS), np.arange(len(every)) * INTERVALS
+        probes = np.where(steps < 2, steps, np.where(steps < 4, middle_interval + steps - 3, total + steps - 6))
+        number = np.clip(probes, 0, total - 1).T.ravel()
+        row, starts = np.repeat(np.arange(len(all_domains)), INTERVALS), np.arange(len(all_domains)) * INTERVALS
     else:
-        repeats = np.minimum(whole, rest[0] // np.gcd(wide, rest[0])) + 1
-        rest = rest[1:]
-        row, starts = np.repeat(np.arange(len(every)), repeats), np.cumsum(repeats) - repeats
+        # one more than differ: the last interval, which may hold fewer domains, takes the place of the one too many
+        repeats = np.minimum(full_intervals, arguments[0] // np.gcd(width, arguments[0])) + 1
+        arguments = arguments[1:]
+        row, starts = np.repeat(np.arange(len(all_domains)), repeats), np.cumsum(repeats) - repeats
         number = np.arange(len(row)) - starts[row]
         number = np.where(number == repeats[row] - 1, total[row] - 1, number)
-    a = number * wide[row]
-    found = count(a, np.minimum(a + wide[row], every[row]), *(column[row] for column in rest))
-    return np.maximum.reduceat(found, starts)[position] if len(every) else np.zeros(0)
+    a = number * width[row]
+    leaving = count(a, np.minimum(a + width[row], all_domains[row]), *(column[row] for column in arguments))
+    return np.maximum.reduceat(leaving, starts)[position] if len(all_domains) else np.zeros(0)
 
 
 @cache
@@ -311,10 +327,13 @@ def sending(window: int, ends: int, total: int, *ranges: tuple[int, int]) -> int
     ends
         End points of a domain; those of `ranges` send, in each domain.
     """
+    # after ends / gcd(window, ends) windows their ends lie in a domain as those of the first do
     starts = np.arange(min(-(-total // window), ends // int(np.gcd(window, ends)))) * window
     stops = np.minimum(starts + window, total)
 
-    def below(end: Ints, low: int, high: int) -> Ints:
-        return end // ends * (high - low) + np.clip(end % ends - low, 0, high - low)
+    def below(end: Ints, range_start: int, range_end: int) -> Ints:
+        return end // ends * (range_end - range_start) + np.clip(end % ends - range_start, 0, range_end - range_start)
 
-    return int(np.sum([below(stops, *one) - below(starts, *one) for one in ranges], axis=0).max())
+    return int(
+        np.sum([below(stops, *sender_range) - below(starts, *sender_range) for sender_range in ranges], axis=0).max()
+    )

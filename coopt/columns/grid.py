@@ -25,7 +25,7 @@ from coopt.perf.mapping import (
 
 Degrees = tuple[int, int, int, int]
 
-MISSING_LAYERS = 3
+MISSING_LAYERS = 3  # embedding, loss and a further prediction may each stand for a layer (docs/network.md, Mappings)
 EMBEDDING_AND_LOSS = 2
 STYLES = tuple(column.name for column in fields(Mappings))[4:]
 """What else is chosen with the degrees of TP, CP, PP and DP. Mappings stand in the order of a product of these choices:
@@ -34,16 +34,16 @@ all values of the last column with one of the column before it, and so on.
 
 
 @cache
-def splits(t: int, c: int, p: int, d: int, active: int, *, tp_across: bool = True) -> tuple[Degrees, ...]:
+def splits(t: int, c: int, p: int, d: int, active_gpus: int, *, tp_across: bool = True) -> tuple[Degrees, ...]:
     """(t_h, c_h, p_h, d_h) that divide the degrees and multiply to the active GPUs of a domain."""
-    found = []
+    placements = []
     for t_h in divisors(t) if tp_across else (t,):
         for c_h in divisors(c):
             for p_h in divisors(p):
-                d_h, rest = divmod(active, t_h * c_h * p_h)
-                if rest == 0 and d % d_h == 0:
-                    found.append((t_h, c_h, p_h, d_h))
-    return tuple(found)
+                d_h, remainder = divmod(active_gpus, t_h * c_h * p_h)
+                if remainder == 0 and d % d_h == 0:
+                    placements.append((t_h, c_h, p_h, d_h))
+    return tuple(placements)
 
 
 @cache
@@ -53,28 +53,28 @@ def uneven_splits(t: int, c: int, p: int, d: int, g: int, domains: int, size: in
     d_l domains hold the d / g groups of replicas of a stage, as even as they go: d_h replicas in the fullest, d_f in
     those that hold fewest.
     """
-    found = []
+    placements = []
     for p_h in divisors(p):
-        d_l, rest = divmod(domains * p_h, p)
-        if rest == 0 and 0 < d_l <= d // g:
+        d_l, remainder = divmod(domains * p_h, p)
+        if remainder == 0 and 0 < d_l <= d // g:
             d_h, d_f = uneven_replicas(d, g, d_l)
             if t * c * p_h * d_h <= size:
-                found.append((t, c, p_h, d_h, d_l, d_f))
-    return tuple(found)
+                placements.append((t, c, p_h, d_h, d_l, d_f))
+    return tuple(placements)
 
 
 def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[Ints, Placements]:
-    """As `placed`, on domains that may not be filled alike: expert groups then lie inside, whole in every domain."""
+    """As `placements_of`, on domains that may not be filled alike: then expert groups lie inside, whole everywhere."""
     if site.alike:
-        rows, placements = placed(mappings, site.active, tp_across=not workload.tp_inside)
+        rows, placements = placements_of(mappings, site.active, tp_across=not workload.tp_inside)
     else:
-        together = replicas_together(mappings, expert_tp=workload.options.expert_tp)
-        whole_degrees = (mappings.tp, mappings.cp, mappings.pp, mappings.dp, together)
+        joint_replicas = replicas_together(mappings, expert_tp=workload.options.expert_tp)
+        whole_degrees = (mappings.tp, mappings.cp, mappings.pp, mappings.dp, joint_replicas)
         rows, table = _spread(whole_degrees, 6, lambda *degrees: uneven_splits(*degrees, site.domains, site.size))
         placements = Placements(**dict(zip((f.name for f in fields(Placements)), table.T, strict=True)))
     if site.gpus_per_nic > 1:  # GPUs that share a NIC are of one stage
-        kept = np.flatnonzero(site.active // site.gpus_per_nic % placements.pp == 0)
-        rows, placements = rows[kept], placements.take(kept)
+        one_stage_rows = np.flatnonzero(site.active // site.gpus_per_nic % placements.pp == 0)
+        rows, placements = rows[one_stage_rows], placements.take(one_stage_rows)
     return rows, placements
 
 
@@ -86,14 +86,14 @@ def counts_on(workload: Workload, mappings: Mappings, site: DomainSet) -> Ints:
     return np.bincount(rows, minlength=len(mappings))
 
 
-def split_counts(mappings: Mappings, active: int, *, tp_across: bool = True) -> Ints:
+def split_counts(mappings: Mappings, active_gpus: int, *, tp_across: bool = True) -> Ints:
     """How many placements each mapping has; shape (n,)."""
-    keys, position = _degrees(_within(mappings, active, tp_across=tp_across))
-    counts = np.array([len(splits(*degrees, active, tp_across=tp_across)) for degrees in keys], dtype=np.int64)
+    keys, position = _degrees(_within(mappings, active_gpus, tp_across=tp_across))
+    counts = np.array([len(splits(*degrees, active_gpus, tp_across=tp_across)) for degrees in keys], dtype=np.int64)
     return counts[position] if len(counts) else np.zeros(0, dtype=np.int64)
 
 
-def placed(mappings: Mappings, active: int, *, tp_across: bool = True) -> tuple[Ints, Placements]:
+def placements_of(mappings: Mappings, active_gpus: int, *, tp_across: bool = True) -> tuple[Ints, Placements]:
     """Every placement of every mapping; those with TP ranks of one domain alone, where it is not to lie across.
 
     Returns
@@ -101,25 +101,25 @@ def placed(mappings: Mappings, active: int, *, tp_across: bool = True) -> tuple[
     rows, placements
         `rows[i]` is the mapping that placement i belongs to.
     """
-    parts = _within(mappings, active, tp_across=tp_across)
-    rows, table = _spread(parts, 4, lambda *degrees: splits(*degrees, active, tp_across=tp_across))
+    parts = _within(mappings, active_gpus, tp_across=tp_across)
+    rows, table = _spread(parts, 4, lambda *degrees: splits(*degrees, active_gpus, tp_across=tp_across))
     return rows, Placements(tp=table[:, 0], cp=table[:, 1], pp=table[:, 2], dp=table[:, 3])
 
 
 def _within(mappings: Mappings, active: int, *, tp_across: bool) -> tuple[Ints, ...]:
     """The degrees (n,) as far as domains of `active` GPUs tell them apart: what lies inside divides these as well."""
-    tp, *others = mappings.tp, mappings.cp, mappings.pp, mappings.dp
-    return np.gcd(tp, active) if tp_across else tp, *(np.gcd(degree, active) for degree in others)
+    tp, *other_degrees = mappings.tp, mappings.cp, mappings.pp, mappings.dp
+    return np.gcd(tp, active) if tp_across else tp, *(np.gcd(degree, active) for degree in other_degrees)
 
 
 def _spread(
-    degrees: tuple[Ints, ...], width: int, listed: Callable[..., tuple[tuple[int, ...], ...]]
+    degrees: tuple[Ints, ...], width: int, list_placements: Callable[..., tuple[tuple[int, ...], ...]]
 ) -> tuple[Ints, Ints]:
     """The row of each of the placements that are listed for the degrees of rows, and its numbers (n, width)."""
     keys, position = _degrees(degrees)
-    lists = [np.array(listed(*key), dtype=np.int64).reshape(-1, width) for key in keys]
-    each = np.array([len(one) for one in lists], dtype=np.int64)
-    counts, starts = each[position], (np.cumsum(each) - each)[position]
+    lists = [np.array(list_placements(*key), dtype=np.int64).reshape(-1, width) for key in keys]
+    list_lengths = np.array([len(placements) for placements in lists], dtype=np.int64)
+    counts, starts = list_lengths[position], (np.cumsum(list_lengths) - list_lengths)[position]
     rows = np.repeat(np.arange(len(position)), counts)
     within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     return rows, np.concatenate([np.zeros((0, width), dtype=np.int64), *lists])[starts[rows] + within]
@@ -156,14 +156,16 @@ def degrees_up_to(workload: Workload, gpus: int) -> Ints:
     """The (t, c, p, d) of `degrees` on any number of GPUs up to that many, for which chunks of layers exist; (n, 4)."""
     model, limits = workload.model, workload.mapping
     batches = np.array(_allowed(divisors(workload.global_batch), limits.dp), dtype=np.int64)
-    whole = [p for p in _allowed(range(1, model.layers + 1), limits.pp) if interleaves(model.layers, p)]
-    found = [np.zeros((0, 4), dtype=np.int64)]
+    stage_counts = [p for p in _allowed(range(1, model.layers + 1), limits.pp) if interleaves(model.layers, p)]
+    tables = [np.zeros((0, 4), dtype=np.int64)]
     for t in _allowed([t for t in range(1, model.heads + 1) if splits_tensors(workload, t)], limits.tp):
         for c in (c for c in _allowed(divisors(model.seq), limits.cp) if splits_sequences(workload, c)):
-            ranks = t * c * np.array(whole, dtype=np.int64)[:, None] * batches
+            ranks = t * c * np.array(stage_counts, dtype=np.int64)[:, None] * batches
             p, d = np.nonzero(ranks <= gpus)
-            found.append(np.stack([np.full_like(p, t), np.full_like(p, c), np.array(whole)[p], batches[d]], axis=1))
-    return np.concatenate(found)
+            tables.append(
+                np.stack([np.full_like(p, t), np.full_like(p, c), np.array(stage_counts)[p], batches[d]], axis=1)
+            )
+    return np.concatenate(tables)
 
 
 def splits_sequences(workload: Workload, c: int) -> bool:
@@ -195,38 +197,41 @@ def mappings(workload: Workload, gpus: int) -> tuple[Mappings, Mappings]:
 
 
 def whole_mappings(
-    workload: Workload, every: Iterable[tuple[int, int, int, int]], wanted: Callable[[Mappings], Bools]
+    workload: Workload, quadruples: Iterable[tuple[int, int, int, int]], is_wanted: Callable[[Mappings], Bools]
 ) -> Mappings:
     """The first of `mappings`, for the given (t, c, p, d) of any number of GPUs, as far as they are wanted.
 
     Parameters
     ----------
-    wanted
+    is_wanted
         Says of mappings without ZeRO which to list with any of its stages.
     """
-    rows = _combined(workload, every, zero=False)
+    rows = _combined(workload, quadruples, zero=False)
     rows = rows.take(_even(workload, rows))
-    rows = rows.take(wanted(rows))
-    alone, shared = (np.array(_allowed(_zero_stages(workload, ranks), workload.mapping.zero)) for ranks in (1, 2))
+    rows = rows.take(is_wanted(rows))
+    alone_stages, shared_stages = (
+        np.array(_allowed(_zero_stages(workload, ranks), workload.mapping.zero)) for ranks in (1, 2)
+    )
     is_shared = rows.dp * rows.cp > 1
-    count = np.where(is_shared, len(shared), len(alone))
+    count = np.where(is_shared, len(shared_stages), len(alone_stages))
     row = np.repeat(np.arange(len(rows)), count)
     place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    stages = np.concatenate([alone, shared]).astype(np.int64)
-    return replace(rows.take(row), zero=stages[place + np.where(is_shared[row], len(alone), 0)])
+    stages = np.concatenate([alone_stages, shared_stages]).astype(np.int64)
+    return replace(rows.take(row), zero=stages[place + np.where(is_shared[row], len(alone_stages), 0)])
 
 
-def _combined(workload: Workload, every: Iterable[tuple[int, int, int, int]], *, zero: bool = True) -> Mappings:
+def _combined(workload: Workload, quadruples: Iterable[tuple[int, int, int, int]], *, zero: bool = True) -> Mappings:
     """The given (t, c, p, d) with everything else that may be chosen, stages of ZeRO only if asked to."""
-    tcpd = list(every)
-    known: dict[tuple[Any, ...], Ints] = {}
+    tcpd = list(quadruples)
+    grids_of_choices: dict[tuple[Any, ...], Ints] = {}
     grids = [np.zeros((len(STYLES), 0), dtype=np.int64)]
-    for one in tcpd:
-        choices = _choices(workload, *one, zero=zero)
-        if choices not in known:
+    for quadruple in tcpd:
+        # many degrees leave the same choices, and grids of the same choices are equal
+        choices = _choices(workload, *quadruple, zero=zero)
+        if choices not in grids_of_choices:
             grid = np.meshgrid(*choices, indexing="ij")
-            known[choices] = np.stack([column.ravel() for column in grid]).astype(np.int64)
-        grids.append(known[choices])
+            grids_of_choices[choices] = np.stack([column.ravel() for column in grid]).astype(np.int64)
+        grids.append(grids_of_choices[choices])
     degrees_of = np.repeat(np.array(tcpd, dtype=np.int64).reshape(-1, 4), [grid.shape[1] for grid in grids[1:]], axis=0)
     return Mappings.of_table(np.concatenate([degrees_of.T, np.concatenate(grids, axis=1)]))
 
@@ -266,8 +271,8 @@ def interleaves(layers: int, p: int) -> tuple[int, ...]:
     Where chunks are single layers, embedding and loss may each have one of their own, as in Llama 3 (arXiv 2407.21783,
     section 3.3.2).
     """
-    most = (layers + EMBEDDING_AND_LOSS) // p if 1 < p <= layers else 1
-    return tuple(v for v in range(1, most + 1) if p * v * -(-layers // (p * v)) - layers <= MISSING_LAYERS)
+    most_chunks = (layers + EMBEDDING_AND_LOSS) // p if 1 < p <= layers else 1
+    return tuple(v for v in range(1, most_chunks + 1) if p * v * -(-layers // (p * v)) - layers <= MISSING_LAYERS)
 
 
 def _zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:

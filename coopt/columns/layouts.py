@@ -59,7 +59,7 @@ class NicLayout:
 
 def stacked(layouts: Collection[NicLayout]) -> NicLayout:
     """Several layouts as one with arrays."""
-    return NicLayout(**{f.name: np.array([getattr(one, f.name) for one in layouts]) for f in fields(NicLayout)})
+    return NicLayout(**{f.name: np.array([getattr(layout, f.name) for layout in layouts]) for f in fields(NicLayout)})
 
 
 def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str], leaf: Floats) -> Floats:
@@ -68,94 +68,103 @@ def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str], 
     A pod holds parts of two rails, or an interval of domains of each rail, and what crosses the ends of an interval is
     no more than a stride each.
     """
-    held, rails = rows.pod_leaves * rows.down, np.where(rows.ends > 1, rows.nics, 2)
+    pod_ports, rails = rows.pod_leaves * rows.down, np.where(rows.ends > 1, rows.nics, 2)
     strides = {kind: stride for kind, stride, _ in groups.rings} | {"pp": groups.cut}
     strides["tied"] = np.where(groups.two_way, rows.domains, groups.cut)
     strides["ep"] = groups.apart * (groups.experts // 2 + 1)
-    most = np.zeros_like(leaf)
+    bound = np.zeros_like(leaf)
     for kind in kinds:
-        most[KINDS.index(kind)] = rails * 2 * strides[kind]
-    return np.asarray(np.minimum(most, np.where(leaf > 0, rows.pod_leaves * leaf, rails * held)))
+        bound[KINDS.index(kind)] = rails * 2 * strides[kind]
+    # where leaves were not counted yet, every port of a pod may send
+    return np.asarray(np.minimum(bound, np.where(leaf > 0, rows.pod_leaves * leaf, rails * pod_ports)))
 
 
 def mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str]) -> Floats:
     """Flows out of the busiest pod that holds parts of several rails, or of domains; shape (kinds, n)."""
-    parts, which = pod_parts(rows)
-    found = np.zeros((len(KINDS), len(which)))
+    parts, row_layouts = pod_parts(rows)
+    flows = np.zeros((len(KINDS), len(row_layouts)))
     for kind, stride, members in groups.rings:
         if kind in kinds:
-            found[KINDS.index(kind)] = parts.most(ring, which, rows.nics, stride, members)
+            flows[KINDS.index(kind)] = parts.busiest(ring, row_layouts, rows.nics, stride, members)
     if "ep" in kinds:
-        found[KINDS.index("ep")] = parts.most(exchange, which, rows.nics, groups.apart, groups.experts)
-    line = groups.line, groups.hop, groups.closed, groups.inner
-    for kind, whole, ends in (("pp", either, hop_ends), ("tied", both_ends, tied_ends)):
+        flows[KINDS.index("ep")] = parts.busiest(exchange, row_layouts, rows.nics, groups.apart, groups.experts)
+    line = groups.line, groups.hop, groups.closes, groups.inner
+    for kind, count, count_ends in (("pp", either, hop_ends), ("tied", both_ends, tied_ends)):
         if kind in kinds:
-            found[KINDS.index(kind)] = parts.most_of_lines(whole, ends, which, rows.nics, *line)
+            flows[KINDS.index(kind)] = parts.busiest_of_lines(count, count_ends, row_layouts, rows.nics, *line)
     if "tied" in kinds and groups.two_way.any():
-        twins = parts.most(mirrored, which, rows.nics, groups.line, groups.hop)
-        found[KINDS.index("tied")] = np.where(groups.two_way, twins, found[KINDS.index("tied")])
-    return found
+        twins = parts.busiest(mirrored, row_layouts, rows.nics, groups.line, groups.hop)
+        flows[KINDS.index("tied")] = np.where(groups.two_way, twins, flows[KINDS.index("tied")])
+    return flows
 
 
 class RailSegment(NamedTuple):
-    """The domains [a, b) of the rails [low, high) that a pod holds."""
+    """The domains [a, b) of the rails [low_rail, high_rail) that a pod holds."""
 
     pod: int
     a: int
     b: int
-    low: int
-    high: int
+    low_rail: int
+    high_rail: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class PodParts:
-    """Segments of the pods of several layouts, one after the other; `first` and `count` say where each layout's are."""
+    """Segments of the pods of several layouts, one after the other; `start` and `count` say where each layout's are."""
 
     pod: Ints
     a: Ints
     b: Ints
-    low: Ints
-    high: Ints
-    first: Ints
+    low_rail: Ints
+    high_rail: Ints
+    start: Ints
     count: Ints
 
     @classmethod
-    def joined(cls, layouts: list[tuple[RailSegment, ...]]) -> PodParts:
+    def of_layouts(cls, layouts: list[tuple[RailSegment, ...]]) -> PodParts:
         """The segments of layouts, of which each has some."""
-        columns = np.array([one for each in layouts for one in each], dtype=np.int64).T
-        count = np.array([len(each) for each in layouts])
-        return cls(**dict(zip(RailSegment._fields, columns, strict=True)), first=np.cumsum(count) - count, count=count)
+        columns = np.array([segment for parts in layouts for segment in parts], dtype=np.int64).T
+        count = np.array([len(parts) for parts in layouts])
+        return cls(**dict(zip(RailSegment._fields, columns, strict=True)), start=np.cumsum(count) - count, count=count)
 
-    def most(self, counted: Any, which: Ints, nics: Ints, *columns: Ints) -> Floats:
+    def busiest(self, count: Any, row_layouts: Ints, nics: Ints, *columns: Ints) -> Floats:
         """The most that all sending rails of a pod have leaving it, for rows that each have a layout."""
-        (layout, send, *few), position = distinct_rows(which, nics, *columns)
+        (layout, send, *arguments), position = distinct_rows(row_layouts, nics, *columns)
         row, at = self._spread(layout)
-        flows = self._rails(at, 0, send[row]) * counted(self.a[at], self.b[at], *(column[row] for column in few))
+        flows = self._rails(at, 0, send[row]) * count(self.a[at], self.b[at], *(column[row] for column in arguments))
         return self._busiest(row, at, flows)[position]
 
-    def most_of_lines(self, whole: Any, ends: Any, which: Ints, nics: Ints, *line: Ints) -> Floats:
-        """As `most`, of pipelines."""
-        (layout, send, *few), position = distinct_rows(which, nics, *line)
+    def busiest_of_lines(self, count_line: Any, count_ends: Any, row_layouts: Ints, nics: Ints, *line: Ints) -> Floats:
+        """As `busiest`, of pipelines."""
+        (layout, send, *arguments), position = distinct_rows(row_layouts, nics, *line)
         row, at = self._spread(layout)
-        domains, stage, closed, inner = (column[row] for column in few)
-        own, nic = (self.a[at], self.b[at], domains, stage, closed), send[row]
-        both, apart, single = self._rails(at, 0, nic) * whole(*own), ends(*own), nic // inner
-        first, last = self._rails(at, 0, single), self._rails(at, nic - single, nic)
-        ways = (first * apart.first_out + last * apart.last_out, first * apart.first_in + last * apart.last_in)
-        out = [self._busiest(row, at, np.where(inner == 1, both, way)) for way in ways]
+        domains, stage, closes, inner = (column[row] for column in arguments)
+        segment_lines, nic = (self.a[at], self.b[at], domains, stage, closes), send[row]
+        all_rails, apart, single = (
+            self._rails(at, 0, nic) * count_line(*segment_lines),
+            count_ends(*segment_lines),
+            nic // inner,
+        )
+        first_rails, last_rails = self._rails(at, 0, single), self._rails(at, nic - single, nic)
+        ways = (
+            first_rails * apart.first_out + last_rails * apart.last_out,
+            first_rails * apart.first_in + last_rails * apart.last_in,
+        )
+        out = [self._busiest(row, at, np.where(inner == 1, all_rails, way)) for way in ways]
         return np.maximum(*out)[position]
 
     def _spread(self, layout: Ints) -> tuple[Ints, Ints]:
         """Every row with each segment of its layout."""
         count = self.count[layout]
         row = np.repeat(np.arange(len(layout)), count)
-        return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count - self.first[layout], count)
+        return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count - self.start[layout], count)
 
     def _rails(self, at: Ints, start: Any, stop: Any) -> Ints:
-        return np.asarray(np.maximum(np.minimum(self.high[at], stop) - np.maximum(self.low[at], start), 0))
+        return np.asarray(np.maximum(np.minimum(self.high_rail[at], stop) - np.maximum(self.low_rail[at], start), 0))
 
     def _busiest(self, row: Ints, at: Ints, flows: Any) -> Floats:
         """Summed by pods, the most of each row."""
+        # rows follow each other and the pods of each as well, so that a sum ends where either changes
         pods = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(self.pod[at], prepend=-1))
         sums = np.add.reduceat(flows, pods)
         return np.asarray(np.maximum.reduceat(sums, np.flatnonzero(np.diff(row[pods], prepend=-1))), dtype=np.float64)
@@ -164,17 +173,19 @@ class PodParts:
 def pod_parts(rows: NicLayout) -> tuple[PodParts, Ints]:
     """The parts of rails that the pods of some layouts hold, and the number of each row's layout among them."""
     names = ("domains", "nics", "ends", "down", "leaves", "pods", "pod_leaves")
-    few, which = distinct_rows(*(getattr(rows, name) for name in names))
-    return PodParts.joined([segments(*one) for one in zip(*(column.tolist() for column in few), strict=True)]), which
+    distinct_layouts, row_layouts = distinct_rows(*(getattr(rows, name) for name in names))
+    return PodParts.of_layouts(
+        [segments(*layout) for layout in zip(*(column.tolist() for column in distinct_layouts), strict=True)]
+    ), row_layouts
 
 
 def most_senders(rows: NicLayout, *ranges: tuple[Ints, Ints]) -> Ints:
     """The most senders on a leaf that holds a part of a domain; those of `ranges` of the NICs of each domain send."""
-    flat = (column for one in ranges for column in one)
-    few, position = distinct_rows(rows.down, rows.ends, rows.domains * rows.ends, *flat)
-    table = zip(*(column.tolist() for column in few), strict=True)
-    each = [sending(*one[:3], *zip(one[3::2], one[4::2], strict=True)) for one in table]
-    return np.array(each, dtype=np.int64)[position]
+    flat = (column for sender_range in ranges for column in sender_range)
+    leaves, position = distinct_rows(rows.down, rows.ends, rows.domains * rows.ends, *flat)
+    table = zip(*(column.tolist() for column in leaves), strict=True)
+    senders = [sending(*leaf[:3], *zip(leaf[3::2], leaf[4::2], strict=True)) for leaf in table]
+    return np.array(senders, dtype=np.int64)[position]
 
 
 @cache
@@ -182,15 +193,16 @@ def segments(
     domains: int, nics: int, ends: int, down: int, leaves: int, pods: int, pod_leaves: int
 ) -> tuple[RailSegment, ...]:
     """The parts of rails that pods hold, without whole rails and rails that do not send."""
-    found = []
+    rail_segments = []
     for pod in range(pods):
         if ends == 1:
             parts = _rail_parts(pod, domains, down, (pod * pod_leaves, min((pod + 1) * pod_leaves, leaves)))
         else:
-            held = pod_leaves * down
-            parts = _domain_parts(pod, ends, (pod * held, min((pod + 1) * held, domains * ends)))
-        found += [part for part in parts if part.low < nics]
-    return tuple(found) or (RailSegment(0, 0, domains, 0, 0),)
+            pod_ends = pod_leaves * down
+            parts = _domain_parts(pod, ends, (pod * pod_ends, min((pod + 1) * pod_ends, domains * ends)))
+        rail_segments += [part for part in parts if part.low_rail < nics]
+    # a layout whose pods send nothing keeps one segment without rails, as sums need one for each row
+    return tuple(rail_segments) or (RailSegment(0, 0, domains, 0, 0),)
 
 
 def _rail_parts(pod: int, domains: int, down: int, leaves: tuple[int, int]) -> Iterator[RailSegment]:
@@ -206,5 +218,5 @@ def _rail_parts(pod: int, domains: int, down: int, leaves: tuple[int, int]) -> I
 def _domain_parts(pod: int, ends: int, window: tuple[int, int]) -> Iterator[RailSegment]:
     """Rails that have the same domains among end points that follow each other."""
     (d, x), (e, y) = (divmod(end, ends) for end in window)
-    for low, high in pairwise(sorted({0, x, y, ends})):
-        yield RailSegment(pod, d + (low < x), e + (low < y), low, high)
+    for low_rail, high_rail in pairwise(sorted({0, x, y, ends})):
+        yield RailSegment(pod, d + (low_rail < x), e + (low_rail < y), low_rail, high_rail)

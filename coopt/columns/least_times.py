@@ -75,13 +75,13 @@ def compute_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
     factor = workload.options.slowdown * workload.options.software.overhead
     layer_time_s = layer_s(workload, device_of(workload, gpu), mappings) * factor * SHORT
     if workload.options.schedule != "1f1b":
-        both = (mappings.pp == 2) & (workload.options.schedule == "dualpipe")
-        missing = np.where(both, m / 2 * (first_missing + last_missing), first_missing)
-        return np.asarray((m * layers - missing) * layer_time_s)
+        are_one_pair = (mappings.pp == 2) & (workload.options.schedule == "dualpipe")
+        missing_layers = np.where(are_one_pair, m / 2 * (first_missing + last_missing), first_missing)
+        return np.asarray((m * layers - missing_layers) * layer_time_s)
     waits = pipeline_waits(mappings.pp, mappings.interleave, m)
-    missing = (1 + waits.in_step) * first_missing + np.minimum(waits.few_passes * last_missing, chunk)
-    counted = m * layers + (mappings.pp - 1) * chunk - missing
-    return np.asarray(counted * layer_time_s)
+    missing_layers = (1 + waits.in_step) * first_missing + np.minimum(waits.few_passes * last_missing, chunk)
+    layer_passes = m * layers + (mappings.pp - 1) * chunk - missing_layers
+    return np.asarray(layer_passes * layer_time_s)
 
 
 def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s: float, byte_s: float) -> Floats:
@@ -94,8 +94,8 @@ def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s
     byte_s
         The most that a GPU moves between domains (bytes/s).
     """
-    one = np.ones(len(mappings), dtype=np.int64)
-    spread = Placements(tp=one, cp=one, pp=one, dp=one)
+    unit = np.ones(len(mappings), dtype=np.int64)
+    spread = Placements(tp=unit, cp=unit, pp=unit, dp=unit)
     parts = iteration(workload, without_steps(gpu), hb_gbyte_s, mappings, spread)
     window = parts.window + (parts.tp + parts.ep) * parts.behind  # as where their groups lie inside
     parts = replace(parts, met=np.zeros(len(mappings)), window=window)

@@ -54,43 +54,44 @@ class Crossings:
             ways=None if self.ways is None else self.ways.take(rows),
         )
 
-    def slowdowns(self, uplinks: Any, kept: float = 1.0) -> Floats:
+    def slowdowns(self, uplinks: Any, share_left: float = 1.0) -> Floats:
         """How far each kind is slowed at u uplinks of a leaf; shape (kinds, n), or (kinds, k, n) for u in (k, 1).
 
         Parameters
         ----------
-        kept
+        share_left
             Share of the links out of a pod that are left.
         """
-        return np.maximum(1.0, self.carried(uplinks, kept))
+        return np.maximum(1.0, self.carried(uplinks, share_left))
 
-    def carried(self, uplinks: Any, kept: float = 1.0) -> Floats:
+    def carried(self, uplinks: Any, share_left: float = 1.0) -> Floats:
         """What the busiest link carries of each kind, over the rate that it gives; as `slowdowns`."""
-        return self._shared((self.leaf, self.pod, self._paths, np.ones_like(self.leaf)), uplinks, kept)
+        return self._shared((self.leaf, self.pod, self._paths, np.ones_like(self.leaf)), uplinks, share_left)
 
-    def carried_by_ways(self, uplinks: Any, kept: float = 1.0) -> Floats:
+    def carried_by_ways(self, uplinks: Any, share_left: float = 1.0) -> Floats:
         """The same of every round of the ways that are no rings; shape (rounds, n), or (rounds, k, n).
 
         Whatever goes at random is sure over all rounds of a way.
         """
         ways = self.ways
         assert ways is not None
-        return self._shared((ways.leaf, ways.pod, ways.paths, ways.rounds), uplinks, kept)
+        return self._shared((ways.leaf, ways.pod, ways.paths, ways.rounds), uplinks, share_left)
 
-    def _shared(self, table: tuple[Floats, Floats, Any, Any], uplinks: Any, kept: float) -> Floats:
+    def _shared(self, table: tuple[Floats, Floats, Any, Any], uplinks: Any, share_left: float) -> Floats:
         """The load of flows, out of leaves and pods, with the paths of a NIC rate, and rounds; (m, n) or (m, k, n)."""
-        up = self.layout.pod_up * kept
+        up = self.layout.pod_up * share_left
         extra = (1,) * (np.ndim(uplinks) - 1)
         uplinks = self._serving(uplinks)
         leaf, pod, rate, rounds = (part.reshape(len(part), *extra, part.shape[1]) for part in table)
         routing = self.discipline.routing
         if routing not in ("pinned", "ecmp"):
             return np.asarray(np.maximum(leaf, pod / up) * self._stretch / uplinks)
+        # counted in whole flows, of which a NIC rate has `rate`, and given back in NIC rates
         if routing == "pinned":
             busy = np.maximum(_whole(leaf * rate, uplinks), _whole(pod * rate, uplinks * up))
         else:
-            every = self.layout.planes * rounds
-            leaves, pods = every * self.layout.leaves, every * self.layout.pods
+            planes_in_rounds = self.layout.planes * rounds
+            leaves, pods = planes_in_rounds * self.layout.leaves, planes_in_rounds * self.layout.pods
             busy = np.maximum(_at_random(leaf * rate, uplinks, leaves), _at_random(pod * rate, uplinks * up, pods))
         return np.asarray(busy / rate)
 
@@ -99,23 +100,23 @@ class Crossings:
 
         Of a leaf of which some are lost those that are left whole count.
         """
-        joined = np.asarray(self.layout.joined)
-        if not joined.any():
+        joined_leaves = np.asarray(self.layout.joined)
+        if not joined_leaves.any():
             return uplinks
-        tables, which = self._menus
-        whole = np.floor(np.asarray(uplinks) + 1e-9).astype(np.int64)
-        few = tables[which, np.clip(whole, 0, tables.shape[1] - 1)]
-        return np.where((joined > 0) & (whole > 0), few, uplinks)
+        tables, row_menus = self._menus
+        whole_uplinks = np.floor(np.asarray(uplinks) + 1e-9).astype(np.int64)
+        worth = tables[row_menus, np.clip(whole_uplinks, 0, tables.shape[1] - 1)]
+        return np.where((joined_leaves > 0) & (whole_uplinks > 0), worth, uplinks)
 
     @cached_property
     def _menus(self) -> tuple[Floats, Ints]:
         """What every number of uplinks is worth, for layouts that differ in it, and which of them each row has."""
         layout, at_random = self.layout, self.discipline.routing == "ecmp"
         columns = (layout.joined, layout.spine_ports, layout.most_up)
-        few, which = distinct_rows(*(np.broadcast_to(column, self.peers.shape) for column in columns))
-        found = [serving_uplinks(*one, at_random) for one in zip(*(column.tolist() for column in few), strict=True)]
-        longest = max(map(len, found))
-        return np.stack([np.pad(one, (0, longest - len(one)), "edge") for one in found]), which
+        deals, row_menus = distinct_rows(*(np.broadcast_to(column, self.peers.shape) for column in columns))
+        menus = [serving_uplinks(*deal, at_random) for deal in zip(*(column.tolist() for column in deals), strict=True)]
+        longest = max(map(len, menus))
+        return np.stack([np.pad(menu, (0, longest - len(menu)), "edge") for menu in menus]), row_menus
 
     @property
     def identity(self) -> Floats:
@@ -123,30 +124,31 @@ class Crossings:
         up, n = np.broadcast_to(self.layout.pod_up, self.peers.shape), len(self.peers)
         counts: tuple[Any, ...] = ()
         deal = (self.layout.joined, self.layout.spine_ports, self.layout.most_up)
-        dealt = [np.broadcast_to(one, (n,)) for one in deal if np.any(one)]
-        others = [] if self.ways is None else [self.ways.leaf, self.ways.pod, self.ways.shares]
+        dealt = [np.broadcast_to(column, (n,)) for column in deal if np.any(column)]
+        way_columns = [] if self.ways is None else [self.ways.leaf, self.ways.pod, self.ways.shares]
         if self.discipline.routing == "ecmp":
             counts = (self.layout.planes, self.layout.leaves, self.layout.pods)
         if self.discipline.routing in ("pinned", "ecmp"):
-            counted = (np.broadcast_to(one, (n,)) for one in counts)
-            return np.vstack([self.leaf, self.pod, up, *counted, *dealt, *others])
+            switch_counts = (np.broadcast_to(column, (n,)) for column in counts)
+            return np.vstack([self.leaf, self.pod, up, *switch_counts, *dealt, *way_columns])
         if self.ways is not None:
-            others = [np.maximum(self.ways.leaf, self.ways.pod / up), self.ways.shares]
-        return np.vstack([np.maximum(self.leaf, self.pod / up), *dealt, *others])
+            way_columns = [np.maximum(self.ways.leaf, self.ways.pod / up), self.ways.shares]
+        return np.vstack([np.maximum(self.leaf, self.pod / up), *dealt, *way_columns])
 
     def enough_uplinks(self) -> Ints:
         """Uplinks of a leaf from which on more make nothing faster, up to what a switch has ports; shape (n,)."""
         routing = self.discipline.routing
         if routing == "ecmp":
             return np.full(self.leaf.shape[1], MOST_UPLINKS)
-        whole, up = routing == "pinned", self.layout.pod_up
-        alone = self._paths if whole else 1
-        most = (np.maximum(self.leaf, self.pod / up) * alone).max(axis=0, initial=1.0)
+        is_pinned, up = routing == "pinned", self.layout.pod_up
+        paths = self._paths if is_pinned else 1
+        load = (np.maximum(self.leaf, self.pod / up) * paths).max(axis=0, initial=1.0)
         if self.ways is not None:
-            busy = np.maximum(self.ways.leaf, self.ways.pod / up) * (self.ways.paths if whole else 1)
-            most = np.maximum(most, busy.max(axis=0, initial=0.0))
+            busy = np.maximum(self.ways.leaf, self.ways.pod / up) * (self.ways.paths if is_pinned else 1)
+            load = np.maximum(load, busy.max(axis=0, initial=0.0))
         half = np.where(np.asarray(self.layout.joined) > 0, 2, 1)  # half of them are in common at least
-        return np.asarray(np.ceil(most * self._stretch * (1 + 1e-12)) * half, dtype=np.int64)
+        # rounding must not leave it one short; more uplinks than needed only cost a step of a search
+        return np.asarray(np.ceil(load * self._stretch * (1 + 1e-12)) * half, dtype=np.int64)
 
     @property
     def _stretch(self) -> float:
@@ -159,13 +161,13 @@ class Crossings:
         """Flows that a NIC rate is divided among, each with a path of its own; shape (kinds, n)."""
         return np.where(np.array(KINDS)[:, None] == "ep", np.maximum(self.peers, 1), 1)
 
-    def reciprocals(self, byte_s: Any, uplinks: Any, kept: float = 1.0) -> Reciprocals:
-        """Seconds per byte that each kind sees at u uplinks of a leaf; `kept` as in `slowdowns`."""
-        slow = self.slowdowns(uplinks, kept) / byte_s
+    def reciprocals(self, byte_s: Any, uplinks: Any, share_left: float = 1.0) -> Reciprocals:
+        """Seconds per byte that each kind sees at u uplinks of a leaf; `share_left` as in `slowdowns`."""
+        slow = self.slowdowns(uplinks, share_left) / byte_s
         ways: dict[tuple[str, str], Any] | None = None
         if self.ways is not None:
-            found = self.ways.means(np.maximum(1.0, self.carried_by_ways(uplinks, kept)))
-            ways = {way: factor / byte_s for way, factor in found.items()}
+            way_slowdowns = self.ways.means(np.maximum(1.0, self.carried_by_ways(uplinks, share_left)))
+            ways = {way: factor / byte_s for way, factor in way_slowdowns.items()}
         return Reciprocals(**dict(zip(KINDS, slow, strict=True)), ways=ways)
 
 
@@ -185,74 +187,77 @@ def crossings(
     n = len(groups.tp)
     rows = NicLayout(**{f.name: np.broadcast_to(getattr(layout, f.name), (n,)) for f in fields(NicLayout)})
     rows = replace(rows, nics=rows.nics * groups.filled)
-    leaf, pod, others = np.zeros((len(KINDS), n)), np.zeros((len(KINDS), n)), None
+    leaf, pod, way_loads = np.zeros((len(KINDS), n)), np.zeros((len(KINDS), n)), None
     if discipline.charge == "ratio":
         _by_ratio(rows, groups, leaf)
     else:
         _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
-        others = loads_by_ways(rows, groups, ways) if ways else None
-    return Crossings(leaf=leaf, pod=pod, peers=groups.experts - 1, layout=layout, discipline=discipline, ways=others)
+        way_loads = loads_by_ways(rows, groups, ways) if ways else None
+    return Crossings(leaf=leaf, pod=pod, peers=groups.experts - 1, layout=layout, discipline=discipline, ways=way_loads)
 
 
 def _by_flows(
     rows: NicLayout, groups: Groups, kinds: Collection[str], leaf: Floats, pod: Floats, *, exact: bool
 ) -> None:
     """Fill in the flows that leave leaves and pods."""
-    lost = rows.room >= 0
-    most = rows.domains + lost  # a job that fills all that its leaf holds does not fit there any more
-    leaves = (rows.span > 0) & (rows.span < most)
-    podded = (rows.pods > 1) & (rows.pod_span < most)
-    for table, span, there in ((leaf, rows.span, leaves), (pod, rows.pod_span, podded & (rows.pod_span > 0))):
-        _fill(table, there & ~lost, lambda at, span=span: _of_spans(rows.take(at), groups.take(at), span[at], kinds))
-        _fill(table, there & lost, lambda at, span=span: _of_windows(rows.take(at), groups.take(at), span[at]))
+    after_loss = rows.room >= 0
+    all_domains = rows.domains + after_loss  # a job that fills all that its leaf holds does not fit there any more
+    leaves = (rows.span > 0) & (rows.span < all_domains)
+    podded = (rows.pods > 1) & (rows.pod_span < all_domains)
+    for table, span, applies in ((leaf, rows.span, leaves), (pod, rows.pod_span, podded & (rows.pod_span > 0))):
+        steady = applies & ~after_loss
+        _fill(table, steady, lambda at, span=span: _of_spans(rows.take(at), groups.take(at), span[at], kinds))
+        _fill(table, applies & after_loss, lambda at, span=span: _of_windows(rows.take(at), groups.take(at), span[at]))
     _fill(leaf, rows.span == 0, lambda at: _of_parts(rows.take(at), groups.take(at)))
     mixed = podded & (rows.pod_span == 0)
-    pod[:, mixed & lost] = (leaf * rows.pod_leaves)[:, mixed & lost]  # no more leaves a pod than leaves its leaves
-    near = np.flatnonzero(mixed & ~lost)
-    if not exact and len(near):
-        most = most_of_mixed_pods(rows.take(near), groups.take(near), kinds, leaf[:, near])
-        near = near[(most > rows.pod_up[near] * leaf[:, near]).any(axis=0)]
-    if len(near):
-        pod[:, near] = mixed_pods(rows.take(near), groups.take(near), kinds)
+    unlike = mixed & after_loss
+    pod[:, unlike] = leaf[:, unlike] * rows.pod_leaves[unlike]  # no more leaves a pod than leaves its leaves
+    mixed_rows = np.flatnonzero(mixed & ~after_loss)
+    if not exact and len(mixed_rows):
+        # a pod matters only where more leaves one of its uplinks than one of its leaves: going through pods is slow
+        bound = most_of_mixed_pods(rows.take(mixed_rows), groups.take(mixed_rows), kinds, leaf[:, mixed_rows])
+        mixed_rows = mixed_rows[(bound > rows.pod_up[mixed_rows] * leaf[:, mixed_rows]).any(axis=0)]
+    if len(mixed_rows):
+        pod[:, mixed_rows] = mixed_pods(rows.take(mixed_rows), groups.take(mixed_rows), kinds)
     for k, kind in enumerate(KINDS):
         if kind not in kinds:
             leaf[k], pod[k] = 0.0, 0.0
 
 
-def _fill(table: Floats, there: Bools, counted: Any) -> None:
-    at = np.flatnonzero(there)
+def _fill(table: Floats, applies: Bools, count: Any) -> None:
+    at = np.flatnonzero(applies)
     if len(at):
-        for kind, found in counted(at).items():
-            table[KINDS.index(kind), at] = found
+        for kind, flows in count(at).items():
+            table[KINDS.index(kind), at] = flows
 
 
 def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Collection[str]) -> dict[str, Any]:
     """Flows out of the busiest of the intervals of `span` domains."""
-    whole = rows.ends > 1
-    rails = np.where(whole, rows.nics, 1)
-    found = {
+    holds_domains = rows.ends > 1
+    rails = np.where(holds_domains, rows.nics, 1)
+    flows = {
         kind: rails * busiest(ring, rows.domains, span, stride * members, stride, members)
         for kind, stride, members in groups.rings
         if kind in kinds
     }
     if "ep" in kinds:
         block = groups.apart * groups.experts
-        found["ep"] = rails * busiest(exchange, rows.domains, span, block, groups.apart, groups.experts)
-    way = np.where(groups.inner == 1, BOTH, np.where(whole, APART, RAIL))
-    some = np.where(way == APART, rails // groups.inner, rails)
-    line = (groups.line, groups.hop, groups.closed, way)
-    together = groups.step > 1
+        flows["ep"] = rails * busiest(exchange, rows.domains, span, block, groups.apart, groups.experts)
+    way = np.where(groups.inner == 1, BOTH, np.where(holds_domains, APART, RAIL))
+    way_rails = np.where(way == APART, rails // groups.inner, rails)
+    line = (groups.line, groups.hop, groups.closes, way)
+    side_by_side = groups.step > 1
     for kind, count in (("pp", hop), ("tied", tied)):
         if kind in kinds:
-            found[kind] = np.zeros(len(span))
-            for at, repeats in ((np.flatnonzero(~together), False), (np.flatnonzero(together), True)):
-                own = tuple(column[at] for column in line)
-                most = busiest(count, rows.domains[at], span[at], own[0] if repeats else None, *own)
-                found[kind][at] = some[at] * most
+            flows[kind] = np.zeros(len(span))
+            for at, repeats in ((np.flatnonzero(~side_by_side), False), (np.flatnonzero(side_by_side), True)):
+                lines = tuple(column[at] for column in line)
+                leaving = busiest(count, rows.domains[at], span[at], lines[0] if repeats else None, *lines)
+                flows[kind][at] = way_rails[at] * leaving
     if "tied" in kinds:
-        for at, repeats in ((groups.two_way & ~together, False), (groups.two_way & together, True)):
-            found["tied"] = np.where(at, rails * _twins(rows, groups, span, repeats=repeats), found["tied"])
-    return found
+        for at, repeats in ((groups.two_way & ~side_by_side, False), (groups.two_way & side_by_side, True)):
+            flows["tied"] = np.where(at, rails * _twins(rows, groups, span, repeats=repeats), flows["tied"])
+    return flows
 
 
 def _twins(rows: NicLayout, groups: Groups, span: Ints, *, repeats: bool) -> Ints:
@@ -266,8 +271,8 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
 
     Groups keep to intervals that their block divides if there is room to shift all by a block that holds theirs whole.
     """
-    whole = rows.ends > 1
-    rails = np.where(whole, rows.nics, 1)
+    holds_domains = rows.ends > 1
+    rails = np.where(holds_domains, rows.nics, 1)
     experts, stage, step = groups.apart * groups.experts, groups.stage, groups.step
 
     def stays(block: Ints, shift: Ints) -> Bools:
@@ -276,37 +281,40 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
 
     shifts = {"tp": groups.tp, "cp": np.lcm(groups.tp * groups.cp * step, experts)}
     shifts |= dict.fromkeys(("dp", "edp"), stage * step)
-    found: dict[str, Any] = {}
+    flows: dict[str, Any] = {}
     for kind, stride, members in groups.rings:
         still = stays(stride * members, shifts[kind]) | (members == 1)
-        found[kind] = np.where(still, 0, rails * np.minimum(span, 2 * stride))
+        # an interval cuts a ring over a stride at each of its ends, wherever it begins
+        flows[kind] = np.where(still, 0, rails * np.minimum(span, 2 * stride))
     members = groups.experts
+    # an all-to-all sends most where it is cut into halves
     halves = members // 2 * (members - members // 2) / np.maximum(members - 1, 1)
     still = stays(experts, np.lcm(groups.tp, experts)) | (members == 1)
-    found["ep"] = np.where(still, 0, rails * np.minimum(span, 2 * groups.apart * halves))
+    flows["ep"] = np.where(still, 0, rails * np.minimum(span, 2 * groups.apart * halves))
     still = stays(groups.line, groups.line) | (groups.stages == 1)
-    apart, edges = whole & (groups.inner > 1), np.minimum(span, 2 * groups.cut)
-    some = rails // groups.inner
-    found["pp"] = np.where(still, 0, np.where(apart, 2 * some * np.minimum(span, stage), rails * edges))
-    found["tied"] = np.where(still, 0, np.where(apart, some, rails) * np.minimum(span, 2 * groups.hop))
-    found["tied"] = np.where(groups.two_way & ~still, rails * span, found["tied"])
-    return found
+    apart, edges = holds_domains & (groups.inner > 1), np.minimum(span, 2 * groups.cut)
+    stage_nics = rails // groups.inner
+    flows["pp"] = np.where(still, 0, np.where(apart, 2 * stage_nics * np.minimum(span, stage), rails * edges))
+    flows["tied"] = np.where(still, 0, np.where(apart, stage_nics, rails) * np.minimum(span, 2 * groups.hop))
+    flows["tied"] = np.where(groups.two_way & ~still, rails * span, flows["tied"])
+    return flows
 
 
 def _of_parts(rows: NicLayout, groups: Groups) -> dict[str, Any]:
     """Flows out of a leaf that holds a part of a domain: of all its end points that send."""
     n, zero = rows.nics, np.zeros_like(rows.nics)
     single = n // groups.inner
-    every = most_senders(rows, (zero, n))
-    found: dict[str, Any] = {kind: np.where(members > 1, every, 0) for kind, _, members in groups.rings}
-    found["ep"] = np.where(groups.experts > 1, every, 0)
-    first, last = most_senders(rows, (zero, single)), most_senders(rows, (n - single, n))
-    both = np.where(groups.have_one_neighbour, last, most_senders(rows, (zero, single), (n - single, n)))
-    pair = np.where(groups.stages % 2 == 0, first, np.maximum(first, last))
+    all_senders = most_senders(rows, (zero, n))
+    flows: dict[str, Any] = {kind: np.where(members > 1, all_senders, 0) for kind, _, members in groups.rings}
+    flows["ep"] = np.where(groups.experts > 1, all_senders, 0)
+    first_senders, last_senders = most_senders(rows, (zero, single)), most_senders(rows, (n - single, n))
+    end_senders = np.where(groups.have_one_neighbour, last_senders, most_senders(rows, (zero, single), (n - single, n)))
+    # with an odd number of blocks first and last stage lie at different ends of their domains
+    pair = np.where(groups.stages % 2 == 0, first_senders, np.maximum(first_senders, last_senders))
     crosses = groups.stages > 1
-    found["pp"] = np.where(crosses, np.where(groups.inner == 1, every, both), 0)
-    found["tied"] = np.where(crosses, np.where((groups.inner == 1) | (groups.two_way == 1), every, pair), 0)
-    return found
+    flows["pp"] = np.where(crosses, np.where(groups.inner == 1, all_senders, end_senders), 0)
+    flows["tied"] = np.where(crosses, np.where((groups.inner == 1) | (groups.two_way == 1), all_senders, pair), 0)
+    return flows
 
 
 def _by_ratio(rows: NicLayout, groups: Groups, leaf: Floats) -> None:
@@ -317,30 +325,31 @@ def _by_ratio(rows: NicLayout, groups: Groups, leaf: Floats) -> None:
 
     def stays(span: Ints, kind: str) -> Bools:
         holds = (span >= rows.domains) | ((span > 0) & (span % blocks[kind] == 0))
-        left = (span > rows.domains) | ((shifts[kind] <= rows.room) & holds)
-        return np.asarray(np.where(rows.room < 0, holds, left))
+        fits = (span > rows.domains) | ((shifts[kind] <= rows.room) & holds)
+        return np.asarray(np.where(rows.room < 0, holds, fits))
 
     for k, kind in enumerate(KINDS):
         inside = (rows.pods == 0) | stays(rows.pod_span, kind)
-        reached = np.where(inside, rows.down, rows.down * rows.ratio)
-        leaf[k] = np.where(stays(rows.span, kind), 0.0, reached)
+        load = np.where(inside, rows.down, rows.down * rows.ratio)
+        leaf[k] = np.where(stays(rows.span, kind), 0.0, load)
 
 
 @cache
-def serving_uplinks(joined: int, spine_ports: int, most_up: int, at_random: bool) -> Floats:
+def serving_uplinks(joined_leaves: int, spine_ports: int, most_up: int, at_random: bool) -> Floats:
     """What each number of uplinks is worth, from 0 up to the most: no more than any larger one, which has other spines.
 
     So more uplinks are never slower. It is exact where no larger number has fewer in common.
     """
-    if not joined:
+    if not joined_leaves:
         return np.zeros(1)
     uplinks = np.arange(1, most_up + 1)
-    common = common_links(uplinks, -(-joined * uplinks // spine_ports), at_random=at_random)
+    common = common_links(uplinks, -(-joined_leaves * uplinks // spine_ports), at_random=at_random)
     return np.concatenate([[0.0], np.minimum.accumulate(common[::-1])[::-1]])
 
 
 def _whole(count: Floats, links: Any) -> Floats:
     """Flows on the busiest link where each has one path and paths are as even as they can be."""
+    # a quotient that rounding lifts above a whole number would add a flow
     return np.asarray(np.ceil(count / links * (1 - 1e-12)))
 
 
@@ -348,14 +357,16 @@ def _at_random(count: Floats, links: Any, switches: Any) -> Floats:
     """Flows on the busiest link, with probability `SURE` no more, where each takes a path at random."""
     values, numbers = [], []
     for part in (count, links, switches):  # few differ, and these before they are spread over all uplinks
-        some, number = np.unique(part, return_inverse=True)
-        values.append(some)
+        distinct_values, number = np.unique(part, return_inverse=True)
+        values.append(distinct_values)
         numbers.append(number.reshape(np.shape(part)))
     several = np.broadcast_arrays(*numbers)
-    few, position = distinct_rows(*(number.ravel() for number in several))
-    distinct = zip(*(some[number].tolist() for some, number in zip(values, few, strict=True)), strict=True)
-    found = np.array([crowd(round(n), float(u), int(m)) for n, u, m in distinct], dtype=np.float64)
-    return np.asarray(found[position].reshape(several[0].shape), dtype=np.float64)
+    cases, position = distinct_rows(*(number.ravel() for number in several))
+    distinct = zip(
+        *(distinct_values[number].tolist() for distinct_values, number in zip(values, cases, strict=True)), strict=True
+    )
+    crowds = np.array([crowd(round(n), float(u), int(m)) for n, u, m in distinct], dtype=np.float64)
+    return np.asarray(crowds[position].reshape(several[0].shape), dtype=np.float64)
 
 
 @cache
@@ -371,12 +382,14 @@ def crowd(count: int, links: float, switches: int) -> int:
     switches
         M: how many have as many flows.
     """
+    # with one link all flows are on it
     if count <= 1 or links <= 1:
         return count
-    others = np.arange(count)
+    sharers = np.arange(count)
     share = 1.0 / links
-    steps = np.log((count - others[1:]) / others[1:]) + np.log(share / (1 - share))
+    steps = np.log((count - sharers[1:]) / sharers[1:]) + np.log(share / (1 - share))
     mass = np.exp((count - 1) * np.log1p(-share) + np.concatenate([[0.0], np.cumsum(steps)]))
+    # a flow is on its link itself: more than k there are at least k others
     beyond = np.cumsum(mass[::-1])[::-1]  # P(Bin >= k) for k = 0 .. n - 1
     rare = beyond * 2 * switches * count <= 1 - SURE
     return int(np.argmax(rare)) if rare.any() else count

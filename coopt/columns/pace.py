@@ -43,20 +43,20 @@ def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callabl
     domains = {domain.name: domain for domain in instance.network.hb_domains}
     pools: dict[tuple[int, DomainSet], Pool] = {}
     gated: Counter[str] = Counter()
-    for site, here in of_sites(choices).items():
+    for site, site_choices in of_sites(choices).items():
         on_site(site)
         for w in range(len(instance.workload)):
             source = fittings[w, site.gpus]
-            pools[w, site], dropped = fastest_rows(source, instance.cluster.gpu, domains[site.hb], here)
+            pools[w, site], dropped = fastest_rows(source, instance.cluster.gpu, domains[site.hb], site_choices)
             gated.update(dropped)
-    kept = sum(map(len, pools.values()))
+    row_count = sum(map(len, pools.values()))
     return Columns(
         contexts=tuple(choices),
         columns=(),
         pools=pools,
         fittings=fittings,
-        enumerated=sum(gated.values()) + kept,
-        kept=kept,
+        enumerated=sum(gated.values()) + row_count,
+        kept=row_count,
         gated=dict(gated),
     )
 
@@ -65,28 +65,28 @@ def fastest_rows(source: Fitting, gpu: Gpu, hb: HbDomain, choices: Mapping[Conte
     """The rows of which one is the fastest for every number of uplinks in contexts of a site, and how many were dropped
     by cause; kept for the next question with this bound, such as that of why a point of a front is what it is.
     """
-    asked = "fastest", source.workload.bound_s, gpu, hb, tuple((c, u.tobytes()) for c, u in choices.items())
-    if (found := source.pools.get(asked)) is None:
-        found = _fastest_rows(source, gpu, hb, choices)
-        source.keep(asked, found)
-    same = found[0].workload == source.workload  # the pool itself knows what was worked out on it
-    return found[0] if same else replace(found[0], workload=source.workload), found[1].copy()
+    key = "fastest", source.workload.bound_s, gpu, hb, tuple((c, u.tobytes()) for c, u in choices.items())
+    if (answer := source.pools.get(key)) is None:
+        answer = _fastest_rows(source, gpu, hb, choices)
+        source.keep(key, answer)
+    is_same = answer[0].workload == source.workload  # the pool itself knows what was worked out on it
+    return answer[0] if is_same else replace(answer[0], workload=source.workload), answer[1].copy()
 
 
 def _fastest_rows(
     source: Fitting, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]
 ) -> tuple[Pool, Counter[str]]:
     contexts = list(choices)
-    best = full_bandwidth(contexts)
-    whole, gated = in_time(source, gpu, hb, contexts[0].site, best)
-    near = np.zeros(len(whole), dtype=np.bool_)
-    for byte_s, alike in _of_rates(choices):
-        floors_s = whole.undisturbed_s(byte_s)
-        first = _fastest_s(whole.take(np.argsort(floors_s, kind="stable")[:FEW]), alike, lambda: None)
-        near |= floors_s <= max(times.max(initial=0.0) for times in first.values()) * (1 + ROUNDING)
-    kept, dominated = undominated_rows(whole.take(np.flatnonzero(near)), best.discipline)
-    gated["dominated"] += len(whole) - int(near.sum()) + dominated
-    return kept, gated
+    best_case = full_bandwidth(contexts)
+    rows_in_time, gated = in_time(source, gpu, hb, contexts[0].site, best_case)
+    is_near = np.zeros(len(rows_in_time), dtype=np.bool_)
+    for byte_s, rate_choices in _of_rates(choices):
+        floors_s = rows_in_time.undisturbed_s(byte_s)
+        sample_s = _fastest_s(rows_in_time.take(np.argsort(floors_s, kind="stable")[:FEW]), rate_choices, lambda: None)
+        is_near |= floors_s <= max(times.max(initial=0.0) for times in sample_s.values()) * (1 + ROUNDING)
+    survivors, dominated = undominated_rows(rows_in_time.take(np.flatnonzero(is_near)), best_case.discipline)
+    gated["dominated"] += len(rows_in_time) - int(is_near.sum()) + dominated
+    return survivors, gated
 
 
 def paces(
@@ -109,10 +109,10 @@ def paces(
 
 def uplinks_asked(families: Iterable[Family]) -> dict[Context, Ints]:
     """The numbers of uplinks of the families of each context, rising."""
-    asked: dict[Context, set[int]] = {}
+    numbers: dict[Context, set[int]] = {}
     for family in families:
-        asked.setdefault(context_of(family), set()).update(family.uplink_choices)
-    return {context: np.array(sorted(uplinks)) for context, uplinks in asked.items()}
+        numbers.setdefault(context_of(family), set()).update(family.uplink_choices)
+    return {context: np.array(sorted(uplinks)) for context, uplinks in numbers.items()}
 
 
 def of_family(family: Family, choices: Mapping[Context, Ints], values: Mapping[Context, Floats]) -> Floats:
@@ -125,10 +125,10 @@ def table_times_s(
     table: Columns, w: int, choices: Mapping[Context, Ints], check: Callable[[], None] = lambda: None
 ) -> dict[Context, Floats]:
     """The mean time of the fastest mapping of one workload for every number of uplinks, in all contexts of a table."""
-    found: dict[Context, Floats] = {}
-    for site, here in of_sites(choices).items():
-        found |= least_times_s(table.pools[w, site], here, check)
-    return found
+    times_s: dict[Context, Floats] = {}
+    for site, site_choices in of_sites(choices).items():
+        times_s |= least_times_s(table.pools[w, site], site_choices, check)
+    return times_s
 
 
 def of_sites(choices: Mapping[Context, Ints]) -> dict[DomainSet, dict[Context, Ints]]:
@@ -153,19 +153,23 @@ def least_times_s(
     check
         Called between contexts; raises where time is up.
     """
-    found: dict[Context, Floats] = {}
+    least_s: dict[Context, Floats] = {}
     new = {context: uplinks for context, uplinks in choices.items() if (context, uplinks.tobytes()) not in pool.least_s}
-    for byte_s, alike in _of_rates(new):
+    for byte_s, rate_choices in _of_rates(new):
         floors_s = pool.undisturbed_s(byte_s)
         order = np.argsort(floors_s, kind="stable")
-        first = _fastest_s(pool.take(order[:FEW]), alike, check)
-        slowest_s = np.array([times.max(initial=0.0) for times in first.values()])
+        sample_s = _fastest_s(pool.take(order[:FEW]), rate_choices, check)
+        slowest_s = np.array([times.max(initial=0.0) for times in sample_s.values()])
         counts = np.searchsorted(floors_s[order], slowest_s * (1 + ROUNDING), side="right")
         sizes = np.frexp(counts)[1]
         for size in np.unique(sizes).tolist():
-            some = {context: alike[context] for context, own in zip(alike, sizes.tolist(), strict=True) if own == size}
-            found |= _fastest_s(pool.take(order[: counts[sizes == size].max()]), some, check)
-    pool.least_s.update({(context, new[context].tobytes()): times for context, times in found.items()})
+            size_choices = {
+                context: rate_choices[context]
+                for context, context_size in zip(rate_choices, sizes.tolist(), strict=True)
+                if context_size == size
+            }
+            least_s |= _fastest_s(pool.take(order[: counts[sizes == size].max()]), size_choices, check)
+    pool.least_s.update({(context, new[context].tobytes()): times for context, times in least_s.items()})
     return {context: pool.least_s[context, uplinks.tobytes()] for context, uplinks in choices.items()}
 
 
@@ -177,12 +181,12 @@ def _of_rates(choices: Mapping[Context, Ints]) -> Iterator[tuple[float, dict[Con
 
 def _fastest_s(pool: Pool, choices: Mapping[Context, Ints], check: Callable[[], None]) -> dict[Context, Floats]:
     pool.load([context for context in choices if not context.layout.is_flat])
-    found = {}
+    fastest_s = {}
     for context, uplinks in choices.items():
         check()
         times = pool.mean_s(context, uplinks.reshape(-1, 1))
-        found[context] = np.asarray(times.min(axis=1, initial=np.inf), dtype=np.float64)
-    return found
+        fastest_s[context] = np.asarray(times.min(axis=1, initial=np.inf), dtype=np.float64)
+    return fastest_s
 
 
 def waiting(pool: Pool, wait_s: float) -> Pool:
@@ -195,7 +199,9 @@ def delayed(iteration: Iteration, wait_s: float) -> Iteration:
     return replace(iteration, dp=iteration.dp + AffineSeconds(wait_s)) if wait_s else iteration
 
 
-def patient(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Patience, Counter[str]]:
+def patient(
+    source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
+) -> tuple[Patience, Counter[str]]:
     """Place the fitting mappings on one kind of HB domain and keep those that may be in time, however long they wait;
     kept for the next question with this bound.
 
@@ -205,7 +211,7 @@ def patient(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Cont
 
     Parameters
     ----------
-    best
+    best_case
         A network at least as fast as any other for this site.
 
     Returns
@@ -213,33 +219,37 @@ def patient(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Cont
     patience, gated
         How long the rows left can wait, and how many were dropped by cause.
     """
-    asked = "patient", source.workload.bound_s, gpu, hb.gbyte_s, site, best.byte_s, best.discipline
-    if (found := source.pools.get(asked)) is None:
-        pool, gated = _patient_pool(source, gpu, hb, site, best)
-        found = Patience(now=pool, later=waiting(pool, 1.0)), gated
-        source.keep(asked, found)
-    return found[0].of(source.workload), found[1].copy()
+    key = "patient", source.workload.bound_s, gpu, hb.gbyte_s, site, best_case.byte_s, best_case.discipline
+    if (answer := source.pools.get(key)) is None:
+        pool, gated = _patient_pool(source, gpu, hb, site, best_case)
+        answer = Patience(undelayed=pool, delayed=waiting(pool, 1.0)), gated
+        source.keep(key, answer)
+    return answer[0].of(source.workload), answer[1].copy()
 
 
-def _patient_pool(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:
-    quick, gated = in_time(source, gpu, hb, site, best)
+def _patient_pool(
+    source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
+) -> tuple[Pool, Counter[str]]:
+    quick, gated = in_time(source, gpu, hb, site, best_case)
     ends = [waiting(quick, wait_s).coefficients() for wait_s in (0.0, source.workload.bound_s / OVERLAP_COST)]
-    left = quick.take(np.flatnonzero(undominated(np.hstack(ends), *quick.groups)))
-    gated["dominated"] = len(quick) - len(left)
-    return in_orders(left, best.discipline), gated
+    survivors = quick.take(np.flatnonzero(undominated(np.hstack(ends), *quick.groups)))
+    gated["dominated"] = len(quick) - len(survivors)
+    return in_orders(survivors, best_case.discipline), gated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Patience:
     """Mappings without a wait and with one of a second, from which every other wait follows."""
 
-    now: Pool
-    later: Pool
-    known: dict[tuple[Context, bytes], Floats] = field(default_factory=dict, compare=False, repr=False)
+    undelayed: Pool
+    delayed: Pool
+    waits_s: dict[tuple[Context, bytes], Floats] = field(default_factory=dict, compare=False, repr=False)
 
     def of(self, workload: Workload) -> Patience:
         """The same of a workload of equal bound; what rows put on links is not kept, as it takes much memory."""
-        return replace(self, now=replace(self.now, workload=workload), later=replace(self.later, workload=workload))
+        return replace(
+            self, undelayed=replace(self.undelayed, workload=workload), delayed=replace(self.delayed, workload=workload)
+        )
 
     def longest_s(self, context: Context, uplinks: Ints) -> Floats:
         """The longest wait with which some row meets its bound on a network with u uplinks, for k of them; shape (k,).
@@ -247,18 +257,21 @@ class Patience:
         It is -inf where none does even without one.
         """
         if not self.knows(context, uplinks):
-            self.known[context, uplinks.tobytes()] = self._longest_s(context, uplinks)
-        return self.known[context, uplinks.tobytes()]
+            self.waits_s[context, uplinks.tobytes()] = self._longest_s(context, uplinks)
+        return self.waits_s[context, uplinks.tobytes()]
 
     def knows(self, context: Context, uplinks: Ints) -> bool:
         """Whether that was worked out before, so that what rows put on links is not needed for it."""
-        return (context, uplinks.tobytes()) in self.known
+        return (context, uplinks.tobytes()) in self.waits_s
 
     def _longest_s(self, context: Context, uplinks: Ints) -> Floats:
-        r, bound_s = self.now.charged(self.now.reciprocals(context, uplinks[:, None])), self.now.workload.bound_s
-        longest = np.full((len(uplinks), len(self.now)), np.inf)
-        for now, later in zip(self.now.pieces, self.later.pieces, strict=True):
-            at_once, slope = now.at(r), later.fixed - now.fixed  # a second longer, whatever the network
+        r, bound_s = (
+            self.undelayed.charged(self.undelayed.reciprocals(context, uplinks[:, None])),
+            self.undelayed.workload.bound_s,
+        )
+        longest = np.full((len(uplinks), len(self.undelayed)), np.inf)
+        for piece, delayed_piece in zip(self.undelayed.pieces, self.delayed.pieces, strict=True):
+            at_once, slope = piece.at(r), delayed_piece.fixed - piece.fixed  # a second longer, whatever the network
             with np.errstate(divide="ignore", invalid="ignore"):
                 bears = np.where(slope > 0, (bound_s - at_once) / slope, np.inf)
             longest = np.minimum(longest, np.where(at_once <= bound_s, bears, -np.inf))

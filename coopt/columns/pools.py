@@ -67,12 +67,12 @@ class Fitting:
             self._least_s[wires] = least_time_s(self.workload, gpu, self.fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s)
         return self._least_s[wires]
 
-    def keep(self, asked: Hashable, found: tuple[Any, Counter[str]]) -> None:
+    def keep(self, key: Hashable, answer: tuple[Any, Counter[str]]) -> None:
         """Remember a pool for questions that differ in prices and limits alone, in place of the oldest of many."""
         if len(self.pools) >= KEPT:
             oldest, *_ = self.pools  # read at once, as another thread may keep a pool meanwhile
             self.pools.pop(oldest, None)
-        self.pools[asked] = found
+        self.pools[key] = answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +160,8 @@ class Pool:
     @cached_property
     def distinct_groups(self) -> tuple[Groups, Ints]:
         """The groups that differ, and which of them each row has."""
-        few, position = distinct_rows(*self.groups)
-        return Groups(*few), position
+        columns, position = distinct_rows(*self.groups)
+        return Groups(*columns), position
 
     def crossings(self, context: Context) -> Crossings:
         """What every row puts on the links of a network."""
@@ -171,21 +171,21 @@ class Pool:
 
     def load(self, contexts: Sequence[Context]) -> None:
         """Work out what every row puts on the links of networks, some at a time; they share a discipline."""
-        few, position = self.distinct_groups
-        each = max(1, ENTRIES // max(len(few.tp), 1))
+        groups, position = self.distinct_groups
+        batch_size = max(1, ENTRIES // max(len(groups.tp), 1))
         new = [context for context in contexts if context not in self._crossings]
-        for first in range(0, len(new), each):
-            some = new[first : first + each]
-            loads = self.stacked([context.layout for context in some], some[0].discipline)
-            for n, context in enumerate(some):
-                self._crossings[context] = loads.take(n * len(few.tp) + position)
+        for start in range(0, len(new), batch_size):
+            batch = new[start : start + batch_size]
+            loads = self.stacked([context.layout for context in batch], batch[0].discipline)
+            for n, context in enumerate(batch):
+                self._crossings[context] = loads.take(n * len(groups.tp) + position)
 
     def stacked(self, layouts: Sequence[NicLayout], discipline: Discipline) -> Crossings:
         """What the groups that differ put on the links of layouts, for one layout after the other."""
-        few, _ = self.distinct_groups
-        k, m = len(layouts), len(few.tp)
+        groups, _ = self.distinct_groups
+        k, m = len(layouts), len(groups.tp)
         rows = stacked(layouts).take(np.repeat(np.arange(k), m))
-        return crossings(rows, discipline, few.take(np.tile(np.arange(m), k)), self.kinds, self.iteration.ways.flows)
+        return crossings(rows, discipline, groups.take(np.tile(np.arange(m), k)), self.kinds, self.iteration.ways.flows)
 
     @cached_property
     def _crossings(self) -> dict[Context, Crossings]:
@@ -220,10 +220,10 @@ def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
 
 @lru_cache(maxsize=KEPT)
 def _fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
-    whole, uneven = mappings(workload, gpus)
-    needed = memory_bytes(workload, whole)
-    fits = needed <= gpu.usable_bytes
-    fit = whole.take(fits)
+    even_mappings, uneven = mappings(workload, gpus)
+    needed_bytes = memory_bytes(workload, even_mappings)
+    fits = needed_bytes <= gpu.usable_bytes
+    fit = even_mappings.take(fits)
     saves = saves_needlessly(workload, gpu, fit)
     needless, fit = fit.take(saves), fit.take(~saves)
     return Fitting(
@@ -232,9 +232,9 @@ def _fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
         fit=fit,
         fastest_s=fastest_s(workload, gpu, fit),
         uneven=uneven,
-        too_large=whole.take(~fits),
+        too_large=even_mappings.take(~fits),
         needless=needless,
-        least_bytes=float(needed.min(initial=np.inf)),
+        least_bytes=float(needed_bytes.min(initial=np.inf)),
     )
 
 
@@ -251,14 +251,14 @@ def saves_needlessly(workload: Workload, gpu: Gpu, fit: Mappings) -> Bools:
         return needless
     at_home, offloads = fit.offload_percent == 0, workload.mapping.offload_percent
     repeats = at_home & (fit.recompute != NONE) if "none" in allowed_recompute(workload) else needless
-    less = [(repeats, {"recompute": NONE})]
-    less += [(fit.offload_percent > share, {"offload_percent": share}) for share in sorted(offloads)[:-1]]
-    less += [(fit.zero > stage, {"zero": stage}) for stage in (1, 2) if stage in workload.mapping.zero]
-    for which, change in less:
-        rows = np.flatnonzero(which & ~needless)
-        some = fit.take(rows)
-        others = replace(some, **{key: np.full(len(some), value) for key, value in change.items()})
-        needless[rows] = memory_bytes(workload, others) <= gpu.usable_bytes
+    lighter_choices = [(repeats, {"recompute": NONE})]
+    lighter_choices += [(fit.offload_percent > share, {"offload_percent": share}) for share in sorted(offloads)[:-1]]
+    lighter_choices += [(fit.zero > stage, {"zero": stage}) for stage in (1, 2) if stage in workload.mapping.zero]
+    for applies, change in lighter_choices:
+        rows = np.flatnonzero(applies & ~needless)
+        savers = fit.take(rows)
+        alternatives = replace(savers, **{key: np.full(len(savers), value) for key, value in change.items()})
+        needless[rows] = memory_bytes(workload, alternatives) <= gpu.usable_bytes
     return needless
 
 
@@ -273,14 +273,14 @@ def pool(
     gpu: Gpu,
     hb: HbDomain,
     site: DomainSet,
-    best: Context,
+    best_case: Context,
     known: tuple[Pool, Counter[str]] | None = None,
 ) -> tuple[Pool, Counter[str]]:
     """Place the fitting mappings on one kind of HB domain and keep those that can meet their bound.
 
     Parameters
     ----------
-    best
+    best_case
         A network at least as fast as any other for this site: full bandwidth everywhere.
     known
         What `in_time` finds there, where that is known.
@@ -290,31 +290,32 @@ def pool(
     pool, gated
         The rows left, and how many were dropped by cause.
     """
-    asked = source.workload.bound_s, gpu, site, hb.gbyte_s, best.byte_s, best.discipline
-    if (found := source.pools.get(asked)) is None:
-        whole, gated = known or in_time(source, gpu, hb, site, best)
-        kept, dominated = undominated_rows(whole, best.discipline)
+    key = source.workload.bound_s, gpu, site, hb.gbyte_s, best_case.byte_s, best_case.discipline
+    if (answer := source.pools.get(key)) is None:
+        timely_rows, gated = known or in_time(source, gpu, hb, site, best_case)
+        survivors, dominated = undominated_rows(timely_rows, best_case.discipline)
         gated["dominated"] += dominated
-        found = kept, gated
-        source.keep(asked, found)
-    return replace(found[0], workload=source.workload), found[1].copy()
+        answer = survivors, gated
+        source.keep(key, answer)
+    return replace(answer[0], workload=source.workload), answer[1].copy()
 
 
-def undominated_rows(whole: Pool, discipline: Discipline) -> tuple[Pool, int]:
+def undominated_rows(rows: Pool, discipline: Discipline) -> tuple[Pool, int]:
     """The rows that no other one replaces, in every order of ranks that is allowed, and how many were dropped."""
-    keep = np.flatnonzero(undominated(whole.coefficients(), *whole.groups))
-    return in_orders(whole.take(keep), discipline), len(whole) - len(keep)
+    keep = np.flatnonzero(undominated(rows.coefficients(), *rows.groups))
+    return in_orders(rows.take(keep), discipline), len(rows) - len(keep)
 
 
-def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best: Context) -> tuple[Pool, Counter[str]]:
+def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context) -> tuple[Pool, Counter[str]]:
     """The rows that meet their bound on the best network, and how many were dropped by cause."""
     quick, gated = _quick(source, site)
-    near = quick & (source.least_s(gpu, hb.gbyte_s, best.byte_s) <= source.workload.bound_s)
-    whole = place(source.workload, gpu, hb, site, source.fit.take(near))
-    meets = np.flatnonzero(whole.time_s(best, 1) <= source.workload.bound_s)
-    late = int(counts_on(source.workload, source.fit.take(quick & ~near), site).sum())
-    gated["communication"] = late + len(whole) - len(meets)
-    return (whole if len(meets) == len(whole) else whole.take(meets)), gated
+    may_meet = quick & (source.least_s(gpu, hb.gbyte_s, best_case.byte_s) <= source.workload.bound_s)
+    placed_rows = place(source.workload, gpu, hb, site, source.fit.take(may_meet))
+    # nothing leaves a leaf of the best case, so that the number of uplinks does not matter
+    meets = np.flatnonzero(placed_rows.time_s(best_case, 1) <= source.workload.bound_s)
+    late_placements = int(counts_on(source.workload, source.fit.take(quick & ~may_meet), site).sum())
+    gated["communication"] = late_placements + len(placed_rows) - len(meets)
+    return (placed_rows if len(meets) == len(placed_rows) else placed_rows.take(meets)), gated
 
 
 def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet) -> tuple[Pool, Counter[str]]:
@@ -335,7 +336,7 @@ def _quick(source: Fitting, site: DomainSet) -> tuple[Bools, Counter[str]]:
 
 
 def timely(
-    workload: Workload, gpu: Gpu, every: Iterable[tuple[int, int, int, int]], *, hb_gbyte_s: float, byte_s: float
+    workload: Workload, gpu: Gpu, quadruples: Iterable[tuple[int, int, int, int]], *, hb_gbyte_s: float, byte_s: float
 ) -> Mappings:
     """The mappings of some (t, c, p, d) that fit into memory and may meet the bound on such wires, as `least_time_s`
     has them. The layers of most take longer alone, which is known before their memory is, and whatever ZeRO does.
@@ -344,17 +345,17 @@ def timely(
     def is_quick(rows: Mappings) -> Bools:
         return compute_s(workload, gpu, rows) <= workload.bound_s
 
-    whole = whole_mappings(workload, every, is_quick)
-    fit = whole.take(memory_bytes(workload, whole) <= gpu.usable_bytes)
+    even_mappings = whole_mappings(workload, quadruples, is_quick)
+    fit = even_mappings.take(memory_bytes(workload, even_mappings) <= gpu.usable_bytes)
     fit = fit.take(~saves_needlessly(workload, gpu, fit))
     return fit.take(least_time_s(workload, gpu, fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s) <= workload.bound_s)
 
 
 def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) -> Pool:
     """Placed mappings on networks of a context: all that meet the bound on one of them, and some others."""
-    every = degrees(workload, context.site.gpus)
-    few = timely(workload, gpu, every, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s)
-    return in_orders(place(workload, gpu, hb, context.site, few), context.discipline)
+    quadruples = degrees(workload, context.site.gpus)
+    timely_mappings = timely(workload, gpu, quadruples, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s)
+    return in_orders(place(workload, gpu, hb, context.site, timely_mappings), context.discipline)
 
 
 def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, mappings: Mappings) -> Pool:
@@ -369,15 +370,15 @@ def in_orders(pool: Pool, discipline: Discipline) -> Pool:
 
     Their iterations differ in nothing but the links that they load, so that the ratio of a leaf has no use for it.
     """
-    allowed = pool.workload.mapping.outermost
-    apart = np.arange(len(pool) if "pp" in allowed else 0)
-    turns = "dp" in allowed and discipline.charge == "loads"
-    together = np.flatnonzero(pool.groups.may_turn) if turns else apart[:0]
-    if len(apart) == len(pool) and not len(together):
+    orders = pool.workload.mapping.outermost
+    apart = np.arange(len(pool) if "pp" in orders else 0)
+    turns = "dp" in orders and discipline.charge == "loads"
+    turned = np.flatnonzero(pool.groups.may_turn) if turns else apart[:0]
+    if len(apart) == len(pool) and not len(turned):
         return pool
-    both = pool.take(np.concatenate([apart, together]))
-    outermost = np.repeat([STAGES_APART, STAGES_TOGETHER], [len(apart), len(together)])
-    return replace(both, mappings=replace(both.mappings, outermost=outermost))
+    both_orders = pool.take(np.concatenate([apart, turned]))
+    outermost = np.repeat([STAGES_APART, STAGES_TOGETHER], [len(apart), len(turned)])
+    return replace(both_orders, mappings=replace(both_orders.mappings, outermost=outermost))
 
 
 def timed(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, rows: Mappings, placements: Placements) -> Pool:

@@ -90,41 +90,47 @@ def columns(
     fittings = fitted(instance, contexts)
     pools: dict[tuple[int, DomainSet], Pool] = {}
     gated: Counter[str] = Counter()
-    kept: list[Column] = []
-    for here in by_site(contexts, ceiling):
-        site = contexts[here[0]].site
+    all_columns: list[Column] = []
+    for site_contexts in by_site(contexts, ceiling):
+        site = contexts[site_contexts[0]].site
         on_site(site)
-        found = pools_of(instance, [contexts[k] for k in here], fittings)
-        best: list[Column] = []
-        for some in _in_turn(contexts, here, ceiling):
-            of_some = [column for w, (own, _) in enumerate(found) for column in best_rows(own, some, w, on_context)]
-            best += of_some
+        site_pools = pools_of(instance, [contexts[k] for k in site_contexts], fittings)
+        site_columns: list[Column] = []
+        for batch in _in_turn(contexts, site_contexts, ceiling):
+            batch_columns = [
+                column
+                for w, (workload_pool, _) in enumerate(site_pools)
+                for column in best_rows(workload_pool, batch, w, on_context)
+            ]
+            site_columns += batch_columns
             if ceiling is not None:
-                for k, uplinks in needs(of_some, len(found)).items():
+                for k, uplinks in needs(batch_columns, len(site_pools)).items():
                     ceiling.lower(contexts[k], uplinks)
-        kept += best
-        for w, (own, dropped) in enumerate(found):
-            pools[w, site] = own
-            dropped["dominated"] += len(own) - len({column.row for column in best if column.workload == w})
+        all_columns += site_columns
+        for w, (workload_pool, dropped) in enumerate(site_pools):
+            pools[w, site] = workload_pool
+            dropped["dominated"] += len(workload_pool) - len(
+                {column.row for column in site_columns if column.workload == w}
+            )
             gated.update(dropped)
-    chosen = len({(c.workload, contexts[c.context].site, c.row) for c in kept})
+    mapping_count = len({(c.workload, contexts[c.context].site, c.row) for c in all_columns})
     return Columns(
         contexts=contexts,
-        columns=tuple(kept),
+        columns=tuple(all_columns),
         pools=pools,
         fittings=fittings,
-        enumerated=sum(gated.values()) + chosen,
-        kept=chosen,
+        enumerated=sum(gated.values()) + mapping_count,
+        kept=mapping_count,
         gated=dict(gated),
     )
 
 
-def needs(found: Iterable[Column], workloads: int) -> dict[int, int]:
+def needs(listed_columns: Iterable[Column], workloads: int) -> dict[int, int]:
     """Least uplinks with which a context serves all workloads; contexts that cannot are left out."""
-    own: dict[int, dict[int, int]] = {}
-    for column in found:
-        own.setdefault(column.context, {})[column.workload] = column.uplinks
-    return {k: max(by_w.values()) for k, by_w in own.items() if len(by_w) == workloads}
+    uplinks_by_workload: dict[int, dict[int, int]] = {}
+    for column in listed_columns:
+        uplinks_by_workload.setdefault(column.context, {})[column.workload] = column.uplinks
+    return {k: max(by_w.values()) for k, by_w in uplinks_by_workload.items() if len(by_w) == workloads}
 
 
 def by_site(contexts: tuple[Context, ...], ceiling: Ceiling | None = None) -> Iterator[list[int]]:
@@ -136,19 +142,21 @@ def by_site(contexts: tuple[Context, ...], ceiling: Ceiling | None = None) -> It
         yield from sites.values()
         return
     floors = [ceiling.floor(context) for context in contexts]
-    for here in sorted(sites.values(), key=lambda here: min(floors[k] for k in here)):
-        if not ceiling.is_below(min(floors[k] for k in here)):
-            yield sorted(here, key=lambda k: floors[k])
+    for site_contexts in sorted(sites.values(), key=lambda site_contexts: min(floors[k] for k in site_contexts)):
+        if not ceiling.is_below(min(floors[k] for k in site_contexts)):
+            yield sorted(site_contexts, key=lambda k: floors[k])
 
 
 def _in_turn(
-    contexts: tuple[Context, ...], here: list[int], ceiling: Ceiling | None
+    contexts: tuple[Context, ...], site_contexts: list[int], ceiling: Ceiling | None
 ) -> Iterator[list[tuple[int, Context]]]:
     """All contexts of a site at once; with a ceiling a few and then twice as many, until the next ones lie above it."""
-    first, many = 0, FEW if ceiling is not None else len(here)
-    while first < len(here) and not (ceiling is not None and ceiling.is_below(ceiling.floor(contexts[here[first]]))):
-        yield [(k, contexts[k]) for k in here[first : first + many]]
-        first, many = first + many, 2 * many
+    start, count = 0, FEW if ceiling is not None else len(site_contexts)
+    while start < len(site_contexts) and not (
+        ceiling is not None and ceiling.is_below(ceiling.floor(contexts[site_contexts[start]]))
+    ):
+        yield [(k, contexts[k]) for k in site_contexts[start : start + count]]
+        start, count = start + count, 2 * count
 
 
 def fitted(instance: Instance, contexts: tuple[Context, ...]) -> dict[tuple[int, int], Fitting]:
@@ -161,10 +169,10 @@ def fitted(instance: Instance, contexts: tuple[Context, ...]) -> dict[tuple[int,
 
 
 def pools_of(
-    instance: Instance, here: list[Context], fittings: dict[tuple[int, int], Fitting]
+    instance: Instance, contexts: list[Context], fittings: dict[tuple[int, int], Fitting]
 ) -> list[tuple[Pool, Counter[str]]]:
     """The pool of every workload on the contexts of a site, and how many rows were dropped by cause."""
-    site, best_case = here[0].site, full_bandwidth(here)
+    site, best_case = contexts[0].site, full_bandwidth(contexts)
     domain = next(domain for domain in instance.network.hb_domains if domain.name == site.hb)
     return [
         pool(fittings[w, site.gpus], instance.cluster.gpu, domain, site, best_case)
@@ -174,55 +182,60 @@ def pools_of(
 
 def full_bandwidth(contexts: list[Context]) -> Context:
     """A context of one tier with the largest bandwidth among the given ones: no network of theirs is faster."""
-    fastest = max(context.byte_s for context in contexts)
+    fastest_byte_s = max(context.byte_s for context in contexts)
     domains = contexts[0].site.domains
-    return replace(contexts[0], byte_s=fastest, layout=NicLayout(domains=domains, span=domains))
+    return replace(contexts[0], byte_s=fastest_byte_s, layout=NicLayout(domains=domains, span=domains))
 
 
 def best_rows(
-    found: Pool, contexts: list[tuple[int, Context]], workload: int, on_context: Callable[[], None]
+    candidates: Pool, contexts: list[tuple[int, Context]], workload: int, on_context: Callable[[], None]
 ) -> list[Column]:
     """The row that bears most of every context that has one in time."""
-    best: list[Column] = []
-    if not len(found):
-        return best
-    for (k, context), one in zip(contexts, borne(found, [context for _, context in contexts]), strict=True):
+    best_columns: list[Column] = []
+    if not len(candidates):
+        return best_columns
+    for (k, context), least in zip(contexts, borne(candidates, [context for _, context in contexts]), strict=True):
         on_context()
-        if one is not None:
-            uplinks = int(next_even(one.uplinks, context.bundle))
-            best.append(Column(workload=workload, context=k, row=one.row, uplinks=uplinks))
-    return best
+        if least is not None:
+            # bundles rule some numbers out; a larger one is in time as well
+            uplinks = int(next_even(least.uplinks, context.bundle))
+            best_columns.append(Column(workload=workload, context=k, row=least.row, uplinks=uplinks))
+    return best_columns
 
 
-class Least(NamedTuple):
+class LeastUplinks(NamedTuple):
     """The least uplinks of a leaf with which any row is in time, 0 where leaves have none, and the fastest row then."""
 
     row: int
     uplinks: int
 
 
-def borne(found: Pool, contexts: Sequence[Context]) -> list[Least | None]:
+def borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
     """The least uplinks of each context; None where no row is ever in time."""
-    each = max(1, ENTRIES // len(found))
-    chunks = (contexts[first : first + each] for first in range(0, len(contexts), each))
-    return [pair for some in chunks for pair in _borne(found, some)]
+    batch_size = max(1, ENTRIES // len(candidates))
+    chunks = (contexts[start : start + batch_size] for start in range(0, len(contexts), batch_size))
+    return [pair for batch in chunks for pair in _borne(candidates, batch)]
 
 
-def _borne(found: Pool, contexts: Sequence[Context]) -> list[Least | None]:
-    few, position = found.distinct_groups
+def _borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
+    groups, position = candidates.distinct_groups
     place = {layout: i for i, layout in enumerate(dict.fromkeys(context.layout for context in contexts))}
-    k, m = len(place), len(few.tp)
-    loads = found.stacked(list(place), contexts[0].discipline)
-    same = _numbered(row.tobytes() for row in loads.identity.reshape(-1, k, m).swapaxes(0, 1))
-    number = dict(zip(place, same, strict=True))
+    k, m = len(place), len(groups.tp)
+    loads = candidates.stacked(list(place), contexts[0].discipline)
+    # layouts that slow every group alike at every number of uplinks are searched once
+    identities = _numbered(row.tobytes() for row in loads.identity.reshape(-1, k, m).swapaxes(0, 1))
+    number = dict(zip(place, identities, strict=True))
     networks = {(number[context.layout], context.byte_s): context.layout for context in contexts}
     rows = np.array([place[layout] for layout in networks.values()])
     byte_s = np.array([byte_s for _, byte_s in networks])
-    least = _searched(found, position, loads.take((rows[:, None] * m + np.arange(m)).ravel()), byte_s)
-    of_network = dict(zip(networks, least, strict=True))
+    least_uplinks = _searched(candidates, position, loads.take((rows[:, None] * m + np.arange(m)).ravel()), byte_s)
+    of_network = dict(zip(networks, least_uplinks, strict=True))
     answers = [of_network[number[context.layout], context.byte_s] for context in contexts]
     flat = [context.layout.is_flat for context in contexts]
-    return [one and (one._replace(uplinks=0) if still else one) for one, still in zip(answers, flat, strict=True)]
+    return [
+        answer and (answer._replace(uplinks=0) if still else answer)
+        for answer, still in zip(answers, flat, strict=True)
+    ]
 
 
 def _numbered(keys: Iterable[bytes]) -> list[int]:
@@ -231,25 +244,32 @@ def _numbered(keys: Iterable[bytes]) -> list[int]:
     return [seen.setdefault(key, len(seen)) for key in keys]
 
 
-def _searched(found: Pool, position: Ints, loads: Crossings, byte_s: Floats) -> list[Least | None]:
+def _searched(candidates: Pool, position: Ints, loads: Crossings, byte_s: Floats) -> list[LeastUplinks | None]:
     """The least uplinks on each of k networks, whose loads are listed for one group after the other."""
     k, m = len(byte_s), len(loads.peers) // len(byte_s)
 
-    def times_s(some: Pool, which: Ints, uplinks: Ints) -> Floats:
+    def times_s(timed_rows: Pool, row_groups: Ints, uplinks: Ints) -> Floats:
         """Iteration times of rows at the uplinks of each network; shape (networks, rows)."""
         seen = loads.reciprocals(np.repeat(byte_s, m), np.repeat(uplinks, m))
-        r = some.charged(seen.each(lambda s_byte: s_byte.reshape(k, m)[:, which]))
-        return np.asarray(np.maximum.reduce([np.broadcast_to(piece.at(r), (k, len(some))) for piece in some.pieces]))
+        r = timed_rows.charged(seen.each(lambda s_byte: s_byte.reshape(k, m)[:, row_groups]))
+        return np.asarray(
+            np.maximum.reduce([np.broadcast_to(piece.at(r), (k, len(timed_rows))) for piece in timed_rows.pieces])
+        )
 
-    bound_s, high = found.workload.bound_s, loads.enough_uplinks().reshape(k, m).max(axis=1)
-    in_time = times_s(found, position, high) <= bound_s
+    bound_s, high = candidates.workload.bound_s, loads.enough_uplinks().reshape(k, m).max(axis=1)
+    in_time = times_s(candidates, position, high) <= bound_s
     serves, rows = np.asarray(in_time.any(axis=1)), np.flatnonzero(in_time.any(axis=0))
+    # what is late with more uplinks than help is late with any, and is tried no further
     if not len(rows):
         return [None] * k
-    some, which, low = found.take(rows), position[rows], np.ones_like(high)
+    timed_rows, row_groups, low = candidates.take(rows), position[rows], np.ones_like(high)
     while (low < high).any():
-        middle = (low + high) // 2
-        enough = (times_s(some, which, middle) <= bound_s).any(axis=1)
-        high, low = np.where(enough, middle, high), np.where(enough, low, np.minimum(middle + 1, high))
-    best = rows[times_s(some, which, high).argmin(axis=1)]
-    return [Least(int(row), int(u)) if one else None for row, u, one in zip(best, high, serves.tolist(), strict=True)]
+        probe = (low + high) // 2
+        enough = (times_s(timed_rows, row_groups, probe) <= bound_s).any(axis=1)
+        # time never rises with uplinks, so that all networks are bisected at once
+        high, low = np.where(enough, probe, high), np.where(enough, low, np.minimum(probe + 1, high))
+    quickest_rows = rows[times_s(timed_rows, row_groups, high).argmin(axis=1)]
+    return [
+        LeastUplinks(int(row), int(u)) if is_served else None
+        for row, u, is_served in zip(quickest_rows, high, serves.tolist(), strict=True)
+    ]

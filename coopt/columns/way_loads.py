@@ -47,74 +47,78 @@ class WayLoads:
     @property
     def paths(self) -> Floats:
         """Flows that a NIC rate is divided among, each with a path of its own; shape (rounds, n)."""
-        each = np.array([1 / TREE_EDGE if flows == "trees" else 1.0 for _, flows in self.ways])
-        return np.broadcast_to(each[:, None], self.shares.shape)
+        paths_per_rate = np.array([1 / TREE_EDGE if flows == "trees" else 1.0 for _, flows in self.ways])
+        return np.broadcast_to(paths_per_rate[:, None], self.shares.shape)
 
     @property
     def rounds(self) -> Floats:
         """How many rounds the way of each round has; shape (rounds, n)."""
-        counts = [self.shares[[way == one for way in self.ways]].astype(bool).sum(axis=0) for one in self.ways]
+        counts = [self.shares[[way == own_way for way in self.ways]].astype(bool).sum(axis=0) for own_way in self.ways]
         return np.array(counts).reshape(self.shares.shape)  # where nothing is summed there are no rounds
 
     def means(self, slowdowns: Floats) -> dict[tuple[str, Flows], Any]:
         """The mean over the bytes of each way, of slowdowns of each round in shape (rounds, ...)."""
-        found: dict[tuple[str, Flows], Any] = {}
+        means: dict[tuple[str, Flows], Any] = {}
         for way, busy, share in zip(self.ways, slowdowns, self.shares, strict=True):
-            found[way] = found.get(way, 0.0) + np.where(share > 0, busy, 0.0) * share
-        return found
+            means[way] = means.get(way, 0.0) + np.where(share > 0, busy, 0.0) * share
+        return means
 
 
 def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> WayLoads:
     """The loads of some kinds of traffic by some ways; layouts and groups of as many rows."""
     patterns = list(way_patterns(groups, ways))
     leaf, pod = (np.zeros((len(patterns), len(groups.tp))) for _ in range(2))
-    lost = rows.room >= 0
-    most = rows.domains + lost
-    leaves = (rows.span > 0) & (rows.span < most)
-    podded = (rows.pods > 1) & (rows.pod_span < most)
+    after_loss = rows.room >= 0
+    all_domains = rows.domains + after_loss
+    leaves = (rows.span > 0) & (rows.span < all_domains)
+    podded = (rows.pods > 1) & (rows.pod_span < all_domains)
     rails = np.where(rows.ends > 1, rows.nics, 1)
-    mixed = np.flatnonzero(podded & (rows.pod_span == 0) & ~lost)
+    mixed = np.flatnonzero(podded & (rows.pod_span == 0) & ~after_loss)
     parts, cut = pod_parts(rows.take(mixed)) if len(mixed) else None, np.flatnonzero(rows.span == 0)
-    some, steady = rows.take(cut), cut[~lost[cut]]
-    every = most_senders(some, (np.zeros_like(some.nics), some.nics)) if len(cut) else 0
-    for k, one in enumerate(patterns):
-        for table, span, there in ((leaf, rows.span, leaves), (pod, rows.pod_span, podded & (rows.pod_span > 0))):
-            _fill(table[k], one, rows.domains, span, rails, there & ~lost)
-            if lost.any():
-                anywhere = _of_windows(rows, groups, one, span, rails)
-                table[k] = np.where(there & lost, anywhere, table[k])
-        leaf[k, cut] = every
-        if one.flows == "trees" and len(steady):  # after a loss groups begin anywhere: all senders may have all edges
-            leaf[k, steady] = most_edges(rows.take(steady), *(column[steady] for column in one.columns))
+    cut_rows, steady = rows.take(cut), cut[~after_loss[cut]]
+    all_senders = most_senders(cut_rows, (np.zeros_like(cut_rows.nics), cut_rows.nics)) if len(cut) else 0
+    for k, pattern in enumerate(patterns):
+        for table, span, applies in ((leaf, rows.span, leaves), (pod, rows.pod_span, podded & (rows.pod_span > 0))):
+            _fill(table[k], pattern, rows.domains, span, rails, applies & ~after_loss)
+            if after_loss.any():
+                anywhere = _of_windows(rows, groups, pattern, span, rails)
+                table[k] = np.where(applies & after_loss, anywhere, table[k])
+        leaf[k, cut] = all_senders
+        if pattern.flows == "trees" and len(
+            steady
+        ):  # after a loss groups begin anywhere: all senders may have all edges
+            leaf[k, steady] = most_edges(rows.take(steady), *(column[steady] for column in pattern.columns))
         if parts is not None:
-            pod[k, mixed] = _of_mixed_pods(parts, one, rows.nics[mixed], mixed)
-    unlike = podded & (rows.pod_span == 0) & lost
+            pod[k, mixed] = _of_mixed_pods(parts, pattern, rows.nics[mixed], mixed)
+    unlike = podded & (rows.pod_span == 0) & after_loss
     pod[:, unlike] = leaf[:, unlike] * rows.pod_leaves[unlike]
-    shares = np.array([one.share for one in patterns]).reshape(leaf.shape)
+    shares = np.array([pattern.share for pattern in patterns]).reshape(leaf.shape)
     leaf[shares == 0], pod[shares == 0] = 0.0, 0.0
-    return WayLoads(ways=tuple((one.kind, one.flows) for one in patterns), leaf=leaf, pod=pod, shares=shares)
+    return WayLoads(
+        ways=tuple((pattern.kind, pattern.flows) for pattern in patterns), leaf=leaf, pod=pod, shares=shares
+    )
 
 
-def _fill(table: Floats, one: WayPattern, domains: Ints, span: Ints, rails: Ints, there: Bools) -> None:
-    at = np.flatnonzero(there)
+def _fill(table: Floats, pattern: WayPattern, domains: Ints, span: Ints, rails: Ints, applies: Bools) -> None:
+    at = np.flatnonzero(applies)
     if len(at):
-        columns = [column[at] for column in one.columns]
-        table[at] = rails[at] * busiest(one.count, domains[at], span[at], one.block[at], *columns)
+        columns = [column[at] for column in pattern.columns]
+        table[at] = rails[at] * busiest(pattern.count, domains[at], span[at], pattern.block[at], *columns)
 
 
-def _of_windows(rows: NicLayout, groups: Groups, one: WayPattern, span: Ints, rails: Ints) -> Floats:
+def _of_windows(rows: NicLayout, groups: Groups, pattern: WayPattern, span: Ints, rails: Ints) -> Floats:
     """After the loss of a domain, flows out of any `span` domains that follow each other, as rings are counted.
 
     Blocks stay whole that an interval holds whole, if there is room to shift those that hold them.
     """
-    shift = groups.tp if one.kind == "tp" else groups.stage * groups.step
-    holds = (span >= rows.domains) | (span % one.block == 0)
-    still = (span > rows.domains) | ((shift <= rows.room) & holds) | (one.columns[1] == 1)
-    return np.where(still, 0.0, rails * np.minimum(span, 2 * one.most_at_an_end))
+    shift = groups.tp if pattern.kind == "tp" else groups.stage * groups.step
+    holds = (span >= rows.domains) | (span % pattern.block == 0)
+    still = (span > rows.domains) | ((shift <= rows.room) & holds) | (pattern.columns[1] == 1)
+    return np.where(still, 0.0, rails * np.minimum(span, 2 * pattern.most_at_an_end))
 
 
-def _of_mixed_pods(parts: tuple[PodParts, Ints], one: WayPattern, nics: Ints, at: Ints) -> Floats:
-    return parts[0].most(one.count, parts[1], nics, *(column[at] for column in one.columns))
+def _of_mixed_pods(parts: tuple[PodParts, Ints], pattern: WayPattern, nics: Ints, at: Ints) -> Floats:
+    return parts[0].busiest(pattern.count, parts[1], nics, *(column[at] for column in pattern.columns))
 
 
 class WayPattern(NamedTuple):
@@ -140,8 +144,8 @@ class WayPattern(NamedTuple):
         """What a part of a block sends outside over one of its ends, wherever that lies, in rates of a NIC."""
         if self.flows == "trees":
             stride, members = self.columns
-            several, position = np.unique(members, return_inverse=True)
-            cut = np.array([TREE_EDGE * _widest_cut(one) for one in several.tolist()])
+            sizes, position = np.unique(members, return_inverse=True)
+            cut = np.array([TREE_EDGE * _widest_cut(size) for size in sizes.tolist()])
             return np.asarray(stride * cut[position])
         stride, _, far = self.columns
         return np.asarray(stride * far, dtype=np.float64)
@@ -159,8 +163,8 @@ def way_patterns(groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> Iterato
         for j in range(int(members.max(initial=1) - 1).bit_length()):
             share: Floats = ((members - 1) // 2**j + 1) // 2 / np.maximum(members - 1, 1).astype(np.float64)
             apart, count = np.where(pairs, stride << j, stride), np.where(pairs, 2, members)
-            there = share > 0
-            columns = (apart, np.where(there, count, 1), np.where(there & ~pairs, 2**j, 1))
+            sends = share > 0
+            columns = (apart, np.where(sends, count, 1), np.where(sends & ~pairs, 2**j, 1))
             yield WayPattern(kind, flows, share, ring, columns)
 
 
@@ -173,17 +177,23 @@ def trees(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
 def _cut_of_blocks(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
     """What [a, b) sends outside: the part of the first block that it meets, and that of the last."""
     block = stride * members
-    together = a // block == (b - 1) // block
-    first, last = a % block, b - (b - 1) // block * block
-    low, high = np.stack([first, np.zeros_like(first)]), np.stack([np.where(together, last, block), last])
-    (begin, past), (end, beyond) = np.divmod(low, stride), np.divmod(high, stride)
-    few, more = np.minimum(past, beyond), np.maximum(past, beyond)
+    in_one_block = a // block == (b - 1) // block
+    head_start, tail_end = a % block, b - (b - 1) // block * block
+    starts, stops = (
+        np.stack([head_start, np.zeros_like(head_start)]),
+        np.stack([np.where(in_one_block, tail_end, block), tail_end]),
+    )
+    (begin, past), (end, beyond) = np.divmod(starts, stride), np.divmod(stops, stride)
+    low_offset, high_offset = np.minimum(past, beyond), np.maximum(past, beyond)
     # each of the strides has its edges, as its members begin one earlier or later
     lows, highs = (
-        np.stack([where + 1, where + (rest == more), where]) for where, rest in ((begin, past), (end, beyond))
+        np.stack([member + 1, member + (offset == high_offset), member])
+        for member, offset in ((begin, past), (end, beyond))
     )
-    one, other = (np.stack([few, more - few, stride - more]) * _cut(lows, highs, members)).sum(axis=0)
-    return np.asarray(TREE_EDGE * (one + np.where(together, 0, other)))
+    head_edges, tail_edges = (
+        np.stack([low_offset, high_offset - low_offset, stride - high_offset]) * _cut(lows, highs, members)
+    ).sum(axis=0)
+    return np.asarray(TREE_EDGE * (head_edges + np.where(in_one_block, 0, tail_edges)))
 
 
 def most_edges(rows: Any, stride: Ints, members: Ints) -> Floats:
@@ -197,9 +207,9 @@ def most_edges(rows: Any, stride: Ints, members: Ints) -> Floats:
         Layouts of the leaves.
     """
     columns = (rows.down, rows.ends, rows.domains * rows.ends, rows.nics, stride, members)
-    few, position = distinct_rows(*columns)
-    each = [_edges_of_parts(*one) for one in zip(*(column.tolist() for column in few), strict=True)]
-    return TREE_EDGE * np.array(each, dtype=np.float64)[position]
+    leaves, position = distinct_rows(*columns)
+    edges = [_edges_of_parts(*leaf) for leaf in zip(*(column.tolist() for column in leaves), strict=True)]
+    return TREE_EDGE * np.array(edges, dtype=np.float64)[position]
 
 
 @cache
@@ -210,32 +220,32 @@ def _edges_of_parts(window: int, ends: int, total: int, nics: int, stride: int, 
     as many edges as any, so that most windows are not looked at.
     """
     edges = _edges_of_each(members)
-    most = int(edges.max()) * sending(window, ends, total, (0, nics))
+    bound = int(edges.max()) * sending(window, ends, total, (0, nics))
     count = min(-(-total // window), ends * stride * members // math.gcd(window, ends * stride * members))
-    found = 0
-    for first in range(0, count, ROWS):
-        domain, rail = np.divmod(np.arange(first, min(first + ROWS, count)) * window, ends)
-        here = np.clip(nics - rail, 0, np.minimum(window, ends - rail))
-        over = np.where((domain + 1) * ends < total, np.clip(rail + window - ends, 0, nics), 0)
-        own, following = (edges[number // stride % members] for number in (domain, domain + 1))
-        found = max(found, int((here * own + over * following).max()))
-        if found == most:
+    busiest_edges = 0
+    for start in range(0, count, ROWS):
+        domain, rail = np.divmod(np.arange(start, min(start + ROWS, count)) * window, ends)
+        senders = np.clip(nics - rail, 0, np.minimum(window, ends - rail))
+        next_senders = np.where((domain + 1) * ends < total, np.clip(rail + window - ends, 0, nics), 0)
+        domain_edges, following = (edges[number // stride % members] for number in (domain, domain + 1))
+        busiest_edges = max(busiest_edges, int((senders * domain_edges + next_senders * following).max()))
+        if busiest_edges == bound:
             break
-    return found
+    return busiest_edges
 
 
 @cache
 def _edges_of_each(members: int) -> Ints:
     """Edges of both trees that each member has."""
-    first = np.arange(members)
-    return _cut(first, first + 1, np.full_like(first, members))
+    member = np.arange(members)
+    return _cut(member, member + 1, np.full_like(member, members))
 
 
 @cache
 def _widest_cut(members: int) -> int:
     """Edges of both trees between the first of some members and the others, for the number of these with most."""
-    first = np.arange(members)
-    return int(_cut(np.zeros_like(first), first, np.full_like(first, members)).max(initial=0))
+    size = np.arange(members)
+    return int(_cut(np.zeros_like(size), size, np.full_like(size, members)).max(initial=0))
 
 
 def _cut(low: Ints, high: Ints, members: Ints) -> Ints:
@@ -244,8 +254,8 @@ def _cut(low: Ints, high: Ints, members: Ints) -> Ints:
     start = np.where(even, members - high, np.where(wraps, high - 1, low - 1))
     stop = np.where(even, members - low, np.where(wraps, members - 1, high - 1))
     lows, highs = np.stack([low, start]), np.stack([high, stop])
-    below, above, both = _over(np.stack([lows, highs, lows]), np.stack([lows, highs, highs]), members)
-    return np.asarray(np.where(high > low, (below + above - 2 * both).sum(axis=0), 0))
+    over_low, over_high, over_both = _over(np.stack([lows, highs, lows]), np.stack([lows, highs, highs]), members)
+    return np.asarray(np.where(high > low, (over_low + over_high - 2 * over_both).sum(axis=0), 0))
 
 
 def _over(low: Ints, high: Ints, members: Ints) -> Ints:
@@ -256,13 +266,15 @@ def _over(low: Ints, high: Ints, members: Ints) -> Ints:
     """
     total = np.zeros_like(low)
     for bit in (2**k for k in range(int(members.max(initial=1) - 1).bit_length())):
-        last, behind = members - 1, np.minimum(low + bit - 1, members - 1)
-        total = total + _numbered(np.maximum(high - bit, 0), np.minimum(low - 1, last - bit), bit, 4 * bit)
+        # Children below `low` with their parent ahead; then those from `high` on with their parent behind: as the
+        # # member ahead does not exist, or as the next higher bit is set.
+        last_member, behind = members - 1, np.minimum(low + bit - 1, members - 1)
+        total = total + _numbered(np.maximum(high - bit, 0), np.minimum(low - 1, last_member - bit), bit, 4 * bit)
         total = total + _numbered(np.maximum(high, members - bit), behind, bit, 4 * bit)
         total = total + _numbered(high, behind, 3 * bit, 4 * bit)
     return total
 
 
-def _numbered(low: Ints, high: Ints, rest: int, modulus: int) -> Ints:
+def _numbered(low: Ints, high: Ints, remainder: int, modulus: int) -> Ints:
     """How many numbers from `low` up to `high`, both included, leave that rest."""
-    return np.asarray(np.maximum((high - rest) // modulus - (low - 1 - rest) // modulus, 0))
+    return np.asarray(np.maximum((high - remainder) // modulus - (low - 1 - remainder) // modulus, 0))

@@ -13,7 +13,7 @@ from coopt.columns.dominance import undominated
 from coopt.columns.grid import mappings
 from coopt.columns.islands import needs, options
 from coopt.columns.islands.listing import Islands, Market
-from coopt.columns.islands.options import Coupling, ListedIslands, Taken, islands_of, list_options
+from coopt.columns.islands.options import Coupling, ListedIslands, Usage, islands_of, list_options
 from coopt.columns.islands.shapes import quick_degrees, sites_of
 from coopt.columns.pools import fastest_s
 from coopt.instance.files import load
@@ -117,14 +117,14 @@ def test_every_site_on_closed_domains_is_beaten(instance: Instance, gpus: int) -
     coupling = Coupling(market=Market(instance=next(iter(with_core_optics(instance)))))
     kept, _ = islands_of(coupling, instance.workload[0], lambda: None)
     every = sites_of(np.arange(gpus, 100), instance.network.hb_domains)
-    closed = coupling.closed(gpus, coupling.of_islands(kept))
+    closed = coupling.closed_domains(gpus, coupling.of_islands(kept))
     assert coupling.wholly_beaten(every.take(closed[every.hb]), coupling.of_islands(kept)).all()
 
 
 class LookingIntoAll(Coupling):
     """Leaves no network out before its uplinks are known."""
 
-    def dominated(self, kept: Islands, others: Taken) -> Bools:
+    def dominated(self, kept: Islands, others: Usage) -> Bools:
         return np.zeros(len(others[0]), dtype=np.bool_)
 
 
@@ -154,5 +154,5 @@ def test_domains_are_closed_from_some_size_on() -> None:
     instance = ask(sharing={"mode": "partition"})
     coupling = Coupling(market=Market(instance=instance))
     kept = coupling.of_islands(islands_of(coupling, instance.workload[0], lambda: None)[0])
-    assert coupling.closed(10_000, kept).any()
-    assert not coupling.closed(2, kept).any()
+    assert coupling.closed_domains(10_000, kept).any()
+    assert not coupling.closed_domains(2, kept).any()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from coopt.columns.context import groups_of
-from coopt.columns.grid import mappings, placed
+from coopt.columns.grid import mappings, placements_of
 from coopt.instance.workload import Workload
 from coopt.plan.schema import MappingChoice, WorkloadPlan
 from coopt.solving.arrays import placement_of
@@ -20,7 +20,7 @@ def every_split(
 ) -> Iterator[tuple[RankGrid, WorkloadPlan]]:
     """Mappings with their placements, or one in `every`, in every order; times and memory mean nothing."""
     whole, _ = mappings(workload, gpus)
-    rows, places = placed(whole, active)
+    rows, places = placements_of(whole, active)
     turns = groups_of(workload, whole.take(rows), places).may_turn
     listed = [(row, order) for row in range(0, len(rows), every) for order in range(1 + turns[row])]
     for i, outermost in listed:

@@ -48,9 +48,9 @@ class Islands:
         """The chosen rows."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
-    def joined(self, other: Islands) -> Islands:
+    def followed_by(self, islands: Islands) -> Islands:
         """These and then the others."""
-        pairs = {f.name: (getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
+        pairs = {f.name: (getattr(self, f.name), getattr(islands, f.name)) for f in fields(self)}
         return Islands(**{name: np.concatenate(pair) for name, pair in pairs.items()})
 
 
@@ -79,7 +79,7 @@ class Builds:
     @property
     def least_uplinks(self) -> Ints:
         """The fewest uplinks that each may have (n,)."""
-        return np.where(self.shapes.down > 0, self.shapes.least, 0)[self.shape]
+        return np.where(self.shapes.down > 0, self.shapes.fewest_uplinks, 0)[self.shape]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,22 +136,22 @@ class Market:
         """Count the optics of links into the core at least: at both ends, or where ends have their own at the upper."""
         optic = core_optic(self.instance)
         if optic is not None:
-            each = 1 / core_links_of_module(self.instance) if self.space.own_ends else 2
-            units[:, self.place["optics", optic.name]] += each * links
+            optics_per_link = 1 / core_links_of_module(self.instance) if self.space.own_ends else 2
+            units[:, self.place["optics", optic.name]] += optics_per_link * links
 
     def least_links(self, gpus: Ints) -> Ints:
         """Links into the core that numbers of GPUs need at least (n,)."""
         if self.core is None:
             return np.zeros_like(gpus)
         sizes, position = np.unique(gpus, return_inverse=True)
-        needed = [links_to_core(self.instance, size) for size in sizes.tolist()]
-        return np.array(needed, dtype=np.int64)[position.reshape(-1)]
+        links = [links_to_core(self.instance, size) for size in sizes.tolist()]
+        return np.array(links, dtype=np.int64)[position.reshape(-1)]
 
-    def none(self) -> Islands:
+    def no_islands(self) -> Islands:
         """No island."""
         names = [f.name for f in fields(Islands) if f.name != "units"]
-        empty = {name: np.zeros(0, dtype=np.int64) for name in names}
-        return Islands(**empty, units=np.zeros((0, len(self.goods))))
+        columns = {name: np.zeros(0, dtype=np.int64) for name in names}
+        return Islands(**columns, units=np.zeros((0, len(self.goods))))
 
     def pairs(self, radix: int | None = None) -> Iterator[tuple[int, int]]:
         """NICs and switches whose rates agree, with each other and with the core, and that an optic joins."""
@@ -169,7 +169,7 @@ class Market:
         include, network = self.instance.objective.include, self.instance.network
         units = np.zeros((len(sites), len(self.goods)))
         installed = sites.domains * self.sizes[sites.hb]
-        hb = np.array([self.place["hb", one.name] for one in network.hb_domains])[sites.hb]
+        hb = np.array([self.place["hb", domain.name] for domain in network.hb_domains])[sites.hb]
         units[np.arange(len(sites)), hb] = installed
         units[:, -1] = sites.gpus * ("gpu" in include) + (installed - sites.gpus) * ("hb" in include)
         return units
@@ -180,11 +180,13 @@ class Market:
         Links into the core need ports and optics as well; one domain has NICs for them and no switch.
         """
         units = self.units_of_gpus(sites)
-        joined, links = sites.domains > 1, self.least_links(sites.gpus)
-        nics = np.where(joined, sites.domains * self.sizes[sites.hb] * gear.nics_per_gpu // gear.gpus_per_nic, 0)
+        is_networked, links = sites.domains > 1, self.least_links(sites.gpus)
+        nics = np.where(is_networked, sites.domains * self.sizes[sites.hb] * gear.nics_per_gpu // gear.gpus_per_nic, 0)
         ends = nics * gear.nic_planes
-        units[:, self.place["nic", gear.nic.name]] = np.where(joined, nics, -(-links // gear.nic.cages))
-        units[:, self.place["switch", gear.switch.name]] = -(-np.where(joined, ends + links, 0) // gear.switch.radix)
+        units[:, self.place["nic", gear.nic.name]] = np.where(is_networked, nics, -(-links // gear.nic.cages))
+        units[:, self.place["switch", gear.switch.name]] = -(
+            -np.where(is_networked, ends + links, 0) // gear.switch.radix
+        )
         for optic in optics or ():
             units[:, self.place["optics", optic.name]] += ends / optic.links_of(gear.nic.gbit_s / gear.nic_planes)
         self.core_optics(units, links)
@@ -192,17 +194,18 @@ class Market:
 
     def builds(self, sites: Sites, shapes: Shapes) -> Builds:
         """Every way to build shapes from a NIC, switches whose rates agree, and optics, if they differ on its tiers."""
-        listed = [np.zeros((5, 0), dtype=np.int64)]
+        tables = [np.zeros((5, 0), dtype=np.int64)]
         for number, (nic, switch) in enumerate(self.pairs()):
             fits = shapes.radix == self.instance.network.switch_ways[switch].radix
             for c, choice in enumerate(self.optics[nic]):
                 # of optics that differ only above the tiers that a network has, the first choice stands for all
-                alike = (shapes.tiers >= choice.tiers) & (shapes.tiers <= len(choice.levels))
-                one = np.flatnonzero(fits & alike)
-                listed.append(np.stack([one, *(np.full_like(one, k) for k in (number, nic, switch, c))]))
-        shape, number, nic, switch, optics = np.concatenate(listed, axis=1)
+                is_distinct = (shapes.tiers >= choice.tiers) & (shapes.tiers <= len(choice.levels))
+                rows = np.flatnonzero(fits & is_distinct)
+                tables.append(np.stack([rows, *(np.full_like(rows, k) for k in (number, nic, switch, c))]))
+        shape, number, nic, switch, optics = np.concatenate(tables, axis=1)
         rails = np.array([kind == "rail-only" for kind in self.instance.network.switched])
         apart = (rails[shapes.fabric] & (shapes.tiers > 1))[shape]
+        # the last key counts most
         order = np.lexsort((shapes.site[shape], optics, number, shapes.turn[shape], shapes.form[shape], apart))
         return Builds(
             sites=sites,
@@ -217,24 +220,28 @@ class Market:
         """What is built, with that many uplinks."""
         network, sites, shapes = self.instance.network, builds.sites, builds.shapes.take(builds.shape)
         nic, switch, choice = builds.nic, builds.switch, builds.optics
-        of, u, at = sites.take(shapes.site), uplinks, np.arange(len(uplinks))
-        units, tiers = self.units_of_gpus(of), shapes.tiers
+        island_sites, u, at = sites.take(shapes.site), uplinks, np.arange(len(uplinks))
+        units, tiers = self.units_of_gpus(island_sites), shapes.tiers
         planes, leaves, pods = shapes.planes, shapes.leaves, shapes.pods
-        nics, core_links = of.domains * self.sizes[of.hb] * shapes.nics_per_gpu * (tiers > 0), shapes.core_links
+        nics, core_links = (
+            island_sites.domains * self.sizes[island_sites.hb] * shapes.nics_per_gpu * (tiers > 0),
+            shapes.core_links,
+        )
         spine_ports = np.where(shapes.bundle > 0, leaves * shapes.bundle, shapes.radix)
         spines = np.where(tiers == 2, planes * -(-leaves * u // spine_ports), 0)
-        above = np.where(tiers == 3, planes * u * (pods + shapes.core_group), 0)
+        upper_switches = np.where(tiers == 3, planes * u * (pods + shapes.core_group), 0)
+        # one domain needs NICs for its links into the core alone
         units[at, self._places("nic", network.nics)[nic]] = np.where(tiers > 0, nics, core_links)
-        units[at, self._places("switch", network.switch_ways)[switch]] = shapes.chassis + spines + above
+        units[at, self._places("switch", network.switch_ways)[switch]] = shapes.chassis + spines + upper_switches
         links = (nics, np.where(tiers > 1, planes * leaves * u, 0), planes * pods * u * shapes.pod_up)
         for optic, count in zip(self.optics_of_levels[nic, choice].T, links, strict=False):
-            some = np.flatnonzero(optic >= 0)
-            units[some, optic[some]] += 2 * count[some]
+            rows = np.flatnonzero(optic >= 0)
+            units[rows, optic[rows]] += 2 * count[rows]
         self.core_optics(units, core_links)
         return Islands(
-            gpus=of.gpus,
-            hb=of.hb,
-            domains=of.domains,
+            gpus=island_sites.gpus,
+            hb=island_sites.hb,
+            domains=island_sites.domains,
             fabric=shapes.fabric,
             nic=nic,
             nics_per_gpu=shapes.nics_per_gpu,
@@ -246,19 +253,19 @@ class Market:
             units=units,
         )
 
-    def _places(self, kind: str, listed: Iterable[Nic | Switch]) -> Ints:
+    def _places(self, kind: str, products: Iterable[Nic | Switch]) -> Ints:
         """The places of the products of a kind, in the order of a list."""
-        return np.array([self.place[kind, one.name] for one in listed])
+        return np.array([self.place[kind, item.name] for item in products])
 
     @cached_property
     def optics_of_levels(self) -> Ints:
         """The product of each level for every choice of each NIC (NICs, choices, levels); -1 where there is none."""
-        several = max(map(len, self.optics), default=0)
-        found = np.full((len(self.optics), several, len(self.instance.network.link_reach_m)), -1)
+        most_choices = max(map(len, self.optics), default=0)
+        places = np.full((len(self.optics), most_choices, len(self.instance.network.link_reach_m)), -1)
         for i, choices in enumerate(self.optics):
             for c, choice in enumerate(choices):
-                found[i, c, : len(choice.levels)] = [self.place["optics", optic.name] for optic in choice.levels]
-        return found
+                places[i, c, : len(choice.levels)] = [self.place["optics", optic.name] for optic in choice.levels]
+        return places
 
     def family(self, islands: Islands, row: int) -> Family:
         """One island as the family it belongs to."""
@@ -282,6 +289,6 @@ class Market:
 
 def _choices(levels: Levels) -> Iterator[OpticChoice]:
     """Every choice of one optic for each level; nothing without a level."""
-    for chosen in product(*levels) if levels else ():
-        others = (n for n, (optic, first) in enumerate(zip(chosen, levels, strict=True), 1) if optic != first[0])
-        yield OpticChoice(levels=chosen, tiers=max(others, default=0))
+    for optics in product(*levels) if levels else ():
+        changed_tiers = (n for n, (optic, level) in enumerate(zip(optics, levels, strict=True), 1) if optic != level[0])
+        yield OpticChoice(levels=optics, tiers=max(changed_tiers, default=0))

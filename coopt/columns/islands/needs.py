@@ -12,7 +12,7 @@ import numpy as np
 from coopt.columns.context import groups_of
 from coopt.columns.dominance import undominated
 from coopt.columns.flows import Groups
-from coopt.columns.grid import placed
+from coopt.columns.grid import placements_of
 from coopt.columns.islands.shapes import Shapes, Sites
 from coopt.columns.layouts import NicLayout
 from coopt.columns.loads import MOST_UPLINKS, Crossings, crossings
@@ -51,20 +51,20 @@ class Rows:
 
     def times_s(self, rows: Ints, s_byte: Reciprocals) -> Floats:
         """Iteration times of some rows, whose kinds of traffic see so many seconds per byte."""
-        some = self.pieces[:, :, rows]
+        pieces = self.pieces[:, :, rows]
         r = self.ways.take(rows).left(s_byte)
         seen = [getattr(r, kind) for kind in self.kinds]
-        return np.asarray(sum((some[:, k + 1] * r for k, r in enumerate(seen)), some[:, 0]).max(axis=0))
+        return np.asarray(sum((pieces[:, k + 1] * r for k, r in enumerate(seen)), pieces[:, 0]).max(axis=0))
 
-    def alone(self, byte_s: float) -> Bools:
+    def in_time_alone(self, byte_s: float) -> Bools:
         """Rows that are in time where a GPU has so much to itself (bytes/s); on a network it never has more."""
-        if byte_s not in self._alone:
+        if byte_s not in self._in_time_alone:
             r = Reciprocals.everywhere(np.full(len(self.site), 1.0 / byte_s))
-            self._alone[byte_s] = self.times_s(np.arange(len(self.site)), r) <= self.bound_s
-        return self._alone[byte_s]
+            self._in_time_alone[byte_s] = self.times_s(np.arange(len(self.site)), r) <= self.bound_s
+        return self._in_time_alone[byte_s]
 
     @cached_property
-    def _alone(self) -> dict[float, Bools]:
+    def _in_time_alone(self) -> dict[float, Bools]:
         return {}
 
     def take(self, rows: Ints) -> Rows:
@@ -85,17 +85,17 @@ def fastest_byte_s(network: Network) -> float:
 
 def quick_mappings(workload: Workload, gpu: Gpu, network: Network, degrees: Ints, byte_s: float) -> Mappings:
     """The mappings of some (t, c, p, d) that fit into memory and may meet the bound where a GPU has `byte_s`."""
-    fastest = max(hb.gbyte_s for hb in network.hb_domains)
-    return timely(workload, gpu, map(tuple, degrees.tolist()), hb_gbyte_s=fastest, byte_s=byte_s)
+    fastest_gbyte_s = max(hb.gbyte_s for hb in network.hb_domains)
+    return timely(workload, gpu, map(tuple, degrees.tolist()), hb_gbyte_s=fastest_gbyte_s, byte_s=byte_s)
 
 
-def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole: Mappings, byte_s: float) -> Rows:
+def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, candidates: Mappings, byte_s: float) -> Rows:
     """The placements of mappings that meet the bound on each site where every GPU has `byte_s` to itself."""
-    mappings, placements, site = _placed(whole, sites, tp_across=not workload.tp_inside)
+    mappings, placements, site = _placed(candidates, sites, tp_across=not workload.tp_inside)
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
     if len(site) > BLOCK:
-        near = _nearly_in_time(workload, gpu, hb_gbyte_s[sites.hb[site]], mappings, placements, byte_s)
-        mappings, placements, site = mappings.take(near), placements.take(near), site[near]
+        near_rows = _nearly_in_time(workload, gpu, hb_gbyte_s[sites.hb[site]], mappings, placements, byte_s)
+        mappings, placements, site = mappings.take(near_rows), placements.take(near_rows), site[near_rows]
     gbyte_s = hb_gbyte_s[sites.hb[site]]
     parts = iteration(workload, gpu, gbyte_s, mappings, placements)
     pieces = parts.pieces()
@@ -109,7 +109,7 @@ def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, whole:
         groups=groups_of(workload, mappings, placements),
         outermost=workload.mapping.outermost,
     )
-    quick = rows.take(np.flatnonzero(rows.alone(byte_s)))
+    quick = rows.take(np.flatnonzero(rows.in_time_alone(byte_s)))
     values = np.vstack([*quick.pieces, *quick.ways.costs])
     return quick.take(np.flatnonzero(undominated(values.T, quick.site, *quick.groups, rounds=ROUNDS)))
 
@@ -118,37 +118,37 @@ def _nearly_in_time(
     workload: Workload, gpu: Gpu, gbyte_s: Floats, mappings: Mappings, placements: Placements, byte_s: float
 ) -> Ints:
     """Those that meet the bound where every GPU has `byte_s` to itself, and what rounding may bring there."""
-    near = []
-    for first in range(0, len(mappings), BLOCK):
-        some = np.arange(first, min(first + BLOCK, len(mappings)))
-        parts = iteration(workload, gpu, gbyte_s[some], mappings.take(some), placements.take(some))
-        alone = Reciprocals.everywhere(np.full(len(some), 1.0 / byte_s))
-        near.append(some[parts.time_s(alone) <= workload.bound_s * ABOVE])
-    return np.concatenate(near)
+    near_rows = []
+    for start in range(0, len(mappings), BLOCK):
+        block = np.arange(start, min(start + BLOCK, len(mappings)))
+        parts = iteration(workload, gpu, gbyte_s[block], mappings.take(block), placements.take(block))
+        s_byte = Reciprocals.everywhere(np.full(len(block), 1.0 / byte_s))
+        near_rows.append(block[parts.time_s(s_byte) <= workload.bound_s * ABOVE])
+    return np.concatenate(near_rows)
 
 
-def _placed(whole: Mappings, sites: Sites, *, tp_across: bool) -> tuple[Mappings, Placements, Ints]:
+def _placed(candidates: Mappings, sites: Sites, *, tp_across: bool) -> tuple[Mappings, Placements, Ints]:
     """Every placement of every mapping on the sites of its size, and the site of each, in rising order."""
-    gpus = whole.tp * whole.cp * whole.pp * whole.dp
-    rows, inside, where = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 4), dtype=np.int64)], [np.zeros(0, np.int64)]
+    gpus = candidates.tp * candidates.cp * candidates.pp * candidates.dp
+    rows, inside, site_rows = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 4), dtype=np.int64)], [np.zeros(0, np.int64)]
     possible = np.isin(sites.gpus, gpus)
-    for active in np.unique(sites.active[possible]).tolist():
-        here = np.flatnonzero(possible & (sites.active == active))
-        some = np.flatnonzero(np.isin(gpus, sites.gpus[here]))
-        of, placements = placed(whole.take(some), active, tp_across=tp_across)
+    for active_gpus in np.unique(sites.active[possible]).tolist():
+        active_sites = np.flatnonzero(possible & (sites.active == active_gpus))
+        fitting_mappings = np.flatnonzero(np.isin(gpus, sites.gpus[active_sites]))
+        mapping, placements = placements_of(candidates.take(fitting_mappings), active_gpus, tp_across=tp_across)
         table = np.stack([placements.tp, placements.cp, placements.pp, placements.dp], axis=1)
-        of = some[of]
-        for kind in np.unique(sites.hb[here]).tolist():
-            mine = here[sites.hb[here] == kind]
-            at = np.minimum(np.searchsorted(sites.gpus[mine], gpus[of]), len(mine) - 1)
-            there = sites.gpus[mine][at] == gpus[of]
-            rows.append(of[there])
-            inside.append(table[there])
-            where.append(mine[at[there]])
-    site = np.concatenate(where)
+        mapping = fitting_mappings[mapping]
+        for kind in np.unique(sites.hb[active_sites]).tolist():
+            kind_sites = active_sites[sites.hb[active_sites] == kind]
+            at = np.minimum(np.searchsorted(sites.gpus[kind_sites], gpus[mapping]), len(kind_sites) - 1)
+            matches = sites.gpus[kind_sites][at] == gpus[mapping]
+            rows.append(mapping[matches])
+            inside.append(table[matches])
+            site_rows.append(kind_sites[at[matches]])
+    site = np.concatenate(site_rows)
     order = np.argsort(site, kind="stable")
     tp, cp, pp, dp = np.concatenate(inside)[order].T
-    mappings = whole.take(np.concatenate(rows)[order])
+    mappings = candidates.take(np.concatenate(rows)[order])
     return mappings, Placements(tp=tp, cp=cp, pp=pp, dp=dp), site[order]
 
 
@@ -168,26 +168,33 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     byte_s
         What a GPU moves between domains with all uplinks, in each shape (bytes/s).
     """
-    found = np.full(len(shapes), -1)
+    no_uplinks = np.full(len(shapes), -1)
     if not len(shapes) or not len(rows.site):
-        return found
+        return no_uplinks
     layout = shapes.layouts(discipline)
     rates, rate = np.unique(byte_s, return_inverse=True)
     rate = rate.reshape(-1)
     views, view = representatives(rate, shapes.site, *_numbers(layout))
-    first, last = (np.searchsorted(rows.site, shapes.site[views], side=side) for side in ("left", "right"))
-    of_view, row = _pairs(first, last)
-    some = np.stack([rows.alone(one) for one in rates.tolist()])[rate[views][of_view], row]
-    of_view, row = of_view[some], row[some]
-    fewest, most = np.full(len(views), MOST_UPLINKS), np.ones(len(views), dtype=np.int64)
-    np.minimum.at(fewest, view, shapes.least)
-    np.maximum.at(most, view, np.where(shapes.down > 0, shapes.most, 1))  # a single tier has none, and needs none
-    tried = Tried(
+    starts, ends = (np.searchsorted(rows.site, shapes.site[views], side=side) for side in ("left", "right"))
+    of_view, row = _pairs(starts, ends)
+    is_in_time = np.stack([rows.in_time_alone(byte_rate) for byte_rate in rates.tolist()])[rate[views][of_view], row]
+    of_view, row = of_view[is_in_time], row[is_in_time]
+    # one search for a view covers the choices of all its shapes; each takes its own of them after it
+    fewest, most_uplinks = np.full(len(views), MOST_UPLINKS), np.ones(len(views), dtype=np.int64)
+    np.minimum.at(fewest, view, shapes.fewest_uplinks)
+    np.maximum.at(
+        most_uplinks, view, np.where(shapes.down > 0, shapes.most_uplinks, 1)
+    )  # a single tier has none, and needs none
+    trials = Trials(
         rows=rows, row=row, view=of_view, layout=layout.take(views), byte_s=byte_s[views], discipline=discipline
     )
-    least = _least_in_orders(tried, np.maximum(fewest, 1), most)[view]
-    needed = next_even(np.maximum(least, shapes.least), shapes.bundle)
-    return np.where((least > 0) & (needed <= shapes.most), needed, np.where((least > 0) & (shapes.down == 0), 0, -1))
+    least_uplinks = _least_in_orders(trials, np.maximum(fewest, 1), most_uplinks)[view]
+    uplinks = next_even(np.maximum(least_uplinks, shapes.fewest_uplinks), shapes.bundle)
+    return np.where(
+        (least_uplinks > 0) & (uplinks <= shapes.most_uplinks),
+        uplinks,
+        np.where((least_uplinks > 0) & (shapes.down == 0), 0, -1),
+    )
 
 
 def _numbers(layout: NicLayout) -> tuple[Ints, ...]:
@@ -199,15 +206,15 @@ def _numbers(layout: NicLayout) -> tuple[Ints, ...]:
     return tuple(columns.values())
 
 
-def _pairs(first: Ints, last: Ints) -> tuple[Ints, Ints]:
+def _pairs(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     """Every i with each number from `first[i]` up to `last[i]`."""
-    count = last - first
-    of = np.repeat(np.arange(len(first)), count)
-    return of, np.arange(len(of)) - np.repeat(np.cumsum(count) - count - first, count)
+    count = ends - starts
+    number = np.repeat(np.arange(len(starts)), count)
+    return number, np.arange(len(number)) - np.repeat(np.cumsum(count) - count - starts, count)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Tried:
+class Trials:
     """Rows tried on networks: pairs sorted by `view`, of which each has a layout and what a GPU moves (bytes/s)."""
 
     rows: Rows
@@ -220,11 +227,11 @@ class Tried:
     @cached_property
     def _distinct(self) -> tuple[Ints, Ints, Crossings]:
         """The pair that each pair loads links like, by number, the views of these, and the loads."""
-        few, place = distinct_rows(*self.rows.groups)
-        (which, views), position = distinct_rows(place[self.row], self.view)
-        alike, layout = representatives(*_numbers(self.layout))  # views that differ in rates are loaded alike
-        (group, of), number = distinct_rows(which, layout[views])
-        layouts, groups = self.layout.take(alike[of]), Groups(*few).take(group)
+        distinct_groups, place = distinct_rows(*self.rows.groups)
+        (pair_groups, views), position = distinct_rows(place[self.row], self.view)
+        layout_views, layout = representatives(*_numbers(self.layout))  # views that differ in rates are loaded alike
+        (group, group_layout), number = distinct_rows(pair_groups, layout[views])
+        layouts, groups = self.layout.take(layout_views[group_layout]), Groups(*distinct_groups).take(group)
         loads = crossings(layouts, self.discipline, groups, self.rows.kinds, self.rows.ways.flows)
         return position, views, loads.take(number)
 
@@ -236,16 +243,16 @@ class Tried:
         """Iteration times of pairs, as `in_time` has them."""
         position, views, loads = self._distinct
         r = loads.reciprocals(self.byte_s[views], uplinks[views])
-        alone: dict[str, Any] = dict.fromkeys(unslowed, 1.0 / self.byte_s[views])
-        s_byte = replace(r, **alone).each(lambda one: one[position[pairs]])
+        unslowed_s_byte: dict[str, Any] = dict.fromkeys(unslowed, 1.0 / self.byte_s[views])
+        s_byte = replace(r, **unslowed_s_byte).each(lambda seconds: seconds[position[pairs]])
         return self.rows.times_s(self.row[pairs], s_byte)
 
     def enough_uplinks(self) -> Ints:
         """Uplinks from which on more make nothing faster, in each view."""
         _, views, loads = self._distinct
-        most = np.ones(len(self.byte_s), dtype=np.int64)
-        np.maximum.at(most, views, loads.enough_uplinks())
-        return most
+        enough = np.ones(len(self.byte_s), dtype=np.int64)
+        np.maximum.at(enough, views, loads.enough_uplinks())
+        return enough
 
     def least(self, most: Ints) -> Ints:
         """The least uplinks, up to `most`, with which a row of each view is in time; 0 where none is.
@@ -256,45 +263,47 @@ class Tried:
         times_s = self.times_s(most, pairs)
         pairs, times_s = pairs[times_s <= self.rows.bound_s], times_s[times_s <= self.rows.bound_s]
         order = np.lexsort((times_s, self.view[pairs]))
-        fastest = pairs[order[np.unique(self.view[pairs][order], return_index=True)[1]]]
-        found = self._bisected(np.ones_like(most), most, fastest)
-        goal = np.maximum(found - 1, 1)
-        pairs = pairs[(found > 1)[self.view[pairs]]]
+        fastest_pairs = pairs[order[np.unique(self.view[pairs][order], return_index=True)[1]]]
+        uplinks = self._bisected(np.ones_like(most), most, fastest_pairs)
+        goal = np.maximum(uplinks - 1, 1)
+        pairs = pairs[(uplinks > 1)[self.view[pairs]]]
         fewer = self._bisected(np.ones_like(most), goal, pairs[self.in_time(goal, pairs)])
-        return np.where(fewer > 0, fewer, found)
+        return np.where(fewer > 0, fewer, uplinks)
 
     def _bisected(self, low: Ints, high: Ints, pairs: Ints) -> Ints:
         """The least uplinks from `low` on with which one of some pairs of each view is in time, as all are at `high`; 0
         in views without pairs."""
-        view, there = self.view, np.unique(self.view[pairs])
+        view, views = self.view, np.unique(self.view[pairs])
         while len(pairs) and (low < high)[view[pairs]].any():
-            middle = (low + high) // 2
-            quick = self.in_time(middle, pairs)
+            probe = (low + high) // 2
+            quick = self.in_time(probe, pairs)
             enough = np.zeros(len(high), dtype=np.bool_)
             enough[view[pairs[quick]]] = True
-            low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
+            low, high = np.where(enough, low, np.minimum(probe + 1, high)), np.where(enough, probe, high)
             pairs = pairs[quick | ~enough[view[pairs]]]  # what is late there is late with fewer uplinks as well
-        found = np.zeros_like(high)
-        found[there] = high[there]
-        return found
+        uplinks = np.zeros_like(high)
+        uplinks[views] = high[views]
+        return uplinks
 
 
-def _least_in_orders(apart: Tried, fewest: Ints, most: Ints) -> Ints:
+def _least_in_orders(stages_apart: Trials, fewest: Ints, most: Ints) -> Ints:
     """The least uplinks with which a row of each view is in time, stages outermost or side by side; 0 where none is.
 
     With stages side by side hops load links less, and nothing else does. So only what is in time with fewer uplinks
     than stages outermost need, from `fewest` to `most`, while hops are not slowed at all, is tried that way.
     """
-    rows, allowed = apart.rows, apart.rows.outermost
-    least = apart.least(apart.enough_uplinks()) if "pp" in allowed else np.zeros_like(most)
-    if "dp" not in allowed or apart.discipline.charge == "ratio":
-        return least
-    goal = np.where(least > 0, np.minimum(least - 1, most), most)
-    pairs = np.flatnonzero((goal >= fewest)[apart.view] & rows.groups.may_turn[apart.row])
-    pairs = pairs[apart.in_time(np.maximum(goal, 1), pairs, HOPS)]
+    rows, orders = stages_apart.rows, stages_apart.rows.outermost
+    uplinks = stages_apart.least(stages_apart.enough_uplinks()) if "pp" in orders else np.zeros_like(most)
+    if "dp" not in orders or stages_apart.discipline.charge == "ratio":
+        return uplinks
+    goal = np.where(uplinks > 0, np.minimum(uplinks - 1, most), most)
+    pairs = np.flatnonzero((goal >= fewest)[stages_apart.view] & rows.groups.may_turn[stages_apart.row])
+    pairs = pairs[stages_apart.in_time(np.maximum(goal, 1), pairs, HOPS)]
     if not len(pairs):
-        return least
+        return uplinks
     groups = rows.groups._replace(step=rows.groups.stages, apart=rows.groups.apart * rows.groups.stages)
-    together = replace(apart, rows=replace(rows, groups=groups), row=apart.row[pairs], view=apart.view[pairs])
-    fewer = together.least(np.maximum(goal, 1))
-    return np.where(fewer > 0, fewer, least)
+    stages_together = replace(
+        stages_apart, rows=replace(rows, groups=groups), row=stages_apart.row[pairs], view=stages_apart.view[pairs]
+    )
+    fewer = stages_together.least(np.maximum(goal, 1))
+    return np.where(fewer > 0, fewer, uplinks)

@@ -29,7 +29,8 @@ Wirings = Callable[[EndPoints, int], tuple[tuple[int, ...], ...]]
 
 COLUMNS = (
     "form", "turn", "site", "fabric", "nics_per_gpu", "radix", "tiers", "leaves", "chassis", "core_ports", "planes",
-    "down", "least", "most", "bundle", "leaf_span", "pods", "pod_down", "pod_up", "core_group", "pod_span",
+    "down", "fewest_uplinks", "most_uplinks", "bundle", "leaf_span", "pods", "pod_down", "pod_up", "core_group",
+    "pod_span",
 )  # fmt: skip
 
 SHORT = 1 - 1e-9  # a bound on time is this much short, so that sums in another order stay above it
@@ -58,8 +59,8 @@ class Shapes:
     leaves: Ints
     chassis: Ints
     down: Ints
-    least: Ints
-    most: Ints
+    fewest_uplinks: Ints
+    most_uplinks: Ints
     bundle: Ints
     leaf_span: Ints
     pod_span: Ints
@@ -98,10 +99,10 @@ class Shapes:
                 **dict.fromkeys(("joined", "spine_ports", "most_up"), zero),
             )
         of_a_rail = -(-self.domains // np.maximum(self.down, 1))
-        whole = self.optimized & (self.pod_down % of_a_rail == 0)
-        parts = self.optimized & (of_a_rail % self.pod_down > 0) & ~whole
-        held = np.where(whole, self.domains, np.minimum(self.pod_down * self.leaf_span, self.domains))
-        pod_span = np.where(parts, 0, held) * podded
+        whole_rails = self.optimized & (self.pod_down % of_a_rail == 0)
+        parts = self.optimized & (of_a_rail % self.pod_down > 0) & ~whole_rails
+        pod_domains = np.where(whole_rails, self.domains, np.minimum(self.pod_down * self.leaf_span, self.domains))
+        pod_span = np.where(parts, 0, pod_domains) * podded
         podded &= pod_span < self.domains
         mixed, random = podded & (pod_span == 0), discipline.routing == "ecmp"
         dealt = (self.tiers == 2) & (self.bundle == 0) & (self.leaf_span < self.domains)
@@ -131,7 +132,7 @@ def wirings_of(network: Network) -> Wirings:
 
     @cache
     def listed(ends: EndPoints, radix: int) -> tuple[tuple[int, ...], ...]:
-        return tuple(_numbers(one, ends.planes, radix) for one in wirings(ends, radix, network))
+        return tuple(_numbers(wiring, ends.planes, radix) for wiring in wirings(ends, radix, network))
 
     return listed
 
@@ -152,13 +153,13 @@ def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: 
     column = dict(zip(COLUMNS, table.T, strict=True))
     core_ports, tiers, pods, domains = column.pop("core_ports"), column["tiers"], column["pods"], sites.domains
     column["down"] = np.where(tiers > 1, column["down"], 0)
-    own = domains[column["site"]]
-    column["leaf_span"] = np.minimum(np.where(tiers > 1, column["leaf_span"], own), own)
-    column["pod_span"] = np.minimum(np.where(pods > 0, column["pod_span"], own), own)
+    site_domains = domains[column["site"]]
+    column["leaf_span"] = np.minimum(np.where(tiers > 1, column["leaf_span"], site_domains), site_domains)
+    column["pod_span"] = np.minimum(np.where(pods > 0, column["pod_span"], site_domains), site_domains)
     kinds = np.array(network.switched)[column["fabric"]]
     return Shapes(
         **column,
-        domains=own,
+        domains=site_domains,
         active=sites.active[column["site"]],
         rails=sizes[column["site"]] * column["nics_per_gpu"],
         clos=kinds == "clos",
@@ -167,20 +168,21 @@ def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: 
     )
 
 
-def _rows(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: Wirings) -> Iterator[tuple[int, ...]]:
+def _rows(sites: Sites, sizes: Ints, network: Network, links: Ints, list_wirings: Wirings) -> Iterator[tuple[int, ...]]:
     """The numbers of every shape, as `COLUMNS` names them."""
     radices = dict.fromkeys(switch.radix for switch in network.switch_ways)
     fabrics: dict[SwitchedKind, int] = {}
     for place, kind in enumerate(network.switched):
+        # a kind that is listed twice counts once, at its first place
         fabrics.setdefault(kind, place)
     needs = list(zip(sites.domains.tolist(), sizes.tolist(), links.tolist(), strict=True))
     for form, (fabric, per_gpu, radix) in enumerate(product(fabrics, network.nics_per_gpu, radices)):
         ends = (EndPoints(fabric=fabric, domains=d, rails=size * per_gpu, links=n) for d, size, n in needs)
-        found = [listed(one, radix) for one in ends]
-        for turn in range(max(map(len, found), default=0)):
-            for site, several in enumerate(found):
-                if len(several) > turn:
-                    yield form, turn, site, fabrics[fabric], per_gpu, radix, *several[turn]
+        wirings_of_sites = [list_wirings(end_points, radix) for end_points in ends]
+        for turn in range(max(map(len, wirings_of_sites), default=0)):
+            for site, site_wirings in enumerate(wirings_of_sites):
+                if len(site_wirings) > turn:
+                    yield form, turn, site, fabrics[fabric], per_gpu, radix, *site_wirings[turn]
 
 
 def _numbers(wiring: Wiring, planes: int, radix: int) -> tuple[int, ...]:
@@ -243,10 +245,10 @@ def quick_degrees(workload: Workload, gpu: Gpu, gpus: int) -> Ints:
 def least_compute_s(workload: Workload, gpu: Gpu, table: Ints) -> Floats:
     """What an iteration takes at least for every (t, c, p, d), as `quick_degrees` has it."""
     pairs, position = np.unique(table[:, :2], axis=0, return_inverse=True)
-    least = _sequences_s(workload, gpu, pairs)[position.ravel()]
+    sequence_s = _sequences_s(workload, gpu, pairs)[position.ravel()]
     factor = workload.options.slowdown * workload.options.software.overhead
-    shown = workload.global_batch * workload.model.layers / (table[:, 2] * table[:, 3]) * least * factor
-    return np.asarray(shown * SHORT)
+    stage_s = workload.global_batch * workload.model.layers / (table[:, 2] * table[:, 3]) * sequence_s * factor
+    return np.asarray(stage_s * SHORT)
 
 
 def _sequences_s(workload: Workload, gpu: Gpu, pairs: Ints) -> Floats:
@@ -257,8 +259,8 @@ def _sequences_s(workload: Workload, gpu: Gpu, pairs: Ints) -> Floats:
     pair, x, b, recompute, sequence_parallel = (choice.ravel().astype(np.int64) for choice in grid)
     tp, cp = pairs[pair].T
     rows = Mappings.of(tp=tp, cp=cp, ep=x, micro_batch=b, recompute=recompute, sequence_parallel=sequence_parallel)
-    each = layer_s(workload, device_of(workload, gpu), rows) / b
-    return np.asarray(each.reshape(grid[0].shape).min(axis=(1, 2, 3, 4)))
+    sequences_s = layer_s(workload, device_of(workload, gpu), rows) / b
+    return np.asarray(sequences_s.reshape(grid[0].shape).min(axis=(1, 2, 3, 4)))
 
 
 def sites_of(gpus: Ints, hb_domains: tuple[HbDomain, ...]) -> Sites:
@@ -266,10 +268,10 @@ def sites_of(gpus: Ints, hb_domains: tuple[HbDomain, ...]) -> Sites:
     parts = []
     for h, hb in enumerate(hb_domains):
         small = gpus[gpus <= hb.size // 2]
-        many = np.arange(hb.size // 2 + 1, hb.size + 1)
-        active, even = np.nonzero(gpus % many[:, None] == 0)
-        counts = np.concatenate([np.ones_like(small), gpus[even] // many[active]])
+        active_choices = np.arange(hb.size // 2 + 1, hb.size + 1)
+        choice, even = np.nonzero(gpus % active_choices[:, None] == 0)
+        counts = np.concatenate([np.ones_like(small), gpus[even] // active_choices[choice]])
         parts.append((np.concatenate([small, gpus[even]]), np.full(len(counts), h), counts))
     numbers, kinds, domains = (np.concatenate(column) for column in zip(*parts, strict=True))
-    found = Sites(gpus=numbers, hb=kinds, domains=domains)
-    return found.take(np.argsort(found.gpus, kind="stable"))
+    sites = Sites(gpus=numbers, hb=kinds, domains=domains)
+    return sites.take(np.argsort(sites.gpus, kind="stable"))

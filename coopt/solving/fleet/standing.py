@@ -22,7 +22,7 @@ from coopt.columns.dominance import beaten_options
 from coopt.columns.grid import degrees
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.needs import fastest_byte_s, quick_mappings, rows_of
-from coopt.columns.islands.options import Coupling, Taken, windows
+from coopt.columns.islands.options import Coupling, Usage, windows
 from coopt.columns.islands.shapes import Sites, quick_degrees
 from coopt.columns.pools import place, timely
 from coopt.instance.couplings import Robust, corners
@@ -141,7 +141,7 @@ class _IslandSearch:
         """Keep every island that may be needed."""
         closed = np.zeros(len(self.question.network.hb_domains), dtype=np.bool_)
         for some in windows(np.array(sizes_of(self.question), dtype=np.int64)):
-            closed |= self.coupling.closed(int(some[0]), self.taken)
+            closed |= self.coupling.closed_domains(int(some[0]), self.taken)
             if closed.all():
                 break
             sites = self.in_time(self.unbeaten_sites(some, closed))
@@ -239,10 +239,10 @@ class _IslandSearch:
     def _grid(self) -> Grid:
         return Grid(instance=self.question)
 
-    def _taken(self, choices: Sequence[Choice]) -> Taken:
+    def _taken(self, choices: Sequence[Choice]) -> Usage:
         """What networks take with their uplinks."""
         units = np.array([units_at(self._grid, *one) for one in choices]).reshape(len(choices), len(self._grid.goods))
         gpus = np.array([family.gpus for family, _ in choices], dtype=np.int64)
         filled = np.array([racks(family) or 0 for family, _ in choices], dtype=np.float64)
         ports = [core_ports_of(self.question, family.core_links) for family, _ in choices]
-        return self.coupling.taken(units, gpus, filled, np.array(ports, dtype=np.int64))
+        return self.coupling.usage(units, gpus, filled, np.array(ports, dtype=np.int64))

@@ -187,7 +187,7 @@ def slopes_of(data: PartitionData) -> Slopes:
             chain = data.chain(p)
             least[p] = min(least[p], *(_least(data, q, usd[q]) for q in chain))
             most[p] = max(most[p], min(float(usd[q][0]) for q in chain))
-    return Slopes(least=least, most=most)
+    return Slopes(least_usd=least, most_usd=most)
 
 
 def _least(data: PartitionData, p: int, usd: Floats) -> float:

@@ -191,7 +191,9 @@ def _places(
         rows = [patient(source, gpu, domains[site.hb], site, best) for source in sources[site.gpus]]
         waits, gated = tuple(each for each, _ in rows), sum((dropped for _, dropped in rows), Counter[str]())
         roof_s = tuple(float(each.longest_s(best, np.array([1]))[0]) for each in waits)
-        places[site] = _SitePlace(pools=tuple(each.now for each in waits), gated=gated, patience=waits, roof_s=roof_s)
+        places[site] = _SitePlace(
+            pools=tuple(wait.undelayed for wait in waits), gated=gated, patience=waits, roof_s=roof_s
+        )
     return places
 
 
