@@ -23,9 +23,9 @@ Resource = Hashable
 
 @dataclass
 class _Transfer:
-    """The rest of a phase, in units of its volume, as of the time `since`; `turn` counts changes of its pace."""
+    """What remains of a phase, in units of its volume, as of the time `since`; `turn` counts changes of its pace."""
 
-    rest: float
+    remainder: float
     pace: float
     since: float
     done: Action
@@ -41,7 +41,7 @@ class EventClock:
         self._queue: list[tuple[float, int, Action]] = []
         self._order = count()
         self._transfers: dict[int, _Transfer] = {}
-        self._active = 0
+        self._under_way = 0
         self._is_stale = False
 
     def after(self, delay_s: float, action: Action) -> None:
@@ -57,12 +57,13 @@ class EventClock:
             self.after(0.0, done)
             return
         self._transfers[number] = _Transfer(volume, 0.0, self.now, done)
-        self._active |= 1 << number
+        self._under_way |= 1 << number
         self._is_stale = True
 
     def run(self) -> None:
         """Work through everything."""
         while self._queue or self._transfers:
+            # only once all events of a moment are done: a phase that ends as another begins changes no pace
             if self._is_stale and (not self._queue or self._queue[0][0] > self.now):
                 self._set_paces()
             time, _, action = heapq.heappop(self._queue)
@@ -73,23 +74,24 @@ class EventClock:
         """Give every transfer the pace that it has beside the others, and tell when it will be done."""
         assert self._rates is not None
         self._is_stale = False
-        paces = self._rates.paces(self._active)
-        for number, one in self._transfers.items():
+        paces = self._rates.paces(self._under_way)
+        for number, transfer in self._transfers.items():
             pace = paces[number]
-            if pace == one.pace:
+            # its end stands in the queue already
+            if pace == transfer.pace:
                 continue
-            one.rest -= (self.now - one.since) * one.pace
-            one.since, one.pace, one.turn = self.now, pace, one.turn + 1
-            self.after(max(one.rest, 0.0) / pace, self._end_of(number, one, one.turn))
+            transfer.remainder -= (self.now - transfer.since) * transfer.pace
+            transfer.since, transfer.pace, transfer.turn = self.now, pace, transfer.turn + 1
+            self.after(max(transfer.remainder, 0.0) / pace, self._end_of(number, transfer, transfer.turn))
 
-    def _end_of(self, number: int, one: _Transfer, turn: int) -> Action:
+    def _end_of(self, number: int, transfer: _Transfer, turn: int) -> Action:
         def end() -> None:
-            if one.turn != turn:
+            if transfer.turn != turn:
                 return  # its pace changed since, and with it its end
             del self._transfers[number]
-            self._active &= ~(1 << number)
+            self._under_way &= ~(1 << number)
             self._is_stale = True
-            one.done()
+            transfer.done()
 
         return end
 
@@ -126,11 +128,11 @@ class FairRates:
     """
 
     def __init__(self, flows: Iterable[Flow]) -> None:
-        listed = _without_idle(list(flows))
-        names = dict.fromkeys(flow.phase for flow in listed)
+        flow_list = _without_idle(list(flows))
+        names = dict.fromkeys(flow.phase for flow in flow_list)
         self.number = {name: number for number, name in enumerate(names)}
-        self.flows = Counter(flow.phase for flow in listed)
-        self._groups, self._shares = _grouped(listed, self.number)
+        self.flows = Counter(flow.phase for flow in flow_list)
+        self._groups, self._shares = _grouped(flow_list, self.number)
         self._of_phase: defaultdict[int, list[int]] = defaultdict(list)
         for i, group in enumerate(self._groups):
             self._of_phase[group.phase].append(i)
@@ -139,55 +141,57 @@ class FairRates:
         for r, shares in enumerate(self._shares):
             phases = {self._groups[i].phase for i in shares}
             for phase in phases:
-                self._beside[phase] |= sum(1 << other for other in phases)
+                self._beside[phase] |= sum(1 << neighbour for neighbour in phases)
             for i in shares:
                 self._meets[i].append(r)
-        self._known: dict[int, dict[int, float]] = {}
+        self._paces_of_set: dict[int, dict[int, float]] = {}
 
     def pace(self, *phases: str) -> float:
         """The pace of the slowest of some phases when they are under way and nothing else is."""
         return min(self.paces(sum(1 << self.number[phase] for phase in phases)).values())
 
-    def paces(self, active: int) -> dict[int, float]:
+    def paces(self, under_way: int) -> dict[int, float]:
         """The pace of each phase of a set; phases that share nothing, directly or by others, do not matter."""
-        found: dict[int, float] = {}
-        while active:
-            together, new = 0, active & -active
-            while new:
-                together |= new
-                new = self._next(new, active) & ~together
-            if together not in self._known:
-                self._known[together] = self._filled(_bits(together))
-            found |= self._known[together]
-            active &= ~together
-        return found
+        paces: dict[int, float] = {}
+        while under_way:
+            # phases joined by resources are filled by themselves, so that they are known beside any others
+            joined, added = 0, under_way & -under_way
+            while added:
+                joined |= added
+                added = self._next(added, under_way) & ~joined
+            if joined not in self._paces_of_set:
+                self._paces_of_set[joined] = self._filled(_bits(joined))
+            paces |= self._paces_of_set[joined]
+            under_way &= ~joined
+        return paces
 
-    def _next(self, phases: int, active: int) -> int:
+    def _next(self, phases: int, under_way: int) -> int:
         """The phases of a set that share something with one of these."""
-        reached = 0
+        neighbours = 0
         for number in _bits(phases):
-            reached |= self._beside[number] & active
-        return reached
+            neighbours |= self._beside[number] & under_way
+        return neighbours
 
     def _filled(self, phases: list[int]) -> dict[int, float]:
         """Raise all rates together; whoever meets a full resource stays, the others rise on."""
         rising = {i for phase in phases for i in self._of_phase[phase]}
-        met = {r for i in rising for r in self._meets[i]}
-        users = {r: [i for i in self._shares[r] if i in rising] for r in met}
-        slopes = {r: sum(self._slope(i, r) for i in listed) for r, listed in users.items()}
-        waiting = {r: len(listed) for r, listed in users.items()}
-        left, levels, level = dict.fromkeys(users, 1.0), dict[int, float](), 0.0
+        resources = {r for i in rising for r in self._meets[i]}
+        users = {r: [i for i in self._shares[r] if i in rising] for r in resources}
+        slopes = {r: sum(self._slope(i, r) for i in groups) for r, groups in users.items()}
+        waiting = {r: len(groups) for r, groups in users.items()}
+        free_shares, levels, level = dict.fromkeys(users, 1.0), dict[int, float](), 0.0
         while rising:
-            step = min(left[r] / slope for r, slope in slopes.items())
+            step = min(free_shares[r] / slope for r, slope in slopes.items())
             level += step
             for r, slope in slopes.items():
-                left[r] -= step * slope
-            stopped = {i for r in slopes if left[r] < FULL for i in users[r]} & rising
+                free_shares[r] -= step * slope
+            stopped = {i for r in slopes if free_shares[r] < FULL for i in users[r]} & rising
             rising -= stopped
             for i in stopped:
                 levels[i] = level
                 for r in self._meets[i]:
                     slopes[r] -= self._slope(i, r)
+                    # counted, since rounding may leave a slope that nobody has
                     waiting[r] -= 1
                     if not waiting[r]:
                         del slopes[r]
@@ -199,21 +203,21 @@ class FairRates:
 
 def _bits(number: int) -> list[int]:
     """The bits that are set in a number, ascending."""
-    found = []
+    positions = []
     while number:
-        lowest = number & -number
-        found.append(lowest.bit_length() - 1)
-        number -= lowest
-    return found
+        lowest_bit = number & -number
+        positions.append(lowest_bit.bit_length() - 1)
+        number -= lowest_bit
+    return positions
 
 
 def _without_idle(flows: list[Flow]) -> list[Flow]:
     """The flows without resources that cannot be full even when every flow is as fast as if it were alone."""
     loads: defaultdict[Resource, float] = defaultdict(float)
     for flow in flows:
-        fastest = 1 / max(flow.uses.values())
+        largest_rate = 1 / max(flow.uses.values())
         for resource, share in flow.uses.items():
-            loads[resource] += share * fastest
+            loads[resource] += share * largest_rate
     return [
         flow._replace(uses={resource: share for resource, share in flow.uses.items() if loads[resource] > 1 - FULL})
         for flow in flows
@@ -227,27 +231,29 @@ def _grouped(flows: list[Flow], number: Mapping[str, int]) -> tuple[list[_Group]
         for resource, share in flow.uses.items():
             users[resource].append((i, round(share, ROUNDING)))
     uses: list[list[tuple[int, float]]] = [[] for _ in flows]
-    for r, listed in enumerate(users.values()):
-        for i, share in listed:
+    for r, flow_shares in enumerate(users.values()):
+        for i, share in flow_shares:
             uses[i].append((r, share))
     colours = _numbered((flow.phase, round(flow.volume, ROUNDING)) for flow in flows)
-    met = list(users.values())
-    kinds, moved = [0] * len(met), list(range(len(flows)))
-    while moved:
-        touched = sorted({r for i in moved for r, _ in uses[i]})
-        changed = _split(kinds, {r: tuple(sorted((colours[i], share) for i, share in met[r])) for r in touched})
-        touched = sorted({i for r in changed for i, _ in met[r]})
-        moved = _split(colours, {i: tuple(sorted((kinds[r], share) for r, share in uses[i])) for i in touched})
+    resource_users = list(users.values())
+    kinds, moved_flows = [0] * len(resource_users), list(range(len(flows)))
+    while moved_flows:
+        touched = sorted({r for i in moved_flows for r, _ in uses[i]})
+        changed_resources = _split(
+            kinds, {r: tuple(sorted((colours[i], share) for i, share in resource_users[r])) for r in touched}
+        )
+        touched = sorted({i for r in changed_resources for i, _ in resource_users[r]})
+        moved_flows = _split(colours, {i: tuple(sorted((kinds[r], share) for r, share in uses[i])) for i in touched})
     colours = _numbered(colours)
-    first = {colour: flows[i] for i, colour in reversed(list(enumerate(colours)))}
-    groups = [_Group(number[first[colour].phase], first[colour].volume) for colour in range(len(first))]
+    samples = {colour: flows[i] for i, colour in reversed(list(enumerate(colours)))}
+    groups = [_Group(number[samples[colour].phase], samples[colour].volume) for colour in range(len(samples))]
     shares: dict[int, dict[int, float]] = {}
-    for kind, listed in zip(kinds, met, strict=True):
+    for kind, flow_shares in zip(kinds, resource_users, strict=True):
         if kind not in shares:
-            given: defaultdict[int, float] = defaultdict(float)
-            for i, share in listed:
-                given[colours[i]] += share
-            shares[kind] = dict(given)
+            group_shares: defaultdict[int, float] = defaultdict(float)
+            for i, share in flow_shares:
+                group_shares[colours[i]] += share
+            shares[kind] = dict(group_shares)
     return groups, list(shares.values())
 
 
@@ -257,20 +263,20 @@ def _split(classes: list[int], signatures: Mapping[int, Hashable]) -> list[int]:
     by_class: defaultdict[int, dict[Hashable, list[int]]] = defaultdict(dict)
     for member, signature in signatures.items():
         by_class[classes[member]].setdefault(signature, []).append(member)
-    moved, following = list[int](), max(classes) + 1
-    for one, parts in by_class.items():
-        listed = list(parts.values())
-        if sum(map(len, listed)) == sizes[one]:
-            listed.remove(max(listed, key=len))  # the largest part keeps the name of the class
-        for part in listed:
+    moved, next_name = list[int](), max(classes) + 1
+    for name, parts in by_class.items():
+        part_list = list(parts.values())
+        if sum(map(len, part_list)) == sizes[name]:
+            part_list.remove(max(part_list, key=len))  # the largest part keeps the name of the class
+        for part in part_list:
             for member in part:
-                classes[member] = following
-            following += 1
+                classes[member] = next_name
+            next_name += 1
             moved += part
     return moved
 
 
 def _numbered(signatures: Iterable[Hashable]) -> list[int]:
     """Numbers from 0 for signatures, equal ones alike."""
-    known: dict[Hashable, int] = {}
-    return [known.setdefault(signature, len(known)) for signature in signatures]
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(signature, len(numbers)) for signature in signatures]

@@ -93,12 +93,12 @@ def lanes(family: DesignFamily, ports: Ports, place: Placement, *, spread: bool)
     """
     gear = family.gear
     assert gear is not None
-    each = family.nics_of(place.filled) // place.pp_in
+    stage_nics = family.nics_of(place.filled) // place.pp_in
     if family.planes > 1:
-        return [[Lane(inner, 0, 1)] for inner in range(place.pp_in)]
+        return [[Lane(stage, 0, 1)] for stage in range(place.pp_in)]
     if ports.tiers == 1 or (spread and gear.kind == "clos" and ports.down % family.rails == 0):
-        return [[Lane(0, inner, each)] for inner in range(place.pp_in)]
-    return [[Lane(0, inner * each + i, 1) for i in range(each)] for inner in range(place.pp_in)]
+        return [[Lane(0, stage, stage_nics)] for stage in range(place.pp_in)]
+    return [[Lane(0, stage * stage_nics + i, 1) for i in range(stage_nics)] for stage in range(place.pp_in)]
 
 
 class FlowGroups(NamedTuple):
@@ -109,13 +109,13 @@ class FlowGroups(NamedTuple):
 
     def of(self, domain: int) -> range:
         """The group that a domain belongs to, in the order of its ring."""
-        first = domain - domain // self.stride % self.members * self.stride
-        return range(first, first + self.members * self.stride, self.stride)
+        start = domain - domain // self.stride % self.members * self.stride
+        return range(start, start + self.members * self.stride, self.stride)
 
-    def next(self, domain: int, far: int = 1) -> int:
+    def next(self, domain: int, distance: int = 1) -> int:
         """The next member of the ring, or that so far on, after the last the first."""
         group = self.of(domain)
-        return group[(group.index(domain) + far) % self.members]
+        return group[(group.index(domain) + distance) % self.members]
 
 
 def messages(
@@ -142,11 +142,11 @@ def messages(
         What else than rings TP and gradients may take.
     """
     q, t, c, step = place.stage_across, place.tp_across * place.step, place.cp_across, place.step
-    every = [lane for lanes_of_stage in by_stage for lane in lanes_of_stage]
-    yield from _gathers("tp", FlowGroups(place.tp_across, 1), every, range(domains), ways)
-    yield from _rings("cp", FlowGroups(c, t), every, range(domains))
+    all_lanes = [lane for lanes_of_stage in by_stage for lane in lanes_of_stage]
+    yield from _gathers("tp", FlowGroups(place.tp_across, 1), all_lanes, range(domains), ways)
+    yield from _rings("cp", FlowGroups(c, t), all_lanes, range(domains))
     experts = FlowGroups(place.ep_across, q // (place.copies_across * place.ep_across) * step)
-    yield from _exchanges(experts, every, domains)
+    yield from _exchanges(experts, all_lanes, domains)
     data = FlowGroups(c * place.dp_across, t)
     of_experts = FlowGroups(place.copies_across, q // place.copies_across * step)
     for stage in range(place.pp_across * place.pp_in):
@@ -155,20 +155,20 @@ def messages(
         yield from _gathers(expert_copies(stage), of_experts, senders, members, ways)
     if place.pp_across > 1:
         yield from _hops(place, by_stage, goes_round=goes_round)
-        last = place.pp_across * place.pp_in - 1
+        last_stage = place.pp_across * place.pp_in - 1
         if is_tied and place.two_way:
             for block in range(place.pp_across):
                 twin = place.pp_across - 1 - block
-                yield from _between(place, TIED, every, block, twin) if twin != block else ()
+                yield from _between(place, TIED, all_lanes, block, twin) if twin != block else ()
         elif is_tied:
-            yield from _between(place, TIED, _home(place, by_stage, last), 0, place.pp_across - 1)
+            yield from _between(place, TIED, _home(place, by_stage, last_stage), 0, place.pp_across - 1)
             yield from _between(place, TIED, _home(place, by_stage, 0), place.pp_across - 1, 0)
 
 
 def _home(place: Placement, by_stage: list[list[Lane]], stage: int) -> list[Lane]:
     """The lanes of a stage: stages run through one domain upwards and through the next one downwards."""
-    outer, inner = divmod(stage, place.pp_in)
-    return by_stage[inner if outer % 2 == 0 else place.pp_in - 1 - inner]
+    block, place_in_block = divmod(stage, place.pp_in)
+    return by_stage[place_in_block if block % 2 == 0 else place.pp_in - 1 - place_in_block]
 
 
 def _hops(place: Placement, by_stage: list[list[Lane]], *, goes_round: bool) -> Iterator[Message]:
@@ -176,25 +176,25 @@ def _hops(place: Placement, by_stage: list[list[Lane]], *, goes_round: bool) -> 
 
     Those of the last stage of all and of the first may differ: hops there are passed on inside the sender's domain.
     """
-    inner, outer = place.pp_in, place.pp_across
-    for block in range(outer if goes_round else outer - 1):
-        following = (block + 1) % outer
-        here, there = block * inner + inner - 1, following * inner
-        yield from _between(place, forward(here), _home(place, by_stage, there), block, following)
-        yield from _between(place, backward(there), _home(place, by_stage, here), following, block)
+    block_stages, blocks = place.pp_in, place.pp_across
+    for block in range(blocks if goes_round else blocks - 1):
+        next_block = (block + 1) % blocks
+        last_stage, next_stage = block * block_stages + block_stages - 1, next_block * block_stages
+        yield from _between(place, forward(last_stage), _home(place, by_stage, next_stage), block, next_block)
+        yield from _between(place, backward(next_stage), _home(place, by_stage, last_stage), next_block, block)
 
 
 def _between(place: Placement, phase: str, senders: list[Lane], source: int, target: int) -> Iterator[Message]:
     """From every domain of one block of stages to its peer in another."""
-    for here, there in zip(_domains(place, source), _domains(place, target), strict=True):
-        yield from (Message(phase, lane, here, there, 1.0) for lane in senders)
+    for sender, receiver in zip(_domains(place, source), _domains(place, target), strict=True):
+        yield from (Message(phase, lane, sender, receiver, 1.0) for lane in senders)
 
 
 def _domains(place: Placement, block: int) -> list[int]:
     """The domains of a block of stages: one after the other, or a TP block of each pipeline."""
     t = place.tp_across
     blocks = range(block * place.hop, block * place.hop + place.stage_across * place.step, t * place.step)
-    return [first + i for first in blocks for i in range(t)]
+    return [start + i for start in blocks for i in range(t)]
 
 
 def _rings(phase: str, groups: FlowGroups, senders: list[Lane], domains: Iterable[int]) -> Iterator[Message]:
@@ -211,13 +211,15 @@ def _gathers(
     yield from _rings(phase, groups, senders, domains)
     count, stride = groups
     for number in range((count - 1).bit_length() if "halving" in ways and count > 2 else 0):
-        far, paired = 2**number, FlowGroups(2, stride * 2**number)
+        distance, paired = 2**number, FlowGroups(2, stride * 2**number)
         for source in domains:
-            target = groups.next(source, far) if count & (count - 1) else paired.next(source)
+            # among 2^i members partners swap; else each sends to the one so far ahead, as in the gather of Bruck et al.
+            target = groups.next(source, distance) if count & (count - 1) else paired.next(source)
             yield from (Message(halving(phase, number), lane, source, target, 1.0) for lane in senders)
     if "trees" in ways and count > 3:
         firsts = [domain for domain in domains if groups.of(domain)[0] == domain]
         for members in map(groups.of, firsts):
+            # each of two trees carries half of the data, up and down in the two halves of a sum together
             for child, parent in tree_edges(count):
                 ends = members[child], members[parent]
                 for source, target in (ends, ends[::-1]):
@@ -234,7 +236,7 @@ def _exchanges(groups: FlowGroups, senders: list[Lane], domains: int) -> Iterato
 
 
 def fabric_rates(
-    family: DesignFamily, ports: Ports, wiring: WiredGraph | None, found: list[Message], sharing: LinkSharing
+    family: DesignFamily, ports: Ports, wiring: WiredGraph | None, sent: list[Message], sharing: LinkSharing
 ) -> FairRates:
     """Rates of messages whose NICs send one unit each in a unit of time at most.
 
@@ -246,43 +248,43 @@ def fabric_rates(
         How flows share links between switches.
     """
     if wiring is None:
-        return FairRates(Flow(one.phase, one.volume, _nics(one)) for one in found)
+        return FairRates(Flow(message.phase, message.volume, _nics(message)) for message in sent)
     places = GpuPlaces(family, ports, wiring)
 
-    def leaves(one: Message) -> LeafPair:
-        plane, rail, _ = one.lane
-        return plane, places.leaf(0, one.source, rail), places.leaf(0, one.target, rail)
+    def leaves(message: Message) -> LeafPair:
+        plane, rail, _ = message.lane
+        return plane, places.leaf(0, message.source, rail), places.leaf(0, message.target, rail)
 
-    ends = [leaves(one) for one in found]
+    ends = [leaves(message) for message in sent]
     if sharing.routing != "spray":
-        paths = _whole_paths(WholePaths(wiring, sharing.routing), found, ends)
+        paths = _whole_paths(WholePaths(wiring, sharing.routing), sent, ends)
         return FairRates(
-            Flow(one.phase, one.volume, _nics(one) | dict.fromkeys(path, 1.0 / sharing.capacity))
-            for one, path in zip(found, paths, strict=True)
+            Flow(message.phase, message.volume, _nics(message) | dict.fromkeys(path, 1.0 / sharing.capacity))
+            for message, path in zip(sent, paths, strict=True)
         )
     shares = link_shares(wiring, ports, sorted({pair for pair in ends if pair[1] != pair[2]}))
     flows = (
-        Flow(one.phase, one.volume, _nics(one) | {link: copies * share for link, share in carried})
-        for one, pair in zip(found, ends, strict=True)
-        for copies, carried in [(one.lane.copies / sharing.capacity, shares.get(pair, ()))]
+        Flow(message.phase, message.volume, _nics(message) | {link: copies * share for link, share in carried})
+        for message, pair in zip(sent, ends, strict=True)
+        for copies, carried in [(message.lane.copies / sharing.capacity, shares.get(pair, ()))]
     )
     return FairRates(flows)
 
 
-def _whole_paths(router: WholePaths, found: list[Message], ends: list[LeafPair]) -> list[tuple[SingleLink, ...]]:
+def _whole_paths(router: WholePaths, sent: list[Message], ends: list[LeafPair]) -> list[tuple[SingleLink, ...]]:
     """One path for each message that leaves its leaf, kind by kind; hops one way at a time."""
-    paths: list[tuple[SingleLink, ...]] = [()] * len(found)
+    paths: list[tuple[SingleLink, ...]] = [()] * len(sent)
     kinds: defaultdict[str, list[int]] = defaultdict(list)
-    for number, (one, (_, source, target)) in enumerate(zip(found, ends, strict=True)):
+    for number, (message, (_, source, target)) in enumerate(zip(sent, ends, strict=True)):
         if source != target:
-            kinds[_together(one.phase)].append(number)
+            kinds[_kind_of(message.phase)].append(number)
     for numbers in kinds.values():
         for number, path in zip(numbers, router.of_kind([ends[number] for number in numbers]), strict=True):
             paths[number] = path
     return paths
 
 
-def _together(phase: str) -> str:
+def _kind_of(phase: str) -> str:
     """What is under way together in all stages: a kind of traffic, or a round or the trees of it."""
     words = phase.split()
     return " ".join(words[: words.index("of") + 2 if "of" in words else 1])
@@ -301,22 +303,22 @@ def link_shares(
 
     Links that carry the same shares of the same pairs are one resource.
     """
-    paths = _Spread(wiring, ports)
+    paths = _SpreadPaths(wiring, ports)
     carried: defaultdict[Link, dict[LeafPair, float]] = defaultdict(dict)
     for pair in pairs:
         plane, source, target = pair
         for (lower, upper), share in paths.between(source, target).items():
             carried[plane, lower, upper][pair] = share
-    alike: dict[frozenset[tuple[LeafPair, float]], Link] = {}
-    found: defaultdict[LeafPair, list[tuple[Resource, float]]] = defaultdict(list)
+    first_links: dict[frozenset[tuple[LeafPair, float]], Link] = {}
+    flow_shares: defaultdict[LeafPair, list[tuple[Resource, float]]] = defaultdict(list)
     for link, shares in carried.items():
-        if alike.setdefault(frozenset(shares.items()), link) == link:
+        if first_links.setdefault(frozenset(shares.items()), link) == link:
             for pair, share in shares.items():
-                found[pair].append((link, share))
-    return {pair: tuple(listed) for pair, listed in found.items()}
+                flow_shares[pair].append((link, share))
+    return {pair: tuple(link_list) for pair, link_list in flow_shares.items()}
 
 
-class _Spread:
+class _SpreadPaths:
     """Flows spread over all shortest paths: every switch divides what it holds over its links towards the end.
 
     On the way up a switch above gets as much as its links on towards the end can take: of two links to it that are
@@ -330,67 +332,69 @@ class _Spread:
         self._graph: Graph = wiring.graph
         self._one_slice = ports.tiers == 3
         self._slices = ports.slices if self._one_slice else 1
-        self._above: dict[Node, dict[Node, int]] = {}
+        self._uplinks: dict[Node, dict[Node, int]] = {}
 
-    def above(self, node: Node) -> dict[Node, int]:
+    def uplinks(self, node: Node) -> dict[Node, int]:
         """Switches of the next level, with the links there."""
-        if node not in self._above:
-            links = {other: data["links"] for other, data in self._graph[node].items() if other[0] > node[0]}
+        if node not in self._uplinks:
+            links = {upper: data["links"] for upper, data in self._graph[node].items() if upper[0] > node[0]}
             if self._one_slice and node[0] == 1:
-                links = {other: count for other, count in links.items() if other[3] == 0}
-            self._above[node] = links
-        return self._above[node]
+                links = {upper: count for upper, count in links.items() if upper[3] == 0}
+            self._uplinks[node] = links
+        return self._uplinks[node]
 
     def between(self, source: Node, target: Node) -> Mapping[tuple[Node, Node], float]:
         """The share of each link that a flow of rate 1 takes."""
         shares: dict[tuple[Node, Node], float] = {}
-        below = [{target}]
+        levels = [{target}]
         while True:
-            below.append({upper for node in below[-1] for upper in self.above(node)})
-            reached = self._reached(source, len(below) - 1)
-            if reached & below[-1]:
+            levels.append({upper for node in levels[-1] for upper in self.uplinks(node)})
+            turning = self._switches_above(source, len(levels) - 1)
+            if turning & levels[-1]:
                 break
-            assert below[-1], "all leaves of a plane are joined"
-        held = {source: 1.0 / self._slices}
-        for height in range(1, len(below)):
-            ups = [self._towards(node, below, height) for node in held]
-            onward = {upper: self._onward(upper, below, height + 1) for ways in ups for upper in ways}
-            held = self._passed(shares, held, ups, onward)
-        for nodes in reversed(below[:-1]):
-            down = [{node: self.above(node)[upper] for node in nodes if upper in self.above(node)} for upper in held]
-            held = self._passed(shares, held, down)
+            assert levels[-1], "all leaves of a plane are joined"
+        amounts = {source: 1.0 / self._slices}
+        for height in range(1, len(levels)):
+            ups = [self._towards(node, levels, height) for node in amounts]
+            onward = {upper: self._onward(upper, levels, height + 1) for ways in ups for upper in ways}
+            amounts = self._hand_on(shares, amounts, ups, onward)
+        for nodes in reversed(levels[:-1]):
+            down = [
+                {node: self.uplinks(node)[upper] for node in nodes if upper in self.uplinks(node)} for upper in amounts
+            ]
+            amounts = self._hand_on(shares, amounts, down)
         return shares
 
-    def _reached(self, source: Node, height: int) -> set[Node]:
+    def _switches_above(self, source: Node, height: int) -> set[Node]:
         nodes = {source}
         for _ in range(height):
-            nodes = {upper for node in nodes for upper in self.above(node)}
+            nodes = {upper for node in nodes for upper in self.uplinks(node)}
         return nodes
 
-    def _towards(self, node: Node, below: list[set[Node]], height: int) -> dict[Node, int]:
+    def _towards(self, node: Node, levels: list[set[Node]], height: int) -> dict[Node, int]:
         """The switches above from which one that leads down to the end can be reached."""
-        rest = len(below) - 1 - height
-        return {upper: n for upper, n in self.above(node).items() if self._reached(upper, rest) & below[-1]}
+        climbs = len(levels) - 1 - height
+        return {upper: n for upper, n in self.uplinks(node).items() if self._switches_above(upper, climbs) & levels[-1]}
 
-    def _onward(self, node: Node, below: list[set[Node]], height: int) -> int:
+    def _onward(self, node: Node, levels: list[set[Node]], height: int) -> int:
         """Links of a switch on the way up that lead on towards the end."""
-        if height < len(below):
-            return sum(self._towards(node, below, height).values())
-        return sum(self.above(lower).get(node, 0) for lower in below[-2])
+        if height < len(levels):
+            return sum(self._towards(node, levels, height).values())
+        return sum(self.uplinks(lower).get(node, 0) for lower in levels[-2])
 
     @staticmethod
-    def _passed(
+    def _hand_on(
         shares: dict[tuple[Node, Node], float],
-        held: Mapping[Node, float],
+        amounts: Mapping[Node, float],
         links: list[dict[Node, int]],
         onward: Mapping[Node, int] | None = None,
     ) -> dict[Node, float]:
         """Hand on what each switch holds over its links, of which no more count than lead on."""
         arrived: defaultdict[Node, float] = defaultdict(float)
-        for (node, amount), ways in zip(held.items(), links, strict=True):
-            weights = {other: min(count, (onward or ways)[other]) for other, count in ways.items()}
+        for (node, amount), ways in zip(amounts.items(), links, strict=True):
+            weights = {neighbour: min(count, (onward or ways)[neighbour]) for neighbour, count in ways.items()}
             total = sum(weights.values())
-            for other, count in ways.items():
-                shares[node, other] = amount * weights[other] / total / count
-                arrived[other] += amount * weights[other] / total
+            for neighbour, count in ways.items():
+                shares[node, neighbour] = amount * weights[neighbour] / total / count
+                arrived[neighbour] += amount * weights[neighbour] / total
         return dict(arrived)

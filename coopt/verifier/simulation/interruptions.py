@@ -45,23 +45,24 @@ class RunTerms(NamedTuple):
 def run_s(terms: RunTerms, work_s: float, draw: random.Random) -> float:
     """How long it takes once to train `work_s` seconds (s); from the start all domains are whole."""
     clock = ready_s = done_s = 0.0
-    down, every = 0, terms.domains + terms.spares
-    others = terms.per_s - terms.domains * terms.domain_per_s
+    down, domains = 0, terms.domains + terms.spares
+    other_per_s = terms.per_s - terms.domains * terms.domain_per_s
     while True:
-        enough = down <= terms.spares
-        fails, lost, repaired = others * enough, (every - down) * terms.domain_per_s, down / terms.repair_s
-        total = fails + lost + repaired
+        trains = down <= terms.spares
+        fails, losses, repaired = other_per_s * trains, (domains - down) * terms.domain_per_s, down / terms.repair_s
+        total = fails + losses + repaired
         step_s = draw.expovariate(total) if total > 0 else math.inf
-        if enough and clock + step_s >= (end_s := ready_s + _span_s(terms, work_s - done_s)):
+        if trains and clock + step_s >= (end_s := ready_s + _span_s(terms, work_s - done_s)):
             return end_s
         clock += step_s
         event = draw.random() * total
         if event < repaired:
             down -= 1
-            ready_s = ready_s if enough or down > terms.spares else clock + terms.restart_s
+            ready_s = ready_s if trains or down > terms.spares else clock + terms.restart_s
             continue
-        is_domain = event < repaired + lost
-        stops = enough and (not is_domain or draw.random() * (every - down) < terms.domains)
+        is_domain = event < repaired + losses
+        # one that stands by may be lost as well, which stops nothing
+        stops = trains and (not is_domain or draw.random() * (domains - down) < terms.domains)
         down += is_domain
         if stops:
             done_s += max(math.floor((clock - ready_s) / (terms.interval_s + terms.checkpoint_s)), 0) * terms.interval_s
@@ -70,6 +71,7 @@ def run_s(terms: RunTerms, work_s: float, draw: random.Random) -> float:
 
 def _span_s(terms: RunTerms, work_s: float) -> float:
     """Training without a failure, with a checkpoint after each interval (s)."""
+    # less rounding: training that ends with an interval has as many checkpoints as intervals
     return work_s + max(math.ceil(work_s / terms.interval_s - 1e-9), 0) * terms.checkpoint_s
 
 
@@ -78,39 +80,43 @@ DEVIATIONS = 4.0  # of a share of drawn runs, within which it is as good as prom
 MANY, SKEW, ROUGH_SKEW = 25, 0.03, 0.12  # how far laws of many and of few failures may be from a normal law
 
 
-def check_promises(ledger: Ledger, asked: Availability, part: CountedPart, gpu: Gpu) -> None:
+def check_promises(ledger: Ledger, availability: Availability, part: CountedPart, gpu: Gpu) -> None:
     """Check by drawing runs that days are kept as often as promised, where a probability is asked for."""
     for run in part.runs:
-        workload, confidence = run.workload, asked.confidence
+        workload, confidence = run.workload, availability.confidence
         if confidence is None or workload.train_days is None or workload.train_tokens is None:
             continue
-        terms = terms_of(asked, workload, part.family, part.levels)
-        pace = pace_of(asked, run, part.family, reach_of(part.family, part.ports), part.levels, gpu)
+        terms = terms_of(availability, workload, part.family, part.levels)
+        pace = pace_of(availability, run, part.family, reach_of(part.family, part.ports), part.levels, gpu)
         if pace == 0.0:
             continue  # no run ever ends, and no bound on days is met
         work_s = workload.iterations * run.claim.iteration_time_s / pace
         span_s, draw = workload.train_days * 86400.0, random.Random(0)
+        # a loss and its repair are two
         events = max(work_s * terms.per_s * 2, 1.0)
         count = min(max(int(MOST_EVENTS / events), FEWEST_RUNS), MOST_RUNS)
-        kept = sum(run_s(terms, work_s, draw) <= span_s for _ in range(count)) / count
+        kept_share = sum(run_s(terms, work_s, draw) <= span_s for _ in range(count)) / count
         skew = SKEW if work_s * terms.per_s >= MANY else ROUGH_SKEW
         doubt = DEVIATIONS * math.sqrt(confidence * (1 - confidence) / count) + skew
-        why = f"Of {count} runs of {workload.name!r} drawn, {kept:.1%} keep their days, {confidence:.1%} are promised."
-        ledger.holds("promise", kept >= confidence - doubt, confidence, kept, why, doubt)
+        drawn = f"Of {count} runs of {workload.name!r} drawn, {kept_share:.1%} keep their days"
+        sentence = f"{drawn}, {confidence:.1%} are promised."
+        ledger.holds("promise", kept_share >= confidence - doubt, confidence, kept_share, sentence, doubt)
 
 
-def terms_of(asked: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]) -> RunTerms:
+def terms_of(
+    availability: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]
+) -> RunTerms:
     """What a run of a workload on a design is made of."""
-    found = interrupted(asked, workload, family, levels)
-    lost = lost_of(asked, family)
-    repair_s = asked.repair_hours * 3600.0
-    away = lost / (1 - lost) / repair_s if repair_s and lost < 1 else 0.0
+    interruptions = interrupted(availability, workload, family, levels)
+    lost_share = lost_of(availability, family)
+    repair_s = availability.repair_hours * 3600.0
+    loss_per_s = lost_share / (1 - lost_share) / repair_s if repair_s and lost_share < 1 else 0.0
     return RunTerms(
-        per_s=max(found.per_s, family.domains * away),
-        interval_s=min(found.interval_s, 1e15),
-        checkpoint_s=found.checkpoint_s,
-        restart_s=found.restart_s,
-        domain_per_s=away,
+        per_s=max(interruptions.per_s, family.domains * loss_per_s),
+        interval_s=min(interruptions.interval_s, 1e15),
+        checkpoint_s=interruptions.checkpoint_s,
+        restart_s=interruptions.restart_s,
+        domain_per_s=loss_per_s,
         repair_s=repair_s or 1.0,
         domains=family.domains,
         spares=family.spares,

@@ -55,7 +55,7 @@ class Carrier(NamedTuple):
         if not self.has(halving(phases[0], 0)):
             return OtherWays(math.inf, math.inf)
         rounds = enumerate(halving_shares(members))
-        halved = sum(share * self.s_byte(*(halving(one, number) for one in phases)) for number, share in rounds)
+        halved = sum(share * self.s_byte(*(halving(phase, number) for phase in phases)) for number, share in rounds)
         trees = [along_trees(phase) for phase in phases]
         return OtherWays(halved, self.s_byte(*trees) if self.has(trees[0]) else math.inf)
 
@@ -100,7 +100,7 @@ class IterationSimulation:
         speed = LayerSpeeds(carrier.inside_byte_s, tp, cp, ep, carrier.other_ways(["tp"], place.tp_across))
         self._times = PassTimes(workload, gpu, work, place, speed)
         self._crossing = [kind for kind in ("tp", "cp", "ep") if carrier.has(kind)]
-        self._known: dict[tuple[int, int, bool, str], PassParts] = {}
+        self._parts_of_pass: dict[tuple[int, int, bool, str], PassParts] = {}
         self.hops = {
             Channel(stage, (stage + step) % split.pp, is_backward): self._hop(stage, step)
             for stage in range(split.pp if split.pp > 1 else 0)
@@ -109,16 +109,16 @@ class IterationSimulation:
         }
         self.gradients = [self._segments(stage) for stage in range(split.pp)]
 
-    def pass_parts(self, stage: int, one: StagePass) -> PassParts:
+    def pass_parts(self, stage: int, stage_pass: StagePass) -> PassParts:
         """What a pass takes, by cause."""
-        key = (stage, one.chunk, one.is_backward, one.gives)
-        if key not in self._known:
-            self._known[key] = self._times.parts(stage, one)
-        return self._known[key]
+        key = (stage, stage_pass.chunk, stage_pass.is_backward, stage_pass.gives)
+        if key not in self._parts_of_pass:
+            self._parts_of_pass[key] = self._times.parts(stage, stage_pass)
+        return self._parts_of_pass[key]
 
-    def pass_s(self, stage: int, one: StagePass) -> float:
+    def pass_s(self, stage: int, stage_pass: StagePass) -> float:
         """From the first kernel of a pass to the last."""
-        return self.pass_parts(stage, one).whole_s
+        return self.pass_parts(stage, stage_pass).whole_s
 
     def _hop(self, stage: int, step: int) -> StageHop:
         """A message to the next stage (step 1) or the one before; the network carries those that leave their domain."""
@@ -134,15 +134,15 @@ class IterationSimulation:
         phases, carrier = {"dp": replicas(stage), "edp": expert_copies(stage)}, self.carrier
         place = self.place
         members = {"dp": place.dp_across * place.cp_across, "edp": place.copies_across}
-        every = range(self.shape.stages)  # ways are chosen for all stages, which share links
-        together = {"dp": [replicas(one) for one in every], "edp": [expert_copies(one) for one in every]}
-        s_byte = {kind: carrier.s_byte(*several) for kind, several in together.items()}
+        stages = range(self.shape.stages)  # ways are chosen for all stages, which share links
+        all_phases = {"dp": [replicas(i) for i in stages], "edp": [expert_copies(i) for i in stages]}
+        s_byte = {kind: carrier.s_byte(*kind_phases) for kind, kind_phases in all_phases.items()}
         groups = replica_groups(
             self.work,
             place,
             carrier.inside_byte_s,
             s_byte,
-            lambda kind: carrier.other_ways(together[kind], members[kind]),
+            lambda kind: carrier.other_ways(all_phases[kind], members[kind]),
         )
         twins_s = twins_at_s(self.work, place, carrier.inside_byte_s, carrier.s_byte(TIED))
         return gradient_segments(self.work, groups, phases, twins_s)
@@ -154,9 +154,9 @@ class IterationSimulation:
         waits for the other on its links: of the time that gradients need there, they give way in the share of it that
         traffic has.
         """
-        busy = sum(one.inside_s for one in self.gradients[stage])
-        shared = min(1.0, busy / self.work.window_s) if self.work.window_s else 1.0
-        shares = {kind: 1.0 if kind in self._crossing else shared for kind in ("tp", "cp", "ep")}
+        inside_s = sum(segment.inside_s for segment in self.gradients[stage])
+        busy_share = min(1.0, inside_s / self.work.window_s) if self.work.window_s else 1.0
+        shares = {kind: 1.0 if kind in self._crossing else busy_share for kind in ("tp", "cp", "ep")}
         passes = [step for step in self.shape.steps(stage) if isinstance(step, StagePass)]
         hiding = (self.work.layer_s - self.work.core_s) / self.work.layer_s
         left_s, busy_s, before_s, number = self.work.window_s, 0.0, 0.0, len(passes)
@@ -181,7 +181,7 @@ class _Run:
         self._of, self._record, self._work, self._carrier = of, record, of.work, of.carrier
         stages = range(of.shape.stages)
         self.clock = EventClock(self._carrier.rates)
-        self.done, self._began, self._ended = ([0.0] * len(stages) for _ in range(3))
+        self._finished_s, self._start_s, self._end_s = ([0.0] * len(stages) for _ in range(3))
         self._passes = [0] * len(stages)
         self._departures = [of.departure(stage) for stage in stages] if of.work.mode == "overlap" else []
         if of.work.mode == "stale-1":
@@ -190,10 +190,10 @@ class _Run:
         PipelineRun(self.clock, of.shape, of.pass_s, of.hops, self._finish, self).start()
         self.clock.run()
 
-    def passed(self, stage: int, one: StagePass, start_s: float) -> None:
+    def passed(self, stage: int, stage_pass: StagePass, start_s: float) -> None:
         """A pass begins, during which gradients may set out."""
         if self._record is not None:
-            self._record.passed(stage, one, start_s)
+            self._record.passed(stage, stage_pass, start_s)
         if self._departures and self._departures[stage].number == self._passes[stage]:
             self.clock.after(self._departures[stage].after_s, lambda: self._exchange(stage))
         self._passes[stage] += 1
@@ -205,66 +205,66 @@ class _Run:
 
     def _finish(self, stage: int) -> None:
         """A stage has done its last pass."""
-        self.done[stage] = self.clock.now
+        self._finished_s[stage] = self.clock.now
         if self._work.mode == "sync":
             self._exchange(stage)
 
     def _exchange(self, stage: int) -> None:
         """Send the gradients of a stage, segment by segment."""
-        self._began[stage] = self.clock.now
+        self._start_s[stage] = self.clock.now
         segments = iter(self._of.gradients[stage])
 
         def go_on() -> None:
-            one = next(segments, None)
-            if one is None:
-                self._ended[stage] = self.clock.now
+            segment = next(segments, None)
+            if segment is None:
+                self._end_s[stage] = self.clock.now
             else:
-                self._segment(stage, one, go_on)
+                self._segment(stage, segment, go_on)
 
         go_on()
 
-    def _segment(self, stage: int, one: PassSegment, then: Callable[[], None]) -> None:
-        start_s, phase = self.clock.now, one.phase
+    def _segment(self, stage: int, segment: PassSegment, go_on: Callable[[], None]) -> None:
+        start_s, phase = self.clock.now, segment.phase
 
         def end() -> None:
             if self._record is not None:
-                self._record.exchanged(stage, one.name, start_s, self.clock.now)
-            then()
+                self._record.exchanged(stage, segment.name, start_s, self.clock.now)
+            go_on()
 
         if phase is None:
-            self.clock.after(one.fixed_s, end)
+            self.clock.after(segment.fixed_s, end)
         else:
-            volume = one.size_bytes / (self._work.links.rail * self._carrier.pace_byte_s)
-            earliest_s = start_s + one.fixed_s + one.beside_s
+            volume = segment.size_bytes / (self._work.links.rail * self._carrier.pace_byte_s)
+            earliest_s = start_s + segment.fixed_s + segment.beside_s
 
             def carried() -> None:
                 self.clock.after(max(0.0, earliest_s - self.clock.now), end)
 
-            self.clock.after(one.fixed_s, lambda: self.clock.transfer(phase, volume, carried))
+            self.clock.after(segment.fixed_s, lambda: self.clock.transfer(phase, volume, carried))
 
     def _ready_s(self, stage: int) -> float:
         """When a stage has its gradients; a transfer behind compute still costs a share of its time."""
-        exchange_s = self._ended[stage] - self._began[stage]
+        exchange_s = self._end_s[stage] - self._start_s[stage]
         behind_s = OVERLAP_COST * exchange_s if self._work.mode == "overlap" else 0.0
-        return max(self._ended[stage], self.done[stage] + behind_s)
+        return max(self._end_s[stage], self._finished_s[stage] + behind_s)
 
     def parts(self) -> SimulatedParts:
         """The iteration by what it is spent on."""
-        work, last = self._work, self._of.shape.stages - 1
-        ready = [self._ready_s(stage) for stage in range(last + 1)]
-        passed_s, gathered_s = max(self.done), max(ready)
+        work, last_stage = self._work, self._of.shape.stages - 1
+        ready = [self._ready_s(stage) for stage in range(last_stage + 1)]
+        passed_s, gathered_s = max(self._finished_s), max(ready)
         embedded_s = gathered_s
         if work.traffic.embedding_bytes:
-            start_s = max(ready[0], ready[last])
+            start_s = max(ready[0], ready[last_stage])
             embedded_s = max(gathered_s, start_s + self._embedding_s())
             if self._record is not None:
-                for stage in (0, last):
+                for stage in (0, last_stage):
                     self._record.exchanged(stage, "embedding", start_s, start_s + self._embedding_s())
         if self._record is not None:
-            for stage in range(last + 1):
+            for stage in range(last_stage + 1):
                 self._record.exchanged(stage, "optimizer", embedded_s, embedded_s + work.optimizer_s)
-        plain = (passed_s, gathered_s - passed_s, embedded_s - gathered_s, work.optimizer_s)
-        return SimulatedParts(*plain, (work.factor - 1) * sum(plain))
+        typical = (passed_s, gathered_s - passed_s, embedded_s - gathered_s, work.optimizer_s)
+        return SimulatedParts(*typical, (work.factor - 1) * sum(typical))
 
     def _embedding_s(self) -> float:
         """First and last stage add up the gradients of the tied embedding, when everybody else is done."""

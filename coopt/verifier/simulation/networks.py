@@ -51,15 +51,15 @@ class FabricNetwork(NamedTuple):
     wiring: WiredGraph | None
     sharing: LinkSharing = LinkSharing()
 
-    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool, chosen: bool = False) -> Carrier:
-        """What carries the traffic of a mapping, with the tied embedding or without, and by `chosen` ways or rings."""
+    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool, has_choice: bool = False) -> Carrier:
+        """What carries the traffic of a mapping, with the tied embedding or without, by rings or the best ways."""
         inside_byte_s = self.family.hb.gbyte_s * 1e9
         if self.family.gear is None:
             return Carrier(inside_byte_s, 0.0, None)
         by_stage = self._lanes(place)
-        ways, loops = WAYS if chosen else (), split.interleave > 1
-        sent = list(messages(place, by_stage, self.family.domains, goes_round=loops, is_tied=is_tied, ways=ways))
-        rates = fabric_rates(self.family, self.ports, self.wiring, sent, self.sharing)
+        ways, loops = WAYS if has_choice else (), split.interleave > 1
+        traffic = list(messages(place, by_stage, self.family.domains, goes_round=loops, is_tied=is_tied, ways=ways))
+        rates = fabric_rates(self.family, self.ports, self.wiring, traffic, self.sharing)
         return Carrier(inside_byte_s, self.family.nic_byte_s, rates)
 
     def _lanes(self, place: Placement) -> list[list[Lane]]:
@@ -72,13 +72,15 @@ class FabricNetwork(NamedTuple):
         if gear is None:
             return "one HB domain, in which nothing is shared"
         by_stage = self._lanes(place)
-        drawn = ", with one draw of random paths" if self.sharing.routing == "ecmp" and self.wiring is not None else ""
-        drawn += "; each domain counts as the fullest" if family.rooms else ""
-        shown, whole = sum(map(len, by_stage)), family.nics_of(place.filled)
-        if shown == whole:
-            return f"all {whole} NICs of {domains} that train{drawn}"
+        remarks = (
+            ", with one draw of random paths" if self.sharing.routing == "ecmp" and self.wiring is not None else ""
+        )
+        remarks += "; each domain counts as the fullest" if family.rooms else ""
+        simulated, nics = sum(map(len, by_stage)), family.nics_of(place.filled)
+        if simulated == nics:
+            return f"all {nics} NICs of {domains} that train{remarks}"
         kind = "rails" if family.planes > 1 else "NICs"
-        return f"{shown} of the {whole} {kind} of {domains}, which are alike{drawn}"
+        return f"{simulated} of the {nics} {kind} of {domains}, which are alike{remarks}"
 
 
 class DirectNetwork(NamedTuple):
@@ -88,7 +90,7 @@ class DirectNetwork(NamedTuple):
     hb: HbDomain
     nic: Nic
 
-    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool, chosen: bool = False) -> Carrier:
+    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool, has_choice: bool = False) -> Carrier:
         """What carries the traffic of a mapping: one pace is that of one link a domain."""
         flows = list(self._flows(place, split, is_tied=is_tied))
         pace_byte_s = self.nic.gbit_s * 1e9 / 8 / self.links.hb_domain.active
@@ -100,7 +102,8 @@ class DirectNetwork(NamedTuple):
 
     def _flows(self, place: Placement, split: ScalarMapping, *, is_tied: bool) -> Iterator[Flow]:
         """What every kind of traffic sends, over the routes of its phase."""
-        capacity = {(a, b): one.links for one in self.links.bundles for a, b in (one.between, one.between[::-1])}
+        both_ways = ((bundle, pair) for bundle in self.links.bundles for pair in (bundle.between, bundle.between[::-1]))
+        capacity = {pair: bundle.links for bundle, pair in both_ways}
         ways: defaultdict[tuple[str, int, int], dict[Resource, float]] = defaultdict(dict)
         for phase in self.links.phases:
             for route in phase.routes:
@@ -118,16 +121,16 @@ class DirectNetwork(NamedTuple):
     def _phases(grid: StageGrid, kind: str, source: int, target: int, *, is_tied: bool) -> Iterator[tuple[str, float]]:
         """The phases of an iteration in which one domain sends to another, and the part of its traffic in each: what
         replicas share belongs to a stage."""
-        block, other = source // grid.replicas, target // grid.replicas
-        first, last = block * grid.inner, block * grid.inner + grid.inner - 1
+        block, target_block = source // grid.replicas, target // grid.replicas
+        first_stage, last_stage = block * grid.inner, block * grid.inner + grid.inner - 1
         if kind == "pp":
-            if other == (block + 1) % grid.stages and (grid.closed or other > block):
-                yield forward(last), 1.0
-            if block == (other + 1) % grid.stages and (grid.closed or block > other):
-                yield backward(first), 1.0
+            if target_block == (block + 1) % grid.stages and (grid.closed or target_block > block):
+                yield forward(last_stage), 1.0
+            if block == (target_block + 1) % grid.stages and (grid.closed or block > target_block):
+                yield backward(first_stage), 1.0
         elif kind in ("dp", "edp"):
             name = replicas if kind == "dp" else expert_copies
-            yield from ((name(stage), 1 / grid.inner) for stage in range(first, last + 1))
+            yield from ((name(stage), 1 / grid.inner) for stage in range(first_stage, last_stage + 1))
         elif kind != "tied" or (is_tied and grid.stages == 2):
             yield (TIED if kind == "tied" else kind), 1.0
 
@@ -148,9 +151,9 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
     """
     choice = network.hb_domain
     hb = _picked(question, name, question.network.hb_domains, choice.name)
-    alike = choice.active * choice.count == network.gpus
-    mean = isinstance(network, Design) and -(-network.gpus // max(choice.active, 1)) == choice.count
-    if not (1 <= choice.active <= hb.size and (alike or mean)):
+    is_even = choice.active * choice.count == network.gpus
+    is_uneven = isinstance(network, Design) and -(-network.gpus // max(choice.active, 1)) == choice.count
+    if not (1 <= choice.active <= hb.size and (is_even or is_uneven)):
         raise _unsound(question, name, f"{choice.count} domains of {choice.active} active GPUs for {network.gpus}")
     if isinstance(network, DirectLinks):
         return DirectNetwork(network, hb, _picked(question, name, question.network.nics, network.nic.name))
@@ -176,11 +179,11 @@ def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) 
     """Ports and graph of a fabric whose levels are counted as the plan says."""
     assert family.gear is not None
     tier = fabric.tier
-    if [one.level for one in tier] not in ([1], [1, 2], [1, 2, 3]) or fabric.tiers != len(tier):
+    if [level.level for level in tier] not in ([1], [1, 2], [1, 2, 3]) or fabric.tiers != len(tier):
         raise _unsound(question, name, f"{len(tier)} levels for {fabric.tiers} tiers")
-    for one in tier:
-        radix = family.gear.at(one.level).radix
-        if not 1 <= one.down_ports + one.uplinks_per_switch <= radix:
+    for level in tier:
+        radix = family.gear.at(level.level).radix
+        if not 1 <= level.down_ports + level.uplinks_per_switch <= radix:
             raise _unsound(question, name, f"switches of {radix} ports with more in use, or none")
     ports = Ports(len(tier), tier[0].down_ports)
     if len(tier) == 1:
@@ -198,9 +201,9 @@ def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) 
         raise _unsound(question, name, f"bundles of {ports.pod_each} links that do not divide those of a leaf or pod")
     ports = _bundled(family, ports, fabric)
     wiring = wire(family, ports)
-    counted = [(one.switches, one.links) for one in count_levels(wiring, family, ports)]
-    if counted != [(one.switches, one.links) for one in tier]:
-        raise _unsound(question, name, f"ports that wire to {counted} switches and links, level by level")
+    level_counts = [(level.switches, level.links) for level in count_levels(wiring, family, ports)]
+    if level_counts != [(level.switches, level.links) for level in tier]:
+        raise _unsound(question, name, f"ports that wire to {level_counts} switches and links, level by level")
     return ports, wiring
 
 
@@ -216,15 +219,15 @@ def _bundled(family: DesignFamily, ports: Ports, fabric: Fabric) -> Ports:
     return ports._replace(bundle=max(1, links // max(1, top // (family.planes * family.copies * groups))))
 
 
-def _picked(question: Instance, name: str, listed: Iterable[T], wanted: str) -> T:
-    found = next((one for one in listed if one.name == wanted), None)
-    if found is None:
-        raise _unsound(question, name, f"{wanted!r}, which the instance does not list")
-    return found
+def _picked(question: Instance, name: str, products: Iterable[T], product_name: str) -> T:
+    product = next((candidate for candidate in products if candidate.name == product_name), None)
+    if product is None:
+        raise _unsound(question, name, f"{product_name!r}, which the instance does not list")
+    return product
 
 
-def _unsound(question: Instance, name: str, what: str) -> InstanceError:
+def _unsound(question: Instance, name: str, fault: str) -> InstanceError:
     return InstanceError(
-        f"{question.name}: the network of {name} in the plan has {what.rstrip('.')}, needs a plan that `coopt verify` "
+        f"{question.name}: the network of {name} in the plan has {fault.rstrip('.')}, needs a plan that `coopt verify` "
         "accepts"
     )

@@ -33,7 +33,7 @@ class LayerSpeeds(NamedTuple):
     tp_s_byte: float
     cp_s_byte: float
     ep_s_byte: float
-    tp_others: OtherWays
+    tp_other_ways: OtherWays
 
 
 class PassParts(NamedTuple):
@@ -63,26 +63,31 @@ class PassTimes:
         self._work, self._model = work, workload.model
         self._layer, waits = layer_and_waits(workload, machine, split)
         self._logits = logits_pass(workload, machine, split)
-        own = predicting(workload)
-        self._predicting = layer_pass(own, machine_of(own, gpu), split)
+        further_workload = predicting(workload)
+        self._predicting = layer_pass(further_workload, machine_of(further_workload, gpu), split)
         added_s = work.stage_s - work.layers * work.layer_s
         self._added_s = added_s / work.layers
-        over_tp = tp_group(work, place, speed.inside_byte_s, speed.tp_s_byte, lambda _: speed.tp_others)
+        over_tp = tp_group(work, place, speed.inside_byte_s, speed.tp_s_byte, lambda _: speed.tp_other_ways)
         size_bytes = work.traffic.gathered_bytes
         self._gather_s = gather_s(size_bytes, over_tp, work.links, summed_by_tp(split))
         self._received_s = gather_s(size_bytes, over_tp, work.links)
-        each = workload.options.tp_sync_fraction * 4 * layer_shares(workload.model).blocks
-        ahead = each * forward_cost(workload, split) if split.tp > 1 else 0.0
-        self._gathers = Pass(ahead, work.traffic.gathers - ahead)
-        more = layer_shares(own.model).blocks / layer_shares(workload.model).blocks * ahead
+        # n_AG has 4 forward, and all others belong to the pass backward, repeated ones too
+        layer_gathers = workload.options.tp_sync_fraction * 4 * layer_shares(workload.model).blocks
+        forward_gathers = layer_gathers * forward_cost(workload, split) if split.tp > 1 else 0.0
+        self._gathers = Pass(forward_gathers, work.traffic.gathers - forward_gathers)
+        further_forward = (
+            layer_shares(further_workload.model).blocks / layer_shares(workload.model).blocks * forward_gathers
+        )
         j = max(work.traffic.further_layers, 1)
-        self._further_gathers = Pass(more, (work.traffic.logits_gathers - 2) / j - 2 - more)
+        # `logits_gathers` are 2 for the logits of each prediction, and those of a layer for each further one
+        self._further_gathers = Pass(further_forward, (work.traffic.logits_gathers - 2) / j - 2 - further_forward)
         of_experts_s = experts_s(work, place, speed.inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
         rounds = max(work.traffic.exchanges, work.traffic.row_gathers)
         ahead_s = of_experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
         self._experts = Pass(ahead_s, of_experts_s - ahead_s)
+        # of all rounds the first is forward, and hides behind the core and the waits of its own pass
         hidden_by = zip(core_pass(workload, machine, split), waits, strict=True)
-        behind_s = [sum(one) if split.cp > 1 else 0.0 for one in hidden_by]
+        behind_s = [sum(parts_s) if split.cp > 1 else 0.0 for parts_s in hidden_by]
         over_cp = Group(place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte)
         ring_s = gather_s(work.traffic.ring_bytes, over_cp, work.links)
         rings = (1, work.traffic.rings - 1) if work.traffic.rings else (0, 0)
@@ -99,16 +104,16 @@ class PassTimes:
             lacks += self._work.missing_last
         return split.chunk_layers(layers) - lacks
 
-    def parts(self, stage: int, one: StagePass) -> PassParts:
+    def parts(self, stage: int, stage_pass: StagePass) -> PassParts:
         """A pass by cause; the logits belong to the last chunk of the last stage."""
-        split, side = self._work.split, int(one.is_backward)
-        layers = self.layers_of(stage, one.chunk)
-        is_last = self._on_model(stage, one.chunk) == (split.pp - 1, split.interleave - 1)
+        split, side = self._work.split, int(stage_pass.is_backward)
+        layers = self.layers_of(stage, stage_pass.chunk)
+        is_last = self._on_model(stage, stage_pass.chunk) == (split.pp - 1, split.interleave - 1)
         weights = layers * (self._work.weights_s + self._added_s) + self._work.further_weights_s * is_last
-        if one.gives == "weights":
+        if stage_pass.gives == "weights":
             return PassParts(weights, 0.0, 0.0, 0.0)
-        compute = layers * (self._layer[side] + (self._added_s if one.is_backward else 0.0))
-        compute -= weights if one.gives == "inputs" else 0.0
+        compute = layers * (self._layer[side] + (self._added_s if stage_pass.is_backward else 0.0))
+        compute -= weights if stage_pass.gives == "inputs" else 0.0
         gathers, rings, exchanges = layers * self._gathers[side], layers, float(layers)
         if is_last:
             further = self._work.traffic.further_layers
@@ -180,14 +185,14 @@ def gradient_segments(
     twins_s
         What two GPUs of a pipeline exchange that hold the same stages.
     """
-    found = [PassSegment("dp", twins_s, None, 0.0)] if twins_s else []
+    segments = [PassSegment("dp", twins_s, None, 0.0)] if twins_s else []
     summed = summed_by_replicas(work.split)
     for name, number in (("dp", work.parameters.common), ("edp", work.parameters.experts)):
-        group, several = groups[name], exchanges(work, number)
-        if several and number and group.inside * group.across > 1:
-            ways = taken_ways(several, group, work.links, summed)
-            rounds = [one.times for one in several]
-            found += _segments(name, phases[name], group.across, list(zip(rounds, ways, strict=True)), work.links)
+        group, collectives = groups[name], exchanges(work, number)
+        if collectives and number and group.inside * group.across > 1:
+            ways = taken_ways(collectives, group, work.links, summed)
+            rounds = [collective.times for collective in collectives]
+            segments += _segments(name, phases[name], group.across, list(zip(rounds, ways, strict=True)), work.links)
     if work.wait_s:
-        found.append(PassSegment("wan", work.wait_s, None, 0.0))
-    return found
+        segments.append(PassSegment("wan", work.wait_s, None, 0.0))
+    return segments

@@ -92,11 +92,11 @@ class PipelineShape(NamedTuple):
         """Passes that begin when all of their inputs are there, and whose results leave together."""
         sends: list[Channel] = []
         receives: list[Channel] = []
-        for one in group:
-            step = 1 if one.is_backward == (one.chunk == 1) else -1
-            if one.gives != "weights":
-                sends += [Channel(stage, stage + step, one.is_backward)] * (0 <= stage + step < self.stages)
-                receives += [Channel(stage - step, stage, one.is_backward)] * (0 <= stage - step < self.stages)
+        for stage_pass in group:
+            step = 1 if stage_pass.is_backward == (stage_pass.chunk == 1) else -1
+            if stage_pass.gives != "weights":
+                sends += [Channel(stage, stage + step, stage_pass.is_backward)] * (0 <= stage + step < self.stages)
+                receives += [Channel(stage - step, stage, stage_pass.is_backward)] * (0 <= stage - step < self.stages)
         yield GradientExchange((), tuple(receives))
         yield from group
         yield GradientExchange(tuple(sends), ())
@@ -115,12 +115,12 @@ class PipelineShape(NamedTuple):
                 yield (StagePass(0, i - stage, True, "weights"),)
 
     def _two_way(self, stage: int) -> Iterator[tuple[StagePass, ...]]:
-        """DualPipe: half of the micro-batches each way; `own` is the way that begins at the nearer end."""
-        own = int(stage >= self.stages // 2)
+        """DualPipe: half of the micro-batches each way; `near_way` is the way that begins at the nearer end."""
+        near_way = int(stage >= self.stages // 2)
         from_end = min(stage, self.stages - 1 - stage)
         to_middle, half = self.stages // 2 - 1 - from_end, self.micro_batches // 2
         numbers = {(chunk, back): iter(range(half)) for chunk in (0, 1) for back in (False, True)}
-        late: deque[StagePass] = deque()
+        put_off_passes: deque[StagePass] = deque()
 
         def forward(chunk: int) -> StagePass:
             return StagePass(chunk, next(numbers[chunk, False]), False)
@@ -129,62 +129,63 @@ class PipelineShape(NamedTuple):
             return StagePass(chunk, next(numbers[chunk, True]), True)
 
         def put_off(chunk: int) -> StagePass:
-            one = backward(chunk)
-            late.append(one._replace(gives="weights"))
-            return one._replace(gives="inputs")
+            backward_pass = backward(chunk)
+            put_off_passes.append(backward_pass._replace(gives="weights"))
+            return backward_pass._replace(gives="inputs")
 
-        other = 1 - own
+        far_way = 1 - near_way
         for _ in range(2 * to_middle):
-            yield (forward(own),)
+            yield (forward(near_way),)
         for _ in range(from_end + 1):
-            yield (forward(own),)
-            yield (forward(other),)
+            yield (forward(near_way),)
+            yield (forward(far_way),)
         for _ in range(to_middle):
-            yield (put_off(other),)
-            yield (late.popleft(),)
-            yield (forward(other),)
+            yield (put_off(far_way),)
+            yield (put_off_passes.popleft(),)
+            yield (forward(far_way),)
         for i in range(half - self.stages + from_end + 1):
             if i == 0 and to_middle == 0:
-                yield (forward(own),)
-                yield (backward(other),)
+                yield (forward(near_way),)
+                yield (backward(far_way),)
             else:
-                yield forward(own), backward(other)
-            yield forward(other), backward(own)
+                yield forward(near_way), backward(far_way)
+            yield forward(far_way), backward(near_way)
         for _ in range(to_middle):
-            yield (backward(other),)
-            yield forward(other), backward(own)
+            yield (backward(far_way),)
+            yield forward(far_way), backward(near_way)
         for i in range(2 * from_end + 2):
-            chunk = own if i % 2 else other
+            chunk = near_way if i % 2 else far_way
             yield (put_off(chunk) if i > from_end else backward(chunk),)
         for _ in range(to_middle):
-            yield (late.popleft(),)
-            yield (put_off(own),)
-        while late:
-            yield (late.popleft(),)
+            yield (put_off_passes.popleft(),)
+            yield (put_off(near_way),)
+        while put_off_passes:
+            yield (put_off_passes.popleft(),)
 
     def _interleaved(self, stage: int) -> Iterator[Step]:
         """Micro-batches go through the first chunks in groups of as many as there are stages, then the next chunks."""
         p, total = self.stages, self.micro_batches * self.chunks
         is_all_ahead = self.micro_batches == p
+        # as many chunks ahead as Megatron-LM: two for each stage that follows, and all chunks but the last of one group
         ahead = total if is_all_ahead else min((p - stage - 1) * 2 + (self.chunks - 1) * p, total)
         yield GradientExchange((), self._received(stage, 0, is_backward=False))
         for k in range(ahead):
             yield self._pass(k, is_backward=False)
             turns = k == ahead - 1 and not is_all_ahead
             first_back = self._received(stage, 0, is_backward=True) if turns else ()
-            following = self._received(stage, k + 1, is_backward=False)
-            yield GradientExchange(self._sent(stage, k, is_backward=False), following + first_back)
+            receives = self._received(stage, k + 1, is_backward=False)
+            yield GradientExchange(self._sent(stage, k, is_backward=False), receives + first_back)
         for k in range(total - ahead):
             yield self._pass(k + ahead, is_backward=False)
             yield self._pass(k, is_backward=True)
-            sent = self._sent(stage, k + ahead, is_backward=False) + self._sent(stage, k, is_backward=True)
-            following = self._received(stage, k + ahead + 1, is_backward=False)
-            yield GradientExchange(sent, following + self._received(stage, k + 1, is_backward=True))
+            sends = self._sent(stage, k + ahead, is_backward=False) + self._sent(stage, k, is_backward=True)
+            receives = self._received(stage, k + ahead + 1, is_backward=False)
+            yield GradientExchange(sends, receives + self._received(stage, k + 1, is_backward=True))
         yield GradientExchange((), self._received(stage, 0, is_backward=True) if is_all_ahead else ())
         for k in range(total - ahead, total):
             yield self._pass(k, is_backward=True)
-            following = self._received(stage, k + 1, is_backward=True)
-            yield GradientExchange(self._sent(stage, k, is_backward=True), following)
+            receives = self._received(stage, k + 1, is_backward=True)
+            yield GradientExchange(self._sent(stage, k, is_backward=True), receives)
 
     def _pass(self, k: int, *, is_backward: bool) -> StagePass:
         group, place = divmod(k, self.stages * self.chunks)
@@ -205,10 +206,10 @@ class PipelineShape(NamedTuple):
         is_end = self._is_end(stage, self._pass(k, is_backward=is_backward), forward_end=is_backward)
         return () if is_end else (Channel((stage - step) % self.stages, stage, is_backward),)
 
-    def _is_end(self, stage: int, one: StagePass, *, forward_end: bool) -> bool:
+    def _is_end(self, stage: int, stage_pass: StagePass, *, forward_end: bool) -> bool:
         """Whether a pass is through the last chunk of the last stage, or through the first of the first."""
         end = (self.stages - 1, self.chunks - 1) if forward_end else (0, 0)
-        return (stage, one.chunk) == end
+        return (stage, stage_pass.chunk) == end
 
 
 class StageHop(NamedTuple):
@@ -228,14 +229,14 @@ PassSeconds = Callable[[int, StagePass], float]
 class Observer(Protocol):
     """Somebody who writes down what happens when."""
 
-    def passed(self, stage: int, one: StagePass, start_s: float) -> None:
+    def passed(self, stage: int, stage_pass: StagePass, start_s: float) -> None:
         """A pass begins."""
 
     def sent(self, channel: Channel, start_s: float, end_s: float) -> None:
         """A message has arrived."""
 
 
-class _Waiting(NamedTuple):
+class _ChannelEnds(NamedTuple):
     """Ends of a channel at which a stage waits, sender's and receiver's, in the order in which they got there."""
 
     senders: deque[Action]
@@ -263,11 +264,11 @@ class PipelineRun:
         self._finished, self._observer = finished, observer
         self._steps = [shape.steps(stage) for stage in range(shape.stages)]
         self._waits_to_send = shape.waits_to_send
-        self._arrived: defaultdict[Channel, int] = defaultdict(int)
-        self._open: defaultdict[Channel, _Waiting] = defaultdict(lambda: _Waiting(deque(), deque()))
-        self._ready: list[tuple[float, float, Channel]] = []
+        self._arrivals: defaultdict[Channel, int] = defaultdict(int)
+        self._ends: defaultdict[Channel, _ChannelEnds] = defaultdict(lambda: _ChannelEnds(deque(), deque()))
+        self._ready_messages: list[tuple[float, float, Channel]] = []
         self._draw = random.Random(0).random
-        self._busy: set[tuple[int, str]] = set()
+        self._busy_ports: set[tuple[int, str]] = set()
 
     def start(self) -> None:
         """Let every stage begin."""
@@ -289,73 +290,74 @@ class PipelineRun:
         if not self._waits_to_send:
             self._send_ahead(stage, step)
             return
-        left = len(step.sends) + len(step.receives)
-        if not left:
+        to_come = len(step.sends) + len(step.receives)
+        if not to_come:
             self._go_on(stage)
             return
 
         def arrived() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
+            nonlocal to_come
+            to_come -= 1
+            if not to_come:
                 self._go_on(stage)
 
         for channel in step.sends:
-            self._open[channel].senders.append(arrived)
-            self._check_ready(channel, self._open[channel].receivers, self._open[channel].senders)
+            self._ends[channel].senders.append(arrived)
+            self._check_ready(channel, self._ends[channel].receivers, self._ends[channel].senders)
         for channel in step.receives:
-            self._open[channel].receivers.append(arrived)
-            self._check_ready(channel, self._open[channel].senders, self._open[channel].receivers)
+            self._ends[channel].receivers.append(arrived)
+            self._check_ready(channel, self._ends[channel].senders, self._ends[channel].receivers)
         self._start_ready()
 
     def _send_ahead(self, stage: int, step: GradientExchange) -> None:
         """Send what there is, and go on as soon as all is there that is received."""
-        missing = [channel for channel in step.receives if not self._arrived[channel]]
-        left = len(missing)
+        awaited = [channel for channel in step.receives if not self._arrivals[channel]]
+        to_come = len(awaited)
         for channel in step.receives:
-            self._arrived[channel] -= 1  # below 0 where it is waited for
+            self._arrivals[channel] -= 1  # below 0 where it is waited for
 
         def arrived() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
+            nonlocal to_come
+            to_come -= 1
+            if not to_come:
                 self._go_on(stage)
 
-        for channel in missing:
-            self._open[channel].receivers.append(arrived)
+        for channel in awaited:
+            self._ends[channel].receivers.append(arrived)
         for channel in step.sends:
-            self._ready.append((self._clock.now, self._draw(), channel))
+            self._ready_messages.append((self._clock.now, self._draw(), channel))
         self._start_ready()
-        if not missing:
+        if not awaited:
             self._go_on(stage)
 
-    def _check_ready(self, channel: Channel, others: deque[Action], own: deque[Action]) -> None:
+    def _check_ready(self, channel: Channel, other_end: deque[Action], this_end: deque[Action]) -> None:
         """A message can leave when both ends have posted it."""
-        if len(others) >= len(own):
-            self._ready.append((self._clock.now, self._draw(), channel))
+        # the other end has come to this message before
+        if len(other_end) >= len(this_end):
+            self._ready_messages.append((self._clock.now, self._draw(), channel))
 
     def _start_ready(self) -> None:
         """Start messages whose ports are free, those first that have waited longest."""
-        waiting, self._ready = sorted(self._ready), []
+        waiting, self._ready_messages = sorted(self._ready_messages), []
         for ready in waiting:
             channel = ready[2]
             ports = {(channel.sender, "out"), (channel.receiver, "in")}
-            if self._busy & ports:
-                self._ready.append(ready)
+            if self._busy_ports & ports:
+                self._ready_messages.append(ready)
                 continue
-            self._busy |= ports
+            self._busy_ports |= ports
             self._start(channel, ports)
 
     def _start(self, channel: Channel, ports: set[tuple[int, str]]) -> None:
-        hop, ends, start_s = self._hops[channel], self._open[channel], self._clock.now
+        hop, ends, start_s = self._hops[channel], self._ends[channel], self._clock.now
 
         def arrive() -> None:
-            self._busy.difference_update(ports)
+            self._busy_ports.difference_update(ports)
             self._observer.sent(channel, start_s, self._clock.now)
             if self._waits_to_send:
                 ends.senders.popleft()()
             else:
-                self._arrived[channel] += 1
+                self._arrivals[channel] += 1
             if ends.receivers:
                 ends.receivers.popleft()()
             self._start_ready()

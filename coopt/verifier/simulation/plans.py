@@ -66,7 +66,7 @@ def simulate(
     True
     """
     check_same_question(instance, plan)
-    names = [one.name for one in plan.parts]
+    names = [each_part.name for each_part in plan.parts]
     if not names or plan.cost is None:
         raise InstanceError(
             f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"
@@ -75,18 +75,18 @@ def simulate(
         raise InstanceError(
             f"--part {part}: the plan has no part of this name, needs one of {', '.join(map(repr, names))}"
         )
-    asked = [one for one in plan.parts if part in (None, one.name)]
-    found = [workload for one in asked for workload in _simulated(instance, plan, one, trace)]
-    return Simulation(instance=InstanceId(name=instance.name, sha256=instance.sha256), workloads=tuple(found))
+    parts = [each_part for each_part in plan.parts if part in (None, each_part.name)]
+    simulated = [workload for each_part in parts for workload in _simulated(instance, plan, each_part, trace)]
+    return Simulation(instance=InstanceId(name=instance.name, sha256=instance.sha256), workloads=tuple(simulated))
 
 
 def _simulated(instance: Instance, plan: Plan, part: Part, trace: list[TraceRecord] | None) -> list[SimulatedWorkload]:
     """The workloads of a part."""
-    built = part.design or part.links
-    assert built is not None, "a part has a design or direct links"
-    network = network_of(instance, part.name, built)
+    network_plan = part.design or part.links
+    assert network_plan is not None, "a part has a design or direct links"
+    network = network_of(instance, part.name, network_plan)
     ring = plan.couplings.ring
-    waits_s = {one.workload: one.exchange_s for one in ring.exchanges} if ring is not None else {}
+    waits_s = {exchange.workload: exchange.exchange_s for exchange in ring.exchanges} if ring is not None else {}
     gpu = instance.cluster.gpu
     if instance.robust is not None:
         gpu = at_efficiency(instance, instance.robust.efficiency[0]).cluster.gpu
@@ -102,18 +102,20 @@ def placed_runs(instance: Instance, part: Part) -> list[PlacedRun]:
     InstanceError
         When the plan runs others, or one cannot run as the plan says.
     """
-    built = part.design or part.links
-    assert built is not None, "a part has a design or direct links"
-    workloads = workloads_of_part(instance, part, built.gpus)
-    rooms = _rooms(instance, built) if isinstance(built, Design) else None
-    return [_placed(instance, workload, claim, built.hb_domain.active, rooms) for workload, claim in workloads]
+    network_plan = part.design or part.links
+    assert network_plan is not None, "a part has a design or direct links"
+    workloads = workloads_of_part(instance, part, network_plan.gpus)
+    rooms = _rooms(instance, network_plan) if isinstance(network_plan, Design) else None
+    return [
+        _placed_run(instance, workload, claim, network_plan.hb_domain.active, rooms) for workload, claim in workloads
+    ]
 
 
 def _rooms(instance: Instance, design: Design) -> Rooms | None:
     """The domains of a design, where they are not filled alike."""
-    chosen = design.hb_domain
-    size = next((one.size for one in instance.network.hb_domains if one.name == chosen.name), 0)
-    return Rooms(chosen.count, size) if design.gpus != chosen.active * chosen.count else None
+    choice = design.hb_domain
+    size = next((product.size for product in instance.network.hb_domains if product.name == choice.name), 0)
+    return Rooms(choice.count, size) if design.gpus != choice.active * choice.count else None
 
 
 def workloads_of_part(instance: Instance, part: Part, gpus: int) -> list[tuple[Workload, WorkloadPlan]]:
@@ -125,20 +127,21 @@ def workloads_of_part(instance: Instance, part: Part, gpus: int) -> list[tuple[W
         When the plan runs other workloads there.
     """
     phase = next((one for one in instance.phase if one.year == part.phase), None)
-    asked = instance.workload if phase is None else workloads_of(instance, phase)
-    claimed = [claim.name for claim in part.workloads]
+    workloads = instance.workload if phase is None else workloads_of(instance, phase)
+    claimed_names = [claim.name for claim in part.workloads]
     if instance.sharing.mode == "partition":
-        asked = tuple(workload for workload in asked if workload.name in claimed)
-    whole = instance.cluster.shares
-    if whole is not None:
-        asked = tuple(part_of(one, gpus * whole // instance.cluster.gpus[0], whole) for one in asked)
-    if [workload.name for workload in asked] != claimed:
-        names = ", ".join(repr(workload.name) for workload in asked) or "nothing"
+        workloads = tuple(workload for workload in workloads if workload.name in claimed_names)
+    shares = instance.cluster.shares
+    if shares is not None:
+        share = gpus * shares // instance.cluster.gpus[0]
+        workloads = tuple(part_of(workload, share, shares) for workload in workloads)
+    if [workload.name for workload in workloads] != claimed_names:
+        names = ", ".join(repr(workload.name) for workload in workloads) or "nothing"
         raise InstanceError(
-            f"{instance.name}: {part.name} in the plan trains {', '.join(map(repr, claimed)) or 'nothing'}, and the "
-            f"instance {names} there, needs the plan of this instance"
+            f"{instance.name}: {part.name} in the plan trains {', '.join(map(repr, claimed_names)) or 'nothing'}, "
+            f"and the instance {names} there, needs the plan of this instance"
         )
-    return list(zip(asked, part.workloads, strict=True))
+    return list(zip(workloads, part.workloads, strict=True))
 
 
 class PlacedRun(NamedTuple):
@@ -150,14 +153,16 @@ class PlacedRun(NamedTuple):
     place: Placement
 
 
-def _placed(instance: Instance, workload: Workload, claim: WorkloadPlan, active: int, rooms: Rooms | None) -> PlacedRun:
+def _placed_run(
+    instance: Instance, workload: Workload, claim: WorkloadPlan, active_gpus: int, rooms: Rooms | None
+) -> PlacedRun:
     fault = mapping_fault(workload, claim.gpus, claim.mapping)
-    place = None if fault else placement_of(workload, claim, active, rooms)
+    place = None if fault else placement_of(workload, claim, active_gpus, rooms)
     if place is None:
-        why = fault or f"Its placement does not multiply out to its mapping on {active} GPUs of a domain."
+        reason = fault or f"Its placement does not multiply out to its mapping on {active_gpus} GPUs of a domain."
         raise InstanceError(
             f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan that "
-            f"`coopt verify` accepts. {why}"
+            f"`coopt verify` accepts. {reason}"
         )
     return PlacedRun(workload, claim, scalar_mapping(claim.mapping), place)
 
@@ -173,7 +178,7 @@ def _iteration(
     """One workload on a network."""
     work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s)
     is_tied = work.traffic.embedding_bytes > 0 or work.traffic.twin_bytes > 0
-    carrier = network.carrier(run.place, run.split, is_tied=is_tied, chosen=work.links.overlap)
+    carrier = network.carrier(run.place, run.split, is_tied=is_tied, has_choice=work.links.overlap)
     simulation, record = IterationSimulation(run.workload, gpu, work, run.place, carrier), None
     if trace is not None:
         name, shape = run.workload.name, simulation.shape
@@ -220,15 +225,17 @@ def _traffic(carrier: Carrier, *, two_way: bool) -> tuple[FlowRate, ...]:
     kinds = PHASE_KINDS | ({"tied": "dp"} if two_way else {})
     if carrier.rates is None:
         return ()
-    found: dict[TrafficKind, FlowRate] = {}
+    flow_rates: dict[TrafficKind, FlowRate] = {}
     words = [word for word in dict.fromkeys(phase.split()[0] for phase in carrier.rates.number) if word in kinds]
     for word in words:
         phases = [phase for phase in carrier.rates.number if phase.split()[0] == word]
         kind, slowdown = kinds[word], 1 / carrier.rates.pace(*phases)
         flows = sum(carrier.rates.flows[phase] for phase in phases)
-        before = found.get(kind, FlowRate(kind=kind, flows=0, slowdown=0.0))
-        found[kind] = FlowRate(kind=kind, flows=before.flows + flows, slowdown=max(before.slowdown, slowdown))
-    return tuple(found.values())
+        rate_so_far = flow_rates.get(kind, FlowRate(kind=kind, flows=0, slowdown=0.0))
+        flow_rates[kind] = FlowRate(
+            kind=kind, flows=rate_so_far.flows + flows, slowdown=max(rate_so_far.slowdown, slowdown)
+        )
+    return tuple(flow_rates.values())
 
 
 LANES = ("passes", "messages sent", "gradients and parameters")
@@ -259,13 +266,13 @@ class TraceRecord:
         self._several_chunks, self._parts, self._scale = chunks > 1, parts, factor * 1e6
         self.events: list[Event] = []
 
-    def passed(self, stage: int, one: StagePass, start_s: float) -> None:
+    def passed(self, stage: int, stage_pass: StagePass, start_s: float) -> None:
         """A pass with the seconds of its parts, one after the other."""
-        parts = self._parts(stage, one)
-        way = {"inputs": "gradients of inputs", "weights": "gradients of weights"}.get(one.gives, "backward")
-        name = f"{way if one.is_backward else 'forward'}, micro-batch {one.micro_batch + 1}"
+        parts = self._parts(stage, stage_pass)
+        way = {"inputs": "gradients of inputs", "weights": "gradients of weights"}.get(stage_pass.gives, "backward")
+        name = f"{way if stage_pass.is_backward else 'forward'}, micro-batch {stage_pass.micro_batch + 1}"
         if self._several_chunks:
-            name += f", chunk {one.chunk + 1}"
+            name += f", chunk {stage_pass.chunk + 1}"
         self._add(stage, PASSES, name, start_s, start_s + parts.whole_s)
         for part, seconds in parts._asdict().items():
             if seconds:
@@ -301,13 +308,14 @@ def chrome_trace(records: Iterable[TraceRecord]) -> str:
 
 
 def _events(records: list[TraceRecord]) -> Iterator[Event]:
-    first = 0
+    first_process = 0
     for record in records:
         for stage in range(record.stages):
             name = f"{record.name}, stage {stage + 1} of {record.stages}" if record.stages > 1 else record.name
-            yield {"name": "process_name", "ph": "M", "pid": first + stage, "args": {"name": name}}
+            yield {"name": "process_name", "ph": "M", "pid": first_process + stage, "args": {"name": name}}
             for lane, words in enumerate(LANES):
-                yield {"name": "thread_name", "ph": "M", "pid": first + stage, "tid": lane, "args": {"name": words}}
+                args = {"name": words}
+                yield {"name": "thread_name", "ph": "M", "pid": first_process + stage, "tid": lane, "args": args}
         for event in record.events:
-            yield event | {"pid": first + event["pid"]}
-        first += record.stages
+            yield event | {"pid": first_process + event["pid"]}
+        first_process += record.stages

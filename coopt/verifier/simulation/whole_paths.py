@@ -28,26 +28,27 @@ def even_colours(edges: Sequence[tuple[Classes, Classes]], colours: int) -> list
     over in the next larger class, and every other edge of the paths and rings that this makes gets the one colour. No
     class becomes less even by that, so that going through all pairs of colours comes to an end.
     """
-    found = [number % colours for number in range(len(edges))]
-    changed = True
-    while changed:
-        changed = False
-        for one, other in combinations(range(colours), 2):
-            members = [number for number, colour in enumerate(found) if colour in (one, other)]
-            if _is_uneven(edges, members, found, one):
-                changed = True
+    # nearly even to begin with, so that few pairs of colours are left to mend
+    colour_of = [number % colours for number in range(len(edges))]
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        for colour_a, colour_b in combinations(range(colours), 2):
+            members = [number for number, colour in enumerate(colour_of) if colour in (colour_a, colour_b)]
+            if _is_uneven(edges, members, colour_of, colour_a):
+                is_changed = True
                 for number, is_first in _halves(edges, members).items():
-                    found[number] = one if is_first else other
-    return found
+                    colour_of[number] = colour_a if is_first else colour_b
+    return colour_of
 
 
-def _is_uneven(edges: Sequence[tuple[Classes, Classes]], members: list[int], found: list[int], one: int) -> bool:
+def _is_uneven(edges: Sequence[tuple[Classes, Classes]], members: list[int], colour_of: list[int], colour: int) -> bool:
     """Whether some class has one of two colours twice more often than the other, or worse."""
     excess: Counter[tuple[int, Hashable]] = Counter()
     for number in members:
         for side, classes in enumerate(edges[number]):
             for group in classes:
-                excess[side, group] += 1 if found[number] == one else -1
+                excess[side, group] += 1 if colour_of[number] == colour else -1
     return any(abs(difference) > 1 for difference in excess.values())
 
 
@@ -55,10 +56,10 @@ def _halves(edges: Sequence[tuple[Classes, Classes]], members: list[int]) -> dic
     """Divide edges so that every class is halved, give or take one."""
     mates: defaultdict[int, list[int]] = defaultdict(list)
     for side in (0, 1):
-        single = members
+        unpaired = members
         for level in range(len(edges[members[0]][side])):
             waiting: dict[Hashable, int] = {}
-            for number in single:
+            for number in unpaired:
                 group = edges[number][side][level]
                 if group in waiting:
                     mate = waiting.pop(group)
@@ -66,7 +67,7 @@ def _halves(edges: Sequence[tuple[Classes, Classes]], members: list[int]) -> dic
                     mates[mate].append(number)
                 else:
                     waiting[group] = number
-            single = list(waiting.values())
+            unpaired = list(waiting.values())
     halves: dict[int, bool] = {}
     for start in members:
         ahead = [(start, True)] if start not in halves else []
@@ -101,19 +102,23 @@ class WholePaths:
 
     def _climb(self, plane: int, ends: list[tuple[Node, Node]]) -> list[tuple[SingleLink, ...]]:
         """Paths between switches of one level: up by a link each, on from there if need be, and down."""
-        ups = [self._above(low) for low, _ in ends]
-        chosen = [up[choice] for up, choice in zip(ups, self._choices(ends, map(len, ups)), strict=True)]
+        ups = [self._links_up(switch) for switch, _ in ends]
+        links = [up[choice] for up, choice in zip(ups, self._choices(ends, map(len, ups)), strict=True)]
         paths: list[tuple[SingleLink, ...]] = [()] * len(ends)
         farther: dict[int, tuple[Node, Node]] = {}
-        for number, ((low, target), (high, index)) in enumerate(zip(ends, chosen, strict=True)):
-            paths[number] = ((plane, low, high, index),)
-            if high in self._graph[target]:
-                paths[number] += ((plane, high, target, self._down(high, target, index)),)
+        for number, ((switch, target), (upper_switch, index)) in enumerate(zip(ends, links, strict=True)):
+            paths[number] = ((plane, switch, upper_switch, index),)
+            if upper_switch in self._graph[target]:
+                paths[number] += ((plane, upper_switch, target, self._down(upper_switch, target, index)),)
             else:
-                farther[number] = (high, self._counterpart(high, target))
+                farther[number] = (upper_switch, self._counterpart(upper_switch, target))
         beyond = self._climb(plane, list(farther.values())) if farther else []
-        for (number, (_, high)), path in zip(farther.items(), beyond, strict=True):
-            paths[number] += (*path, (plane, high, ends[number][1], 0))
+        for (number, (_, upper_switch)), path in zip(farther.items(), beyond, strict=True):
+            target = ends[number][1]
+            has_bundle = self._graph[upper_switch][target]["links"] > 1
+            # as even down a bundle as up one: colours are even among the flows into a leaf as well
+            index = self._down(upper_switch, target, links[number][1]) if has_bundle else 0
+            paths[number] += (*path, (plane, upper_switch, target, index))
         return paths
 
     def _choices(self, ends: list[tuple[Node, Node]], counts: Iterable[int]) -> list[int]:
@@ -123,25 +128,26 @@ class WholePaths:
         (size,) = sizes
         if self._routing == "ecmp":
             return [self._draw.randrange(size) for _ in ends]
-        return even_colours([(self._classes(low), self._classes(target)) for low, target in ends], size)
+        return even_colours([(self._classes(switch), self._classes(target)) for switch, target in ends], size)
 
-    def _classes(self, low: Node) -> Classes:
+    def _classes(self, switch: Node) -> Classes:
         """A switch, and the pod of a leaf."""
-        upper = next(other for other, _ in self._above(low))
-        return (low, upper[:3]) if low[0] == 1 and len(upper) > 3 else (low,)
+        neighbour = next(neighbour for neighbour, _ in self._links_up(switch))
+        return (switch, neighbour[:3]) if switch[0] == 1 and len(neighbour) > 3 else (switch,)
 
-    def _above(self, low: Node) -> list[tuple[Node, int]]:
+    def _links_up(self, switch: Node) -> list[tuple[Node, int]]:
         """Links up of a switch, in the order of where they lead."""
-        if low not in self._links:
-            upper = sorted((other, data["links"]) for other, data in self._graph[low].items() if other[0] > low[0])
-            self._links[low] = [(other, index) for other, count in upper for index in range(count)]
-        return self._links[low]
+        if switch not in self._links:
+            edges = self._graph[switch].items()
+            counts = sorted((upper, edge["links"]) for upper, edge in edges if upper[0] > switch[0])
+            self._links[switch] = [(upper, index) for upper, count in counts for index in range(count)]
+        return self._links[switch]
 
-    def _down(self, high: Node, target: Node, index: int) -> int:
+    def _down(self, upper_switch: Node, target: Node, index: int) -> int:
         """Which of the parallel links down: as on the way up where bundles are even, or at random."""
-        count = int(self._graph[high][target]["links"])
+        count = int(self._graph[upper_switch][target]["links"])
         return self._draw.randrange(count) if self._routing == "ecmp" else index % count
 
-    def _counterpart(self, high: Node, target: Node) -> Node:
-        """The aggregation switch of a slice in the pod of a leaf."""
-        return next(other for other in self._graph[target] if other[0] == high[0] and other[3] == high[3])
+    def _counterpart(self, upper_switch: Node, target: Node) -> Node:
+        """The aggregation switch of a slice in the pod of a leaf: of the same level and slice."""
+        return next(neighbour for neighbour in self._graph[target] if neighbour[::3] == upper_switch[::3])

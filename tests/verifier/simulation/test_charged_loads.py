@@ -98,7 +98,7 @@ def test_loads_on_the_graph_are_those_that_are_charged() -> None:
             assert net is not None
             looped = split.interleave > 1
             charged = slowdowns_of(reach_of(net.family, net.ports), net.family.active, place, looped=looped)._asdict()
-            carrier = net.carrier(place, split, is_tied=True, chosen=True)
+            carrier = net.carrier(place, split, is_tied=True, has_choice=True)
             rates = carrier.rates
             assert rates is not None
             seen += compare_ways(net, place, carrier)

@@ -36,7 +36,7 @@ class RandomRun(NamedTuple):
     def simulated(self) -> IterationSimulation:
         traffic, chosen = self.work.traffic, self.work.links.overlap
         tied = traffic.embedding_bytes > 0 or traffic.twin_bytes > 0
-        carrier = self.network.carrier(self.place, self.split, is_tied=tied, chosen=chosen)
+        carrier = self.network.carrier(self.place, self.split, is_tied=tied, has_choice=chosen)
         return IterationSimulation(self.workload, self.gpu, self.work, self.place, carrier)
 
     def closed_form_s(self) -> float:
