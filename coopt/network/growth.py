@@ -15,12 +15,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from coopt.instance.couplings import Phase
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.family import Family, next_even
 from coopt.network.optics import cages_of
-from coopt.network.parts import Key, bill, usd_per_w
+from coopt.network.parts import Key, bill, owned_usd, usd_per_w
 from coopt.network.space import families
 from coopt.network.wiring import EndPoints, pod_span
 from coopt.plan.couplings import PhaseSpending, Stored
@@ -203,8 +202,29 @@ def bought_share(instance: Instance) -> float:
 
 
 def support_share(instance: Instance, phase: int) -> float:
-    """What the support of a part that stands takes until the next phase, as a share of its price in the phase."""
-    return instance.objective.support_share * years_of(instance, phase)
+    """What the support of a part that stands takes until the next phase, as a share of its price in the phase; nothing
+    where nothing grows, since it is then a share of what is bought."""
+    return instance.objective.support_share * years_of(instance, phase) if instance.phase else 0.0
+
+
+def work_usd(instance: Instance, goods_usd: Sequence[float], support_usd: Sequence[float]) -> list[float]:
+    """Labour for what each phase buys, and support of what stands in it; of what is bought at once, for all years."""
+    terms = instance.objective
+    if not instance.phase:
+        return [owned_usd(terms, usd, 0.0) - usd for usd in goods_usd]
+    return [usd * terms.labour_share + support for usd, support in zip(goods_usd, support_usd, strict=True)]
+
+
+def factors_paid(instance: Instance, start: int) -> list[dict[str, float]]:
+    """What an island that stands from a phase on pays for each kind of item over the price of the instance, in every
+    phase that it pays in; empty where nothing grows."""
+    last = len(instance.phase) if instance.objective.support_share else start + 1  # support is paid in all phases
+    return [phase.price.model_dump(exclude={"energy"}) for phase in instance.phase[:last]]
+
+
+def link_labour_usd(instance: Instance, phase: int) -> float:
+    """Labour for a link that a phase adds to a switch that stood before (USD)."""
+    return instance.phase[phase].retrofit_usd_per_link if instance.phase else 0.0
 
 
 def spending(
@@ -223,31 +243,54 @@ def spending(
     units: dict[Key, Item] = {(item.kind, item.item): item for lines in bills for item in lines}
     placed: list[Counter[Key]] = [Counter({(item.kind, item.item): item.count for item in lines}) for lines in bills]
     bought = _purchases(instance, placed, ahead=ahead)
-    found, store = [], Counter[Key]()
+    found, support_usd, store = [], [], Counter[Key]()
     for t, lines in enumerate(bills):
         store.update(bought[t])
         added = network.retrofit(t).links(uplinks[t - 1], uplinks[t]) if t else 0
-        items = (*_purchased_items(instance, t, bought[t], units), *labour_lines(instance.phase[t], added))
-        power_w = math.fsum(item.w for item in lines)
-        goods_usd = math.fsum(item.usd for item in items if item.kind != "labour")
-        standing_usd = math.fsum(item.usd * factor(instance, t, item.kind) for item in lines)
-        found.append(
-            PhaseSpending(
-                year=instance.phase[t].year,
-                years=years_of(instance, t),
-                bought=items,
-                stored=tuple(
-                    Stored(item=item.item, kind=item.kind, count=store[key] - placed[t][key])
-                    for key, item in units.items()
-                    if store[key] > placed[t][key]
-                ),
-                capex_usd=math.fsum(item.usd for item in items),
-                power_w=power_w,
-                energy_usd=power_w * energy_usd_per_w(instance, t),
-                work_usd=goods_usd * instance.objective.labour_share + standing_usd * support_share(instance, t),
-            )
+        items = (*_purchased_items(instance, t, bought[t], units), *labour_lines(instance, t, added))
+        waiting = tuple(
+            Stored(item=item.item, kind=item.kind, count=store[key] - placed[t][key])
+            for key, item in units.items()
+            if store[key] > placed[t][key]
         )
-    return tuple(found)
+        power_w = math.fsum(item.w for item in lines)
+        energy_usd = power_w * energy_usd_per_w(instance, t)
+        found.append(Spent(bought=items, stored=waiting, power_w=power_w, energy_usd=energy_usd))
+        standing_usd = math.fsum(item.usd * factor(instance, t, item.kind) for item in lines)
+        support_usd.append(standing_usd * support_share(instance, t))
+    return spendings(instance, found, work_usd(instance, [one.goods_usd for one in found], support_usd))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What is bought in a phase, what waits for a later one, what all that stands draws (W), and its electricity."""
+
+    bought: tuple[Item, ...]
+    stored: tuple[Stored, ...]
+    power_w: float
+    energy_usd: float
+
+    @property
+    def goods_usd(self) -> float:
+        """What is paid for products, without labour on links."""
+        return math.fsum(item.usd for item in self.bought if item.kind != "labour")
+
+
+def spendings(instance: Instance, found: Sequence[Spent], work: Sequence[float]) -> tuple[PhaseSpending, ...]:
+    """What each phase spends, with its labour and support (USD); empty where nothing grows."""
+    return tuple(
+        PhaseSpending(
+            year=phase.year,
+            years=years_of(instance, t),
+            bought=spent.bought,
+            stored=spent.stored,
+            capex_usd=math.fsum(item.usd for item in spent.bought),
+            power_w=spent.power_w,
+            energy_usd=spent.energy_usd,
+            work_usd=work_usd,
+        )
+        for t, (phase, spent, work_usd) in enumerate(zip(instance.phase, found, work, strict=False))
+    )
 
 
 def _purchases(instance: Instance, placed: Sequence[Counter[Key]], *, ahead: bool) -> list[Counter[Key]]:
@@ -271,9 +314,10 @@ def _purchased_items(instance: Instance, phase: int, bought: Counter[Key], units
     return lines
 
 
-def labour_lines(phase: Phase, links: int) -> list[Item]:
-    """The line for links added to switches that stood before; none where there are none or they cost nothing."""
-    rate = phase.retrofit_usd_per_link
+def labour_lines(instance: Instance, phase: int, links: int) -> list[Item]:
+    """The line for links that a phase adds to switches that stood before; none where there are none or they cost
+    nothing."""
+    rate = link_labour_usd(instance, phase)
     return [line("labour", RETROFIT, links, rate, 0.0)] if links and rate else []
 
 

@@ -23,7 +23,16 @@ from coopt.columns.table import Columns, columns, needs
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import phases_of
 from coopt.network.family import Family
-from coopt.network.growth import Line, bought_share, energy_usd_per_w, factor, spending, support_share, whole_cost
+from coopt.network.growth import (
+    Line,
+    bought_share,
+    energy_usd_per_w,
+    factor,
+    link_labour_usd,
+    spending,
+    support_share,
+    whole_cost,
+)
 from coopt.network.parts import Key, Quantities, cost_of, open_bill, within_limits
 from coopt.plan.couplings import PhaseSpending
 from coopt.plan.schema import Cost, Item
@@ -237,7 +246,7 @@ def numbers_of(instance: Instance, lines: Sequence[Line], allowed: Sequence[Sequ
         spine=_counts(counted, list(units), "spine"),
         price=prices.bought,
         run=prices.standing,
-        labour=np.array([phase.retrofit_usd_per_link for phase in instance.phase]),
+        labour=np.array([link_labour_usd(instance, t) for t in range(len(instance.years))]),
     )
 
 

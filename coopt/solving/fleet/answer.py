@@ -14,7 +14,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import as_built, at_best_efficiency, at_least_efficiency, at_prices
 from coopt.network.core import Standing, cores_of, with_core_of, with_core_optics
 from coopt.network.optics import measures_of
-from coopt.plan.couplings import Couplings, Outlooks, Part, PartLosses, Turn
+from coopt.plan.couplings import Outlooks, Part, PartLosses, Turn
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.explain import missing_optic
@@ -174,13 +174,13 @@ def _alone(instance: Instance, slot: Slot) -> str:
 
 def _asked(instance: Instance) -> str:
     """In which phases, and in spite of what, bounds have to be met."""
-    phased = "in every phase with training, " if instance.phase else ""
+    when = "in every phase with training, " if len(instance.years) > 1 else ""
     lost = "" if instance.robust is None or not instance.robust.survive else "also after every loss in robust.survive, "
     if instance.availability is not None:
         listed = instance.availability.spare_domains
         most = f" and at most {max(listed):,} spare domains" if listed else ""
         lost += f"with its interruptions{most}, "
-    return phased + lost
+    return when + lost
 
 
 def _has_island(run: Run, slot: Slot, asked: Instance) -> bool:
@@ -267,12 +267,12 @@ def _plan(run: Run, offer: Offer, choice: Settled, outlooks: Outcomes) -> Plan:
         claim,
         cost=bill.cost,
         parts=parts,
-        couplings=Couplings(
-            sites=bill.sites,
-            growth=bill.growth,
-            cores=cores_of(instance, _standing(instance, built)),
-            outlooks=doubt,
-            losses=tuple(_losses(instance, built, robust)) if robust else (),
+        couplings=bill.couplings.model_copy(
+            update={
+                "cores": cores_of(instance, _standing(instance, built)),
+                "outlooks": doubt,
+                "losses": tuple(_losses(instance, built, robust)) if robust else (),
+            }
         ),
     )
 

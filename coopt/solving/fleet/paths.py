@@ -26,7 +26,7 @@ from coopt.instance.variants import phases_of
 from coopt.instance.workload import Workload
 from coopt.network.core import links_to_core
 from coopt.network.family import Family
-from coopt.network.growth import grown, grows, retrofit
+from coopt.network.growth import grown, grows, link_labour_usd, retrofit
 from coopt.network.space import families
 from coopt.solving.days import in_days
 from coopt.solving.robust.survival import from_least, surviving
@@ -140,7 +140,8 @@ def paths_on(
         by_line = {key: enough[number] for number, key in enumerate(listed) if number in enough}
         for t in alike:
             served[t] = [[one for g in some for one in by_line.get((n, g), ())] for n, some in enumerate(trained[t])]
-    phases, labour = len(instance.years), any(phase.retrofit_usd_per_link for phase in instance.phase)
+    phases = len(instance.years)
+    labour = any(link_labour_usd(instance, t) for t in range(phases))
     for n in range(len(lines)):
         for chosen in _growing({t: served[t][n] for t in asked}, every=labour or interrupted):
             check()

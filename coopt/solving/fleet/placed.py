@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.instance.schema import Instance
-from coopt.instance.variants import years_of
 from coopt.network.core import core_ports_of, core_switch, core_switches
 from coopt.network.family import Family
 from coopt.network.goods import Good
-from coopt.network.growth import factor, labour_lines
+from coopt.network.growth import Spent, factor, labour_lines, link_labour_usd, spendings, work_usd
 from coopt.network.island_bills import units_of
-from coopt.network.parts import owned_usd, racks, site_power
-from coopt.plan.couplings import PhaseSpending, SitePower, Stored
+from coopt.network.parts import racks, site_power
+from coopt.plan.couplings import Couplings, SitePower, Stored
 from coopt.plan.parts import Cost, Item, line
 from coopt.solving.fleet.paths import IslandPath
 from coopt.solving.partition.arrays import Grid, OptionUses, coupled, orders, product_of, products_of
@@ -127,16 +126,15 @@ def outlook_at(data: PartitionData, listed: Instance, then: Instance, best: floa
 
 def _labour_usd(instance: Instance, path: IslandPath) -> float:
     """Labour for links added to switches that stood (USD)."""
-    return math.fsum(phase.retrofit_usd_per_link * path.retrofitted(t) for t, phase in enumerate(instance.phase))
+    return math.fsum(link_labour_usd(instance, t) * path.retrofitted(t) for t in range(len(path.families)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FleetBill:
-    """The bill of everything, what each phase spends, and the power of each site in each phase (W)."""
+    """The bill of everything, with what each phase spends and each site feeds in it, and whether limits are kept."""
 
     cost: Cost
-    growth: tuple[PhaseSpending, ...]
-    sites: tuple[SitePower, ...]
+    couplings: Couplings
     within: bool
 
 
@@ -172,49 +170,35 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     )
     needed = np.diff(units.sum(axis=1), axis=0, prepend=0.0)
     bought = [_ordered(grid, g, needed[:, g]) for g in range(len(grid.goods))]
-    items = [[*_lines(grid, t, bought, needed)] for t in range(grid.phases)]
-    for t, phase in enumerate(instance.phase):
-        items[t] += labour_lines(phase, sum(one.path.retrofitted(t) for one in chosen))
-    energy = [
-        math.fsum(watts[t, s] * grid.usd_per_w(t, site) for s, site in enumerate(grid.sites))
+    spent = [
+        Spent(
+            bought=(
+                *_lines(grid, t, bought, needed),
+                *labour_lines(instance, t, sum(one.path.retrofitted(t) for one in chosen)),
+            ),
+            stored=tuple(_stored(grid, t, bought, needed)),
+            power_w=math.fsum(watts[t]),
+            energy_usd=math.fsum(watts[t, s] * grid.usd_per_w(t, site) for s, site in enumerate(grid.sites)),
+        )
         for t in range(grid.phases)
     ]
-    capex = [math.fsum(item.usd for item in of_phase) for of_phase in items]
-    work = _work_usd(grid, items, units.sum(axis=1))
-    dates = zip(instance.years, items, strict=True)
-    named = tuple(item if year is None else item.bought_in(year) for year, lines in dates for item in lines)
+    support = [math.fsum(row) for row in (units.sum(axis=1) * grid.support_usd).tolist()]
+    work = work_usd(instance, [one.goods_usd for one in spent], support)
+    named = tuple(
+        item if year is None else item.bought_in(year)
+        for year, one in zip(instance.years, spent, strict=True)
+        for item in one.bought
+    )
     bought_usd = math.fsum(item.usd for item in named)
     cost = Cost(
         capex_usd=bought_usd,
         power_w=math.fsum(item.w for item in named),
-        tco_usd=bought_usd + math.fsum(work) + math.fsum(energy),
+        tco_usd=bought_usd + math.fsum(work) + math.fsum(one.energy_usd for one in spent),
         items=named,
     )
-    growth = tuple(
-        PhaseSpending(
-            year=phase.year,
-            years=years_of(instance, t),
-            bought=tuple(items[t]),
-            stored=tuple(_stored(grid, t, bought, needed)),
-            capex_usd=capex[t],
-            power_w=math.fsum(watts[t]),
-            energy_usd=energy[t],
-            work_usd=work[t],
-        )
-        for t, phase in enumerate(instance.phase)
-    )
     sites = tuple(_fed(grid, watts))
-    return FleetBill(cost=cost, growth=growth, sites=sites, within=_within(grid, chosen, units, cost, sites))
-
-
-def _work_usd(grid: Grid, items: Sequence[Sequence[Item]], standing: Floats) -> list[float]:
-    """Labour for what each phase buys, and support of what stands in it; of what is bought at once, for all years."""
-    terms = grid.instance.objective
-    goods_usd = [math.fsum(item.usd for item in of_phase if item.kind != "labour") for of_phase in items]
-    if not grid.instance.phase:
-        return [owned_usd(terms, usd, 0.0) - usd for usd in goods_usd]
-    support = (standing * grid.support_usd).tolist()
-    return [usd * terms.labour_share + math.fsum(row) for usd, row in zip(goods_usd, support, strict=True)]
+    couplings = Couplings(sites=sites, growth=spendings(instance, spent, work))
+    return FleetBill(cost=cost, couplings=couplings, within=_within(grid, chosen, units, cost, sites))
 
 
 def _watts(grid: Grid, units: Floats) -> Iterator[float]:

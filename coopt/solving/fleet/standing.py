@@ -31,6 +31,7 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.network.core import core_ports_of, links_to_core
 from coopt.network.family import Family
+from coopt.network.growth import factors_paid
 from coopt.network.parts import racks
 from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Ints
@@ -74,9 +75,7 @@ def list_islands(
         return list_paths(instance, names, robust, measures, check)
     start = min(asked)
     factors = corners(robust.prices) if robust and robust.aim == "regret" else []
-    bought_by = len(instance.phase) if instance.objective.support_share else start + 1  # support is paid in all phases
-    paid = [phase.price.model_dump(exclude={"energy"}) for phase in instance.phase[:bought_by]]
-    if paid:
+    if paid := factors_paid(instance, start):
         factors = [{kind: by * one.get(kind, 1.0) for kind, by in of.items()} for of in paid for one in factors or [{}]]
     outlooks = tuple(at_prices(first, one) for one in factors)
     compared = first.model_copy(update={"site": instance.site})  # sites limit power, whatever is minimized

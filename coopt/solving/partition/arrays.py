@@ -75,12 +75,11 @@ class Grid:
     @cached_property
     def support_usd(self) -> Floats:
         """What the support of a unit that stands takes in each phase (T, G), at its price in the phase before volume
-        prices; nothing where all is bought at once, and a share of that."""
-        found = np.zeros((self.phases, len(self.goods)))
-        for t in range(len(self.instance.phase)):
-            prices = [good.usd[0] * factor(self.instance, t, good.kind) for good in self.goods]
-            found[t] = support_share(self.instance, t) * np.array(prices)
-        return found
+        prices."""
+        phases = range(self.phases)
+        usd = np.array([[good.usd[0] * factor(self.instance, t, good.kind) for good in self.goods] for t in phases])
+        share = np.array([[support_share(self.instance, t)] for t in phases])
+        return np.asarray(usd * share, dtype=np.float64)
 
     @property
     def support(self) -> Floats:
