@@ -202,7 +202,7 @@ class Pool:
 
     def charged(self, r: Reciprocals) -> Reciprocals:
         """The seconds per byte that pieces are charged where the network gives rows r."""
-        return self.iteration.ways.left(r)
+        return self.iteration.ways.charged(r)
 
     def reciprocals(self, context: Context, uplinks: int | Ints, slower: float = 1.0) -> Reciprocals:
         """Seconds per byte that the network gives every row; so many times as long where NICs are slower."""

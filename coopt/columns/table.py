@@ -251,7 +251,7 @@ def _searched(candidates: Pool, position: Ints, loads: Crossings, byte_s: Floats
     def times_s(timed_rows: Pool, row_groups: Ints, uplinks: Ints) -> Floats:
         """Iteration times of rows at the uplinks of each network; shape (networks, rows)."""
         seen = loads.reciprocals(np.repeat(byte_s, m), np.repeat(uplinks, m))
-        r = timed_rows.charged(seen.each(lambda s_byte: s_byte.reshape(k, m)[:, row_groups]))
+        r = timed_rows.charged(seen.mapped(lambda s_byte: s_byte.reshape(k, m)[:, row_groups]))
         return np.asarray(
             np.maximum.reduce([np.broadcast_to(piece.at(r), (k, len(timed_rows))) for piece in timed_rows.pieces])
         )

@@ -42,15 +42,17 @@ class Reciprocals:
         """The same for every kind."""
         return cls(**dict.fromkeys(KINDS, s_byte))
 
-    def each(self, change: Callable[[Any], Any]) -> Reciprocals:
+    def mapped(self, change: Callable[[Any], Any]) -> Reciprocals:
         """The same with every array changed."""
-        ways = None if self.ways is None else {name: change(one) for name, one in self.ways.items()}
+        ways = None if self.ways is None else {name: change(s_byte) for name, s_byte in self.ways.items()}
         return Reciprocals(**{kind: change(getattr(self, kind)) for kind in KINDS}, ways=ways)
 
     def slowed(self, factors: Mapping[str, float]) -> Reciprocals:
         """The same with some kinds slower by a factor, whichever way they go."""
         kinds = {kind: getattr(self, kind) * factors.get(kind, 1.0) for kind in KINDS}
-        ways = None if self.ways is None else {way: one * factors.get(way[0], 1.0) for way, one in self.ways.items()}
+        ways = (
+            None if self.ways is None else {way: s_byte * factors.get(way[0], 1.0) for way, s_byte in self.ways.items()}
+        )
         return Reciprocals(**kinds, ways=ways)
 
     def by(self, kind: str, flows: str) -> Any:
@@ -82,7 +84,7 @@ class Way:
     saved: Floats
     start: Floats
 
-    def left(self, r: Any) -> Any:
+    def charged(self, r: Any) -> Any:
         """r': seconds per byte; never falls where r rises."""
         return np.maximum(self.floor, self.slope * r - self.saved) + self.start
 
@@ -115,49 +117,49 @@ class Ways:
     ep: tuple[Way, ...] = ()
     edp: tuple[Way, ...] = ()
 
-    def left(self, r: Reciprocals) -> Reciprocals:
+    def charged(self, r: Reciprocals) -> Reciprocals:
         """The seconds per byte that rows are charged where the network gives them r."""
-        named = self.named
-        if not named:
+        ways_by_kind = self.by_kind
+        if not ways_by_kind:
             return r
-        least = {kind: [one.left(r.by(kind, one.flows)) for one in ways] for kind, ways in named.items()}
-        return replace(r, **{kind: reduce(np.minimum, each) for kind, each in least.items()})
+        charges = {kind: [way.charged(r.by(kind, way.flows)) for way in ways] for kind, ways in ways_by_kind.items()}
+        return replace(r, **{kind: reduce(np.minimum, of_kind) for kind, of_kind in charges.items()})
 
-    def taken(self, names: Mapping[str, str]) -> Ways:
+    def of_names(self, names: Mapping[str, str]) -> Ways:
         """Of each kind the way of that name; the first one, rings or exchanges, where it has none of the name."""
         return Ways(
             **{
-                kind: next(((one,) for one in ways if one.name == names.get(kind)), ways[:1])
-                for kind, ways in self.named.items()
+                kind: next(((way,) for way in ways if way.name == names.get(kind)), ways[:1])
+                for kind, ways in self.by_kind.items()
             }
         )
 
     @property
-    def named(self) -> dict[str, tuple[Way, ...]]:
+    def by_kind(self) -> dict[str, tuple[Way, ...]]:
         """The ways that there are, by kinds."""
         return {kind: ways for kind, ways in vars(self).items() if ways}
 
     @property
     def flows(self) -> tuple[tuple[str, Flows], ...]:
         """Kinds with the ways that load links otherwise than rings do."""
-        named = [(kind, one.flows) for kind, ways in self.named.items() for one in ways]
-        return tuple(dict.fromkeys(pair for pair in named if pair[1] != "ring"))
+        pairs = [(kind, way.flows) for kind, ways in self.by_kind.items() for way in ways]
+        return tuple(dict.fromkeys(pair for pair in pairs if pair[1] != "ring"))
 
     @property
     def costs(self) -> list[Floats]:
         """Columns (n,): of two rows with as many domains, that which is nowhere larger is nowhere charged more."""
-        return [column for ways in self.named.values() for one in ways for column in one.costs]
+        return [column for ways in self.by_kind.values() for way in ways for column in way.costs]
 
     def take(self, rows: Ints) -> Ways:
         """The chosen rows; what none of them may choose is absent."""
-        taken = {kind: (one.take(rows) for one in ways) for kind, ways in self.named.items()}
-        return Ways(**{kind: open_ways(ways) for kind, ways in taken.items()})
+        rows_by_kind = {kind: (way.take(rows) for way in ways) for kind, ways in self.by_kind.items()}
+        return Ways(**{kind: open_ways(ways) for kind, ways in rows_by_kind.items()})
 
 
 def open_ways(ways: Iterable[Way]) -> tuple[Way, ...]:
     """The ways that some row has; none where there is but one."""
-    some = tuple(one for one in ways if np.isfinite(one.start).any())
-    return some if len(some) > 1 else ()
+    choices = tuple(way for way in ways if np.isfinite(way.start).any())
+    return choices if len(choices) > 1 else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,7 @@ class AffineSeconds:
         return self + other * -1.0
 
     def __mul__(self, factor: Any) -> AffineSeconds:
+        # shares are often one of these for all rows, which then cost no pass over arrays
         if type(factor) is float and factor in (0.0, 1.0):
             return self if factor else AffineSeconds()
         return AffineSeconds(*[part if _is_zero(part) else part * factor for part in self.parts])
@@ -196,6 +199,7 @@ class AffineSeconds:
 
     def at(self, r: Reciprocals) -> Floats:
         """The number of seconds at given reciprocal bandwidths."""
+        # kinds that nobody sends are the number 0, and most are
         seconds = self.fixed
         for part, kind in zip(self.parts[1:], KINDS, strict=True):
             seconds = seconds if _is_zero(part) else seconds + part * getattr(r, kind)
@@ -205,7 +209,7 @@ class AffineSeconds:
 def kinds_of(pieces: Sequence[AffineSeconds]) -> tuple[str, ...]:
     """The kinds of traffic that some piece has bytes of in some row, in the order of `KINDS`."""
     bytes_of = zip(*(piece.parts[1:] for piece in pieces), strict=True)
-    return tuple(kind for kind, own in zip(KINDS, bytes_of, strict=True) if any(map(np.any, own)))
+    return tuple(kind for kind, kind_bytes in zip(KINDS, bytes_of, strict=True) if any(map(np.any, kind_bytes)))
 
 
 def _is_zero(part: Any) -> bool:

@@ -44,13 +44,13 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
     hb_gbyte_s
         F, one-way bandwidth inside the domain (10^9 bytes/s).
     """
-    own, how = gpu.efficiency, workload.options.collectives
-    sums = own.hb if how == "levels" else max(own.hb, own.hb_reduce or 0.0)
+    efficiency, collectives = gpu.efficiency, workload.options.collectives
+    sums = efficiency.hb if collectives == "levels" else max(efficiency.hb, efficiency.hb_reduce or 0.0)
     share = TRANSPORT_SHARE.get(workload.options.transport)
-    rail, send = (own.rail, own.send) if share is None else (share, share)
+    rail, send = (efficiency.rail, efficiency.send) if share is None else (share, share)
     byte_s = hb_gbyte_s * 1e9
-    latency = own.latency_s, own.step_s, own.send_s
-    return LinkRates(own.hb * byte_s, rail, send, *latency, sums * byte_s, how == "in-network")
+    latency = efficiency.latency_s, efficiency.step_s, efficiency.send_s
+    return LinkRates(efficiency.hb * byte_s, rail, send, *latency, sums * byte_s, collectives == "in-network")
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,7 @@ def gather_rates(
     """
     byte_s = links.hb_byte_s
     if summed is not False and np.any(links.sum_byte_s > byte_s):
+        # switches of a domain add up for a group that lies in it alone
         byte_s = np.where(summed & (y == 1), links.sum_byte_s, byte_s)
     across = (y - 1) / (y * (x if fewest is None else fewest) * links.rail)
     if kind in GRADIENTS and links.rail_reduces:
@@ -159,7 +160,7 @@ class Visits:
             return y
         return np.minimum(y, self.visited_groups * np.maximum(y / self.groups, 1.0))
 
-    def sent(self, places: Any) -> Any:
+    def sent_share(self, places: Any) -> Any:
         r"""u: share of the copies that are sent when a token goes once to each place it visits.
 
         .. math:: u(n) = \frac{n}{k} \left(1 - \left(1 - \frac{1}{n}\right)^k\right)
@@ -187,9 +188,9 @@ def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits
     data_bytes
         D: of the copies of all tokens, one for each expert a token visits.
     """
-    reached = visits.domains(y)
-    inside = (x - 1) / x * visits.sent(x * reached) * data_bytes / links.hb_byte_s
-    across = (y - 1) / y * visits.sent(reached) * data_bytes / links.rail
+    domains = visits.domains(y)
+    inside = (x - 1) / x * visits.sent_share(x * domains) * data_bytes / links.hb_byte_s
+    across = (y - 1) / y * visits.sent_share(domains) * data_bytes / links.rail
     return AffineSeconds(inside + np.where(x * y > 1, links.latency_s, 0.0), ep=across)
 
 

@@ -109,7 +109,7 @@ class Iteration:
         return self.whole_layer * self.layers + self.accumulation
 
     @cached_property
-    def middle(self) -> AffineSeconds:
+    def middle_stage(self) -> AffineSeconds:
         """One micro-batch on a middle stage, with its sends."""
         return self.stage + self.hop * self.waits.hops
 
@@ -147,15 +147,16 @@ class Iteration:
         """Affine functions whose maximum is the iteration time: by what hides traffic, by the stage that binds."""
         rings = (self.cp,) if self.cp_left.is_zero else (self.cp, self.cp_left)
         exchanges = (self.ep,) if self.ep_left.is_zero else (self.ep, self.ep_left)
-        each = (replace(self, cp=ring, ep=exchange) for ring in rings for exchange in exchanges)
-        pipelines = tuple(pipeline for one in each for pipeline in one.pipelines())
+        iterations = (replace(self, cp=ring, ep=exchange) for ring in rings for exchange in exchanges)
+        pipelines = tuple(pipeline for iteration in iterations for pipeline in iteration.pipelines())
         if self.stale:
-            whole: tuple[AffineSeconds, ...] = tuple(one + self.met_hops for one in (*pipelines, self.dp))
+            totals: tuple[AffineSeconds, ...] = tuple(part + self.met_hops for part in (*pipelines, self.dp))
         elif np.all(self.dp_share == 1.0):
-            whole = tuple(pipeline + self.dp for pipeline in pipelines)
+            # under `sync` nothing hides, and both parts of `left_of_dp` are the gradients themselves
+            totals = tuple(pipeline + self.dp for pipeline in pipelines)
         else:
-            whole = tuple(pipeline + rest for pipeline in pipelines for rest in self.left_of_dp)
-        return tuple((piece + self.epilogue) * self.factor for piece in whole)
+            totals = tuple(pipeline + gradients for pipeline in pipelines for gradients in self.left_of_dp)
+        return tuple((piece + self.epilogue) * self.factor for piece in totals)
 
     def pipelines(self) -> tuple[AffineSeconds, ...]:
         """The pipeline with a middle stage that binds, by how it waits for the last one, and with the last; or by the
@@ -163,17 +164,17 @@ class Iteration:
         """
         if self.chains:
             return tuple(map(self._chained, self.chains))
-        middle = self.middle * self.micro_batches + self.bubble
-        return *(middle + one for one in map(self._added_by, self._end_waits)), middle + self._added_by_last
+        pipeline = self.middle_stage * self.micro_batches + self.bubble
+        return *(pipeline + added for added in map(self._added_by, self._end_waits)), pipeline + self._added_by_last
 
     def _chained(self, chain: PassChain) -> AffineSeconds:
         """How long a chain of passes takes."""
         ahead = [part * share for part, share in zip((self.tp, self.cp, self.ep), self.forward_shares, strict=True)]
         forward = sum(ahead, self.forward) * self.layers
-        missing = self.whole_layer * (self.first_missing * chain.firsts)
+        lacking = self.whole_layer * (self.first_missing * chain.firsts)
         passes = self.stage * (self.micro_batches + chain.stages) + forward * chain.forwards
-        whole: AffineSeconds = passes + self.excess * chain.visits - missing + self.hop * chain.hops + chain.fixed_s
-        return whole
+        length: AffineSeconds = passes + self.excess * chain.visits - lacking + self.hop * chain.hops + chain.fixed_s
+        return length
 
     @cached_property
     def _end_waits(self) -> tuple[EndWait, ...]:
@@ -186,6 +187,7 @@ class Iteration:
             return (EndWait(self.waits.end_passes),)
         chunk, steps = self.chunk_layers, self.waits.in_step
         lighter = steps * self.first_missing
+        # in the order in which docs/model.md, The pipeline, lists `ends`
         seldom = EndWait(self.waits.few_passes, lighter), EndWait(1.0, lighter, chunk), EndWait(0.0, chunk + lighter)
         stepwise = (EndWait(1 + steps, 0.0, chunk), EndWait(steps, chunk)) if np.any(lighter) else ()
         return EndWait(self.waits.end_passes), *seldom, *stepwise
@@ -204,23 +206,24 @@ class Iteration:
 
     def time_s(self, r: Reciprocals) -> Floats:
         """Iteration time (s)."""
-        r = self.ways.left(r)
-        settled = self._with_hidden_at(r)
-        known = {f.name: getattr(settled, f.name) for f in fields(self)}
+        r = self.ways.charged(r)
+        iteration_at_r = self._with_hidden_at(r)
+        parts = {f.name: getattr(iteration_at_r, f.name) for f in fields(self)}
         seconds: dict[str, Any] = {  # numbers in place of functions, which the same sums add up at once
             name: 0.0 if part.is_zero else part.at(r)
-            for name, part in known.items()
+            for name, part in parts.items()
             if isinstance(part, AffineSeconds) and name not in ("dp", "window")
         }
-        seconds["chains"] = tuple(one._replace(fixed_s=one.fixed_s.fixed) for one in self.chains)
-        there: Any = replace(settled, **seconds)
-        pipeline_s = reduce(np.maximum, there.pipelines())
-        whole_s = pipeline_s + settled._left_of_dp(r, pipeline_s) + there.epilogue
-        return np.asarray(whole_s * self.factor, dtype=np.float64)
+        seconds["chains"] = tuple(chain._replace(fixed_s=chain.fixed_s.fixed) for chain in self.chains)
+        # gradients keep their functions: what is left of them is the larger of two
+        in_seconds: Any = replace(iteration_at_r, **seconds)
+        pipeline_s = reduce(np.maximum, in_seconds.pipelines())
+        total_s = pipeline_s + iteration_at_r._left_of_dp(r, pipeline_s) + in_seconds.epilogue
+        return np.asarray(total_s * self.factor, dtype=np.float64)
 
     def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
         """Seconds by cause; they sum to `time_s`."""
-        r = self.ways.left(r)
+        r = self.ways.charged(r)
         return self._with_hidden_at(r)._breakdown_s(r)
 
     def _with_hidden_at(self, r: Reciprocals) -> Iteration:
@@ -241,16 +244,16 @@ class Iteration:
         m, waits = self.micro_batches, self._end_waits
         waited_s, added_s = _stack(self._added_by(wait).at(r) for wait in waits), self._added_by_last.at(r)
         binds, longest = added_s > waited_s.max(axis=0), waited_s.argmax(axis=0)
-        last, fewer, forward = (
-            np.where(binds, alone, np.choose(longest, _stack(count + 0.0 * m for count in counts)))
-            for alone, counts in (
+        visits, spared_layers, spared_forward = (
+            np.where(binds, of_last, np.choose(longest, _stack(count + 0.0 * m for count in counts)))
+            for of_last, counts in (
                 (m, [wait.passes for wait in waits]),
                 (0.0, [wait.layers for wait in waits]),
                 (0.0, [wait.forward_layers for wait in waits]),
             )
         )
         hops = (self.waits.hops - np.where(binds, self.waits.spared_hops, 0)) * m
-        return self._passes_s(r, last, fewer, forward) | {
+        return self._passes_s(r, visits, spared_layers, spared_forward) | {
             "pp": (self.hop * hops).at(r),
             "bubble": (self.bubble + self.hop * (self.waits.late_hops * binds)).at(r),
         }
@@ -259,10 +262,10 @@ class Iteration:
         """The pipeline by cause where a chain is the longest: its passes beyond those of all micro-batches, which the
         last stage is waited for in its visits, are the bubble.
         """
-        lengths_s = _stack(self._chained(one).at(r) for one in self.chains)
+        lengths_s = _stack(self._chained(chain).at(r) for chain in self.chains)
         longest, zero = lengths_s.argmax(axis=0), 0.0 * self.micro_batches
         visits, firsts, hops = (
-            np.choose(longest, _stack(getattr(one, name) + zero for one in self.chains))
+            np.choose(longest, _stack(getattr(chain, name) + zero for chain in self.chains))
             for name in ("visits", "firsts", "hops")
         )
         parts = self._passes_s(r, visits, self.first_missing * firsts, zero) | {"pp": (self.hop * hops).at(r)}
@@ -270,15 +273,18 @@ class Iteration:
         hidden_s = np.minimum(bubble_s, 0.0)  # hops that gradients of weights would fill
         return parts | {"pp": parts["pp"] + hidden_s, "bubble": bubble_s - hidden_s}
 
-    def _passes_s(self, r: Reciprocals, last: Any, fewer: Any, forward: Any) -> dict[str, Floats]:
+    def _passes_s(self, r: Reciprocals, visits: Any, spared_layers: Any, spared_forward: Any) -> dict[str, Floats]:
         """What passes take by cause where the last stage is waited for so often, and so many layers are spared."""
-        m, counted = self.micro_batches, self.layers * self.micro_batches - self.missing_layers * last - fewer
+        m, layer_passes = (
+            self.micro_batches,
+            self.layers * self.micro_batches - self.missing_layers * visits - spared_layers,
+        )
         return {
-            "compute": (self.layer * counted + self.accumulation * m - self.forward * forward).at(r),
-            "logits": (self.logits * last).at(r),
-            "tp": (self.tp * counted + self.tp_logits * last).at(r),
-            "cp": (self.cp * (counted + self.further_predictions * last)).at(r),
-            "ep": (self.ep * (counted + self.further_exchanges * last)).at(r),
+            "compute": (self.layer * layer_passes + self.accumulation * m - self.forward * spared_forward).at(r),
+            "logits": (self.logits * visits).at(r),
+            "tp": (self.tp * layer_passes + self.tp_logits * visits).at(r),
+            "cp": (self.cp * (layer_passes + self.further_predictions * visits)).at(r),
+            "ep": (self.ep * (layer_passes + self.further_exchanges * visits)).at(r),
         }
 
     def _left_of_dp(self, r: Reciprocals, pipeline_s: Any) -> Any:
@@ -297,13 +303,13 @@ def _stack(arrays: Iterable[Any]) -> Floats:
 def _rows(part: Any, rows: Ints) -> Any:
     """The chosen rows of an array or of the arrays of an affine function; a number stands for every row."""
     if isinstance(part, AffineSeconds):
-        return AffineSeconds(*(_rows(one, rows) for one in part.parts))
+        return AffineSeconds(*(_rows(item, rows) for item in part.parts))
     if isinstance(part, Ways):
         return part.take(rows)
     if isinstance(part, PassChain | PipelineWaits):
-        return type(part)(*(_rows(one, rows) for one in part))
+        return type(part)(*(_rows(item, rows) for item in part))
     if isinstance(part, tuple):  # of chains, of arrays
-        return tuple(_rows(one, rows) for one in part)
+        return tuple(_rows(item, rows) for item in part)
     return part[rows] if np.ndim(part) else part
 
 
@@ -322,29 +328,30 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     traffic = StageTraffic(workload=workload, links=links, mappings=mappings, placements=placements)
     replicas = replicas_of(workload, links, mappings, placements)
     m = micro_batches(mappings, workload.global_batch)
-    alike, position = representatives(mappings.pp, mappings.interleave, m)
-    few = mappings.take(alike)
-    waits = PipelineWaits(*(count[position] for count in pipeline_waits(few.pp, few.interleave, m[alike])))
-    layers, fewer = (count[position] for count in stage_layers(model, few))
-    lighter = mappings.pp * layers - model.layers - fewer
+    rows, position = representatives(mappings.pp, mappings.interleave, m)
+    pipelines = mappings.take(rows)
+    waits = PipelineWaits(*(count[position] for count in pipeline_waits(pipelines.pp, pipelines.interleave, m[rows])))
+    layers, last_missing = (count[position] for count in stage_layers(model, pipelines))
+    first_missing = mappings.pp * layers - model.layers - last_missing
     kernels, further = kernels_s(workload, device, mappings), model.extra_predictions
-    busy = kernels.whole
+    busy = kernels.total
     started = started_s(workload, mappings)
     layer = np.maximum(busy, started)
     accumulation, in_turn = _accumulation(workload, device, mappings), options.schedule == "1f1b"
     split = kernels if in_turn else without_starts(kernels, started)
     predicted, predicting = prediction_of(workload), predicting_s(workload, device, mappings, kernels)
-    counts = StageLayers(layers, lighter, fewer, further * predicting.weights)
+    counts = StageLayers(layers, first_missing, last_missing, further * predicting.weights)
     ring = traffic.ring
     core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
     tp = traffic.tp
     predicted_tp = tp if predicted is workload else replace(traffic, workload=predicted).tp
     ep, ep_left = traffic.hidden_exchanges(layer - core, m)
-    logits = (1 + further) * logits_s(workload, device, mappings) + further * predicting.whole
-    behind = layers_behind(workload, mappings, (layers, fewer), m)
-    each_s = np.where(mappings.zero >= 2, layers - fewer, layers) * (layer - core)
-    free = share_left(replicas.inside_s(), behind * (layer - core)) * in_turn
-    free *= share_left(2 * (logits + (accumulation * layers).fixed), each_s)
+    logits = (1 + further) * logits_s(workload, device, mappings) + further * predicting.total
+    behind = layers_behind(workload, mappings, (layers, last_missing), m)
+    stage_s = np.where(mappings.zero >= 2, layers - last_missing, layers) * (layer - core)
+    free_share = share_left(replicas.inside_s(), behind * (layer - core)) * in_turn
+    # they take the place of passes forward: half of the traffic in a fourth of the compute, so that they count twice
+    free_share *= share_left(2 * (logits + (accumulation * layers).fixed), stage_s)
     waits_for_experts = 1.0 * (ep_left.is_zero | (m == 1))  # else exchanges hide themselves
     return Iteration(
         layer=AffineSeconds(layer),
@@ -361,7 +368,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         further_predictions=further,
         further_exchanges=further_exchanges(model),
         dp=replicas.data_parallel(),
-        window=window_of(behind, layer - core, free, (tp, ep * waits_for_experts)),
+        window=window_of(behind, layer - core, free_share, (tp, ep * waits_for_experts)),
         behind=behind,
         met=met_hops(options.dp_mode, mappings.zero, m, waits.hops, waits.bubble_hops),
         dp_share=np.full(len(mappings), OVERLAP_COST if options.dp_mode == "overlap" else 1.0),
@@ -369,11 +376,11 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         optimizer=replicas.optimizer(device),
         layers=layers,
         chunk_layers=layers // mappings.interleave,
-        first_missing=lighter,
-        missing_layers=fewer,
+        first_missing=first_missing,
+        missing_layers=last_missing,
         waits=waits,
         micro_batches=m,
-        bubbles=((few.pp - 1) / few.interleave)[position],
+        bubbles=((pipelines.pp - 1) / pipelines.interleave)[position],
         factor=options.slowdown * options.software.overhead,
         stale=options.dp_mode == "stale-1",
         ways=ways_of(workload, traffic, replicas),
@@ -382,9 +389,9 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     )
 
 
-def _longer(hidden: AffineSeconds, left: AffineSeconds, r: Reciprocals) -> AffineSeconds:
+def _longer(hidden: AffineSeconds, beyond: AffineSeconds, r: Reciprocals) -> AffineSeconds:
     """The longer of two, known where the second is not zero."""
-    return hidden if left.is_zero else AffineSeconds(np.maximum(hidden.at(r), left.at(r)))
+    return hidden if beyond.is_zero else AffineSeconds(np.maximum(hidden.at(r), beyond.at(r)))
 
 
 def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> AffineSeconds:

@@ -165,8 +165,8 @@ class Passes:
     weights: Any = 0.0
 
     @property
-    def whole(self) -> Any:
-        """Both."""
+    def total(self) -> Any:
+        """Seconds forward and backward."""
         return self.forward + self.backward
 
     def __add__(self, other: Passes) -> Passes:
@@ -203,9 +203,10 @@ class Blocks:
 
     def pairs(self, sm_count: int, start: int) -> Any:
         """Pairs of a query and a key that the GPU has the time for, where each block loses `start` keys a kernel."""
-        lost = self.steps * start
-        half_wave = 0.5 * sm_count * BLOCK * (self.longest + lost)
-        return np.maximum(self.heads * self.queries * (self.keys + lost), half_wave) + half_wave
+        start_keys = self.steps * start
+        # docs/model.md, Kernels: the last wave is half full on average, and no kernel takes less than one
+        half_wave = 0.5 * sm_count * BLOCK * (self.longest + start_keys)
+        return np.maximum(self.heads * self.queries * (self.keys + start_keys), half_wave) + half_wave
 
 
 def fused_attention(device: Device, sizes: tuple[int, int], blocks: Blocks) -> Passes:

@@ -69,11 +69,11 @@ def attention_s(model: Transformer, device: Device, t: Any, rows: Any, norm_spli
         z: over how many ranks the norms are split.
     """
     share, query = attention_share(model), query_width(model)
-    normed, asked = rows * model.hidden / norm_split * block_share(model), rows * query / t * share
+    norm_elements, query_elements = rows * model.hidden / norm_split * block_share(model), rows * query / t * share
     stream = pointwise(
         device,
-        software.norm_forward_bytes * normed + QUERY_FORWARD * asked,
-        software.norm_backward_bytes * normed + QUERY_BACKWARD * asked,
+        software.norm_forward_bytes * norm_elements + QUERY_FORWARD * query_elements,
+        software.norm_backward_bytes * norm_elements + QUERY_BACKWARD * query_elements,
     )
     pauses = Passes(KERNELS_FORWARD * device.pause_s, KERNELS_BACKWARD * device.pause_s) * block_share(model)
     output = product(device, rows, model.hidden, value_width(model) / t, 1, device.rate_of(device.attention_bits))
@@ -111,10 +111,10 @@ def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, turned_over: 
     states = product(device, p, n, CHUNK, chunks * heads, rate)
     seen = product(device, CHUNK, p, CHUNK, chunks * heads, rate) + product(device, CHUNK, p, n, chunks * heads, rate)
     of_steps = device.product_s(CHUNK, CHUNK, p, chunks * heads, rate)
-    again = Passes(0.0, scores.forward + states.forward + of_steps)
-    held = chunks * wide * n
-    carried = Passes(device.stream_s(STATE_FORWARD * held), device.stream_s(STATE_BACKWARD * held))
-    scan = replace(scores + states + seen + again + carried, weights=0.0) * (1 / SCAN_SHARE)  # without parameters
+    repeats = Passes(0.0, scores.forward + states.forward + of_steps)
+    state_elements = chunks * wide * n
+    carried = Passes(device.stream_s(STATE_FORWARD * state_elements), device.stream_s(STATE_BACKWARD * state_elements))
+    scan = replace(scores + states + seen + repeats + carried, weights=0.0) * (1 / SCAN_SHARE)  # without parameters
     convolved, gated, projected = rows * (wide + 2 * groups * n), rows * wide, rows * mamba_columns(model, t)
     turned = TURNED * turned_over
     moved = Passes(
@@ -175,31 +175,31 @@ def experts_s(
 ) -> Passes:
     """The experts of a GPU, with router, permutation and the experts every token visits."""
     split = t if expert_tp else 1
-    held = model.experts / ep
+    experts_per_gpu = model.experts / ep
     routed = expert_rows(model, rows, t, split)
     wide = expert_width(model)
-    experts = dense_s(model, device, routed / held, model.ffn / split, held, wide)
+    experts = dense_s(model, device, routed / experts_per_gpu, model.ffn / split, experts_per_gpu, wide)
     permuted = Passes(
         device.stream_s(PERMUTE_FORWARD * routed * wide), device.stream_s(PERMUTE_BACKWARD * routed * wide)
     )
-    pauses = _expert_kernels(device, held) * device.pause_s
+    pauses = _expert_kernels(device, experts_per_gpu) * device.pause_s
     router = product(device, rows / norm_split, model.experts, model.hidden, 1, device.bf16_rate)
-    shared = dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
+    shared_experts = dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
     if model.expert_latent:
-        own, rate = rows / norm_split, device.rate_of(device.latent_bits)
-        narrowed = product(device, own, wide, model.hidden, 1, rate)
-        shared = shared + narrowed + product(device, own, model.hidden, wide, 1, rate)
-    return experts + permuted + pauses + router + shared
+        norm_rows, rate = rows / norm_split, device.rate_of(device.latent_bits)
+        narrowed = product(device, norm_rows, wide, model.hidden, 1, rate)
+        shared_experts = shared_experts + narrowed + product(device, norm_rows, model.hidden, wide, 1, rate)
+    return experts + permuted + pauses + router + shared_experts
 
 
-def _expert_kernels(device: Device, held: Any) -> Passes:
+def _expert_kernels(device: Device, experts_per_gpu: Any) -> Passes:
     """Kernels of so many experts of a GPU beyond the first product of each kind: small ones, and one for each expert.
 
     Each expert has its products, and below 16 bits its inputs and gradients are quantised by themselves.
     """
     if device.grouped_experts:
         return Passes(EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD)
-    products, quantised = held - 1, (held if device.workload_rate.input_bytes < BYTES else 0)
+    products, quantised = experts_per_gpu - 1, (experts_per_gpu if device.workload_rate.input_bytes < BYTES else 0)
     return Passes(
         EXPERT_KERNELS_FORWARD + 2 * products + 2 * quantised,
         EXPERT_KERNELS_BACKWARD + 4 * products + 2 * quantised,
@@ -209,7 +209,7 @@ def _expert_kernels(device: Device, held: Any) -> Passes:
 def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
     """Seconds of a layer, the mean over all layers: of its kernels, or of the host that starts them; shape (n,)."""
     kernels, started = kernels_s(workload, device, mappings), started_s(workload, mappings)
-    return np.asarray(np.maximum(kernels.whole, started), dtype=np.float64)
+    return np.asarray(np.maximum(kernels.total, started), dtype=np.float64)
 
 
 def started_s(workload: Workload, mappings: Mappings) -> Floats:
@@ -228,14 +228,14 @@ def predicting_s(workload: Workload, device: Device, mappings: Mappings, mean: P
     if not workload.model.extra_predictions:
         return Passes()
     predicted = prediction_of(workload)
-    own = replace(device, precision=predicted.precision)
-    kernels = mean if predicted is workload else kernels_s(predicted, own, mappings)
+    prediction_device = replace(device, precision=predicted.precision)
+    kernels = mean if predicted is workload else kernels_s(predicted, prediction_device, mappings)
     return without_starts(kernels, started_s(predicted, mappings))
 
 
 def without_starts(kernels: Passes, started: Floats) -> Passes:
     """A layer as long as the host needs at least; gradients of weights that it has not started wait with all others."""
-    busy = kernels.whole
+    busy = kernels.total
     stretched: Passes = kernels * (np.maximum(busy, started) / busy)
     return replace(stretched, weights=np.clip(busy - started, 0.0, kernels.weights))
 
@@ -274,20 +274,20 @@ def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) ->
     rows = b * float(model.seq) / c
     core = core_s(model, device, t, c, b, flash=flash) * attention_share(model)
     feed_forward = _feed_forward_s(workload, device, t, x, rows, norm_split)
-    whole = core + attention_s(model, device, t, rows, norm_split, options.software) + feed_forward
+    layer = core + attention_s(model, device, t, rows, norm_split, options.software) + feed_forward
     if model.mamba_layers:
         turned_over = (b > 1) & (not options.software.batch_first)
-        whole = whole + mamba_s(model, device, t, rows, turned_over) * mamba_share(model)
+        layer = layer + mamba_s(model, device, t, rows, turned_over) * mamba_share(model)
     norms = device.pointwise_s(NORMS_AGAIN * rows * model.hidden / norm_split) + NORMS * device.pause_s
     norms = norms * block_share(model)
-    again = {
-        FULL: whole.forward,
+    repeats = {
+        FULL: layer.forward,
         SELECTIVE: 0.0 if flash else core.forward,
         NORM_ACT: norms + _cheap_s(workload, device, t, rows),
         NORM_FFN: norms + feed_forward.forward,
     }
-    repeated = np.select([recompute == kind for kind in again], np.broadcast_arrays(*again.values()))
-    return Passes(whole.forward, whole.backward + repeated, whole.weights)
+    repeated = np.select([recompute == kind for kind in repeats], np.broadcast_arrays(*repeats.values()))
+    return Passes(layer.forward, layer.backward + repeated, layer.weights)
 
 
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
@@ -306,8 +306,8 @@ def _feed_forward_s(workload: Workload, device: Device, t: Any, x: Any, rows: An
         return dense_s(model, device, rows, model.ffn / t) * ffn_share(model)
     share = expert_layers(model)
     experts = experts_s(model, device, t, x, rows, norm_split, expert_tp=options.expert_tp)
-    plain = ffn_share(model) - share
-    dense = dense_s(model, device, rows, model.dense_ffn / t) * plain if model.dense_layers else Passes()
+    dense_share = ffn_share(model) - share
+    dense = dense_s(model, device, rows, model.dense_ffn / t) * dense_share if model.dense_layers else Passes()
     return experts * share + dense
 
 

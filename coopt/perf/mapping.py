@@ -62,10 +62,10 @@ class Mappings:
         return cls(**columns | {"sequence_parallel": columns["sequence_parallel"].astype(np.bool_)})
 
     @classmethod
-    def of_choice(cls, chosen: Mapping[str, int | bool | str]) -> Mappings:
+    def of_choice(cls, values: Mapping[str, int | bool | str]) -> Mappings:
         """One row from the values of a plan, where recomputation and the outermost dimension have their names."""
-        names = {name: entries.index(str(chosen[name])) for name, entries in NAMED.items() if name in chosen}
-        numbers = {**chosen, **names}
+        names = {name: entries.index(str(values[name])) for name, entries in NAMED.items() if name in values}
+        numbers = {**values, **names}
         return cls.of(**{name: [int(value)] for name, value in numbers.items()})
 
     def choice(self, row: int) -> dict[str, int | bool | str]:
@@ -143,12 +143,12 @@ def expert_ranks(mappings: Mappings, placements: Placements, *, expert_tp: bool)
     inside, across, copies_inside, copies_across
         x_h, x_l: ranks of an expert group in an HB domain and domains it spans; the same for the copies of an expert.
     """
-    inner = placements.cp * placements.dp * (1 if expert_tp else placements.tp)
+    ranks_inside = placements.cp * placements.dp * (1 if expert_tp else placements.tp)
     domains = mappings.cp // placements.cp * placements.dp_across(mappings)
     domains = domains if expert_tp else domains * (mappings.tp // placements.tp)
-    inside = np.gcd(mappings.ep, inner)
+    inside = np.gcd(mappings.ep, ranks_inside)
     across = mappings.ep // inside
-    return inside, across, inner // inside, domains // across
+    return inside, across, ranks_inside // inside, domains // across
 
 
 def chunk_layers(layers: int, mappings: Mappings) -> Ints:
@@ -165,9 +165,9 @@ def stage_layers(model: Transformer, mappings: Mappings) -> tuple[Ints, Ints]:
     """
     chunk = chunk_layers(model.layers, mappings)
     fullest = chunk * mappings.interleave
-    missing = mappings.pp * fullest - model.layers
-    alone = (missing <= chunk) & (model.extra_predictions > 0)
-    return fullest, np.where(alone, missing, missing - missing // 2)
+    missing_layers = mappings.pp * fullest - model.layers
+    all_on_last = (missing_layers <= chunk) & (model.extra_predictions > 0)
+    return fullest, np.where(all_on_last, missing_layers, missing_layers - missing_layers // 2)
 
 
 def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
@@ -207,6 +207,7 @@ def _looked_up(columns: Sequence[Ints], sizes: Sequence[int]) -> tuple[tuple[Int
 
 def _numbered(column: Ints, size: int) -> tuple[Ints, Ints]:
     """The distinct values of a column below `size` in rising order, and the number of each entry among them."""
+    # to fill a table so much larger than the column would take longer than to sort it
     if size > max(LARGEST_TABLE, 4 * len(column)):
         values, position = np.unique(column, return_inverse=True)
         return values, position.ravel()

@@ -54,32 +54,34 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     m, model = mappings, workload.model
     sequence = m.sequence_parallel.astype(np.int64)
     rows, position = representatives(m.tp, m.cp, m.micro_batch, m.recompute, sequence)
-    few = m.take(rows)
-    kept_of_layer = layer_activation_bytes(workload, few)[position]
+    distinct_mappings = m.take(rows)
+    kept_of_layer = layer_activation_bytes(workload, distinct_mappings)[position]
     predictions = 1 + model.extra_predictions
-    logits = (predictions * LOGIT_BYTES * _rows(workload, few) * vocab_share(model, few.tp))[position]
+    logits = (
+        predictions * LOGIT_BYTES * _rows(workload, distinct_mappings) * vocab_share(model, distinct_mappings.tp)
+    )[position]
     of_layer, of_table, gathered = state_bytes(workload, m)
-    held = tuple(_every_stage(workload, m))
+    loads = tuple(_every_stage(workload, m))
     needs = [
-        of_layer * layers + of_table * tables + kept_of_layer * _on_the_gpu(m, kept, late)
-        for layers, tables, kept, late in held
+        of_layer * layers + of_table * tables + kept_of_layer * _on_the_gpu(m, activation_layers, put_off_layers)
+        for layers, tables, activation_layers, put_off_layers in loads
     ]
     if workload.options.schedule != "1f1b":
-        put_off = brought_back_bytes(workload, few)[position]
-        needs = [need + put_off * late for need, (*_, late) in zip(needs, held, strict=True)]
-    first, second, last = needs
-    fullest = np.maximum(np.maximum(first, second), last + logits)
-    always = workload.options.software.reserve_gib * GIB + working_bytes(workload, few)[position]
+        brought_back = brought_back_bytes(workload, distinct_mappings)[position]
+        needs = [need + brought_back * put_off_layers for need, (*_, put_off_layers) in zip(needs, loads, strict=True)]
+    first_bytes, second_bytes, last_bytes = needs
+    fullest = np.maximum(np.maximum(first_bytes, second_bytes), last_bytes + logits)
+    always = workload.options.software.reserve_gib * GIB + working_bytes(workload, distinct_mappings)[position]
     return np.asarray(fullest + gathered + always, dtype=np.float64)
 
 
-def _on_the_gpu(mappings: Mappings, kept: Ints, late: Any) -> Any:
+def _on_the_gpu(mappings: Mappings, activation_layers: Ints, put_off_layers: Any) -> Any:
     """Layers times micro-batches whose activations the GPU has; of those that the host keeps, the layer at work, one on
     its way, and those whose gradients of weights are still to come.
     """
     if not mappings.offload_percent.any():
-        return kept
-    return kept - mappings.offload_percent / 100.0 * np.maximum(kept - late - 2, 0)
+        return activation_layers
+    return activation_layers - mappings.offload_percent / 100.0 * np.maximum(activation_layers - put_off_layers - 2, 0)
 
 
 def checkpoint_bytes(workload: Workload) -> float:
@@ -93,10 +95,10 @@ def checkpoint_bytes(workload: Workload) -> float:
     return float((PARAMETER_BYTES + options.software.state_bytes) * parameters)
 
 
-HeldByStage = tuple[Ints, Any, Ints, Any]
+StageLoad = tuple[Ints, Any, Ints, Any]
 
 
-def stages(workload: Workload, mappings: Mappings) -> tuple[HeldByStage, ...]:
+def stages(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:
     """What the first, the second and the last stage hold, any of which may be the fullest.
 
     The first keeps most micro-batches and has an embedding, the second may have a layer more, the last has the logits
@@ -106,66 +108,69 @@ def stages(workload: Workload, mappings: Mappings) -> tuple[HeldByStage, ...]:
 
     Returns
     -------
-    layers, tables, kept, late
+    layers, tables, activation_layers, put_off_layers
         Layers of the stage, tables of the vocabulary, layers times micro-batches whose activations it keeps, and those
         of them that have gone backward but for gradients of weights.
     """
     m, model, j = mappings, workload.model, workload.model.extra_predictions
     p, v, chunk = m.pp, m.interleave, chunk_layers(model.layers, m)
-    full, short_last = stage_layers(model, m)
-    short_first = p * full - model.layers - short_last
-    first, second, last = chunks_in_flight(m, workload.global_batch)
+    full_layers, short_last = stage_layers(model, m)
+    short_first = p * full_layers - model.layers - short_last
+    first_chunks, second_chunks, last_chunks = chunks_in_flight(m, workload.global_batch)
     # the first chunk lacks the layers that the first stage lacks; p of it in turn, and less than two turns in flight
-    of_first_chunk = np.minimum(first, p) + np.maximum(first - p * v, 0)
+    of_first_chunk = np.minimum(first_chunks, p) + np.maximum(first_chunks - p * v, 0)
     has_second = p > 2
     tables = np.where((p == 1) & (not model.tied_embeddings), 2, 1)
-    on_last = np.maximum(full - short_last, 0) + j
-    found: tuple[HeldByStage, ...] = (
-        (full - short_first, 1, chunk * first - short_first * of_first_chunk, 0),
-        (full * has_second, 0, chunk * second * has_second, 0),
-        (on_last, tables, chunk * last - np.minimum(short_last, chunk) + j, 0),
+    on_last = np.maximum(full_layers - short_last, 0) + j
+    loads: tuple[StageLoad, ...] = (
+        (full_layers - short_first, 1, chunk * first_chunks - short_first * of_first_chunk, 0),
+        (full_layers * has_second, 0, chunk * second_chunks * has_second, 0),
+        (on_last, tables, chunk * last_chunks - np.minimum(short_last, chunk) + j, 0),
     )
     if workload.options.schedule == "1f1b":
-        return found
-    return (_put_off if workload.options.schedule == "zb-h1" else _two_way)(workload, m, found)
+        return loads
+    return (_put_off if workload.options.schedule == "zb-h1" else _two_way)(workload, m, loads)
 
 
-def _put_off(workload: Workload, mappings: Mappings, loads: tuple[HeldByStage, ...]) -> tuple[HeldByStage, ...]:
+def _put_off(workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...]) -> tuple[StageLoad, ...]:
     """Under ZB-H1 every stage keeps as many micro-batches as the first, one more of them for gradients of weights alone
     with each stage; of middle stages the last keeps most.
     """
-    p, kept = mappings.pp, np.minimum(mappings.pp, micro_batches(mappings, workload.global_batch))
-    late = (np.minimum(kept, count) * (p > 1) for count in (1, p - 1, p))
+    p, batches = mappings.pp, np.minimum(mappings.pp, micro_batches(mappings, workload.global_batch))
+    put_off_counts = (np.minimum(batches, count) * (p > 1) for count in (1, p - 1, p))
     return tuple(
-        (layers, tables, layers * kept, layers * count) for (layers, tables, *_), count in zip(loads, late, strict=True)
+        (layers, tables, layers * batches, layers * count)
+        for (layers, tables, *_), count in zip(loads, put_off_counts, strict=True)
     )
 
 
-def _two_way(workload: Workload, mappings: Mappings, loads: tuple[HeldByStage, ...]) -> tuple[HeldByStage, ...]:
+def _two_way(workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...]) -> tuple[StageLoad, ...]:
     """Under DualPipe two stages and p + 1 micro-batches (arXiv 2412.19437, Table 2), of which at the ends of a pipeline
     one has come all the way; as it drains, a middle GPU has half of its gradients of weights to take.
     """
-    p, (first, _, last) = mappings.pp, (layers for layers, *_ in loads)
-    middle = loads[1][0]
-    both = 1 if workload.model.tied_embeddings else 2
-    paired: tuple[HeldByStage, ...] = (
-        (2 * middle, 0, (p // 2 + 1) * middle, p // 2 * middle),
-        (2 * middle, 0, (p + 1) * middle, middle),
-        (first + last, both, p * first + last, np.maximum(first, last)),
+    p, (first_layers, _, last_layers) = mappings.pp, (layers for layers, *_ in loads)
+    middle_layers = loads[1][0]
+    tables = 1 if workload.model.tied_embeddings else 2
+    paired: tuple[StageLoad, ...] = (
+        (2 * middle_layers, 0, (p // 2 + 1) * middle_layers, p // 2 * middle_layers),
+        (2 * middle_layers, 0, (p + 1) * middle_layers, middle_layers),
+        (first_layers + last_layers, tables, p * first_layers + last_layers, np.maximum(first_layers, last_layers)),
     )
     return tuple(
-        (*(np.where(p > 1, a, b) for a, b in zip(pair, alone, strict=True)),)
-        for pair, alone in zip(paired, loads, strict=True)
+        (*(np.where(p > 1, a, b) for a, b in zip(pair, load, strict=True)),)
+        for pair, load in zip(paired, loads, strict=True)
     )
 
 
-def _every_stage(workload: Workload, mappings: Mappings) -> Iterator[HeldByStage]:
+def _every_stage(workload: Workload, mappings: Mappings) -> Iterator[StageLoad]:
     """`stages` of all mappings, worked out once for those alike in pipeline, chunks and micro-batches."""
     m = mappings
     rows, position = representatives(m.pp, m.interleave, micro_batches(m, workload.global_batch))
     for load in stages(workload, m.take(rows)):
-        layers, tables, kept, late = (one[position] if np.ndim(one) else one for one in load)
-        yield layers, tables, kept, late
+        layers, tables, activation_layers, put_off_layers = (
+            column[position] if np.ndim(column) else column for column in load
+        )
+        yield layers, tables, activation_layers, put_off_layers
 
 
 def stage_copies(mappings: Mappings) -> Ints:
@@ -179,23 +184,25 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
     stage = m.zero
     gradients = 2 if options.dp_mode == "stale-1" else 1  # those on their way, and those of this step
     sizes = (PARAMETER_BYTES, gradients * options.software.gradient_bytes, options.software.state_bytes)
-    spread: Any = sum(size * (stage >= least) for size, least in zip(sizes, (3, 2, 1), strict=True))
-    whole = sum(sizes) - spread
+    # ZeRO 3 spreads parameters, gradients and optimizer over the replicas, ZeRO 2 the latter two, ZeRO 1 the last
+    spread_bytes: Any = sum(size * (stage >= from_stage) for size, from_stage in zip(sizes, (3, 2, 1), strict=True))
+    whole_bytes = sum(sizes) - spread_bytes
     if options.schedule == "dualpipe":
-        spread = spread / stage_copies(m)
-    shared = whole + spread / (m.dp * m.cp)
+        spread_bytes = spread_bytes / stage_copies(m)
+    parameter_bytes = whole_bytes + spread_bytes / (m.dp * m.cp)
     (t,), at = distinct_rows(m.tp)
     layer, table = layer_parameters(model, t)[at], (vocab_share(model, t) * model.hidden)[at]
-    of_layer, gathered = shared * layer, layer
+    of_layer, gathered = parameter_bytes * layer, layer
     if model.experts:
         experts = layer_expert_parameters(model, m.tp, m.ep, expert_tp=options.expert_tp)
-        of_layer = of_layer + (whole + spread / expert_copies(m, expert_tp=options.expert_tp)) * experts
+        of_layer = of_layer + (whole_bytes + spread_bytes / expert_copies(m, expert_tp=options.expert_tp)) * experts
         gathered = gathered + experts
+    # ZeRO 3 gathers the layer at work and the next
     at_once = 2.0 * PARAMETER_BYTES * (stage == 3)
     if options.software.shards_in_rounds:  # whole chunks, and the gradients of one
         chunk = np.where(m.interleave > 1, chunk_layers(model.layers, m), 1)
         at_once = at_once * chunk + options.software.gradient_bytes * chunk * ((stage >= 2) & (m.interleave > 1))
-    return of_layer, shared * table, gathered * at_once
+    return of_layer, parameter_bytes * table, gathered * at_once
 
 
 def shard_rounds(workload: Workload, mappings: Mappings) -> Ints:
@@ -216,18 +223,25 @@ def layer_activation_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes one layer keeps for its backward pass, for one micro-batch; shape (n,)."""
     kind, scores = mappings.recompute, _score_bytes(workload, mappings)
     inputs = 2.0 * _rows(workload, mappings) * workload.model.hidden / _norm_split(mappings)
-    whole = _kept_bytes(workload, mappings)
-    less = whole - _repeated_bytes(workload, mappings)
-    kinds = {NONE: whole + scores, FULL: inputs, NORM_ACT: less + scores, NORM_FFN: less + scores}
-    return np.select([kind == one for one in kinds], list(kinds.values()), whole)
+    full_bytes = _kept_bytes(workload, mappings)
+    reduced_bytes = full_bytes - _repeated_bytes(workload, mappings)
+    kinds = {
+        NONE: full_bytes + scores,
+        FULL: inputs,
+        NORM_ACT: reduced_bytes + scores,
+        NORM_FFN: reduced_bytes + scores,
+    }
+    return np.select([kind == recompute for recompute in kinds], list(kinds.values()), full_bytes)
 
 
 def offloaded_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes that a layer sends to the host's memory in its pass forward, and has back for backward; shape (n,)."""
     m, sequence = mappings, mappings.sequence_parallel.astype(np.int64)
-    alike, position = representatives(m.tp, m.cp, m.micro_batch, m.recompute, sequence, m.offload_percent)
-    few = m.take(alike)
-    return np.asarray((layer_activation_bytes(workload, few) * (few.offload_percent / 100.0))[position])
+    rows, position = representatives(m.tp, m.cp, m.micro_batch, m.recompute, sequence, m.offload_percent)
+    distinct_mappings = m.take(rows)
+    return np.asarray(
+        (layer_activation_bytes(workload, distinct_mappings) * (distinct_mappings.offload_percent / 100.0))[position]
+    )
 
 
 def brought_back_bytes(workload: Workload, mappings: Mappings) -> Floats:
@@ -238,18 +252,19 @@ def brought_back_bytes(workload: Workload, mappings: Mappings) -> Floats:
 
 def working_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes of one layer that recomputation brings back at a time, but for attention scores; shape (n,)."""
-    whole = _kept_bytes(workload, mappings) + _score_bytes(workload, mappings)
-    return np.where(mappings.recompute == FULL, whole, _repeated_bytes(workload, mappings))
+    full_bytes = _kept_bytes(workload, mappings) + _score_bytes(workload, mappings)
+    return np.where(mappings.recompute == FULL, full_bytes, _repeated_bytes(workload, mappings))
 
 
 def chunks_in_flight(mappings: Mappings, global_batch: int) -> tuple[Ints, Ints, Ints]:
     """Model chunks whose activations the first, second and last stage hold at their fullest moment; shape (n,)."""
     p, v = mappings.pp, mappings.interleave
     done = micro_batches(mappings, global_batch) * v
-    first = np.where(v > 1, p * v + p - 1, p)
-    second = np.where(v > 1, first - 2, p - 1)
-    last = np.where(v > 1, (v - 1) * p + 1, 1)
-    return np.minimum(done, first), np.minimum(done, second), np.minimum(done, last)
+    first_chunks = np.where(v > 1, p * v + p - 1, p)
+    second_chunks = np.where(v > 1, first_chunks - 2, p - 1)
+    # the last stage goes backward as soon as its last chunk has gone forward, so that only earlier chunks pile up
+    last_chunks = np.where(v > 1, (v - 1) * p + 1, 1)
+    return np.minimum(done, first_chunks), np.minimum(done, second_chunks), np.minimum(done, last_chunks)
 
 
 def _rows(workload: Workload, mappings: Mappings) -> Floats:
@@ -277,8 +292,8 @@ def _kept_bytes(workload: Workload, mappings: Mappings) -> Floats:
         mixed = 2 * mamba_columns(model, t) + (2 + width) * mamba_width(model) / t
         heads = attention_share(model) * heads + mamba_share(model) * mixed
     rows = _rows(workload, mappings)
-    kept = rows * (norms * model.hidden / _norm_split(mappings) * block_share(model) + heads)
-    return np.asarray(kept + _kept_feed_forward(workload, t, rows, _norm_split(mappings)), dtype=np.float64)
+    mixer_bytes = rows * (norms * model.hidden / _norm_split(mappings) * block_share(model) + heads)
+    return np.asarray(mixer_bytes + _kept_feed_forward(workload, t, rows, _norm_split(mappings)), dtype=np.float64)
 
 
 def _repeated_bytes(workload: Workload, mappings: Mappings) -> Floats:
@@ -289,28 +304,30 @@ def _repeated_bytes(workload: Workload, mappings: Mappings) -> Floats:
     rows = _rows(workload, mappings)
     norms = 2 * width * model.hidden / _norm_split(mappings) * rows * block_share(model)
     split = t if workload.options.expert_tp else 1
-    cheap = (
+    cheap_bytes = (
         expert_layers(model) * expert_rows(model, rows, t, split) * width * model.ffn / split if model.experts else 0
     )
     if model.kv_rank:  # latents are kept in place of what they expand to
         queries = query_width(model) / t - model.q_rank if model.q_rank else 0
         saved = np.maximum(queries + kv_width(model, t) - model.kv_rank - model.rope_dim, 0)
-        cheap = cheap + 2 * rows * saved * attention_share(model)
-    repeated = norms + np.where(kind == NORM_ACT, cheap, _kept_feed_forward(workload, t, rows, _norm_split(mappings)))
+        cheap_bytes = cheap_bytes + 2 * rows * saved * attention_share(model)
+    repeated = norms + np.where(
+        kind == NORM_ACT, cheap_bytes, _kept_feed_forward(workload, t, rows, _norm_split(mappings))
+    )
     return np.asarray(np.where((kind == NORM_ACT) | (kind == NORM_FFN), repeated, 0.0), dtype=np.float64)
 
 
 def _kept_feed_forward(workload: Workload, t: Any, rows: Any, norm_split: Any) -> Any:
     model, width = workload.model, input_bytes(workload)
-    each = (4 if model.gated else 2) + width  # what the nonlinearity reads, with its gate, and what it writes
+    element_bytes = (4 if model.gated else 2) + width  # what the nonlinearity reads, with its gate, and what it writes
     if not model.experts:
-        return each * model.ffn / t * rows * ffn_share(model)
+        return element_bytes * model.ffn / t * rows * ffn_share(model)
     share, split = expert_layers(model), (t if workload.options.expert_tp else 1)
-    routed = expert_rows(model, rows, t, split) * (width * expert_width(model) + each * model.ffn / split)
+    routed = expert_rows(model, rows, t, split) * (width * expert_width(model) + element_bytes * model.ffn / split)
     if model.expert_latent:  # what experts give, before it is projected back
         routed = routed + width * model.expert_latent * rows / norm_split
-    dense = (ffn_share(model) - share) * each * model.dense_ffn / t * rows
-    return share * (each * model.shared_ffn / t * rows + routed) + dense
+    dense = (ffn_share(model) - share) * element_bytes * model.dense_ffn / t * rows
+    return share * (element_bytes * model.shared_ffn / t * rows + routed) + dense
 
 
 def _score_bytes(workload: Workload, mappings: Mappings) -> Floats:
@@ -318,5 +335,5 @@ def _score_bytes(workload: Workload, mappings: Mappings) -> Floats:
         return np.zeros(len(mappings))
     model = workload.model
     pairs = mappings.micro_batch * model.heads / mappings.tp * float(model.seq) * (model.seq / mappings.cp)
-    kept = 2 + 3 * workload.options.software.dropout  # softmax; what dropout leaves of it, and its mask
-    return np.asarray(attention_share(model) * kept * pairs, dtype=np.float64)
+    pair_bytes = 2 + 3 * workload.options.software.dropout  # softmax; what dropout leaves of it, and its mask
+    return np.asarray(attention_share(model) * pair_bytes * pairs, dtype=np.float64)

@@ -125,10 +125,10 @@ def expert_width(model: Transformer) -> int:
 
 def attended_share(model: Transformer) -> float:
     r"""Mean share of the sequence a token looks at under flash attention, over its layers: :math:`\rho`."""
-    full = 0.5 if model.causal else 1.0
-    windowed = min(full, model.window / model.seq)
+    full_share = 0.5 if model.causal else 1.0
+    windowed = min(full_share, model.window / model.seq)
     layers = model.with_attention
-    return ((layers - model.window_layers) * full + model.window_layers * windowed) / layers if layers else 1.0
+    return ((layers - model.window_layers) * full_share + model.window_layers * windowed) / layers if layers else 1.0
 
 
 def expert_rows(model: Transformer, rows: Any, t: Any, expert_split: Any) -> Any:
@@ -178,11 +178,11 @@ def further_layers(model: Transformer, mappings: Mappings) -> Ints:
 def held_parameters(model: Transformer, mappings: Mappings) -> Floats:
     """P: parameters of the fullest GPU without its experts, an embedding among them; shape (n,)."""
     rows, position = representatives(mappings.tp, mappings.pp, mappings.interleave)
-    few = mappings.take(rows)
-    both = (few.pp == 1) & (not model.tied_embeddings)
-    embedding = vocab_share(model, few.tp) * model.hidden * np.where(both, 2, 1)
-    fullest = _held_layers(model, few)
-    return np.asarray((fullest * layer_parameters(model, few.tp) + embedding)[position], dtype=np.float64)
+    distinct_mappings = mappings.take(rows)
+    holds_both_tables = (distinct_mappings.pp == 1) & (not model.tied_embeddings)
+    embedding = vocab_share(model, distinct_mappings.tp) * model.hidden * np.where(holds_both_tables, 2, 1)
+    fullest = _held_layers(model, distinct_mappings)
+    return np.asarray((fullest * layer_parameters(model, distinct_mappings.tp) + embedding)[position], dtype=np.float64)
 
 
 def held_expert_parameters(model: Transformer, mappings: Mappings, *, expert_tp: bool) -> Floats:
@@ -210,11 +210,12 @@ def model_flop_per_token(model: Transformer) -> float:
 
 def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) -> Floats:
     """R: FLOPs of a token with what is recomputed, in the convention of arXiv 2205.05198; shape of `recompute`."""
-    full = model.layers * (2.0 * _active_parameters(model) + _mixing_flop(model))
-    selective = 0.0 if flash else 3.0 * model.layers * _layer_attention_flop(model)
-    feed_forward = 2.0 * model.layers * (_active_parameters(model) - mixer_parameters(model, 1))
+    full_flop = model.layers * (2.0 * _active_parameters(model) + _mixing_flop(model))
+    selective_flop = 0.0 if flash else 3.0 * model.layers * _layer_attention_flop(model)
+    feed_forward_flop = 2.0 * model.layers * (_active_parameters(model) - mixer_parameters(model, 1))
     extra = np.select(
-        [recompute == FULL, recompute == NORM_FFN, recompute == SELECTIVE], [full, feed_forward, selective]
+        [recompute == FULL, recompute == NORM_FFN, recompute == SELECTIVE],
+        [full_flop, feed_forward_flop, selective_flop],
     )
     return np.asarray(model_flop_per_token(model) + extra, dtype=np.float64)
 

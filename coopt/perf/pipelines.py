@@ -55,17 +55,20 @@ def pipeline_waits(p: Ints, v: Ints, m: Ints) -> PipelineWaits:
     more than these, all passes forward go ahead of all backward.
     """
     rings, odd, ahead = v > 1, p % 2 == 1, (v > 1) & (m == p)
+    # H, Q, spared, late, E, E' and K of docs/model.md, The pipeline, in this order
     unpaired = (1 - p / m) * (2 * v / np.maximum(p - 1, 1) - 2 / p)
     two = np.where(rings, 2 * v - 0.5 * ~ahead, 1.0)
     hops = np.where(p == 2, two, 2 * v + np.where(odd & rings, unpaired, 0.0))
     bubble = np.where(p == 2, np.where(rings, 0.0, 1.0), np.maximum(2.0 * p - 5.0 + ahead, 0.0))
     ends = (p > 2) & ~ahead
-    spared, late = np.where(rings & ~odd, 1 - 1 / p, 1.0), np.where(rings & ~odd, 1.0, 2.0)
-    passes = np.where(rings & (p != 3), m // p + 1, np.minimum(m, 2))
-    few = np.where(ahead, 1.0, np.minimum(m, 2))
+    spared_hops, late_hops = np.where(rings & ~odd, 1 - 1 / p, 1.0), np.where(rings & ~odd, 1.0, 2.0)
+    end_passes = np.where(rings & (p != 3), m // p + 1, np.minimum(m, 2))
+    few_passes = np.where(ahead, 1.0, np.minimum(m, 2))
     in_step = np.where((p == 2) & rings & ~ahead, m / 2 - 1.0, 0.0)
     hops = np.where(p == 1, 0.0, hops)
-    return PipelineWaits(hops, spared * ends, bubble, late * ends, np.asarray(passes * 1.0), few, in_step)
+    return PipelineWaits(
+        hops, spared_hops * ends, bubble, late_hops * ends, np.asarray(end_passes * 1.0), few_passes, in_step
+    )
 
 
 class PassChain(NamedTuple):
@@ -111,31 +114,37 @@ def zero_bubble_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
     filled, twice, late_s, weights_s = np.minimum(m, p), np.minimum(m, 2), split.last_s, split.weights_s
     left_s = split.light_s - (p - 1) * weights_s - (filled - 1) * split.hidden_s
     loop, turns = 2 * (p - 1), np.maximum(m - 2, 0)
-    least = np.minimum(m, turns // p + np.minimum(m, 2))  # visits where each round trip of hops is for p micro-batches
-    fewer = np.maximum(least, m - p + 1)  # where there is one round trip
-    again_s = (fewer - least) * weights_s  # gradients of weights that are not waited for in further ones
+    fewest_visits = np.minimum(
+        m, turns // p + np.minimum(m, 2)
+    )  # visits where each round trip of hops is for p micro-batches
+    fewer = np.maximum(fewest_visits, m - p + 1)  # where there is one round trip
+    again_s = (fewer - fewest_visits) * weights_s  # gradients of weights that are not waited for in further ones
     once, spared_s = loop + 2 * np.minimum(p - 2, turns), split.hidden_s * (m > 1)
     seldom = (
         PassChain(left_s - twice * late_s, p - 1, 0.0, twice, 1, loop + 2 * np.minimum(p - 1, turns)),
         PassChain(left_s - late_s + spared_s, p - 1, -1.0, 1.0, 1, once),
         PassChain(left_s + weights_s + spared_s, p - 2, 0.0, 0.0, 1, once - 2),
     )
-    inner = turns // np.maximum(p - 1, 1) + 2  # round trips that turn before the last stage, or at both ends before it
-    trips, middle = (
-        np.where(p > skipped + 1, np.maximum(m - kept - p + 1, 0), 0)
-        for skipped, kept in ((1, inner), (2, np.maximum(m - 3, 0) // np.maximum(p - 2, 1) + 2))
+    inner_visits = (
+        turns // np.maximum(p - 1, 1) + 2
+    )  # round trips that turn before the last stage, or at both ends before it
+    trips, middle_trips = (
+        np.where(p > skipped + 1, np.maximum(m - visits - p + 1, 0), 0)
+        for skipped, visits in ((1, inner_visits), (2, np.maximum(m - 3, 0) // np.maximum(p - 2, 1) + 2))
     )
     return (
         PassChain(left_s - filled * late_s, p - 1, 0.0, m, 1, loop),
         PassChain(left_s - twice * late_s, p - 1, 0.0, fewer, 1, loop + 2 * (m - fewer)),
-        PassChain(left_s - twice * late_s - again_s, p - 1, 0.0, least, 1, loop + 2 * (m - least)),
+        PassChain(left_s - twice * late_s - again_s, p - 1, 0.0, fewest_visits, 1, loop + 2 * (m - fewest_visits)),
         PassChain(left_s - filled * late_s, p - 1, 0.0, filled, 1, loop + 2 * (m > p)),
         *seldom,
         *(
-            one._replace(fixed_s=one.fixed_s - trips * weights_s, hops=one.hops + 2 * trips, firsts=firsts)
-            for one, firsts in zip(seldom, (inner - 1, inner, inner), strict=True)
+            chain._replace(fixed_s=chain.fixed_s - trips * weights_s, hops=chain.hops + 2 * trips, firsts=firsts)
+            for chain, firsts in zip(seldom, (inner_visits - 1, inner_visits, inner_visits), strict=True)
         ),
-        seldom[0]._replace(fixed_s=seldom[0].fixed_s - middle * weights_s, hops=seldom[0].hops + 2 * middle),
+        seldom[0]._replace(
+            fixed_s=seldom[0].fixed_s - middle_trips * weights_s, hops=seldom[0].hops + 2 * middle_trips
+        ),
         PassChain(0.0, 0.0, p - 1 - split.first_share, m, 0, p - 1),
     )
 
@@ -143,15 +152,16 @@ def zero_bubble_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
 class TwoWayRow(NamedTuple):
     """A chain of passes of DualPipe: F and B of a full stage beyond those of all micro-batches, and visits of the ends.
 
-    Of the last stage `late` visits leave out gradients of weights, of the first one `ahead` leave out the pass forward.
+    Of the last stage `late_visits` leave out gradients of weights, of the first one `ahead_visits` leave out the pass
+    forward.
     """
 
     forwards: Any
     inputs: Any
     visits: Any
-    late: Any
+    late_visits: Any
     firsts: Any
-    ahead: Any
+    ahead_visits: Any
     hops: Any
 
 
@@ -161,28 +171,40 @@ def two_way_rows(p: Ints, m: Ints) -> tuple[TwoWayRow, ...]:
     The middle, or the GPUs with the ends of the model, have passes all along, or hops do: in round trips between both
     ends, which take 2 p - 2 hops for p micro-batches, or between the GPUs beside these.
     """
-    n, each, more = p // 2 - 1, m // 2, m - 2 * p
-    trips = np.maximum(more - 2, -1) // p  # whole round trips; none in the shortest of iterations, where it is -1
-    inner, rest = np.divmod(more, np.maximum(p - 2, 1))
+    n, each_way, beyond = p // 2 - 1, m // 2, m - 2 * p
+    trips = np.maximum(beyond - 2, -1) // p  # whole round trips; none in the shortest of iterations, where it is -1
+    inner_trips, remainder = np.divmod(beyond, np.maximum(p - 2, 1))
     partial = 2 * m + p - 11 - 2 * trips, 2 + trips
-    several = 5 * p - 5 + (2 * p - 2) * trips, each - p + 1 - n * trips
-    sooner = partial[0] - 2, partial[1] + (more - 2 > p * trips)
-    within = 5 * p - 9 + 2 * (p - 3) * inner + np.maximum(2 * rest - 2, 0)
-    late = np.minimum(n - 1, 1)  # of rows that four stages have with gradients of weights, and all of the first stage
-    last = TwoWayRow(n, 2 * n - 1, each - p + 3, late, each - 2 * n, late, 5.5 * p - 10 - 2 * ((more == 0) & (p > 4)))
-    outer = TwoWayRow(0, n, each, 0, each - n, n, 2 * p - 2)
-    through = [last]
-    for hops, visits in ((5 * p - 5, each - p + 1), several, partial, sooner):
+    several = 5 * p - 5 + (2 * p - 2) * trips, each_way - p + 1 - n * trips
+    sooner = partial[0] - 2, partial[1] + (beyond - 2 > p * trips)
+    within = 5 * p - 9 + 2 * (p - 3) * inner_trips + np.maximum(2 * remainder - 2, 0)
+    late_visits = np.minimum(
+        n - 1, 1
+    )  # of rows that four stages have with gradients of weights, and all of the first stage
+    last_row = TwoWayRow(
+        n,
+        2 * n - 1,
+        each_way - p + 3,
+        late_visits,
+        each_way - 2 * n,
+        late_visits,
+        5.5 * p - 10 - 2 * ((beyond == 0) & (p > 4)),
+    )
+    outer_row = TwoWayRow(0, n, each_way, 0, each_way - n, n, 2 * p - 2)
+    through = [last_row]
+    for hops, visits in ((5 * p - 5, each_way - p + 1), several, partial, sooner):
         far, seen = np.where(trips >= 0, hops, partial[0]), np.where(trips >= 0, visits, partial[1])
         through += (
             TwoWayRow(2 * n, n, seen, 0, seen + 1, 1, far),
             TwoWayRow(n - 1, 2 * n, seen + 1, 1, seen + 1, 1, far + n),
-            _rows_where(trips >= 0, TwoWayRow(n, 2 * n - 1, seen + 1, late, seen, late, far + n + 2), last),
+            _rows_where(
+                trips >= 0, TwoWayRow(n, 2 * n - 1, seen + 1, late_visits, seen, late_visits, far + n + 2), last_row
+            ),
         )
     seldom = (
         TwoWayRow(2 * n, n, 1, 0, 2, 1, within),
         TwoWayRow(n - 1, 2 * n, 2, 1, 2, 1, within + n),
-        TwoWayRow(n, 2 * n - 1, 3, late, 2, late, within + n),
+        TwoWayRow(n, 2 * n - 1, 3, late_visits, 2, late_visits, within + n),
         TwoWayRow(2 * n - 1, n, 0, 0, 1, 0, within - 2),
         TwoWayRow(n - 1, 2 * n - 1, 0, 0, 1, 0, within + n - 3),
     )
@@ -190,15 +212,15 @@ def two_way_rows(p: Ints, m: Ints) -> tuple[TwoWayRow, ...]:
         TwoWayRow(n, 2 * n - 1, 1, 0, 2, 1, within + n - 1),
         TwoWayRow(n, n + 1, n + 1, 1, 2, 1, within),
         TwoWayRow(n - 2, 2 * n, 1, 1, 1, 0, within + 1),
-        TwoWayRow(n, n + 1, each - n - 1, 1, each - 2 * n, 1, last.hops - 3 * (n - 2)),
-        TwoWayRow(0, n + 1, each - 1, 1, each - n, n + 1, 2 * p + 1),
-        TwoWayRow(0, 2 * n - 1, each - n + 1, 1, each - n, n + 1, 3.5 * p - 8),
+        TwoWayRow(n, n + 1, each_way - n - 1, 1, each_way - 2 * n, 1, last_row.hops - 3 * (n - 2)),
+        TwoWayRow(0, n + 1, each_way - 1, 1, each_way - n, n + 1, 2 * p + 1),
+        TwoWayRow(0, 2 * n - 1, each_way - n + 1, 1, each_way - n, n + 1, 3.5 * p - 8),
     )
-    return *through, *seldom, *(_rows_where(n > 1, row, outer) for row in deep), outer
+    return *through, *seldom, *(_rows_where(n > 1, row, outer_row) for row in deep), outer_row
 
 
-def _rows_where(holds: Any, row: TwoWayRow, other: TwoWayRow) -> TwoWayRow:
-    return TwoWayRow(*(np.where(holds, a, b) for a, b in zip(row, other, strict=True)))
+def _rows_where(holds: Any, row: TwoWayRow, alternative: TwoWayRow) -> TwoWayRow:
+    return TwoWayRow(*(np.where(holds, a, b) for a, b in zip(row, alternative, strict=True)))
 
 
 def two_way_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
@@ -218,8 +240,8 @@ def two_way_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
     of_two = PassChain(0.0, 0.0, 0.0, np.where(p > 1, m // 2, m), np.where(p > 1, m // 2, m), m - 1)
     chains = []
     for row in two_way_rows(p, m):
-        fixed_s = split.light_s - (row.inputs + n) * w - row.late * split.last_s
-        forwards = row.forwards - row.inputs + share * row.ahead
+        fixed_s = split.light_s - (row.inputs + n) * w - row.late_visits * split.last_s
+        forwards = row.forwards - row.inputs + share * row.ahead_visits
         of_many = PassChain(fixed_s, row.inputs, forwards, row.visits, row.firsts, row.hops + port_waits(p))
         chains.append(PassChain(*(np.where(p > 2, a, b) for a, b in zip(of_many, of_two, strict=True))))
     return tuple(chains)
@@ -234,7 +256,7 @@ class StageLayers(NamedTuple):
     """Layers (n,) of a full stage, and how many the first and the last one lack; seconds in which the
     layers of further predictions give gradients of weights."""
 
-    full: Ints
+    layers: Ints
     first_lacks: Ints
     last_lacks: Ints
     further_s: Any
@@ -250,18 +272,18 @@ def schedule_chains(
     added_s
         Seconds of a layer in which gradients of weights are added up by kernels of their own.
     """
-    full, lighter, fewer, further_s = layers
-    weights, rest = layer.weights + added_s, layer.backward - layer.weights
-    hidden = np.minimum(np.minimum(weights, rest), layer.forward)
+    full_layers, first_lacks, last_lacks, further_s = layers
+    weights, inputs = layer.weights + added_s, layer.backward - layer.weights
+    hidden = np.minimum(np.minimum(weights, inputs), layer.forward)
     split = Split(
-        weights_s=full * weights,
-        hidden_s=full * hidden,
-        last_s=further_s - fewer * layer.weights,  # gradients are added up as for a full stage
-        first_share=lighter / full,
-        light_s=np.maximum(0.0, lighter * layer.backward - full * (rest - hidden)),
+        weights_s=full_layers * weights,
+        hidden_s=full_layers * hidden,
+        last_s=further_s - last_lacks * layer.weights,  # gradients are added up as for a full stage
+        first_share=first_lacks / full_layers,
+        light_s=np.maximum(0.0, first_lacks * layer.backward - full_layers * (inputs - hidden)),
     )
     chains = (zero_bubble_chains if schedule == "zb-h1" else two_way_chains)(p, m, split)
-    return tuple(one._replace(fixed_s=AffineSeconds(one.fixed_s + np.zeros(len(m)))) for one in chains)
+    return tuple(chain._replace(fixed_s=AffineSeconds(chain.fixed_s + np.zeros(len(m)))) for chain in chains)
 
 
 def met_hops(dp_mode: str, zero: Ints, m: Ints, hops: Floats, bubble_hops: Floats) -> Floats:

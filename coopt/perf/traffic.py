@@ -28,9 +28,8 @@ from coopt.perf.parameters import (
 
 OVERLAP_COST = 0.33  # share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
 FULL_REPEATS, FFN_REPEATS, EXCHANGES, RING_PASSES = 4, 2, 4, 3
-OPTIMIZER_BYTES = (
-    60  # of HBM traffic for each parameter updated: 30 by Adam, as much by norm, clipping and copies (judgement)
-)
+# of HBM traffic for each parameter updated: 30 by Adam, as much by norm, clipping and copies (judgement)
+OPTIMIZER_BYTES = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +61,7 @@ class StageTraffic:
     def tp_sum(self) -> AffineSeconds:
         """Half of an all-reduce of them over the TP group; with sequence parallelism a gather or a scatter."""
         if self.workload.options.collectives == "levels":
+            # no switch adds up then, so that half of a sum takes as long as a gather
             return self.tp_gather
         inside, summed, sized = self.placements.tp, ~self.mappings.sequence_parallel, self.tp_is_sized
         return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp", summed=summed, sized=sized)
@@ -97,6 +97,7 @@ class StageTraffic:
     @cached_property
     def _tp_passes(self) -> Floats:
         """How many TP collectives the seconds of those of a layer are."""
+        # n_AG of docs/model.md, Traffic of a mapping
         options, m, forward = self.workload.options, self.mappings, self._forward_cost
         blocks = block_share(self.workload.model)
         backward = OVERLAP_COST if options.software.tp_overlap else 1.0
@@ -113,8 +114,8 @@ class StageTraffic:
     @property
     def forward_shares(self) -> tuple[Floats, Floats, Floats]:
         """What of TP, CP and EP traffic of a layer belongs to its pass forward; (n,) each."""
-        sent = 4 * block_share(self.workload.model) * self.workload.options.tp_sync_fraction
-        ahead = sent * self._forward_cost / self._tp_passes
+        gathers_ahead = 4 * block_share(self.workload.model) * self.workload.options.tp_sync_fraction
+        ahead = gathers_ahead * self._forward_cost / self._tp_passes
         return ahead, 1.0 / (RING_PASSES + self.repeats_forward), 2.0 / (EXCHANGES + 2.0 * self.repeats_experts)
 
     @property
@@ -135,8 +136,8 @@ class StageTraffic:
         if not model.experts:
             return AffineSeconds()
         inside, across, *_ = expert_ranks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
-        sent = self.routed_bytes * (self.workload.options.dispatch_bytes + BYTES) / (2 * BYTES)  # there, and back
-        moved = all_to_all(self.links, sent / self.mappings.tp, inside, across, visits_of(self.workload))
+        sent_bytes = self.routed_bytes * (self.workload.options.dispatch_bytes + BYTES) / (2 * BYTES)  # there, and back
+        moved = all_to_all(self.links, sent_bytes / self.mappings.tp, inside, across, visits_of(self.workload))
         return moved * ((self.mappings.ep > 1) * self._exchanges)
 
     @property
@@ -165,19 +166,20 @@ class StageTraffic:
         moved, gathered = self.exchange, self.expert_gather
         if moved.is_zero or not self.workload.options.ep_overlap:
             return moved + gathered, AffineSeconds()
-        others = m > 1
-        left = moved - AffineSeconds(behind_s * others)
-        return moved * np.where(others, OVERLAP_COST, 1.0) + gathered, left + gathered
+        has_others = m > 1
+        beyond = moved - AffineSeconds(behind_s * has_others)
+        return moved * np.where(has_others, OVERLAP_COST, 1.0) + gathered, beyond + gathered
 
     @property
     def hop(self) -> AffineSeconds:
         """A send to the next stage."""
         m, software = self.mappings, self.workload.options.software
-        sent = send(self.links, self.activation / m.tp, m.pp > self.placements.pp)
-        whole = sent + self.tp_gather * ((~m.sequence_parallel) & (m.tp > 1))
+        message = send(self.links, self.activation / m.tp, m.pp > self.placements.pp)
+        # each TP rank sends its share; without sequence parallelism receivers gather the others
+        total = message + self.tp_gather * ((~m.sequence_parallel) & (m.tp > 1))
         in_pairs = self.workload.options.schedule == "dualpipe"
         hidden = ((m.interleave > 1) | in_pairs) & software.pp_overlap
-        return whole * (np.where(hidden, OVERLAP_COST, 1.0) * (m.pp > 1))
+        return total * (np.where(hidden, OVERLAP_COST, 1.0) * (m.pp > 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,11 +207,12 @@ class Replicas:
         if self.workload.options.schedule != "dualpipe":
             return AffineSeconds()
         m, gradient = self.mappings, self.workload.options.software.gradient_bytes
-        held, crosses = self.shared + self.experts, m.pp > self.placements.pp
-        there = send(self.links, gradient * held, crosses)
-        back = send(self.links, np.where(m.zero >= 1, BYTES, gradient) * held, crosses)
-        sent = (there + back) * (m.pp > 1)
-        return AffineSeconds(sent.fixed, tied=sent.pp)
+        parameters, crosses = self.shared + self.experts, m.pp > self.placements.pp
+        out = send(self.links, gradient * parameters, crosses)
+        back = send(self.links, np.where(m.zero >= 1, BYTES, gradient) * parameters, crosses)
+        sends = (out + back) * (m.pp > 1)
+        # under this schedule no embedding is tied between GPUs, so that twins have the kind `tied` to themselves
+        return AffineSeconds(sends.fixed, tied=sends.pp)
 
     def inside_s(self) -> Floats:
         """What data-parallel traffic keeps links of a domain busy at most: once with all that is exchanged, but for
@@ -243,8 +246,8 @@ class Replicas:
     ) -> tuple[AffineSeconds, AffineSeconds]:
         zero, (scattered, returned) = self.mappings.zero, self._sent_bytes(parameters)
         places = self.placements
-        alike = places.dp_domains is None  # every domain that holds some of the ranks holds as many
-        fewest = None if alike else inside * places.dp_at_least // places.dp
+        is_even = places.dp_domains is None  # every domain that holds some of the ranks holds as many
+        fewest = None if is_even else inside * places.dp_at_least // places.dp
         sized = self.workload.options.collectives != "levels"
         rates = gather_rates(self.links, inside, across, kind, fewest, summed=zero == 0, sized=sized)
         scatters, returns = self._times
@@ -274,20 +277,20 @@ class Replicas:
             return AffineSeconds()
         size = self.workload.options.software.gradient_bytes * vocab_share(model, self.mappings.tp) * model.hidden
         crosses = self.mappings.pp > self.placements.pp
-        apart, together = (gather(self.links, size, x, 2 // x, "tied", summed=True) for x in (1, 2))
+        across, inside = (gather(self.links, size, x, 2 // x, "tied", summed=True) for x in (1, 2))
         times = 2 * (self.mappings.pp > 1)
-        return AffineSeconds(np.where(crosses, apart.fixed, together.fixed) * times, tied=apart.tied * crosses * times)
+        return AffineSeconds(np.where(crosses, across.fixed, inside.fixed) * times, tied=across.tied * crosses * times)
 
     def optimizer(self, device: Device) -> AffineSeconds:
         """The step over the parameters this GPU updates."""
         m = self.mappings
-        spread, whole = self.shared / (m.dp * m.cp), self.shared
+        sharded, unsharded = self.shared / (m.dp * m.cp), self.shared
         if self.workload.model.experts:
             copies = expert_copies(m, expert_tp=self.workload.options.expert_tp)
-            spread, whole = spread + self.experts / copies, whole + self.experts
+            sharded, unsharded = sharded + self.experts / copies, unsharded + self.experts
         if self.workload.options.schedule == "dualpipe":
-            whole = whole * stage_copies(m)
-        updated = np.where(m.zero >= 1, spread, whole)
+            unsharded = unsharded * stage_copies(m)
+        updated = np.where(m.zero >= 1, sharded, unsharded)
         return AffineSeconds(device.stream_s(OPTIMIZER_BYTES * updated))
 
 
@@ -312,11 +315,11 @@ def layers_behind(workload: Workload, mappings: Mappings, layers: tuple[Ints, In
     """
     if workload.options.dp_mode != "overlap":
         return np.zeros(len(mappings))
-    most, missing = layers
-    return np.asarray(np.where(mappings.zero >= 2, m * (most - missing), most), dtype=np.float64)
+    full_layers, missing_layers = layers
+    return np.asarray(np.where(mappings.zero >= 2, m * (full_layers - missing_layers), full_layers), dtype=np.float64)
 
 
-def window_of(behind: Floats, layer_s: Any, free: Floats, traffic: Iterable[AffineSeconds]) -> AffineSeconds:
+def window_of(behind: Floats, layer_s: Any, free_share: Floats, traffic: Iterable[AffineSeconds]) -> AffineSeconds:
     """What data-parallel traffic can hide behind: compute of so many layers, but for the attention core that a context
     ring has to itself, and the free share of their traffic, as far as that stays inside domains and leaves NICs idle.
 
@@ -324,17 +327,17 @@ def window_of(behind: Floats, layer_s: Any, free: Floats, traffic: Iterable[Affi
     that are added up, take compute: these have up to half of the traffic, in a fourth of the compute or more. Schedules
     that split the backward pass end with passes that have none.
     """
-    inside_s = sum((np.where(_crosses(one), 0.0, one.fixed) for one in traffic), np.zeros(len(behind)))
-    return AffineSeconds(behind * (layer_s + inside_s * free))
+    inside_s = sum((np.where(_crosses(part), 0.0, part.fixed) for part in traffic), np.zeros(len(behind)))
+    return AffineSeconds(behind * (layer_s + inside_s * free_share))
 
 
 def share_left(taken_s: Any, whole_s: Any) -> Floats:
     """What is left of some time of which so much is taken, as a share; none of no time."""
-    some = np.asarray(whole_s, dtype=np.float64)
-    left: Floats = np.maximum(0.0, 1.0 - taken_s / np.where(some > 0, some, 1.0))
-    return left * (some > 0)
+    duration_s = np.asarray(whole_s, dtype=np.float64)
+    share: Floats = np.maximum(0.0, 1.0 - taken_s / np.where(duration_s > 0, duration_s, 1.0))
+    return share * (duration_s > 0)
 
 
 def _crosses(part: AffineSeconds) -> Any:
     """Whether any of it goes between domains."""
-    return sum((np.abs(sent) for sent in part.parts[1:]), 0.0) > 0
+    return sum((np.abs(kind_bytes) for kind_bytes in part.parts[1:]), 0.0) > 0

@@ -65,30 +65,31 @@ def algorithm_names(
     """
     if workload.options.collectives == "levels":
         return {}
-    found = {}
+    names = {}
     for kind, (x, y) in _extents(workload, mapping, placement).items():
         if x * y > 1:
-            taken = _taken(ways, kind, r) if y > 1 else None
-            found[kind] = _name(workload, gpu, kind, (x, y), _sums(kind, mapping), taken)
-    return found
+            way = _fastest_way(ways, kind, r) if y > 1 else None
+            names[kind] = _name(workload, gpu, kind, (x, y), _sums(kind, mapping), way)
+    return names
 
 
-def _taken(ways: Ways, kind: str, r: Reciprocals) -> str | None:
+def _fastest_way(ways: Ways, kind: str, r: Reciprocals) -> str | None:
     """The fastest way of a kind; None where its row has no choice."""
-    if kind not in ways.named:
+    if kind not in ways.by_kind:
         return None
-    left = {one.name: float(np.ravel(one.left(r.by(kind, one.flows)))[0]) for one in ways.named[kind]}
-    return min(left, key=lambda name: left[name] * (1 if name == RINGS else 1 + 1e-12))
+    s_byte = {way.name: float(np.ravel(way.charged(r.by(kind, way.flows)))[0]) for way in ways.by_kind[kind]}
+    # rings stay where another way is faster by rounding alone
+    return min(s_byte, key=lambda name: s_byte[name] * (1 if name == RINGS else 1 + 1e-12))
 
 
-def _name(workload: Workload, gpu: Gpu, kind: str, ends: Extent, sums: bool, taken: str | None) -> str:
-    """In the words of a plan, where `taken` is the way between domains."""
-    (x, y), options, own = ends, workload.options, gpu.efficiency
+def _name(workload: Workload, gpu: Gpu, kind: str, ends: Extent, sums: bool, way: str | None) -> str:
+    """In the words of a plan, where `way` is the way between domains."""
+    (x, y), options, efficiency = ends, workload.options, gpu.efficiency
     if kind == "ep":
-        return taken or EXCHANGE
-    if taken not in (None, RINGS):
-        return str(taken)
-    if sums and y == 1 and (own.hb_reduce or 0.0) > own.hb:
+        return way or EXCHANGE
+    if way not in (None, RINGS):
+        return str(way)
+    if sums and y == 1 and (efficiency.hb_reduce or 0.0) > efficiency.hb:
         return "switches of the HB domain"
     if sums and y > 1 and options.collectives == "in-network" and kind in GRADIENTS:
         return SWITCHES
@@ -108,18 +109,18 @@ def _sums(kind: str, mapping: Mappings) -> bool:
 def _extents(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, Extent]:
     """Ranks of each kind's groups inside a domain, and domains that they lie in."""
     inside, replicas = placement, placement.dp * placement.cp
-    found: dict[str, tuple[Any, Any]] = {
+    extents: dict[str, tuple[Any, Any]] = {
         "tp": (inside.tp, mapping.tp // inside.tp),
         "cp": (inside.cp, mapping.cp // inside.cp),
         "dp": (replicas, inside.dp_across(mapping) * (mapping.cp // inside.cp)),
     }
     if workload.model.experts:
         within, across, *copies = expert_ranks(mapping, inside, expert_tp=workload.options.expert_tp)
-        found |= {"ep": (within, across), "edp": (copies[0], copies[1])}
-    return {kind: (int(x[0]), int(y[0])) for kind, (x, y) in found.items()}
+        extents |= {"ep": (within, across), "edp": (copies[0], copies[1])}
+    return {kind: (int(x[0]), int(y[0])) for kind, (x, y) in extents.items()}
 
 
-def ring_ways(links: LinkRates, x: Ints, y: Ints, share: Any = 1.0, held: Any = 1.0) -> tuple[Way, ...]:
+def ring_ways(links: LinkRates, x: Ints, y: Ints, share: Any = 1.0, filled_share: Any = 1.0) -> tuple[Way, ...]:
     r"""Level by level, or one ring through all n = x·y ranks where that is faster; both start alike.
 
     Every rank passes on (n-1)/n of the data, through its domain and through the NICs of its domain's members at once,
@@ -132,20 +133,26 @@ def ring_ways(links: LinkRates, x: Ints, y: Ints, share: Any = 1.0, held: Any = 
     ----------
     share
         What is sent between domains over what a ring sends, as `switched_share` says.
-    held
+    filled_share
         Ranks in the domain that holds fewest over x: its NICs send as much more.
     """
-    both = (x > 1) & (y > 1)
-    if not np.any(both):
+    on_both_levels = (x > 1) & (y > 1)
+    if not np.any(on_both_levels):
         return ()
-    even, apart = held * links.rail / links.hb_byte_s, np.maximum(y - 1, 1) * share
-    start, floor = np.where(both, 0.0, np.inf), np.broadcast_to(even / share, both.shape)
-    one = Way(ONE_RING, "ring", floor, (y - 1 / x) / apart, (x - 1) * y / apart * even, start)
-    return Way.plain(RINGS, np.zeros(len(start))), one
+    even, apart = filled_share * links.rail / links.hb_byte_s, np.maximum(y - 1, 1) * share
+    start, floor = np.where(on_both_levels, 0.0, np.inf), np.broadcast_to(even / share, on_both_levels.shape)
+    single_ring = Way(ONE_RING, "ring", floor, (y - 1 / x) / apart, (x - 1) * y / apart * even, start)
+    return Way.plain(RINGS, np.zeros(len(start))), single_ring
 
 
 def sized_ways(
-    links: LinkRates, x: Ints, y: Ints, starts: Floats, share: Any = 1.0, trees: Bools | None = None, held: Any = 1.0
+    links: LinkRates,
+    x: Ints,
+    y: Ints,
+    starts: Floats,
+    share: Any = 1.0,
+    trees: Bools | None = None,
+    filled_share: Any = 1.0,
 ) -> tuple[Way, ...]:
     """All ways of messages whose size is known.
 
@@ -153,47 +160,49 @@ def sized_ways(
     ----------
     starts
         Collectives for each byte that `gather` sends between domains.
-    share, held
+    share, filled_share
         As in `ring_ways`; where the share is not 1, the switches of the network add up what rings would.
     trees
         Which rows add up what others gather and scatter, as trees do.
     """
-    fewest, alone = least_steps(x, y), y > 1
+    fewest, crosses = least_steps(x, y), y > 1
     share = np.broadcast_to(np.asarray(share, dtype=np.float64), y.shape)
 
-    def later(steps: Ints, there: Bools = alone) -> Floats:
+    def start_of(steps: Ints, exists: Bools = crosses) -> Floats:
         """What steps beyond the fewest cost a byte, infinite where a row has no such way."""
-        return np.where(there, links.step_s * (steps - fewest) * np.where(alone, starts, 0.0), np.inf)
+        return np.where(exists, links.step_s * (steps - fewest) * np.where(crosses, starts, 0.0), np.inf)
 
     nothing = np.zeros(y.shape)
     rounds = np.where(share == 1, y - 1, tree_levels(y))
-    found = [Way.plain(RINGS, later(tree_levels(x) + rounds, np.ones_like(alone)))]
-    around = ring_ways(links, x, y, share, held)[1:]
-    found += [replace(one, start=later(x * y - 1, np.isfinite(one.start))) for one in around]
-    found.append(Way(HALVING, "halving", nothing, 1 / share, nothing, later(fewest, y > 2)))
+    ways = [Way.plain(RINGS, start_of(tree_levels(x) + rounds, np.ones_like(crosses)))]
+    around = ring_ways(links, x, y, share, filled_share)[1:]
+    ways += [replace(way, start=start_of(x * y - 1, np.isfinite(way.start))) for way in around]
+    ways.append(Way(HALVING, "halving", nothing, 1 / share, nothing, start_of(fewest, y > 2)))
     if trees is not None and np.any(trees & (y > FEW)):
-        more, even = y / np.maximum(y - 1, 1) / share, held * links.rail / links.hb_byte_s
-        floor = np.where(x > 1, even * more, 0.0)
-        start = later(x - 1 + tree_levels(y), trees & (y > FEW))
-        found.append(Way(TREES, "trees", floor, more, (x - 1) * even * more, start))
-    return open_ways(found)
+        slope, even = y / np.maximum(y - 1, 1) / share, filled_share * links.rail / links.hb_byte_s
+        floor = np.where(x > 1, even * slope, 0.0)
+        start = start_of(x - 1 + tree_levels(y), trees & (y > FEW))
+        ways.append(Way(TREES, "trees", floor, slope, (x - 1) * even * slope, start))
+    return open_ways(ways)
 
 
 def exchange_ways(links: LinkRates, x: Ints, y: Ints, visits: Visits) -> tuple[Way, ...]:
     """An all-to-all level by level, or forwarding inside domains while the rails carry what follows."""
-    both = (x > 1) & (y > 1)
-    if not np.any(both):
+    on_both_levels = (x > 1) & (y > 1)
+    if not np.any(on_both_levels):
         return ()
-    one = all_to_all(replace(links, latency_s=0.0), 1.0, x, y, visits)
-    saved = np.where(both, one.fixed / np.where(both, one.ep, 1.0), 0.0)
+    exchange = all_to_all(replace(links, latency_s=0.0), 1.0, x, y, visits)
+    saved = np.where(on_both_levels, exchange.fixed / np.where(on_both_levels, exchange.ep, 1.0), 0.0)
     nothing = np.zeros_like(saved)
-    at_once = Way(EXCHANGE_AT_ONCE, "ring", nothing, np.ones_like(saved), saved, np.where(both, nothing, np.inf))
+    at_once = Way(
+        EXCHANGE_AT_ONCE, "ring", nothing, np.ones_like(saved), saved, np.where(on_both_levels, nothing, np.inf)
+    )
     return Way.plain(EXCHANGE, nothing), at_once
 
 
-def starts_per_byte(collectives: Any, sent: AffineSeconds, kind: str) -> Floats:
+def starts_per_byte(collectives: Any, exchange: AffineSeconds, kind: str) -> Floats:
     """Collectives for each byte that they send between domains (bytes of the rail's full rate)."""
-    size_bytes = np.asarray(getattr(sent, kind), dtype=np.float64)
+    size_bytes = np.asarray(getattr(exchange, kind), dtype=np.float64)
     return np.where(size_bytes > 0, collectives / np.where(size_bytes > 0, size_bytes, 1.0), 0.0)
 
 
@@ -204,12 +213,12 @@ def ways_of(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Wa
         return Ways()
     within, across, *copies = expert_ranks(m, inside, expert_tp=options.expert_tp)
     ranks, domains = inside.dp * inside.cp, inside.dp_across(m) * (m.cp // inside.cp)
-    mixed, summed, held = bool(workload.model.experts), m.zero == 0, inside.dp_at_least / inside.dp
+    mixed, summed, filled_share = bool(workload.model.experts), m.zero == 0, inside.dp_at_least / inside.dp
 
-    def gradients(x: Ints, y: Ints, sent: tuple[AffineSeconds, AffineSeconds], kind: str) -> tuple[Way, ...]:
+    def gradients(x: Ints, y: Ints, exchanges: tuple[AffineSeconds, AffineSeconds], kind: str) -> tuple[Way, ...]:
         share = switched_share(y, summed) if links.rail_reduces else 1.0
-        starts = starts_per_byte(replicas.exchanges, sent[0] + sent[1], kind)
-        return sized_ways(links, x, y, starts, share, summed, held)
+        starts = starts_per_byte(replicas.exchanges, exchanges[0] + exchanges[1], kind)
+        return sized_ways(links, x, y, starts, share, summed, filled_share)
 
     over_tp = inside.tp, m.tp // inside.tp
     gathered = starts_per_byte(1.0, traffic.tp_gather, "tp")

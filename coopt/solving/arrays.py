@@ -172,7 +172,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
 def algorithms_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> dict[str, str]:
     """The algorithms of one row's collectives by name, where what its groups see between domains leaves a choice."""
     one = np.array([row])
-    seen = r.each(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[one])
+    seen = r.mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[one])
     mapping, placement = pool.mappings.take(one), pool.placements.take(one)
     return algorithm_names(pool.workload, gpu, mapping, placement, pool.iteration.ways.take(one), seen)
 

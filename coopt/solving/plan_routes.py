@@ -198,7 +198,7 @@ def _named_ways(network: PartNetwork, split: RankGrid, chosen: WorkloadPlan) -> 
     """The ways that collectives of a plan take."""
     gpu, hb = network.question.cluster.gpu, network.family.hb
     whole = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
-    return whole.ways.taken(chosen.collectives)
+    return whole.ways.of_names(chosen.collectives)
 
 
 def _collective(
@@ -286,6 +286,6 @@ def _routed_time_s(
     gpu, hb = network.question.cluster.gpu, network.family.hb
     whole = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
     whole = delayed(
-        replace(whole, ways=whole.ways.taken(chosen.collectives)), network.waits_s.get(split.workload.name, 0.0)
+        replace(whole, ways=whole.ways.of_names(chosen.collectives)), network.waits_s.get(split.workload.name, 0.0)
     )
     return float(whole.time_s(Reciprocals(**rates, ways=ways or None))[0])

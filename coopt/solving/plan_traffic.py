@@ -209,7 +209,7 @@ def _check_runs(
                 f"{question.name}: what the plan says of workload {workload.name!r} is not what this instance gives, "
                 f"{NEEDED}"
             )
-        for kind, ways in pool.iteration.ways.take(np.array([row])).named.items():
+        for kind, ways in pool.iteration.ways.take(np.array([row])).by_kind.items():
             there, name = [one.name for one in ways], chosen.collectives.get(kind, RINGS)
             if name not in there and name in (ONE_RING, HALVING, TREES):
                 raise InstanceError(

@@ -174,19 +174,19 @@ def test_the_faster_of_levels_and_one_ring_is_charged(x: int, y: int, r: float, 
     n, one = x * y, np.array([1])
     levels = gather(LINKS, 1e9, x, y, "dp")
     found = ring_ways(LINKS, one * x, one * y)
-    left = min([r, *(float(way.left(r)[0]) for way in found)])
+    left = min([r, *(float(way.charged(r)[0]) for way in found)])
     start = float(levels.fixed) - (x - 1) / x * 1e9 / LINKS.hb_byte_s
     by_levels = float(levels.at(Reciprocals.everywhere(r)))
     ring = start + (n - 1) / n * 1e9 * max(1 / LINKS.hb_byte_s, r / x / LINKS.rail)
     least = min(by_levels, ring) if x > 1 and y > 1 else by_levels
     assert float(levels.at(Reciprocals.everywhere(left))) == pytest.approx(least, rel=1e-12)
-    assert all(way.left(r * factor)[0] >= left for way in found)
+    assert all(way.charged(r * factor)[0] >= left for way in found)
 
 
 @given(st.integers(1, 64), st.integers(2, 64), st.integers(2, 64), st.floats(1e-13, 1e-8))
 def test_more_ranks_in_a_domain_leave_no_more_of_a_byte_across(x: int, more: int, y: int, r: float) -> None:
     """Rows with as many domains are compared by it (`Way.costs`)."""
     levels, one = ring_ways(LINKS, np.array([x, x * more]), np.array([y, y]))
-    few, many = np.minimum(levels.left(r), one.left(r))
+    few, many = np.minimum(levels.charged(r), one.charged(r))
     assert many <= few * (1 + 1e-12)
     assert one.saved[1] > one.saved[0]

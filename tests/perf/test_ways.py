@@ -83,7 +83,7 @@ def test_the_fastest_of_all_ways_is_charged() -> None:
         ways = sized_ways(links, *ends, starts, share, np.array([summed]))
         others = {("dp", name): np.array([rates[name]]) for name in ("halving", "trees")}
         r = Reciprocals(**dict.fromkeys(("tp", "cp", "ep", "edp", "pp", "tied"), 0.0), dp=rates["ring"], ways=others)
-        charged = float(half.at(Ways(dp=ways).left(r))[0])
+        charged = float(half.at(Ways(dp=ways).charged(r))[0])
         seconds = written_out(links, size, x, y, rates, summed=summed)
         assert charged == pytest.approx(min(seconds.values()), rel=1e-12), (x, y, size, summed, switched)
         named[min(seconds, key=seconds.__getitem__)] += 1

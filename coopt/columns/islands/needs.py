@@ -52,7 +52,7 @@ class Rows:
     def times_s(self, rows: Ints, s_byte: Reciprocals) -> Floats:
         """Iteration times of some rows, whose kinds of traffic see so many seconds per byte."""
         pieces = self.pieces[:, :, rows]
-        r = self.ways.take(rows).left(s_byte)
+        r = self.ways.take(rows).charged(s_byte)
         seen = [getattr(r, kind) for kind in self.kinds]
         return np.asarray(sum((pieces[:, k + 1] * r for k, r in enumerate(seen)), pieces[:, 0]).max(axis=0))
 
@@ -244,7 +244,7 @@ class Trials:
         position, views, loads = self._distinct
         r = loads.reciprocals(self.byte_s[views], uplinks[views])
         unslowed_s_byte: dict[str, Any] = dict.fromkeys(unslowed, 1.0 / self.byte_s[views])
-        s_byte = replace(r, **unslowed_s_byte).each(lambda seconds: seconds[position[pairs]])
+        s_byte = replace(r, **unslowed_s_byte).mapped(lambda seconds: seconds[position[pairs]])
         return self.rows.times_s(self.row[pairs], s_byte)
 
     def enough_uplinks(self) -> Ints:
