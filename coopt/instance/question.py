@@ -278,6 +278,26 @@ class Question(Table):
         return tuple(phase.year for phase in self.phase) or (None,)
 
     @property
+    def sites(self) -> tuple[Site | None, ...]:
+        """Where parts may stand; None alone where there are no sites."""
+        return self.site or (None,)
+
+    def site_named(self, name: str | None) -> Site | None:
+        """The site of a name; None for a part that stands at none."""
+        return next((one for one in self.site if one.name == name), None)
+
+    @property
+    def electricity_differs(self) -> bool:
+        """Whether a watt costs more at one site than at another, or in one phase than in another."""
+        return bool(self.site or self.phase)
+
+    @property
+    def limited_sums(self) -> set[BillKind]:
+        """The sums of a bill that something limits: that of all parts, or power where they stand."""
+        of_all = set(self.limits.sums)
+        return of_all | {"power"} if self.site else of_all
+
+    @property
     def gpu_caps(self) -> dict[str, int]:
         """How many GPUs all parts together may train on, in each phase where there are several, by the key of each."""
         phases = {f"phase[{t}].gpus": phase.gpus for t, phase in enumerate(self.phase)}

@@ -240,10 +240,9 @@ def measures_of(instance: Instance) -> tuple[ObjectiveKind, ...]:
     if "optics" not in instance.objective.include:
         return (kind,)
     repriced = robust is not None and instance.minimizes_regret and len(set(robust.prices.optics)) > 1
-    moves = kind == "tco" and bool(instance.site or instance.phase or repriced)  # a watt has no one price in USD
+    moves = kind == "tco" and (instance.electricity_differs or repriced)  # a watt has no one price in USD
     sums: tuple[BillKind, ...] = ("capex", "power")
-    limited = {*instance.limits.sums, *(["power"] if instance.site else [])}
-    return kind, *(one for one in sums if (moves or one in limited) and one != kind)
+    return kind, *(one for one in sums if (moves or one in instance.limited_sums) and one != kind)
 
 
 def optic_choices(

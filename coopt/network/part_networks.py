@@ -94,17 +94,16 @@ def question_of(instance: Instance, part: Part) -> Instance:
     if instance.sharing.mode == "partition":
         trained = {run.name for run in part.workloads}
         workloads = tuple(workload for workload in workloads if workload.name in trained)
-    gpus, site = network_of(part).gpus, next((site for site in instance.site if site.name == part.site), None)
+    gpus = network_of(part).gpus
     whole = instance.cluster.shares
     if whole is not None:
         shares = gpus * whole // instance.cluster.gpus[0]
         workloads = tuple(part_of(workload, shares, whole) for workload in workloads)
-    objective = instance.objective if site is None else electricity_of(instance.objective, site)
     switched = question.network.model_copy(update={"fabrics": question.network.switched, "panels": ()})
     alone = {
         "cluster": question.cluster.model_copy(update={"gpus": (gpus,), "shares": None}),
         "network": switched,
-        "objective": objective,
+        "objective": electricity_of(instance.objective, instance.site_named(part.site)),
         "sharing": instance.sharing.of_one_part,
         **{"site": (), "wan": (), "phase": (), "robust": None, "limits": Limits()},
     }
@@ -166,9 +165,13 @@ def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = 
             f"{instance.name}: the plan's network is not one this instance allows, needs the plan of this instance "
             "(`coopt verify` lists what differs)"
         )
-    ring = plan.couplings.ring
-    waits_s = {one.workload: one.exchange_s for one in ring.exchanges} if ring is not None else {}
-    return PartNetwork(question=question, part=chosen, family=found, uplinks=uplinks_of(chosen.design), waits_s=waits_s)
+    return PartNetwork(
+        question=question,
+        part=chosen,
+        family=found,
+        uplinks=uplinks_of(chosen.design),
+        waits_s=plan.couplings.waits_s,
+    )
 
 
 def family_of_plan(

@@ -40,8 +40,10 @@ def usd_per_w(objective: Objective) -> float:
     return objective.years * HOURS_PER_YEAR / 1000 * objective.pue * objective.usd_per_kwh
 
 
-def electricity_of(objective: Objective, site: Site) -> Objective:
-    """The objective at a site's own PUE and price of electricity."""
+def electricity_of(objective: Objective, site: Site | None) -> Objective:
+    """The objective at a site's own PUE and price of electricity; as it is where there are no sites."""
+    if site is None:
+        return objective
     own = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
     return objective.model_copy(update={key: value for key, value in own.items() if value is not None})
 

@@ -93,12 +93,6 @@ def fed_mw(plan: Plan, site: str) -> float:
     return max((one.facility_w for one in plan.couplings.sites if one.site == site), default=0.0) / 1e6
 
 
-def lit_channels(plan: Plan, between: frozenset[str]) -> float:
-    """Channels lit between two sites."""
-    ring = plan.couplings.ring
-    return float(sum(link.channels for link in ring.wan if frozenset(link.between) == between)) if ring else 0.0
-
-
 def bought(plan: Plan) -> list[Item]:
     """Everything that is bought, in whichever phase, at the prices that are paid for it."""
     assert plan.cost is not None

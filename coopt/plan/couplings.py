@@ -252,6 +252,16 @@ class Couplings(Record):
                     return CoreJoint(shared.core, links)
         return None
 
+    @property
+    def waits_s(self) -> dict[str, float]:
+        """How long workloads wait for gradients of other sites in an iteration, by name; those alone that do (s)."""
+        return {} if self.ring is None else {one.workload: one.exchange_s for one in self.ring.exchanges}
+
+    def lit_channels(self, between: frozenset[str]) -> float:
+        """Channels lit between two sites."""
+        lit = () if self.ring is None else self.ring.wan
+        return float(sum(link.channels for link in lit if frozenset(link.between) == between))
+
     def products(self, kind: str) -> set[str]:
         """Names of the products of a kind of which what parts share consists."""
         cores = [shared.core for shared in self.cores]

@@ -61,7 +61,7 @@ def core_tables(instance: Instance, shared: SharedCore) -> Iterator[RenderableTy
     radix = next(switch.radix for switch in instance.network.switches if switch.name == core.switch.name)
     ports = words.count(core.switches * radix)
     rate = instance.sharing.core.gbit_s_per_gpu if instance.sharing.core is not None else 0.0
-    between = "the islands of a site" if instance.site else "islands"
+    between = "the islands of a site" if shared.site is not None else "islands"
     yield (
         f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)} of "
         f"{ports} ports in use, {_ends_of(core)}: {rate:g} Gbit/s between {between} "

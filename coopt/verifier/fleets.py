@@ -83,7 +83,7 @@ def _check_island(
     ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
 ) -> FleetIsland | None:
     """Check place, network, bill and training of an island, phase by phase; its last phase says how it may grow."""
-    known = {site.name: site for site in fleet.question.site}
+    known = {site.name: site for site in fleet.sites if site is not None}
     named = tuple({part.site for part in parts.values()})
     years = tuple(part.phase for part in parts.values())
     fine = len(named) == 1 and (named[0] in known if known else named[0] is None)

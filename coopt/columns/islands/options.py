@@ -82,7 +82,7 @@ class Coupling:
     def summed(self) -> tuple[Floats, ...]:
         """What units of each product take of a sum that matters: of a limit, and of the watts that are paid for."""
         instance, sums = self.market.instance, dict[tuple[float, ...], None]()
-        if instance.objective.minimize != "capex" or instance.site:
+        if instance.objective.minimize != "capex" or "power" in instance.limited_sums:
             sums[tuple(good.w for good in self.market.goods)] = None
         sums |= dict.fromkeys(cap.each for cap in caps_of(instance))
         return tuple(map(np.array, sums))

@@ -23,7 +23,6 @@ from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, fleet_data, out
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.partition.answer import island_part
-from coopt.solving.partition.arrays import Grid
 from coopt.solving.partition.choice import Settled, best_choice, over_limits
 from coopt.solving.partition.search import search_partition
 from coopt.solving.robust.survival import survived
@@ -121,7 +120,7 @@ def _placed(run: Run, billed: Instance, robust: Robust) -> tuple[Placed, ...]:
     """Every island of every workload at every site."""
     found: list[Placed] = []
     gated: Counter[str] = Counter()
-    sites = range(len(billed.site)) if billed.site else (None,)
+    sites = [None if site is None else s for s, site in enumerate(billed.sites)]
     for number, slot in enumerate(slots_of(billed)):
         run.tell("columns", f"islands of {', '.join(slot.workloads)}")
         measures = measures_of(run.instance)
@@ -284,7 +283,7 @@ def part_name(slot: Slot, year: float | None) -> str:
 
 def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
     """The networks of an island, phase by phase."""
-    site, slot = Grid(instance=instance).sites[one.site or 0], slots_of(instance)[one.slot]
+    site, slot = instance.sites[one.site or 0], slots_of(instance)[one.slot]
     questions = phase_questions(instance)
     for t, family, uplinks in one.path.stands:
         asked, year = workloads_named(questions[t], slot.workloads), instance.years[t]
@@ -293,9 +292,9 @@ def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
 
 def _standing(instance: Instance, built: Sequence[Placed]) -> Iterator[Standing]:
     """The islands of each site in each phase, where some stand."""
-    grid, slots = Grid(instance=instance), slots_of(instance)
+    slots = slots_of(instance)
     for t, year in enumerate(instance.years):
-        for s, site in enumerate(grid.sites):
+        for s, site in enumerate(instance.sites):
             there = [(slots[one.slot].name, one.path.families[t]) for one in built if (one.site or 0) == s]
             islands = {name: family for name, family in there if family is not None}
             if islands:

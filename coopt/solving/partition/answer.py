@@ -110,8 +110,7 @@ def island_part(
     year: float | None = None,
 ) -> Part:
     """An island where and when it stands, with its bill at the prices of one unit."""
-    objective = instance.objective if site is None else electricity_of(instance.objective, site)
-    cost = part_cost(instance, objective, family, uplinks)
+    cost = part_cost(instance, electricity_of(instance.objective, site), family, uplinks)
     return Part(
         name=name,
         site=None if site is None else site.name,

@@ -50,11 +50,11 @@ class Grid:
     @property
     def sites(self) -> tuple[Site | None, ...]:
         """Sites; None alone where there are none."""
-        return self.instance.site or (None,)
+        return self.instance.sites
 
     def objective(self, site: Site | None) -> Objective:
         """The objective at the electricity of a site."""
-        return self.instance.objective if site is None else electricity_of(self.instance.objective, site)
+        return electricity_of(self.instance.objective, site)
 
     def usd_per_w(self, phase: int, site: Site | None) -> float:
         """Price of drawing a watt from a phase to the next at a site (USD/W)."""

@@ -189,7 +189,7 @@ def _sites(instance: Instance) -> Iterator[NumericLimit]:
             now=wan.most,
             loosest=wan.most * MORE_CHANNELS,
             changed=partial(_with_row, "wan", i, "most"),
-            used=lambda plan, ends=frozenset(wan.between): contents.lit_channels(plan, ends),  # type: ignore[misc]
+            used=lambda plan, ends=frozenset(wan.between): plan.couplings.lit_channels(ends),  # type: ignore[misc]
             whole=True,
         )
 

@@ -96,7 +96,7 @@ class Fleet:
     def __init__(self, question: Instance, kind: ObjectiveKind) -> None:
         self.question, self.kind = question, kind
         self.phases = range(max(len(question.phase), 1))
-        self.sites: tuple[Site | None, ...] = question.site or (None,)
+        self.sites = question.sites
         self.islands = island_names(question)
         self._tariffs: dict[tuple[int, ProductKey], Tariff] = {}
         self._units: dict[StandingIsland, Counter[ProductKey]] = {}

@@ -23,18 +23,16 @@ from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair, lin
 
 def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
     """Whether an optic that adds more to the objective than another may still be the better one."""
-    limits, sharing, robust = instance.limits, instance.sharing, instance.robust
+    sharing, robust = instance.sharing, instance.robust
     if sharing.most_products.optics is not None:
         return True
     if "optics" not in instance.objective.include:
         return False
-    if (limits.capex_usd is not None and kind != "capex") or (limits.power_mw is not None and kind != "power"):
-        return True
     by_quantity = any(discount.kind == "optics" for discount in sharing.discount)
-    if kind != "power" and (instance.site or by_quantity):
+    if instance.limited_sums - {kind} or (kind != "power" and by_quantity):
         return True
     uncertain = robust is not None and robust.aim == "regret" and robust.prices.optics[0] < robust.prices.optics[1]
-    return kind == "tco" and (bool(instance.phase) or uncertain)
+    return kind == "tco" and (instance.electricity_differs or uncertain)
 
 
 Ends = Nic | NetworkGear

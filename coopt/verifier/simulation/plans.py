@@ -85,9 +85,7 @@ def _simulated(instance: Instance, plan: Plan, part: Part, trace: list[TraceReco
     network_plan = part.design or part.links
     assert network_plan is not None, "a part has a design or direct links"
     network = network_of(instance, part.name, network_plan)
-    ring = plan.couplings.ring
-    waits_s = {exchange.workload: exchange.exchange_s for exchange in ring.exchanges} if ring is not None else {}
-    gpu = instance.cluster.gpu
+    waits_s, gpu = plan.couplings.waits_s, instance.cluster.gpu
     if instance.robust is not None:
         gpu = at_efficiency(instance, instance.robust.efficiency[0]).cluster.gpu
     runs = placed_runs(instance, part)
