@@ -22,7 +22,7 @@ from coopt.plan.parts import DirectLinks, LinkBundle, LinkLengths, LinkPhase
 from coopt.plan.schema import HbDomainChoice, NicChoice, ObjectiveClaim, Part, Plan, Rivals
 from coopt.solving.arrays import run_of
 from coopt.solving.backend import Backend, backend_of
-from coopt.solving.direct.climbing import Linked, TriedLinks, bound_links, climb
+from coopt.solving.direct.climbing import LinkProgress, LinkRouting, bound_links, climb
 from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.lengths import Programs
 from coopt.solving.direct.rows import Row, every_place, worthwhile
@@ -43,23 +43,23 @@ CROSSING = (
 
 @dataclass(frozen=True, kw_only=True)
 class LinkedMapping:
-    """A mapping with its links; no fewer than `least_links` can do for it."""
+    """A mapping with its links; no fewer than `min_links` can do for it."""
 
     row: Row
-    linked: Linked
-    least_links: int
+    routing: LinkRouting
+    min_links: int
 
     @property
     def value(self) -> float:
         """The objective."""
-        return self.row.place.value(self.linked.count)
+        return self.row.place.value(self.routing.count)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DirectSearch(Effort):
     """How the search ended; `searched` of the mappings needed links, and `lengths` prove the bound."""
 
-    found: LinkedMapping | None
+    incumbent: LinkedMapping | None
     interrupted: bool
     searched: int
     lengths: tuple[LinkLengths, ...]
@@ -69,13 +69,13 @@ def direct_plan(run: Run) -> Plan:
     """The cheaper of direct links and switches, with what is known of both."""
     instance, run.formulation = run.instance, "links"
     switched = _switched(run)
-    found = listed_rows(run)
-    run.tell("build", f"{len(found):,} mappings may be in time on direct links")
+    rows = listed_rows(run)
+    run.tell("build", f"{len(rows):,} mappings may be in time on direct links")
     for sentence in _left_out(run):
         run.tell("build", sentence)
     rival = math.inf if switched.objective.value is None else switched.objective.value
     result = search_links(
-        found,
+        rows,
         backend_of(instance.solver.model_copy(update={"gap": instance.solver.gap / 2}), run.backend.cancel),
         gap=instance.solver.gap,
         deadline=run.deadline,
@@ -89,23 +89,25 @@ def direct_plan(run: Run) -> Plan:
 def _switched(run: Run) -> Plan:
     """The plan with switches."""
     network = run.instance.network
-    alone = network.model_copy(update={"fabrics": network.switched, "panels": ()})
-    return shared_plan(replace(run, instance=run.instance.model_copy(update={"network": alone}), formulation=""))
+    switched_network = network.model_copy(update={"fabrics": network.switched, "panels": ()})
+    return shared_plan(
+        replace(run, instance=run.instance.model_copy(update={"network": switched_network}), formulation="")
+    )
 
 
 def listed_rows(run: Run) -> list[Row]:
     """The mappings that may be in time at some place."""
-    instance, found, gated = run.instance, list[Row](), Counter[str]()
-    workload, before = instance.workload[0], run.elapsed_s()
+    instance, listed, gated = run.instance, list[Row](), Counter[str]()
+    workload, started_s = instance.workload[0], run.elapsed_s()
     sources = {gpus: fitting(workload, instance.cluster.gpu, gpus) for gpus in instance.cluster.gpus}
-    for where in every_place(instance):
-        if where.most_links() >= 0:
-            rows, dropped = worthwhile(where, sources[where.gpus])
-            found += rows
+    for place in every_place(instance):
+        if place.most_links() >= 0:
+            new_rows, dropped = worthwhile(place, sources[place.gpus])
+            listed += new_rows
             gated += dropped
-    run.log.table = Counted(gated=gated, kept=len(found))
-    run.log.columns_s += run.elapsed_s() - before
-    return found
+    run.log.table = Counted(gated=gated, kept=len(listed))
+    run.log.columns_s += run.elapsed_s() - started_s
+    return listed
 
 
 def search_links(
@@ -116,74 +118,80 @@ def search_links(
     Mappings are taken by rising bound, each with its largest group of symmetries before any has a smaller one; those
     whose bound is not below the best value, within the gap, cannot win.
     """
-    found, value, stopped = None, rival, False
-    bounds, known, programs = [row.least_value for row in rows], dict[int, TriedLinks](), Programs()
+    incumbent, value, stopped = None, rival, False
+    bounds, progress_of, programs = [row.least_value for row in rows], dict[int, LinkProgress](), Programs()
+    # Ordered by turn, then by bound: all mappings try their largest group before any tries a smaller one.
     waiting = [(0, bound, n) for n, bound in enumerate(bounds)]
     heapify(waiting)
     try:
-        while waiting and not _over(known.values(), deadline):
-            turn, low, n = heappop(waiting)
-            row, tried = rows[n], known.get(n)
-            if low >= value * (1 - gap):
+        while waiting and not _over(progress_of.values(), deadline):
+            turn, row_bound, n = heappop(waiting)
+            row, progress = rows[n], progress_of.get(n)
+            if row_bound >= value * (1 - gap):
                 continue
-            if tried is None:
+            if progress is None:
                 program = programs.of(row.demands)
                 if program is not None:
-                    known[n] = tried = bound_links(row.demands, program, deadline)
-                    bounds[n] = max(_low(row, tried), low)
+                    progress_of[n] = progress = bound_links(row.demands, program, deadline)
+                    bounds[n] = max(_value_bound(row, progress), row_bound)
                     heappush(waiting, (turn, bounds[n], n))
                 continue
-            most, alone = row.place.most_links(value), all(other >= value * (1 - gap) for _, other, _ in waiting)
-            further = climb(row.demands, tried, backend, deadline, _enough(row, tried, gap), most, alone=alone)
-            bounds[n] = max(_low(row, tried), low)
+            max_links, is_alone = (
+                row.place.most_links(value),
+                all(other_bound >= value * (1 - gap) for _, other_bound, _ in waiting),
+            )
+            further = climb(
+                row.demands, progress, backend, deadline, _enough(row, progress, gap), max_links, is_alone=is_alone
+            )
+            bounds[n] = max(_value_bound(row, progress), row_bound)
             if further:
                 heappush(waiting, (turn + 1, bounds[n], n))
-            if tried.found is not None and row.place.value(tried.found.count) < value:
-                found = LinkedMapping(row=row, linked=tried.found, least_links=int(tried.least))
-                value, count, least = found.value, tried.found.count, tried.least
-                tell(f"{count:,} links between {row.place.domains} domains, at least {least:,.0f} needed")
+            if progress.incumbent is not None and row.place.value(progress.incumbent.count) < value:
+                incumbent = LinkedMapping(row=row, routing=progress.incumbent, min_links=int(progress.min_links))
+                value, count, min_links = incumbent.value, progress.incumbent.count, progress.min_links
+                tell(f"{count:,} links between {row.place.domains} domains, at least {min_links:,.0f} needed")
     except KeyboardInterrupt:
         stopped = True
     bound = min(bounds, default=math.inf)
-    return _ended(found, bound, known.values(), programs.written(), interrupted=stopped)
+    return _ended(incumbent, bound, progress_of.values(), programs.plan_entries(), interrupted=stopped)
 
 
 def _ended(
-    found: LinkedMapping | None,
+    incumbent: LinkedMapping | None,
     bound: float,
-    efforts: Collection[TriedLinks],
+    efforts: Collection[LinkProgress],
     lengths: tuple[LinkLengths, ...],
     *,
     interrupted: bool,
 ) -> DirectSearch:
     """A search that ended, with what all mappings took together."""
     return DirectSearch(
-        found=found,
-        interrupted=interrupted or any(tried.interrupted for tried in efforts),
+        incumbent=incumbent,
+        interrupted=interrupted or any(progress.interrupted for progress in efforts),
         searched=len(efforts),
         lengths=lengths,
         bound=bound,
-        cuts=sum(tried.cuts for tried in efforts),
-        nodes=sum(tried.nodes for tried in efforts),
-        build_s=sum(tried.build_s for tried in efforts),
-        handover_s=sum(tried.handover_s for tried in efforts),
-        solve_s=sum(tried.solve_s for tried in efforts),
+        cuts=sum(progress.cuts for progress in efforts),
+        nodes=sum(progress.nodes for progress in efforts),
+        build_s=sum(progress.build_s for progress in efforts),
+        handover_s=sum(progress.handover_s for progress in efforts),
+        solve_s=sum(progress.solve_s for progress in efforts),
     )
 
 
-def _over(efforts: Iterable[TriedLinks], deadline: float) -> bool:
-    return time.perf_counter() >= deadline or any(tried.interrupted for tried in efforts)
+def _over(efforts: Iterable[LinkProgress], deadline: float) -> bool:
+    return time.perf_counter() >= deadline or any(progress.interrupted for progress in efforts)
 
 
-def _low(row: Row, tried: TriedLinks) -> float:
+def _value_bound(row: Row, progress: LinkProgress) -> float:
     """The objective is no less; inf beyond ports and limits."""
-    return math.inf if tried.least > row.place.most_links() else row.place.value(tried.least)
+    return math.inf if progress.min_links > row.place.most_links() else row.place.value(progress.min_links)
 
 
-def _enough(row: Row, tried: TriedLinks, gap: float) -> float:
+def _enough(row: Row, progress: LinkProgress, gap: float) -> float:
     """The share of links that may be unproven for the whole price to be within the gap."""
-    nothing, some = row.place.value(0), row.place.value(tried.least)
-    return gap * some / (some - nothing) if some > nothing else math.inf
+    base_value, proven_value = row.place.value(0), row.place.value(progress.min_links)
+    return gap * proven_value / (proven_value - base_value) if proven_value > base_value else math.inf
 
 
 def _left_out(run: Run) -> tuple[str, ...]:
@@ -194,22 +202,26 @@ def _left_out(run: Run) -> tuple[str, ...]:
 
 def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
-    other = switched.objective
+    switched_claim = switched.objective
     no_claim = ObjectiveClaim(kind=kind, value=None, bound=None, gap=None)
-    low = min(result.bound, _bound(switched))
-    if result.found is not None:
-        claim = claim_of(kind, result.found.value, low)
-        rivals = Rivals(direct=claim_of(kind, result.found.value, result.bound), switched=other, lengths=result.lengths)
-        part = _part(instance, result.found)
-    elif other.value is not None:
-        claim = claim_of(kind, other.value, low)
+    lower_bound = min(result.bound, _bound(switched))
+    if result.incumbent is not None:
+        claim = claim_of(kind, result.incumbent.value, lower_bound)
+        rivals = Rivals(
+            direct=claim_of(kind, result.incumbent.value, result.bound), switched=switched_claim, lengths=result.lengths
+        )
+        part = _part(instance, result.incumbent)
+    elif switched_claim.value is not None:
+        claim = claim_of(kind, switched_claim.value, lower_bound)
         bound = result.bound if math.isfinite(result.bound) else None
-        rivals = Rivals(direct=no_claim.model_copy(update={"bound": bound}), switched=other, lengths=result.lengths)
+        rivals = Rivals(
+            direct=no_claim.model_copy(update={"bound": bound}), switched=switched_claim, lengths=result.lengths
+        )
         (part,) = switched.parts
-    elif low == math.inf:
+    elif lower_bound == math.inf:
         return infeasible(run, lambda: (NO_LINKS, *_left_out(run), *switched.explanation))
     else:
-        return unknown(run, _reason(run, result), low)
+        return unknown(run, _reason(run, result), lower_bound)
     reason = "optimal" if within_gap(run, claim) else _reason(run, result)
     assert part.cost is not None
     return answered(run, reason, claim, cost=part.cost, parts=(part,), rivals=rivals)
@@ -230,33 +242,38 @@ def _reason(run: Run, result: DirectSearch) -> str:
     return "time limit" if run.elapsed_s() >= run.instance.solver.time_limit_s else "no symmetry left to try"
 
 
-def _part(instance: Instance, found: LinkedMapping) -> Part:
+def _part(instance: Instance, mapping: LinkedMapping) -> Part:
     """Links, bill and workload of a plan on direct links."""
-    row, where, linked = found.row, found.row.place, found.linked
+    row, place, routing = mapping.row, mapping.row.place, mapping.routing
     grid, sends = row.demands.grid, row.demands.sends
-    paces = np.array([paces_on(linked.links, sent, each) for sent, each in zip(sends, linked.routes, strict=True)])
+    paces = np.array(
+        [
+            paces_on(routing.links, phase_sends, phase_routes)
+            for phase_sends, phase_routes in zip(sends, routing.routes, strict=True)
+        ]
+    )
     direct = DirectLinks(
-        gpus=where.gpus,
-        spare_gpus=where.domains * where.hb.size - where.gpus,
-        hb_domain=HbDomainChoice(name=where.hb.name, size=where.hb.size, count=where.domains, active=where.active),
-        racks=where.racks,
-        nic=NicChoice(name=where.nic.name, per_gpu=where.nics_per_gpu),
-        optic=where.optic.name,
-        panel=where.panel.name if where.panel else None,
-        ports=where.ports,
+        gpus=place.gpus,
+        spare_gpus=place.domains * place.hb.size - place.gpus,
+        hb_domain=HbDomainChoice(name=place.hb.name, size=place.hb.size, count=place.domains, active=place.active_gpus),
+        racks=place.racks,
+        nic=NicChoice(name=place.nic.name, per_gpu=place.nics_per_gpu),
+        optic=place.optic.name,
+        panel=place.panel.name if place.panel else None,
+        ports=place.ports,
         stages=grid.stages,
         replicas=grid.replicas,
-        links=linked.count,
-        links_bound=found.least_links,
-        bundles=_bundles(linked.links),
+        links=routing.count,
+        links_bound=mapping.min_links,
+        bundles=_bundles(routing.links),
         phases=tuple(
-            LinkPhase(name=name, pace_links=float(pace), routes=each)  # type: ignore[arg-type]
-            for name, pace, each in zip(row.phases, paces, linked.routes, strict=True)
+            LinkPhase(name=name, pace_links=float(pace), routes=phase_routes)  # type: ignore[arg-type]
+            for name, pace, phase_routes in zip(row.phases, paces, routing.routes, strict=True)
         ),
     )
     workload = run_of(row.pool, instance.cluster.gpu, row.reciprocals(paces), row.row)
     assert workload.iteration_time_s <= workload.bound_s * (1 + 1e-6), "flows are late"
-    return one_network(where.cost(linked.count), (workload,), links=direct)
+    return one_network(place.cost(routing.count), (workload,), links=direct)
 
 
 def _bundles(links: Ints) -> tuple[LinkBundle, ...]:

@@ -24,7 +24,7 @@ SOFT = 0.02
 """Share of a pace by which a cut above the lowest counts less, by e."""
 LOOKED_AT = 16
 """Orbits that lose a link, and that get one, of which every pair is looked at in a turn."""
-HELD, HELD_LESS = 10, 3
+TABU_MAX_TURNS, TABU_MIN_TURNS = 10, 3
 """Turns before a link may go back are fewer than the first, and no fewer than the second."""
 LOWEST_CUTS, MOST_CUTS = 200, 4000
 """Cuts of a phase that count in a turn, and that are kept."""
@@ -46,15 +46,20 @@ class PhaseFlows:
         rows = [*zip(data.balance.columns, data.balance.values, strict=True)]
         rows += [*zip(data.load.columns, data.load.values, strict=True)]
         pace = data.flows
-        asked = np.concatenate([data.demand[k], np.zeros(len(self._pair))])
+        demand = np.concatenate([data.demand[k], np.zeros(len(self._pair))])
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = pace + 1, len(rows)
         lp.col_cost_ = np.where(np.arange(pace + 1) == pace, -1.0, 0.0)
         lp.col_lower_, lp.col_upper_ = np.zeros(pace + 1), np.full(pace + 1, np.inf)
         lp.row_lower_ = np.where(np.arange(len(rows)) < self._first, 0.0, -np.inf)
         lp.row_upper_ = np.zeros(len(rows))
-        columns = [np.append(own, pace) if sent else own for (own, _), sent in zip(rows, asked, strict=True)]
-        values = [np.append(own, -sent) if sent else own for (_, own), sent in zip(rows, asked, strict=True)]
+        columns = [
+            np.append(entries, pace) if amount else entries for (entries, _), amount in zip(rows, demand, strict=True)
+        ]
+        values = [
+            np.append(entries, -amount) if amount else entries
+            for (_, entries), amount in zip(rows, demand, strict=True)
+        ]
         lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         lp.a_matrix_.start_ = np.cumsum([0, *map(len, columns)], dtype=np.int32)
         lp.a_matrix_.index_ = np.concatenate(columns).astype(np.int32)
@@ -72,8 +77,9 @@ class PhaseFlows:
         TimeoutError
             When it is not found in time.
         """
-        count, left = len(self._pair), max(deadline - time.perf_counter(), 0.0)
-        self._solver.setOptionValue("time_limit", self._solver.getRunTime() + left)
+        # Only right-hand sides change, so the solver goes on from its last basis; its clock goes on as well.
+        count, time_left_s = len(self._pair), max(deadline - time.perf_counter(), 0.0)
+        self._solver.setOptionValue("time_limit", self._solver.getRunTime() + time_left_s)
         rows = np.arange(self._first, self._first + count, dtype=np.int32)
         self._solver.changeRowsBounds(count, rows, np.full(count, -np.inf), links[self._pair].astype(np.float64))
         run_apart(self._solver)
@@ -88,20 +94,23 @@ class PhaseFlows:
 class Images:
     """What a symmetry of the demands makes of prices of orbits of pairs of a smaller group."""
 
-    def __init__(self, data: DirectData, group: Ints, whole: Ints) -> None:
+    def __init__(self, data: DirectData, group: Ints, full_group: Ints) -> None:
         pairs = np.full((group.shape[1], group.shape[1]), -1)
         for (i, j), p in zip(data.arcs, data.pair, strict=True):
             pairs[group[:, i], group[:, j]] = p
         i, j = np.nonzero(np.triu(pairs >= 0))
         self._of, self._size = pairs[i, j], data.pairs
-        moved = (pairs[move[i], move[j]] for move in whole)
-        self._moved = list({one.tobytes(): one for one in moved}.values())
+        moved = (pairs[move[i], move[j]] for move in full_group)
+        self._moved = list({image.tobytes(): image for image in moved}.values())
 
     def of(self, prices: Floats) -> dict[bytes, Floats]:
         """All images of prices, without those that are the same."""
-        each = prices / self._size
-        found = (np.bincount(self._of, each[one], len(prices)).astype(np.float64).round(9) for one in self._moved)
-        return {one.tobytes(): one for one in found}
+        pair_prices = prices / self._size
+        # Images that differ by rounding alone are the same cut.
+        images = (
+            np.bincount(self._of, pair_prices[image], len(prices)).astype(np.float64).round(9) for image in self._moved
+        )
+        return {image.tobytes(): image for image in images}
 
 
 @dataclass(kw_only=True)
@@ -111,24 +120,24 @@ class Cuts:
     rows: Floats
     weight: Floats
     usual: float
-    known: set[bytes] = field(default_factory=set)
+    seen: set[bytes] = field(default_factory=set)
 
     def add(self, images: dict[bytes, Floats], links: Ints) -> None:
         """Add cuts that are not known; of too many the highest ones at some links go."""
-        new = [one[None] for name, one in images.items() if name not in self.known]
-        self.known |= images.keys()
+        new = [image[None] for name, image in images.items() if name not in self.seen]
+        self.seen |= images.keys()
         self.rows = np.concatenate([self.rows, *new])
         self.weight = np.append(self.weight, np.ones(len(new)))
         if len(self.rows) > MOST_CUTS:
-            kept = np.argsort(self.rows @ links)[: MOST_CUTS // 2]
-            self.rows, self.weight = self.rows[kept], self.weight[kept]
-            self.known = {row.tobytes() for row in self.rows}
+            survivors = np.argsort(self.rows @ links)[: MOST_CUTS // 2]
+            self.rows, self.weight = self.rows[survivors], self.weight[survivors]
+            self.seen = {row.tobytes() for row in self.rows}
 
     def lowest(self, links: Ints) -> LowCuts:
         """The lowest cuts at links."""
         paces = self.rows @ links
-        kept = np.argpartition(paces, LOWEST_CUTS)[:LOWEST_CUTS] if len(paces) > LOWEST_CUTS else slice(None)
-        return LowCuts(self.rows[kept], paces[kept], self.weight[kept], SOFT * self.usual)
+        selection = np.argpartition(paces, LOWEST_CUTS)[:LOWEST_CUTS] if len(paces) > LOWEST_CUTS else slice(None)
+        return LowCuts(self.rows[selection], paces[selection], self.weight[selection], SOFT * self.usual)
 
     def weigh(self, links: Ints) -> None:
         """Let the lowest cuts at links count more, so that a search does not go round in circles below them."""
@@ -145,13 +154,14 @@ class LowCuts(NamedTuple):
     weight: Floats
     scale: float
 
-    def soft(self, more: Floats) -> tuple[Floats, Floats]:
+    def soft(self, gains: Floats) -> tuple[Floats, Floats]:
         """A pace below all cuts, with more on each of them (cuts, n), that rises with any of the low ones (n,), and
         their shares in that (cuts, n)."""
-        paces = self.paces[:, None] + more
-        low = paces.min(axis=0)
-        shares = self.weight[:, None] * np.exp(-(paces - low) / self.scale)
-        return low - self.scale * np.log(shares.sum(axis=0)), shares / shares.sum(axis=0)
+        # A soft minimum: unlike the lowest cut alone, it rewards a move that lifts several low ones.
+        paces = self.paces[:, None] + gains
+        min_paces = paces.min(axis=0)
+        shares = self.weight[:, None] * np.exp(-(paces - min_paces) / self.scale)
+        return min_paces - self.scale * np.log(shares.sum(axis=0)), shares / shares.sum(axis=0)
 
 
 def own_links(data: DirectData, sends: Floats, slowest: Floats) -> Ints:
@@ -159,48 +169,50 @@ def own_links(data: DirectData, sends: Floats, slowest: Floats) -> Ints:
 
     These need fewest links if none need be whole.
     """
+    # The least sum of links times paces where the times of all phases add up to the time left (Lagrange).
     shares = np.sqrt(slowest * sends.sum(axis=(1, 2)))
     paces = slowest * shares.sum() / shares
-    needed = (paces[:, None] * sends[:, data.arcs[:, 0], data.arcs[:, 1]]).max(axis=0)
+    links_needed = (paces[:, None] * sends[:, data.arcs[:, 0], data.arcs[:, 1]]).max(axis=0)
     links = np.zeros(len(data.pairs), dtype=np.int64)
-    np.maximum.at(links, data.pair, np.ceil(needed * (1 - EXACT)).astype(np.int64))
+    np.maximum.at(links, data.pair, np.ceil(links_needed * (1 - EXACT)).astype(np.int64))
     return links
 
 
 class LinkExchange:
-    """The search on the orbits of a group; `whole` is the largest one, whose moves turn cuts into others."""
+    """The search on the orbits of a group; `full_group` is the largest one, whose moves turn cuts into others."""
 
-    def __init__(self, data: DirectData, group: Ints, whole: Ints) -> None:
-        self._data, self._images = data, Images(data, group, whole)
+    def __init__(self, data: DirectData, group: Ints, full_group: Ints) -> None:
+        self._data, self._images = data, Images(data, group, full_group)
         self._flows = [PhaseFlows(data, k) for k in range(data.phases)]
         self._cuts = [Cuts(rows=np.zeros((0, len(data.pairs))), weight=np.zeros(0), usual=1.0) for _ in self._flows]
         self.interrupted = False
         self._random = np.random.default_rng(0)
-        self._turn, self._held = 0, np.zeros((2, len(data.pairs)), dtype=np.int64)
+        self._turn, self._tabu = 0, np.zeros((2, len(data.pairs)), dtype=np.int64)
 
     def fewest(
-        self, links: Ints, most: int, goal: int, deadline: float, cancel: threading.Event, patience: int = 1
+        self, links: Ints, max_links: int, goal: int, deadline: float, cancel: threading.Event, patience: int = 1
     ) -> Ints | None:
-        """The fewest links found (P,), no more than `most`; no others are looked for once there are no more than
+        """The fewest links found (P,), no more than `max_links`; no others are looked for once there are no more than
         `goal`, none were found for long, or time is up."""
-        links, best, last, vain = links.copy(), None, 0, patience * IN_VAIN * len(links)
-        limit = max(most, self._count(links))  # links that are more than are of use lead to cuts
+        links, best_links, last_success, vain = links.copy(), None, 0, patience * IN_VAIN * len(links)
+        limit = max(max_links, self._count(links))  # links that are more than are of use lead to cuts
         try:
             self._paces(links, deadline)
-            while time.perf_counter() < deadline and not cancel.is_set() and self._turn - last < vain:
+            while time.perf_counter() < deadline and not cancel.is_set() and self._turn - last_success < vain:
                 self._turn += 1
+                # Each success lowers the limit, and frees what may not move back: the landscape has changed.
                 if self._in_time(links, limit, deadline):
-                    limit, last = self._count(links) - 1, self._turn
-                    self._held[:] = 0
-                    best = links.copy() if limit < most else None
-                    if best is not None and limit < goal:
+                    limit, last_success = self._count(links) - 1, self._turn
+                    self._tabu[:] = 0
+                    best_links = links.copy() if limit < max_links else None
+                    if best_links is not None and limit < goal:
                         break
                 self._move(links, limit)
         except TimeoutError:
             pass
         except KeyboardInterrupt:
             self.interrupted = True
-        return best
+        return best_links
 
     def _count(self, links: Ints) -> int:
         return int(links @ self._data.pairs)
@@ -213,12 +225,13 @@ class LinkExchange:
         """The share of the time left for all phases that they take at paces (K,)."""
         return float((self._data.weight / np.maximum(paces, SLOW)).sum(axis=1).max())
 
-    def _in_time(self, links: Ints, most: int, deadline: float) -> bool:
+    def _in_time(self, links: Ints, max_links: int, deadline: float) -> bool:
         """Whether links have flows in time, which are looked for where no cut says otherwise."""
-        if self._count(links) > most or self._over(links) > 0:
+        if self._count(links) > max_links or self._over(links) > 0:
             return False
-        allowed = np.array([(one.rows @ links).min() for one in self._cuts])
-        return self._time(allowed) <= 1 + EXACT and self._time(self._paces(links, deadline)) <= 1 + EXACT
+        # Known cuts take a product of matrices, flows a linear program: most links are refused by the former.
+        cut_paces = np.array([(cuts.rows @ links).min() for cuts in self._cuts])
+        return self._time(cut_paces) <= 1 + EXACT and self._time(self._paces(links, deadline)) <= 1 + EXACT
 
     def _paces(self, links: Ints, deadline: float) -> Floats:
         """The highest paces on links (K,), of which the cuts are kept."""
@@ -231,46 +244,49 @@ class LinkExchange:
                 cuts.usual = pace
         return paces
 
-    def _move(self, links: Ints, most: int) -> None:
+    def _move(self, links: Ints, max_links: int) -> None:
         """Take a link from one orbit or none, and give one to another or none, whatever lets phases be soonest."""
-        lowest = [cuts.lowest(links) for cuts in self._cuts]
-        losers, getters = self._promising(links, lowest)
-        size, spare = np.append(self._data.pairs, 0), most - self._count(links)
-        a, b = (each.ravel() for each in np.meshgrid(np.append(losers, -1), np.append(getters, -1), indexing="ij"))
+        low_cuts = [cuts.lowest(links) for cuts in self._cuts]
+        losers, getters = self._promising(links, low_cuts)
+        size, spare = np.append(self._data.pairs, 0), max_links - self._count(links)
+        a, b = (orbits.ravel() for orbits in np.meshgrid(np.append(losers, -1), np.append(getters, -1), indexing="ij"))
         fits = (a != b) & (size[b] - size[a] <= spare) & self._keep_ports(links, a, b)
         a, b = a[fits], b[fits]
+        # Where no move is left, those that wait are let go; above the limit, the link that matters least goes for good.
         if not len(a):
-            self._held[:] = 0
+            self._tabu[:] = 0
             if spare < 0 and len(losers):
                 links[losers[0]] -= 1
             return
         soft = []
-        for cuts, low in zip(self._cuts, lowest, strict=True):
-            wide = np.append(low.rows, np.zeros((len(low.rows), 1)), axis=1)
-            soft.append(low.soft(wide[:, b] - wide[:, a])[0])
+        for cuts, lows in zip(self._cuts, low_cuts, strict=True):
+            wide = np.append(lows.rows, np.zeros((len(lows.rows), 1)), axis=1)
+            soft.append(lows.soft(wide[:, b] - wide[:, a])[0])
             cuts.weigh(links)
         times = (self._data.weight @ (1.0 / np.maximum(soft, SLOW))).max(axis=0)
-        self._do(links, *(int(each[times.argmin()]) for each in (a, b)))
+        self._do(links, *(int(orbits[times.argmin()]) for orbits in (a, b)))
 
     def _do(self, links: Ints, loser: int, getter: int) -> None:
         """Move a link, and keep it from going back for some turns."""
-        for held, orbit, change in ((1, loser, -1), (0, getter, 1)):
+        for direction, orbit, change in ((1, loser, -1), (0, getter, 1)):
             if orbit >= 0:
                 links[orbit] += change
-                self._held[held, orbit] = self._turn + self._random.integers(HELD_LESS, HELD)
+                self._tabu[direction, orbit] = self._turn + self._random.integers(TABU_MIN_TURNS, TABU_MAX_TURNS)
 
-    def _promising(self, links: Ints, low: list[LowCuts]) -> tuple[Ints, Ints]:
+    def _promising(self, links: Ints, low_cuts: list[LowCuts]) -> tuple[Ints, Ints]:
         """The orbits whose links matter least, of those that may lose one, and most, of those that may get one."""
-        soft, shares = zip(*(one.soft(np.zeros((1, 1))) for one in low), strict=True)
+        soft, shares = zip(*(cuts.soft(np.zeros((1, 1))) for cuts in low_cuts), strict=True)
         paces = np.maximum(np.concatenate(soft), SLOW)
+        # Time is the sum of w / pace, so a link is worth w / pace² times what it adds to the low cuts of a phase.
         busiest = self._data.weight[(self._data.weight / paces).sum(axis=1).argmax()]
         gains = sum(
-            w / pace**2 * (share[:, 0] @ one.rows)
-            for w, pace, share, one in zip(busiest.tolist(), paces.tolist(), shares, low, strict=True)
+            w / pace**2 * (share[:, 0] @ cuts.rows)
+            for w, pace, share, cuts in zip(busiest.tolist(), paces.tolist(), shares, low_cuts, strict=True)
         )
+        # Orbits that are worth the same are told apart by chance, or moves would go round among the first of them.
         gains = gains / self._data.pairs * (1 + EXACT * self._random.random(len(links)))
-        may_lose = np.flatnonzero((links > 0) & (self._held[0] <= self._turn))
-        may_get = np.flatnonzero(self._held[1] <= self._turn)
+        may_lose = np.flatnonzero((links > 0) & (self._tabu[0] <= self._turn))
+        may_get = np.flatnonzero(self._tabu[1] <= self._turn)
         return (
             may_lose[np.argsort(gains[may_lose])][:LOOKED_AT],
             may_get[np.argsort(-gains[may_get])][:LOOKED_AT],
@@ -280,5 +296,5 @@ class LinkExchange:
         """Whether moves miss no ports; where all do, whether they miss as few as any."""
         ends = np.append(self._data.ends, np.zeros((len(self._data.ends), 1), dtype=np.int64), axis=1)
         after = (self._data.ends @ links)[:, None] - ends[:, losers] + ends[:, getters]
-        missing = np.maximum(after - self._data.ports[:, None], 0).sum(axis=0)
-        return np.asarray(missing == missing.min(initial=self._over(links)))
+        ports_missing = np.maximum(after - self._data.ports[:, None], 0).sum(axis=0)
+        return np.asarray(ports_missing == ports_missing.min(initial=self._over(links)))

@@ -78,7 +78,7 @@ class DomainGrid:
     @property
     def turn(self) -> int:
         """All domains of a stage may move on by so many places, and send as before."""
-        blocks = (one.span for one in self.groups.values())
+        blocks = (group.span for group in self.groups.values())
         return math.lcm(*(span for span in blocks if span < self.replicas))
 
     @cached_property
@@ -86,32 +86,32 @@ class DomainGrid:
         """The groups of each kind of traffic that have members in several domains of a stage."""
         t, copies = self.tensor, self.experts * self.apart
         all_of_a_stage = SendingGroups(t, self.replicas // t)
-        found = {
+        candidates = {
             "dp": all_of_a_stage,
             "tp": SendingGroups(1, t),
             "cp": SendingGroups(t, self.contexts) if self.contexts > 1 else all_of_a_stage,
             "ep": SendingGroups(self.apart, self.experts, self.experts > 3),  # in a ring of three all send to all
             "edp": SendingGroups(copies, self.replicas // copies),
         }
-        return {kind: one for kind, one in found.items() if one.members > 1}
+        return {kind: group for kind, group in candidates.items() if group.members > 1}
 
     @cached_property
     def phase_of(self) -> dict[str, str]:
         """The phase of each kind of traffic that crosses domains: kinds that send alike share one."""
-        found = dict.fromkeys(("pp", "tied") if self.stages > 1 else (), "pp")
+        phases = dict.fromkeys(("pp", "tied") if self.stages > 1 else (), "pp")
         for kind, groups in self.groups.items():
-            found[kind] = next(one for one, others in self.groups.items() if others == groups)
-        return found
+            phases[kind] = next(twin for twin, twin_groups in self.groups.items() if twin_groups == groups)
+        return phases
 
     def hops(self) -> Floats:
         """What a domain sends to that of its place in other blocks of stages: to both neighbours at once, by the GPUs
         of one stage (S, S)."""
-        sent = np.zeros((self.stages, self.stages))
+        sends = np.zeros((self.stages, self.stages))
         for s in range(self.stages if self.closed else self.stages - 1):
             following = (s + 1) % self.stages
-            sent[s, following] = sent[following, s] = 1.0 / self.inner
-        np.fill_diagonal(sent, 0.0)
-        return sent
+            sends[s, following] = sends[following, s] = 1.0 / self.inner
+        np.fill_diagonal(sends, 0.0)
+        return sends
 
     def sends(self, phases: Sequence[str]) -> Floats:
         """What domain i sends to j at a pace of one link in each phase (K, D, D).
@@ -122,11 +122,11 @@ class DomainGrid:
 
     def sent(self, phases: Sequence[str]) -> Floats:
         """What a domain of each block of stages sends altogether (K, S)."""
-        found = np.ones((len(phases), self.stages))
+        totals = np.ones((len(phases), self.stages))
         for k, phase in enumerate(phases):
             if phase not in self.groups:
-                found[k] = self.hops().sum(axis=1)
-        return found
+                totals[k] = self.hops().sum(axis=1)
+        return totals
 
     def reciprocals(self, s_byte: Mapping[str, float]) -> Reciprocals:
         """Seconds per byte of every kind of traffic from those of the phases."""
@@ -137,60 +137,62 @@ class DomainGrid:
     def joining(self) -> int:
         """The fewest links that join all who send to each other."""
         x, graph = np.arange(self.domains), nx.empty_graph(self.domains)
-        for one in self.groups.values():
-            following = x - x % one.span + (x + one.stride) % one.span
+        for group in self.groups.values():
+            following = x - x % group.span + (x + group.stride) % group.span
             graph.add_edges_from(zip(x.tolist(), following.tolist(), strict=True))
         if self.stages > 1:
             graph.add_edges_from((i, i + self.replicas) for i in range(self.domains - self.replicas))
         return self.domains - int(nx.number_connected_components(graph))
 
     @cached_property
-    def near(self) -> tuple[Bools, Bools] | None:
+    def neighbourhoods(self) -> tuple[Bools, Bools] | None:
         """Which domains may be joined, and which ones flows of each may visit (D, D); None where any may be.
 
         What counts is by how many messages one reaches the other, those from the last stage to the first among them.
         """
         if self.domains <= ANY_PAIR_DOMAINS:
             return None
-        sent = replace(self, closed=True).sends(tuple(dict.fromkeys(self.phase_of.values()))).any(axis=0)
+        sends = replace(self, closed=True).sends(tuple(dict.fromkeys(self.phase_of.values()))).any(axis=0)
         stage, place = divmod(np.arange(self.domains), self.replicas)
-        reached = np.eye(self.domains, dtype=np.bool_)[place < self.turn]
-        apart = np.where(reached, 0, VISITED + 1)
+        # Turns of a stage leave all as it is, so only senders in the first places are followed.
+        is_reached = np.eye(self.domains, dtype=np.bool_)[place < self.turn]
+        messages = np.where(is_reached, 0, VISITED + 1)
         for count in range(1, VISITED + 1):
-            reached |= reached @ sent
-            apart[reached & (apart > count)] = count
+            is_reached |= is_reached @ sends
+            messages[is_reached & (messages > count)] = count
         moved = place % self.turn
         back = stage[None, :] * self.replicas + (place[None, :] - (place - moved)[:, None]) % self.replicas
-        apart = apart[(stage * self.turn + moved)[:, None], back]
-        return apart <= JOINED, apart <= VISITED
+        messages = messages[(stage * self.turn + moved)[:, None], back]
+        return messages <= JOINED, messages <= VISITED
 
-    def ladder(self, ports: Ints, sends: Floats, alone: int = EXACT_DOMAINS) -> Iterator[Ints]:
+    def ladder(self, ports: Ints, sends: Floats, trivial_domains: int = EXACT_DOMAINS) -> Iterator[Ints]:
         """Groups of symmetries of these demands, from the largest to smaller ones; on so few domains the trivial one.
 
         Each is generated by turns of a stage by so many places, with or without their mirror, with or without turns and
         mirrors of stages, and with or without turns of TP groups, as far as those leave the demands as they are.
         """
-        whole, turn = self.replicas // self.turn, self.turn
-        steps = [turn * step for step in range(1, whole + 1) if whole % step == 0]
+        turns, turn = self.replicas // self.turn, self.turn
+        steps = [turn * step for step in range(1, turns + 1) if turns % step == 0]
         inside = (1, 2) if 1 < self.tensor < self.replicas else (1,)
         forms = sorted(
             product(steps, (1, 2), (1, 2), inside), key=lambda form: (form[0] / math.prod(form[1:]), form[0])
         )
-        known = set[bytes]()
+        seen = set[bytes]()
+        # Different forms may generate the same group.
         for step, mirrored, moved, turned in forms:
             group = self._group(step, mirrored > 1, moved > 1, turned > 1, ports, sends)
-            few = len(np.unique(group.min(axis=0))) * self._arcs <= MOST_FLOWS
-            if group.tobytes() not in known and few and (len(group) > 1 or self.domains <= alone):
-                known.add(group.tobytes())
+            is_small = len(np.unique(group.min(axis=0))) * self._arcs <= MOST_FLOWS
+            if group.tobytes() not in seen and is_small and (len(group) > 1 or self.domains <= trivial_domains):
+                seen.add(group.tobytes())
                 yield group
 
     @property
     def _arcs(self) -> int:
         """Arcs that flows of a domain may take, at most."""
-        if self.near is None:
+        if self.neighbourhoods is None:
             return self.domains**2
-        joined, visited = self.near
-        return int(visited.sum(axis=1).max()) * int(joined.sum(axis=1).max())
+        is_joined, is_visited = self.neighbourhoods
+        return int(is_visited.sum(axis=1).max()) * int(is_joined.sum(axis=1).max())
 
     def _group(self, step: int, mirrored: bool, moved: bool, turned: bool, ports: Ints, sends: Floats) -> Ints:
         """Turns of a stage by so many places, their mirror, turns and mirrors of stages, turns of TP groups."""
@@ -202,21 +204,21 @@ class DomainGrid:
             moves += [np.roll(cells, -1, axis=0), cells[::-1, :]]
         if turned:
             moves.append(np.roll(cells.reshape(-1, self.tensor), -1, axis=1))
-        kept = [move.ravel() for move in moves if keeps(move.ravel(), ports, sends)]
-        return group_of(self.domains, kept)
+        generators = [move.ravel() for move in moves if keeps(move.ravel(), ports, sends)]
+        return group_of(self.domains, generators)
 
 
 @lru_cache(maxsize=32)
 def _sends(grid: DomainGrid, phases: tuple[str, ...]) -> Floats:
-    found = np.zeros((len(phases), grid.domains, grid.domains))
+    sends = np.zeros((len(phases), grid.domains, grid.domains))
     for k, phase in enumerate(phases):
         groups = grid.groups.get(phase)
         if groups is None:
-            found[k] = np.kron(grid.hops(), np.eye(grid.replicas))
+            sends[k] = np.kron(grid.hops(), np.eye(grid.replicas))
         else:
             of_one = np.kron(groups.sends(), np.eye(groups.stride))
-            found[k] = np.kron(np.eye(grid.domains // groups.span), of_one)
-    return found
+            sends[k] = np.kron(np.eye(grid.domains // groups.span), of_one)
+    return sends
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -250,17 +252,17 @@ class Demands:
 
     def on_orbits(self, group: Ints) -> DirectData:
         """The problem on the orbits of a group, between domains that are near."""
-        return on_orbits(group, self.ports, self.sends, self.weight, self.grid.near)
+        return on_orbits(group, self.ports, self.sends, self.weight, self.grid.neighbourhoods)
 
     def flow_orbits(self, group: Ints) -> tuple[Ints, int]:
         """Orbits of the flows of the first domain of each orbit (`formulations.direct_data`)."""
-        return flow_orbits(group, self.grid.near)
+        return flow_orbits(group, self.grid.neighbourhoods)
 
     @cached_property
     def ends(self) -> Floats:
         """No fewer whole links at a domain of each block of stages (S,): enough for all phases one after the other."""
-        needed = (self.weight @ self.sent).max(axis=0)
-        return np.asarray(np.ceil(needed * (1 - IN_TIME)))
+        links_needed = (self.weight @ self.sent).max(axis=0)
+        return np.asarray(np.ceil(links_needed * (1 - IN_TIME)))
 
     @property
     def fits(self) -> bool:
@@ -280,57 +282,59 @@ def routes(flows: Floats, sends: Floats, group: Ints) -> tuple[LinkRoute, ...]:
 
     Flows (source, from, to) are those of the first domain of each orbit of a group, which moves their paths to others.
     """
-    found, firsts = [], group.min(axis=0)
-    for source, left in zip(np.unique(firsts).tolist(), flows.copy(), strict=True):
-        moves = [group[group[:, source] == there][0] for there in np.flatnonzero(firsts == source)]
+    link_routes, firsts = [], group.min(axis=0)
+    for source, flow in zip(np.unique(firsts).tolist(), flows.copy(), strict=True):
+        # One move for each domain of the orbit is enough: it takes the paths of the first domain to that one.
+        moves = [group[group[:, source] == domain][0] for domain in np.flatnonzero(firsts == source)]
         for target in np.flatnonzero(sends[source]).tolist():
-            parts = list(_peeled(left, source, target, float(sends[source, target])))
-            whole = sum(amount for _, amount in parts)
+            parts = list(_peeled(flow, source, target, float(sends[source, target])))
+            total = sum(amount for _, amount in parts)
             for move in moves:
-                found += [
-                    LinkRoute(path=tuple(move[list(path)].tolist()), share=amount / whole) for path, amount in parts
+                link_routes += [
+                    LinkRoute(path=tuple(move[list(path)].tolist()), share=amount / total) for path, amount in parts
                 ]
-    return tuple(found)
+    return tuple(link_routes)
 
 
-def _peeled(left: Floats, source: int, target: int, sent: float) -> Iterator[tuple[tuple[int, ...], float]]:
+def _peeled(flow: Floats, source: int, target: int, demand: float) -> Iterator[tuple[tuple[int, ...], float]]:
     """Paths to one target, taken out of the flows that are left; at least one."""
-    missing, floor = sent, DUST * sent
-    while missing > floor:
-        path = _shortest(left, source, target, floor if missing < sent else 0.0)
+    remainder, floor = demand, DUST * demand
+    while remainder > floor:
+        # The first path may use any flow at all, so that even a target with little flow has one.
+        path = _shortest(flow, source, target, floor if remainder < demand else 0.0)
         if path is None:
-            assert missing < sent, "no flow leads to a target"
+            assert remainder < demand, "no flow leads to a target"
             return
         steps = (np.array(path[:-1]), np.array(path[1:]))
-        amount = min(float(left[steps].min()), missing)
-        left[steps] -= amount
-        missing -= amount
+        amount = min(float(flow[steps].min()), remainder)
+        flow[steps] -= amount
+        remainder -= amount
         yield path, amount
 
 
-def _shortest(left: Floats, source: int, target: int, floor: float) -> tuple[int, ...] | None:
+def _shortest(flow: Floats, source: int, target: int, floor: float) -> tuple[int, ...] | None:
     """The path of fewest hops over flows above a floor."""
-    came: dict[int, int] = {source: source}
+    predecessor: dict[int, int] = {source: source}
     queue = deque([source])
-    while queue and target not in came:
-        here = queue.popleft()
-        for there in np.flatnonzero(left[here] > floor).tolist():
-            if there not in came:
-                came[there] = here
-                queue.append(there)
-    if target not in came:
+    while queue and target not in predecessor:
+        domain = queue.popleft()
+        for neighbour in np.flatnonzero(flow[domain] > floor).tolist():
+            if neighbour not in predecessor:
+                predecessor[neighbour] = domain
+                queue.append(neighbour)
+    if target not in predecessor:
         return None
     path = [target]
     while path[-1] != source:
-        path.append(came[path[-1]])
+        path.append(predecessor[path[-1]])
     return tuple(reversed(path))
 
 
-def paces_on(links: Ints, sends: Floats, found: tuple[LinkRoute, ...]) -> float:
+def paces_on(links: Ints, sends: Floats, link_routes: tuple[LinkRoute, ...]) -> float:
     """The pace at which the busiest link is full."""
     load = np.zeros(links.shape)
-    for route in found:
+    for route in link_routes:
         steps = (np.array(route.path[:-1]), np.array(route.path[1:]))
         load[steps] += route.share * sends[route.path[0], route.path[-1]]
-    used = load > 0
-    return float((links[used] / load[used]).min())
+    is_used = load > 0
+    return float((links[is_used] / load[is_used]).min())

@@ -43,7 +43,7 @@ class DirectPlace:
     panel: Panel | None
 
     @property
-    def active(self) -> int:
+    def active_gpus(self) -> int:
         """K: GPUs of a domain that train."""
         return self.gpus // self.domains
 
@@ -79,7 +79,7 @@ class DirectPlace:
         kind = self.instance.objective.minimize
         return math.inf if links == math.inf else self.cost(int(links)).of(kind)
 
-    def most_links(self, below: float = math.inf) -> int:
+    def most_links(self, ceiling: float = math.inf) -> int:
         """Links that ports and limits leave, at less than a value of the objective; -1 where nothing keeps them.
 
         By halving: no price and no power falls with more links.
@@ -87,13 +87,13 @@ class DirectPlace:
         low, high = -1, self.domains * self.ports // 2
         while low < high:
             middle = (low + high + 1) // 2
-            low, high = (middle, high) if self._keeps(middle, below) else (low, middle - 1)
+            low, high = (middle, high) if self._keeps(middle, ceiling) else (low, middle - 1)
         return low
 
-    def _keeps(self, links: int, below: float) -> bool:
+    def _keeps(self, links: int, ceiling: float) -> bool:
         cost = self.cost(links)
         return (
-            keeps_limits(self.instance.limits, cost, self.racks) and cost.of(self.instance.objective.minimize) < below
+            keeps_limits(self.instance.limits, cost, self.racks) and cost.of(self.instance.objective.minimize) < ceiling
         )
 
 
@@ -138,11 +138,11 @@ class Row:
 
     def reciprocals(self, paces: Floats) -> Reciprocals:
         """Seconds per byte of a GPU at paces of the phases."""
-        s_byte = self.place.active / (paces * self.place.link_byte_s)
+        s_byte = self.place.active_gpus / (paces * self.place.link_byte_s)
         return self.demands.grid.reciprocals(dict(zip(self.phases, s_byte.tolist(), strict=True)))
 
 
-def worthwhile(where: DirectPlace, source: Fitting) -> tuple[list[Row], Counter[str]]:
+def worthwhile(place: DirectPlace, source: Fitting) -> tuple[list[Row], Counter[str]]:
     """The mappings at a place that may be in time and are not beaten by others on the same grid.
 
     Returns
@@ -150,27 +150,28 @@ def worthwhile(where: DirectPlace, source: Fitting) -> tuple[list[Row], Counter[
     rows, gated
         The rows left, and how many were dropped by cause.
     """
-    site = DomainSet(gpus=where.gpus, hb=where.hb.name, domains=where.domains)
-    pool, gated = promising(source, where.instance.cluster.gpu, where.hb, site)
+    site = DomainSet(gpus=place.gpus, hb=place.hb.name, domains=place.domains)
+    pool, gated = promising(source, place.instance.cluster.gpu, place.hb, site)
+    # Cheap filters first: what is left has its grid made and is compared with the others on it.
     neighbours = _have_neighbours(pool)
     gated["crossing"] = len(pool) - int(neighbours.sum())
-    pool = _taken(where, pool, neighbours)
-    left, needed = _weights(where, pool)
-    gated["communication"] = len(pool) - int(left.sum())
-    if not left.any():
+    pool = _sub_pool(place, pool, neighbours)
+    is_left, paces_needed = _weights(place, pool)
+    gated["communication"] = len(pool) - int(is_left.sum())
+    if not is_left.any():
         return [], gated
-    pool = _taken(where, pool, left)
+    pool = _sub_pool(place, pool, is_left)
     grids, position = grids_of(pool.workload, pool.mappings, pool.placements)
-    weights = _by_phase(needed[:, left], grids, position)
+    weights = _by_phase(paces_needed[:, is_left], grids, position)
     keep = undominated(np.concatenate(list(weights), axis=1), position)
     gated["dominated"] += len(pool) - int(keep.sum())
-    ports = np.full(where.domains, where.ports)
+    ports = np.full(place.domains, place.ports)
     rows = []
     for row in np.flatnonzero(keep).tolist():
-        used = [k for k in range(len(KINDS)) if weights[:, row, k].any()]
-        phases, weight = tuple(KINDS[k] for k in used), weights[:, row, used]
+        kinds_used = [k for k in range(len(KINDS)) if weights[:, row, k].any()]
+        phases, weight = tuple(KINDS[k] for k in kinds_used), weights[:, row, kinds_used]
         demands = Demands(grid=grids[position[row]], ports=ports, phases=phases, weight=weight)
-        rows.append(Row(place=where, pool=pool, row=row, demands=demands))
+        rows.append(Row(place=place, pool=pool, row=row, demands=demands))
     return rows, gated
 
 
@@ -183,9 +184,9 @@ def _have_neighbours(pool: Pool) -> Bools:
     return np.asarray((m.pp <= 2 * inside.pp) | (not workload.model.tied_embeddings))
 
 
-def _taken(where: DirectPlace, pool: Pool, kept: Bools) -> Pool:
-    chosen = pool.mappings.take(kept), pool.placements.take(kept)
-    return timed(pool.workload, where.instance.cluster.gpu, where.hb, pool.site, *chosen)
+def _sub_pool(place: DirectPlace, pool: Pool, selection: Bools) -> Pool:
+    tables = pool.mappings.take(selection), pool.placements.take(selection)
+    return timed(pool.workload, place.instance.cluster.gpu, place.hb, pool.site, *tables)
 
 
 def grids_of(workload: Workload, mappings: Mappings, placements: Placements) -> tuple[list[DomainGrid], Ints]:
@@ -201,31 +202,35 @@ def grids_of(workload: Workload, mappings: Mappings, placements: Placements) -> 
         "experts": groups.experts,
         "apart": groups.apart,
     }
-    few, position = distinct_rows(*columns.values())
-    rows = (dict(zip(columns, one, strict=True)) for one in zip(*(column.tolist() for column in few), strict=True))
+    distinct, position = distinct_rows(*columns.values())
+    rows = (
+        dict(zip(columns, values, strict=True))
+        for values in zip(*(column.tolist() for column in distinct), strict=True)
+    )
     return [DomainGrid(**row | {"closed": row["closed"] > 0}) for row in rows], position
 
 
-def _by_phase(needed: Floats, grids: list[DomainGrid], position: Ints) -> Floats:
+def _by_phase(paces_needed: Floats, grids: list[DomainGrid], position: Ints) -> Floats:
     """What each phase of a row needs, from what kinds of traffic need (pieces, n, kinds)."""
-    found = np.zeros_like(needed)
-    for kind, own in zip(KINDS, np.moveaxis(needed, -1, 0), strict=True):
+    phase_paces = np.zeros_like(paces_needed)
+    for kind, kind_paces in zip(KINDS, np.moveaxis(paces_needed, -1, 0), strict=True):
         column = np.array([KINDS.index(grid.phase_of.get(kind, kind)) for grid in grids])[position]
-        found[:, np.arange(len(position)), column] += own
-    return found
+        phase_paces[:, np.arange(len(position)), column] += kind_paces
+    return phase_paces
 
 
-def _weights(where: DirectPlace, pool: Pool) -> tuple[Bools, Floats]:
+def _weights(place: DirectPlace, pool: Pool) -> tuple[Bools, Floats]:
     """Rows that may be in time, and the pace that each kind of traffic needs if the others take no time (pieces, n,
     kinds)."""
     bound_s, count = pool.workload.bound_s, len(pool)
-    left, weights = np.ones(count, dtype=np.bool_), []
+    may_be_in_time, weights = np.ones(count, dtype=np.bool_), []
     for piece in pool.pieces:
         fixed_s = np.broadcast_to(piece.at(NO_NETWORK), (count,))
-        alone = (replace(NO_NETWORK, **{kind: 1.0}) for kind in KINDS)  # type: ignore[arg-type]
-        moved = np.stack([np.broadcast_to(piece.at(r), (count,)) - fixed_s for r in alone], axis=1)
+        single_kinds = (replace(NO_NETWORK, **{kind: 1.0}) for kind in KINDS)  # type: ignore[arg-type]
+        moved = np.stack([np.broadcast_to(piece.at(r), (count,)) - fixed_s for r in single_kinds], axis=1)
         spare_s = bound_s - fixed_s
-        left &= (spare_s > 0) | ((spare_s == 0) & ~moved.any(axis=1))
+        # A mapping without any time to spare is in time if nothing of it crosses domains.
+        may_be_in_time &= (spare_s > 0) | ((spare_s == 0) & ~moved.any(axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
-            weights.append(np.where(moved > 0, moved * where.active / (where.link_byte_s * spare_s[:, None]), 0.0))
-    return left, np.stack(weights)
+            weights.append(np.where(moved > 0, moved * place.active_gpus / (place.link_byte_s * spare_s[:, None]), 0.0))
+    return may_be_in_time, np.stack(weights)

@@ -14,7 +14,7 @@ from coopt.instance.schema import Instance
 from coopt.solving.backend import backend_of
 from coopt.solving.direct import grid
 from coopt.solving.direct.answer import listed_rows
-from coopt.solving.direct.climbing import TriedLinks, climb
+from coopt.solving.direct.climbing import LinkProgress, climb
 from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.lengths import FlowProgram, _distances, _filled
 from coopt.solving.direct.rows import Row
@@ -44,17 +44,17 @@ def row_of(instance: Instance) -> Row:
 @pytest.mark.parametrize("domains", [26, 32])
 def test_links_between_far_domains_take_nothing_off_the_bound(domains: int, monkeypatch: pytest.MonkeyPatch) -> None:
     demands = row_of(asked(domains, 5.8)).demands
-    assert demands.grid.near is not None
+    assert demands.grid.neighbourhoods is not None
     near = FlowProgram(demands).prove(demands, math.inf)
     monkeypatch.setattr(grid, "ANY_PAIR_DOMAINS", domains)
-    vars(demands.grid).pop("near")
-    assert demands.grid.near is None
+    vars(demands.grid).pop("neighbourhoods")
+    assert demands.grid.neighbourhoods is None
     assert near == pytest.approx(FlowProgram(demands).prove(demands, math.inf), rel=1e-9)
 
 
 def test_arcs_that_are_filled_in_shorten_no_way_that_is_asked_for() -> None:
     demands = row_of(asked(32)).demands
-    near, sent = demands.grid.near, demands.sends[1]
+    near, sent = demands.grid.neighbourhoods, demands.sends[1]
     assert near is not None
     among, random = near[0], np.random.default_rng(3)
     length_of = {tuple(steps): random.uniform(0.1, 1.0) for steps in demands.on_orbits(demands.symmetry).arcs}
@@ -106,15 +106,18 @@ def test_groups_of_a_ladder_differ_and_keep_what_is_sent() -> None:
 @pytest.mark.parametrize("ports", [1, 31, 5])
 def test_little_traffic_takes_a_tree_as_flat_as_ports_allow(ports: int) -> None:
     demands = replace(row_of(asked(32, 4000.0)).demands, ports=np.full(32, ports))
-    tried = TriedLinks(bound=31.0)
-    climb(demands, tried, backend_of(asked(32).solver), 0.0, 0.0, 1000, alone=True)
+    progress = LinkProgress(bound=31.0)
+    climb(demands, progress, backend_of(asked(32).solver), 0.0, 0.0, 1000, is_alone=True)
     if ports == 1:
-        assert tried.found is None
+        assert progress.incumbent is None
         return
-    assert tried.found is not None
-    assert tried.found.count == 31
-    assert tried.found.links.sum(axis=0).max() == ports
-    assert all(paces_on(tried.found.links, *each) > 0 for each in zip(demands.sends, tried.found.routes, strict=True))
+    assert progress.incumbent is not None
+    assert progress.incumbent.count == 31
+    assert progress.incumbent.links.sum(axis=0).max() == ports
+    assert all(
+        paces_on(progress.incumbent.links, *each) > 0
+        for each in zip(demands.sends, progress.incumbent.routes, strict=True)
+    )
 
 
 def test_a_plan_on_a_tree_is_accepted() -> None:
