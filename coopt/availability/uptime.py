@@ -55,14 +55,16 @@ def failures_per_hour(rates: FailureRates, at: str, counts: PartCounts) -> Any:
     Parts fail independently of each other, so that rates add up: that is what published runs show
     (arXiv 2410.21680: time between failures falls as one over the number of nodes).
     """
-    rate = {name: each.at(at) for name, each in rates.of_part.items()}
+    rate = {name: failures.at(at) for name, failures in rates.of_part.items()}
     of_gpus = counts.gpus * (rate["gpu"] + rate["hbm"] + rate["software"])
     of_hosts = math.ceil(counts.gpus / rates.gpus_per_host) * rate["host"] + counts.domains * rate["domain"]
     of_network = counts.nics * rate["nic"] + counts.optics * rate["optic"] + counts.switches * rate["switch"]
     return (of_gpus + of_hosts + of_network) / HOURS_PER_YEAR
 
 
-def domain_lost(asked: Availability, *, size: int, active: int, nics_per_gpu: int, gpus_per_nic: int = 1) -> float:
+def domain_lost(
+    availability: Availability, *, size: int, active: int, nics_per_gpu: int, gpus_per_nic: int = 1
+) -> float:
     """Probability that an HB domain has fewer working GPUs than have to train.
 
     A GPU is gone while it, its memory or one of its NICs is repaired, all GPUs of a host while the host is, and all of
@@ -75,31 +77,34 @@ def domain_lost(asked: Availability, *, size: int, active: int, nics_per_gpu: in
     gpus_per_nic
         GPUs of a host that are gone with one NIC, where each has one.
     """
-    rates, hours = asked.rates, asked.repair_hours
-    rate = {name: each.at(asked.at) for name, each in rates.of_part.items()}
+    rates, hours = availability.rates, availability.repair_hours
+    rate = {name: failures.at(availability.at) for name, failures in rates.of_part.items()}
+    # a NIC that several GPUs share takes them all, and is counted by itself
     own_nics = nics_per_gpu if gpus_per_nic == 1 else 0
     gpu = _repaired_share(rate["gpu"] + rate["hbm"] + own_nics * rate["nic"], hours)
     nic = _repaired_share(rate["nic"], hours) if gpus_per_nic > 1 else 0.0
-    host, shared = _repaired_share(rate["host"], hours), _repaired_share(rate["domain"], hours)
-    full, rest = divmod(size, rates.gpus_per_host)  # the last host of a domain may hold fewer GPUs than the others
-    small = 1 if rest else 0
+    host, domain = _repaired_share(rate["host"], hours), _repaired_share(rate["domain"], hours)
+    # the last host of a domain may hold fewer GPUs than the others
+    full_hosts, rest_gpus = divmod(size, rates.gpus_per_host)
+    small = 1 if rest_gpus else 0
     enough = math.fsum(
-        binomial_at(full, host, a)
+        binomial_at(full_hosts, host, a)
         * binomial_at(small, host, b)
         * _enough_of(size - gone, size - active - gone, gpu, nic, gpus_per_nic)
-        for a in range(full + 1)
+        for a in range(full_hosts + 1)
         for b in range(small + 1)
-        if (gone := a * rates.gpus_per_host + b * rest) <= size - active
+        if (gone := a * rates.gpus_per_host + b * rest_gpus) <= size - active
     )
-    return min(max(1.0 - (1.0 - shared) * enough, 0.0), 1.0)
+    return min(max(1.0 - (1.0 - domain) * enough, 0.0), 1.0)
 
 
-def _enough_of(gpus: int, most: int, gpu: float, nic: float, gpus_per_nic: int) -> float:
-    """Probability that no more than `most` of some GPUs are gone, alone or with a NIC that they share."""
+def _enough_of(gpus: int, most_gone: int, gpu: float, nic: float, gpus_per_nic: int) -> float:
+    """Probability that no more than `most_gone` of some GPUs are gone, alone or with a NIC that they share."""
     nics = gpus // gpus_per_nic
     return math.fsum(
-        binomial_at(nics, nic, lost) * binomial_up_to(gpus - lost * gpus_per_nic, gpu, most - lost * gpus_per_nic)
-        for lost in range((most // gpus_per_nic if nic else 0) + 1)
+        binomial_at(nics, nic, lost_nics)
+        * binomial_up_to(gpus - lost_nics * gpus_per_nic, gpu, most_gone - lost_nics * gpus_per_nic)
+        for lost_nics in range((most_gone // gpus_per_nic if nic else 0) + 1)
     )
 
 
@@ -124,15 +129,16 @@ def binomial_up_to(n: int, p: float, k: int) -> float:
         return 0.0
     if k >= n:
         return 1.0
-    middle = int(n * p)
-    if k <= middle:
+    # the shorter tail is summed, so that a probability near 0 or 1 keeps its digits
+    mean = int(n * p)
+    if k <= mean:
         return math.fsum(binomial_at(n, p, i) for i in range(k + 1))
-    return 1.0 - math.fsum(binomial_at(n, p, i) for i in range(k + 1, n + 1) if i <= k + 64 * (1 + math.isqrt(middle)))
+    return 1.0 - math.fsum(binomial_at(n, p, i) for i in range(k + 1, n + 1) if i <= k + 64 * (1 + math.isqrt(mean)))
 
 
-def enough_domains(lost: float, domains: int, spares: int) -> float:
+def enough_domains(lost_share: float, domains: int, spares: int) -> float:
     """Share of the time in which as many domains as train are whole, of those and the ones that stand by."""
-    return binomial_up_to(domains + spares, lost, spares)
+    return binomial_up_to(domains + spares, lost_share, spares)
 
 
 def throughput_without(
@@ -154,16 +160,17 @@ def throughput_without(
     spares
         Domains that stand by.
     """
-    gone, every = 1.0 - binomial_up_to(size, lost_gpus, size - active), domains + spares
+    gone, all_domains = 1.0 - binomial_up_to(size, lost_gpus, size - active), domains + spares
     replicas = domains // of_replica
     mean = math.fsum(
-        binomial_at(every, gone, down) * min((every - down) // of_replica, replicas) for down in range(every + 1)
+        binomial_at(all_domains, gone, down) * min((all_domains - down) // of_replica, replicas)
+        for down in range(all_domains + 1)
     )
     return mean / replicas
 
 
 @lru_cache(maxsize=1 << 16)
-def waiting_variance_s(lost: float, domains: int, spares: int, repair_s: float) -> float:
+def waiting_variance_s(lost_share: float, domains: int, spares: int, repair_s: float) -> float:
     r"""Variance of the time in which domains enough are whole, for each second (s), as they are lost and repaired.
 
     With :math:`\pi_i` the probability of i lost domains, :math:`C_i` that of at most i, :math:`\lambda_i` the rate at
@@ -174,22 +181,23 @@ def waiting_variance_s(lost: float, domains: int, spares: int, repair_s: float) 
 
     which holds for any birth and death chain. A domain is lost for as long as a repair takes.
     """
-    every = domains + spares
-    if lost <= 0.0 or lost >= 1.0 or repair_s <= 0.0:
+    all_domains = domains + spares
+    if lost_share <= 0.0 or lost_share >= 1.0 or repair_s <= 0.0:
         return 0.0
-    rate, mean = lost / (1.0 - lost) / repair_s, every * lost
-    last = min(every, max(spares, int(mean + FAR_DEVIATIONS * math.sqrt(mean))) + 100)  # more are never lost at once
-    at = [binomial_at(every, lost, i) for i in range(last + 1)]
-    enough, short = math.fsum(at[: spares + 1]), math.fsum(at[spares + 1 :])
-    upto, above, total = 0.0, 0.0, []
+    rate, mean = lost_share / (1.0 - lost_share) / repair_s, all_domains * lost_share
+    # more are never lost at once
+    most_lost = min(all_domains, max(spares, int(mean + FAR_DEVIATIONS * math.sqrt(mean))) + 100)
+    at = [binomial_at(all_domains, lost_share, i) for i in range(most_lost + 1)]
+    enough_share, short_share = math.fsum(at[: spares + 1]), math.fsum(at[spares + 1 :])
+    upto, beyond, total = 0.0, 0.0, []
     for i in range(spares + 1):
         upto += at[i]
-        if at[i] > TINY and i < every:
-            total.append((short * upto) ** 2 / ((every - i) * rate * at[i]))
-    for i in range(last - 1, spares, -1):
-        above += at[i + 1]
+        if at[i] > TINY and i < all_domains:
+            total.append((short_share * upto) ** 2 / ((all_domains - i) * rate * at[i]))
+    for i in range(most_lost - 1, spares, -1):
+        beyond += at[i + 1]
         if at[i] > TINY:
-            total.append((enough * above) ** 2 / ((every - i) * rate * at[i]))
+            total.append((enough_share * beyond) ** 2 / ((all_domains - i) * rate * at[i]))
     return 2.0 * math.fsum(total)
 
 
@@ -203,10 +211,10 @@ def best_interval_s(per_s: Any, checkpoint_s: float) -> Floats:
     """
     rate = np.asarray(per_s, dtype=np.float64)
     cost = rate * checkpoint_s
-    left = np.exp(-cost - 1.0)  # the root is above 1 - e^-c, and below 1 - e^-(1 + c)
-    x = 1.0 - left
+    gap = np.exp(-cost - 1.0)  # the root is above 1 - e^-c, and below 1 - e^-(1 + c)
+    x = 1.0 - gap
     for _ in range(STEPS):
-        x = np.clip(x + (x + np.log1p(-x) + cost) * (1.0 - x) / np.maximum(x, 1e-300), 0.0, 1.0 - left)
+        x = np.clip(x + (x + np.log1p(-x) + cost) * (1.0 - x) / np.maximum(x, 1e-300), 0.0, 1.0 - gap)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(rate > 0, x / rate, np.inf))
 
@@ -245,20 +253,21 @@ def variance_s(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s: f
     rate, interval = np.asarray(per_s, dtype=np.float64), np.asarray(interval_s, dtype=np.float64)
     moving = rate > 0
     safe, finite = np.where(moving, rate, 1.0), np.where(moving, interval, 1.0)
-    again = _attempts(safe, np.full_like(safe, restart_s), np.zeros_like(safe), np.zeros_like(safe))
-    _, variance = _attempts(safe, finite + checkpoint_s, *again)
+    restarts = _attempts(safe, np.full_like(safe, restart_s), np.zeros_like(safe), np.zeros_like(safe))
+    _, variance = _attempts(safe, finite + checkpoint_s, *restarts)
     return np.asarray(np.where(moving, variance / finite, 0.0))
 
 
 def _attempts(rate: Floats, length_s: Floats, extra_s: Floats, extra_variance: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of attempts until one succeeds, where each failure takes some more seconds."""
+    # exp of more would overflow, and nothing gets done there anyway
     u = np.minimum(rate * length_s, HOPELESS)
     fails, mean_failures = -np.expm1(-u), np.expm1(u)
-    first = length_s * _partial(u, 1) / np.where(fails > 0, fails, 1.0)
-    second = length_s**2 * _partial(u, 2) / np.where(fails > 0, fails, 1.0)
-    each = first + extra_s
-    variance = mean_failures * (second - first**2 + extra_variance) + mean_failures * np.exp(u) * each**2
-    return length_s + mean_failures * each, variance
+    failed_s = length_s * _partial(u, 1) / np.where(fails > 0, fails, 1.0)
+    failed_square = length_s**2 * _partial(u, 2) / np.where(fails > 0, fails, 1.0)
+    failure_s = failed_s + extra_s
+    variance = mean_failures * (failed_square - failed_s**2 + extra_variance) + mean_failures * np.exp(u) * failure_s**2
+    return length_s + mean_failures * failure_s, variance
 
 
 def _partial(u: Floats, power: int) -> Floats:
@@ -268,10 +277,11 @@ def _partial(u: Floats, power: int) -> Floats:
         total = total + term / (k + power + 1)
         term = -term * small / (k + 1)
     large = np.maximum(u, LARGE)
-    closed = (1 - np.exp(-large) * (1 + large)) / large
+    # below LARGE this loses digits to cancellation, and the series is short
+    closed_form = (1 - np.exp(-large) * (1 + large)) / large
     if power == 2:
-        closed = 2 * closed / large - np.exp(-large)
-    return np.asarray(np.where(u <= LARGE, total, closed))
+        closed_form = 2 * closed_form / large - np.exp(-large)
+    return np.asarray(np.where(u <= LARGE, total, closed_form))
 
 
 def promised_share(
@@ -308,30 +318,34 @@ class Interruptions:
     variance_s: Floats
 
 
-def interruptions(asked: Availability, workload: Workload, counts: PartCounts) -> Interruptions:
+def interruptions(availability: Availability, workload: Workload, counts: PartCounts) -> Interruptions:
     """What interrupts a workload on networks with so many parts."""
-    per_s = np.asarray(failures_per_hour(asked.rates, asked.at, counts)) / HOUR_S
-    transfer_s = checkpoint_bytes(workload) / (asked.checkpoint_gbyte_s_per_gpu * 1e9 * counts.gpus)
-    checkpoint_s = transfer_s if asked.checkpoint_s is None else asked.checkpoint_s
-    restart_s = asked.restart_s + asked.restart_s_per_1000_gpus * counts.gpus / 1000 + transfer_s
-    given = asked.checkpoint_interval_s
-    interval_s: Any = best_interval_s(per_s, checkpoint_s) if given is None else np.full_like(per_s, given)
-    taken: dict[str, Any] = {"interval_s": interval_s, "checkpoint_s": checkpoint_s, "restart_s": restart_s}
-    trained = trained_share(per_s, **taken)
-    spread = variance_s(per_s, **taken) if asked.confidence is not None else np.zeros_like(per_s)
-    return Interruptions(per_s=per_s, **taken, trained=trained, variance_s=spread)
+    per_s = np.asarray(failures_per_hour(availability.rates, availability.at, counts)) / HOUR_S
+    transfer_s = checkpoint_bytes(workload) / (availability.checkpoint_gbyte_s_per_gpu * 1e9 * counts.gpus)
+    checkpoint_s = transfer_s if availability.checkpoint_s is None else availability.checkpoint_s
+    restart_s = availability.restart_s + availability.restart_s_per_1000_gpus * counts.gpus / 1000 + transfer_s
+    given_interval_s = availability.checkpoint_interval_s
+    interval_s: Any = (
+        best_interval_s(per_s, checkpoint_s) if given_interval_s is None else np.full_like(per_s, given_interval_s)
+    )
+    times: dict[str, Any] = {"interval_s": interval_s, "checkpoint_s": checkpoint_s, "restart_s": restart_s}
+    trained = trained_share(per_s, **times)
+    spread = variance_s(per_s, **times) if availability.confidence is not None else np.zeros_like(per_s)
+    return Interruptions(per_s=per_s, **times, trained=trained, variance_s=spread)
 
 
-def promise(asked: Availability, workload: Workload, found: Interruptions, running: float, waits_s: float) -> Any:
+def promise(
+    availability: Availability, workload: Workload, interruption: Interruptions, running: float, waits_s: float
+) -> Any:
     """The share of its days that a workload can count on; without a bound on days that of the mean."""
-    if asked.confidence is None or workload.train_days is None:
-        return running * found.trained
+    if availability.confidence is None or workload.train_days is None:
+        return running * interruption.trained
     share = promised_share(
         workload.train_days * DAY_S,
-        asked.deviations,
-        mean=1.0 / np.maximum(found.trained, NEVER),
-        variance_s=found.variance_s,
+        availability.deviations,
+        mean=1.0 / np.maximum(interruption.trained, NEVER),
+        variance_s=interruption.variance_s,
         running=running,
         waits_s=waits_s,
     )
-    return np.where(running * found.trained < NEVER, 0.0, share)
+    return np.where(running * interruption.trained < NEVER, 0.0, share)

@@ -34,12 +34,12 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
     """
     chain, uplinks = chain_of(design, file)
     tiers = levels(chain, uplinks)
-    where = f"{file}: design {design.id!r}"
-    _check_mates(design, where)
-    hall, ends = design_hall(design, file), tuple(cable_ends(design, tiers, where))
+    origin = f"{file}: design {design.id!r}"
+    _check_mates(design, origin)
+    hall, ends = design_hall(design, file), tuple(cable_ends(design, tiers, origin))
     lengths = () if hall is None else hall.cables
     for end in ends if lengths else ():
-        _check_reach(end, max(lengths[end.tier]), where)
+        _check_reach(end, max(lengths[end.tier]), origin)
     items = tuple(_items(design, tiers, ends))
     racks = None if hall is None else hall.switch_racks
     if racks and design.hall is not None and design.hall.usd_per_switch_rack is not None:
@@ -81,32 +81,35 @@ def _optics(ends: tuple[CableEnds, ...], tier: int) -> dict[str, None]:
     return {end.optic.name: None for end in ends if end.tier == tier and end.optic is not None and not end.inside}
 
 
-def _check_mates(design: PublishedDesign, where: str) -> None:
+def _check_mates(design: PublishedDesign, origin: str) -> None:
     """Refuse a tier whose switches, what is below them and the optics between have no lanes or protocol in common."""
-    below: Nic | Switch | None = design.nic
+    lower: Nic | Switch | None = design.nic
     for tier, form in enumerate(design.tiers):
-        named = (below, form.optic_below, form.optic, form.switch)
-        parts = [part for part in named if part is not None]
+        products = (lower, form.optic_below, form.optic, form.switch)
+        parts = [part for part in products if part is not None]
         ends = form.optic, form.optic_below
         if not mate(*parts) or not _meet(*ends):
             names = ", ".join(dict.fromkeys(part.name for part in parts))
             raise InstanceError(
-                f"{where}: tiers[{tier}]: {names} do not mate, needs products of one protocol, one lane_gbit_s and one "
-                f"fibre, or none named; there {_said(parts)}"
+                f"{origin}: tiers[{tier}]: {names} do not mate, needs products of one protocol, one lane_gbit_s and "
+                f"one fibre, or none named; there {_differences(parts)}"
             )
-        below = form.switch
+        lower = form.switch
 
 
-def _said(parts: list[Nic | Optic | Switch]) -> str:
+def _differences(parts: list[Nic | Optic | Switch]) -> str:
     """What parts say that differs, in words: `lane_gbit_s is 100 (cx7-400g) and 200 (144x800g)`."""
     differing = []
     for key in ("protocol", "lane_gbit_s", "fibre"):
-        told = {part.name: getattr(part, key, None) for part in parts}
-        known = {name: value if isinstance(value, tuple) else (value,) for name, value in told.items() if value}
-        if known and not set.intersection(*map(set, known.values())):
-            by_value = groupby(sorted(known, key=known.__getitem__), key=known.__getitem__)
-            said = (f"{alternatives(map(_short, value))} ({', '.join(names)})" for value, names in by_value)
-            differing.append(f"{key} is {both(said)}")
+        # what says nothing of a key mates with anything
+        values = {part.name: getattr(part, key, None) for part in parts}
+        known_values = {
+            name: value if isinstance(value, tuple) else (value,) for name, value in values.items() if value
+        }
+        if known_values and not set.intersection(*map(set, known_values.values())):
+            by_value = groupby(sorted(known_values, key=known_values.__getitem__), key=known_values.__getitem__)
+            phrases = (f"{alternatives(map(_short, value))} ({', '.join(names)})" for value, names in by_value)
+            differing.append(f"{key} is {both(phrases)}")
     return ", ".join(differing)
 
 
@@ -114,17 +117,17 @@ def _short(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _meet(above: Optic | None, below: Optic | None) -> bool:
+def _meet(upper_optic: Optic | None, lower_optic: Optic | None) -> bool:
     """Whether the optics of a cable are for the same fibres, as far as they say."""
-    said = {optic.fibre for optic in (above, below) if optic is not None and optic.fibre is not None}
-    return len(said) < 2
+    fibres = {optic.fibre for optic in (upper_optic, lower_optic) if optic is not None and optic.fibre is not None}
+    return len(fibres) < 2
 
 
-def _check_reach(end: CableEnds, longest_m: int, where: str) -> None:
+def _check_reach(end: CableEnds, longest_m: int, origin: str) -> None:
     optic = end.optic
     if optic is not None and not end.inside and optic.reach_m < longest_m:
         raise InstanceError(
-            f"{where}: tiers[{end.tier}].{end.key} = {optic.name!r}: reaches {optic.reach_m:g} m and the hall has "
+            f"{origin}: tiers[{end.tier}].{end.key} = {optic.name!r}: reaches {optic.reach_m:g} m and the hall has "
             f"cables of {longest_m:,} m below tier {end.tier + 1}, needs an optic that reaches them or racks nearer "
             "each other"
         )
@@ -141,26 +144,27 @@ def _items(design: PublishedDesign, tiers: tuple[TierLevel, ...], ends: tuple[Ca
     for end in ends:
         if end.optic is not None and end.modules:
             counts["optics", end.optic] += end.modules
-    order = sorted(counts.items(), key=lambda bought: list(KINDS).index(bought[0][0]))
-    bought = [line(kind, each.name, count, each.usd, each.w) for (kind, each), count in order]
-    yield from bought
-    yield from spare_lines(design.spares, bought, cables_of(design))
+    order = sorted(counts.items(), key=lambda pair: list(KINDS).index(pair[0][0]))
+    lines = [line(kind, product.name, count, product.usd, product.w) for (kind, product), count in order]
+    yield from lines
+    yield from spare_lines(design.spares, lines, cables_of(design))
 
 
 def cables_of(design: PublishedDesign) -> list[str]:
     """The optics of a design that come as cables with both of their ends."""
-    named = (optic for tier in design.tiers for optic in (tier.optic, tier.optic_below))
-    return [optic.name for optic in named if optic is not None and optic.whole_cable]
+    optics = (optic for tier in design.tiers for optic in (tier.optic, tier.optic_below))
+    return [optic.name for optic in optics if optic is not None and optic.whole_cable]
 
 
-def spare_lines(rates: SpareRates, bought: Iterable[Item], cables: Collection[str]) -> Iterator[Item]:
+def spare_lines(rates: SpareRates, items: Iterable[Item], cables: Collection[str]) -> Iterator[Item]:
     """What is bought beside the lines of what is in use, and draws nothing; whole cables, of which lines count ends."""
-    for item in bought:
-        each = 2 if item.kind == "optics" and item.name in cables else 1
-        spare = each * math.ceil(item.count * rates.of(item.kind) / each - 1e-9)  # 2% of 50 is 1, to the last bit
+    for item in items:
+        ends_each = 2 if item.kind == "optics" and item.name in cables else 1
+        # 2% of 50 is 1, to the last bit
+        spare = ends_each * math.ceil(item.count * rates.of(item.kind) / ends_each - 1e-9)
         if spare:
-            kept = line(item.kind, item.name, spare, item.unit_usd, 0.0, idle=item.idle, spare=True)
-            yield kept if item.year is None else kept.bought_in(item.year)
+            spare_item = line(item.kind, item.name, spare, item.unit_usd, 0.0, idle=item.idle, spare=True)
+            yield spare_item if item.year is None else spare_item.bought_in(item.year)
 
 
 def work_lines(rates: WorkRates, capex_usd: float) -> tuple[Item, ...]:
@@ -172,10 +176,10 @@ def _unpriced(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[
     """What has no product and so no price."""
     if design.nic is None:
         yield KINDS["nic"]
-    bare = {end.tier + 1 for end in ends if end.optic is None and not end.inside}
+    bare_tiers = {end.tier + 1 for end in ends if end.optic is None and not end.inside}
     for noun, without in (
         (KINDS["switch"], [number for number, tier in enumerate(design.tiers, start=1) if tier.switch is None]),
-        (KINDS["optics"], sorted(bare)),
+        (KINDS["optics"], sorted(bare_tiers)),
     ):
         if without:
             yield f"{noun} of tier {', '.join(map(str, without))}"
@@ -184,16 +188,16 @@ def _unpriced(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[
 def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str]:
     """Which modules to order otherwise, as switches have no cages for those of the bill, and what splits fibres."""
     for number, form in enumerate(design.tiers):
-        own = [end for end in ends if end.at == number]
-        ports = [(end.most, end.optic) for end in own if end.optic is not None and not end.inside]
-        rates = {end.optic.gbit_s / end.in_module for end in own if end.optic is not None}
-        if form.switch is None or len(ports) < len(own) or len(rates) != 1:
+        tier_ends = [end for end in ends if end.at == number]
+        ports = [(end.most_ends, end.optic) for end in tier_ends if end.optic is not None and not end.inside]
+        rates = {end.optic.gbit_s / end.in_module for end in tier_ends if end.optic is not None}
+        if form.switch is None or len(ports) < len(tier_ends) or len(rates) != 1:
             continue
         box = (box_of(form.switch.name) or form.switch).model_copy(update={"name": form.switch.name})
-        modules = sum(-(-end.most // end.in_module) for end in own)
+        modules = sum(-(-end.most_ends // end.in_module) for end in tier_ends)
         if modules > (cages := ports_of_modules(form.switch, 1)):
-            whole, free = int(box.cage_gbit_s / rates.pop()), f"tiers[{number}].down"
-            yield too_many_modules(box, number + 1, modules, cages, whole, ports, free)
+            ports_per_module, free_key = int(box.cage_gbit_s / rates.pop()), f"tiers[{number}].down"
+            yield too_many_modules(box, number + 1, modules, cages, ports_per_module, ports, free_key)
     yield from splitting_notes({end.optic.name: end.in_module for end in ends if end.optic is not None})
 
 
@@ -213,7 +217,7 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
             f"{BESIDE} that are no design of the file",
         ),
         whole_cables=tuple(dict.fromkeys(cable for design in designs for cable in cables_of(design))),
-        notes=tuple(f"{one.name}: {note}" if several else note for one in networks for note in one.notes),
+        notes=tuple(f"{billed.name}: {note}" if several else note for billed in networks for note in billed.notes),
         usd=math.fsum(network.usd for network in networks),
         w=math.fsum(network.w for network in networks),
     )
@@ -221,24 +225,24 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
 
 def compared(network: BilledNetwork, design: BilledNetwork) -> DesignComparison:
     """A design beside a network of a plan, at the prices of what both bills have in full."""
-    priced = {kind for kind in KINDS if any(item.kind == kind for item in network.items)}
-    named = {kind for kind, noun in KINDS.items() if not any(what.startswith(noun) for what in design.unpriced)}
-    kinds = tuple(kind for kind in KINDS if kind in priced & named)
-    ours, theirs = _side(network, kinds), _side(design, kinds)
+    priced_kinds = {kind for kind in KINDS if any(item.kind == kind for item in network.items)}
+    named_kinds = {kind for kind, noun in KINDS.items() if not any(text.startswith(noun) for text in design.unpriced)}
+    kinds = tuple(kind for kind in KINDS if kind in priced_kinds & named_kinds)
+    network_side, design_side = _side(network, kinds), _side(design, kinds)
     return DesignComparison(
-        network=ours,
-        design=theirs,
+        network=network_side,
+        design=design_side,
         kinds=kinds,
-        more_usd=None if ours.usd is None or theirs.usd is None else theirs.usd - ours.usd,
-        more=_more(ours.usd, theirs.usd),
-        more_per_end_point=_more(ours.usd_per_end_point, theirs.usd_per_end_point),
-        notes=(*_other_ends(ours, theirs), *_left_out(design, priced, named), *design.notes),
+        more_usd=None if network_side.usd is None or design_side.usd is None else design_side.usd - network_side.usd,
+        more=_more(network_side.usd, design_side.usd),
+        more_per_end_point=_more(network_side.usd_per_end_point, design_side.usd_per_end_point),
+        notes=(*_other_ends(network_side, design_side), *_left_out(design, priced_kinds, named_kinds), *design.notes),
     )
 
 
 def _side(network: BilledNetwork, kinds: tuple[ItemKind, ...]) -> ComparedNetwork:
-    used = [item for item in network.items if item.kind in kinds and not item.spare]
-    usd = math.fsum(item.usd for item in used) if kinds else None
+    lines = [item for item in network.items if item.kind in kinds and not item.spare]
+    usd = math.fsum(item.usd for item in lines) if kinds else None
     return ComparedNetwork(
         name=network.name,
         fabric=network.fabric,
@@ -249,39 +253,41 @@ def _side(network: BilledNetwork, kinds: tuple[ItemKind, ...]) -> ComparedNetwor
         oversubscription=network.oversubscription,
         pair_share=network.pair_share,
         usd=usd,
-        w=math.fsum(item.w for item in used) if kinds else None,
+        w=math.fsum(item.w for item in lines) if kinds else None,
         usd_per_end_point=None if usd is None else usd / network.end_points,
     )
 
 
-def _more(ours: float | None, theirs: float | None) -> float | None:
+def _more(own_usd: float | None, other_usd: float | None) -> float | None:
     """What one costs more than the other, as a share of that."""
-    return None if not ours or theirs is None else theirs / ours - 1
+    return None if not own_usd or other_usd is None else other_usd / own_usd - 1
 
 
-def _other_ends(ours: ComparedNetwork, theirs: ComparedNetwork) -> Iterator[str]:
+def _other_ends(network: ComparedNetwork, design: ComparedNetwork) -> Iterator[str]:
     """That two networks join different numbers of end points, and what each of them costs."""
-    if ours.end_points == theirs.end_points:
+    if network.end_points == design.end_points:
         return
-    joins = f"joins {counted(theirs.end_points, 'end point')} and the plan's network {ours.end_points:,}"
-    each, other = theirs.usd_per_end_point, ours.usd_per_end_point
-    share = _more(other, each)
+    joins = f"joins {counted(design.end_points, 'end point')} and the plan's network {network.end_points:,}"
+    design_usd, network_usd = design.usd_per_end_point, network.usd_per_end_point
+    share = _more(network_usd, design_usd)
     if share is None:
         yield f"{joins}."
     else:
         change = f"{abs(share):.1%} {'more' if share > 0 else 'less'}" if share else "the same"
-        yield f"{joins}; for each of them it costs ${each:,.2f} against ${other:,.2f}, {change}."
+        yield f"{joins}; for each of them it costs ${design_usd:,.2f} against ${network_usd:,.2f}, {change}."
 
 
-def _left_out(design: BilledNetwork, priced: Collection[ItemKind], named: Collection[ItemKind]) -> Iterator[str]:
+def _left_out(
+    design: BilledNetwork, priced_kinds: Collection[ItemKind], named_kinds: Collection[ItemKind]
+) -> Iterator[str]:
     """Which kinds of lines no sum has, as one of the bills lacks them."""
     if not any(item.kind in KINDS for item in design.items):
         yield "names no products and has no price."
         return
     if design.unpriced:
-        kinds = both(noun for kind, noun in KINDS.items() if kind not in named)
+        kinds = both(noun for kind, noun in KINDS.items() if kind not in named_kinds)
         yield f"{both(design.unpriced)} have no price; both sums leave out {kinds}."
-    absent = [noun for kind, noun in KINDS.items() if kind in named and kind not in priced]
+    absent = [noun for kind, noun in KINDS.items() if kind in named_kinds and kind not in priced_kinds]
     if absent:
         yield f"the bill of the plan has no {both(absent)}, which both sums leave out."
 
@@ -299,33 +305,35 @@ def too_many_modules(
     level: int,
     modules: int,
     cages: int,
-    whole: int,
+    ports_per_module: int,
     ports: Sequence[tuple[int, Optic]],
-    free: str = "margin.ports",
+    free_key: str = "margin.ports",
 ) -> str:
-    """What to order in place of modules for which a switch has no room; modules of a cage serve `whole` ports each, and
-    the key `free` keeps ports free."""
+    """What to order in place of modules for which a switch has no room; modules of a cage serve `ports_per_module`
+    ports each, and the key `free_key` keeps ports free."""
     of_kind = Counter[str]()
     for number, optic in ports:
         of_kind[optic.name] += number
-    filled = sum(-(-number // whole) for number in of_kind.values())
+    filled = sum(-(-number // ports_per_module) for number in of_kind.values())
     billed = f"The bill has {modules:,} modules for each {way.name} of tier {level}, which has room for {cages:,}"
-    larger = f"modules of {way.cage_gbit_s:g} Gbit/s that serve {counted(whole, 'port')} each"
+    larger = f"modules of {way.cage_gbit_s:g} Gbit/s that serve {counted(ports_per_module, 'port')} each"
     if filled <= cages:
-        known = _catalog_modules(way.cage_gbit_s, whole, [optic for _, optic in ports])
-        return f"{billed}: order {filled:,} {larger}{known}, whose price may differ."
+        catalog_hint = _catalog_modules(way.cage_gbit_s, ports_per_module, [optic for _, optic in ports])
+        return f"{billed}: order {filled:,} {larger}{catalog_hint}, whose price may differ."
     return (
         f"{billed}, and {larger} would still be {filled:,}: links of its two sides share no module. Keep some ports "
-        f"free ({free}) to build it."
+        f"free ({free_key}) to build it."
     )
 
 
-def _catalog_modules(cage_gbit_s: float, whole: int, optics: Sequence[Optic]) -> str:
+def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence[Optic]) -> str:
     """` (of the catalog: 800g-sr8)`, the modules of a cage for so many links that meet some of these; empty if none."""
-    modules = (one for one in entries("optic").values() if isinstance(one, Optic) and one.gbit_s == cage_gbit_s)
-    fitting = [one for one in modules if one.links_of(cage_gbit_s / whole) == whole]
-    named = [one.name for one in fitting if any(one.meets(optic) and mate(one, optic) for optic in optics)]
-    return f" (of the catalog: {both(named)})" if named else ""
+    modules = (
+        module for module in entries("optic").values() if isinstance(module, Optic) and module.gbit_s == cage_gbit_s
+    )
+    fitting = [module for module in modules if module.links_of(cage_gbit_s / ports_per_module) == ports_per_module]
+    names = [module.name for module in fitting if any(module.meets(optic) and mate(module, optic) for optic in optics)]
+    return f" (of the catalog: {both(names)})" if names else ""
 
 
 def splitting_notes(carried: Mapping[str, int]) -> Iterator[str]:

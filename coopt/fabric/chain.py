@@ -158,22 +158,22 @@ def blocks(chain: TierChain, uplinks: int) -> tuple[Block, ...]:
     """
     spine, top = chain.tiers[1], len(chain.tiers) == 2
     chain.tiers[0].check(1, chain.fill, uplinks)
-    found = []
+    parts = []
     for pod in chain.pods:
         if pod.leaves > spine.down:
             raise NotWirableError(2, pod.leaves, spine.down, "one for each leaf")
-        least = -(-pod.leaves * uplinks // spine.down)
-        spines = least if chain.bundles == "any" else least_divisor(uplinks, least)
+        least_spines = -(-pod.leaves * uplinks // spine.down)
+        spines = least_spines if chain.bundles == "any" else least_divisor(uplinks, least_spines)
         down = -(-pod.leaves * uplinks // spines)
         up = 0 if top else (spine.up if spine.up is not None else spine.full_uplinks(down))
         spine.check(2, down, up)
-        found.append(Block(count=pod.count, leaves=pod.leaves, spines=spines, down=down, up=up))
-    return tuple(found)
+        parts.append(Block(count=pod.count, leaves=pod.leaves, spines=spines, down=down, up=up))
+    return tuple(parts)
 
 
-def least_divisor(number: int, least: int) -> int:
+def least_divisor(number: int, lower_bound: int) -> int:
     """The least divisor of a number that is not below another, at most the number itself."""
-    return next(k for k in range(least, number + 1) if number % k == 0)
+    return next(k for k in range(lower_bound, number + 1) if number % k == 0)
 
 
 def cores(chain: TierChain, parts: tuple[Block, ...]) -> tuple[int, int]:
@@ -189,14 +189,16 @@ def cores(chain: TierChain, parts: tuple[Block, ...]) -> tuple[int, int]:
     """
     ports, even = chain.tiers[2].down, chain.bundles == "even"
     links = sum(part.count * part.spines * part.up for part in parts)
-    full = max(part.spines * part.up for part in parts)
+    pod_links = max(part.spines * part.up for part in parts)
     options = []
     for step in _divisors(math.gcd(*(part.up for part in parts))) if even else [1]:
         if step > ports:
             break
-        least = max(part.up for part in parts) // step if even else 1
-        count = max(-(-links // step // (ports // step)), least)
-        if count * step <= full:
+        # all cables of a spine to a core are one bundle, so that it needs as many cores as it has bundles
+        least_cores = max(part.up for part in parts) // step if even else 1
+        count = max(-(-links // step // (ports // step)), least_cores)
+        # a full pod reaches every core, so that there are no more cores than it has bundles
+        if count * step <= pod_links:
             options.append((count, step))
     if not options:
         raise NotWirableError(3, sum(part.count for part in parts), ports, "one for each pod")
@@ -219,10 +221,13 @@ def worst_pair_share(chain: TierChain, uplinks: int) -> float:
 
 def pair_share(leaves: int, spines: int, uplinks: int) -> float:
     """The least share of their uplinks that two of so many leaves can use between them over the spines they share."""
-    whole, rest = divmod(uplinks, spines)
-    offsets = {leaf * rest % spines for leaf in range(1, min(leaves, spines + 1))}
-    common = [max(0, rest - t) + max(0, rest - (spines - t)) for t in offsets]
-    return min(((whole * spines + min(rest, each)) / uplinks for each in common), default=1.0)
+    bundle, extra_cables = divmod(uplinks, spines)
+    # the extra cables of leaf i go to the spines from i * extra_cables on, round all of them
+    offsets = {leaf * extra_cables % spines for leaf in range(1, min(leaves, spines + 1))}
+    common = [max(0, extra_cables - t) + max(0, extra_cables - (spines - t)) for t in offsets]
+    return min(
+        ((bundle * spines + min(extra_cables, spines_in_common)) / uplinks for spines_in_common in common), default=1.0
+    )
 
 
 class Bandwidth(NamedTuple):

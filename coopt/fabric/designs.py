@@ -37,24 +37,24 @@ def chain_of(design: PublishedDesign, file: str = "design") -> tuple[TierChain, 
     InstanceError
         As `counted` does.
     """
-    where = f"{file}: design {design.id!r}"
-    against = [f"{where}: {line}" for line in contradictions(design)]
+    origin = f"{file}: design {design.id!r}"
+    against = [f"{origin}: {line}" for line in contradictions(design)]
     if against:
         raise InstanceError(against)
     try:
-        found = _chain(design, tier_ports(design, where), where)
+        wired = _chain(design, tier_ports(design, origin), origin)
         if len(design.tiers) > 1:
-            blocks(*found)
-        levels(*found)
+            blocks(*wired)
+        levels(*wired)
     except NotWirableError as error:
         key = f"tiers[{error.tier - 1}].ports = {design.tiers[error.tier - 1].ports}"
         raise InstanceError(
-            f"{where}: {key}: {error}, needs switches of more ports, fewer cables or a further tier"
+            f"{origin}: {key}: {error}, needs switches of more ports, fewer cables or a further tier"
         ) from None
-    return found
+    return wired
 
 
-def link_rates(design: PublishedDesign, where: str) -> list[float | None]:
+def link_rates(design: PublishedDesign, origin: str) -> list[float | None]:
     """The rate of a cable below each tier (Gbit/s); None where nothing says it.
 
     Raises
@@ -63,31 +63,31 @@ def link_rates(design: PublishedDesign, where: str) -> list[float | None]:
         Where two ends do not mate.
     """
     nic = None if design.nic is None else design.nic.gbit_s / design.nic_ports
-    below: tuple[float | None, float | None] = (nic, nic)  # fixed, and at most
+    rates_below: tuple[float | None, float | None] = (nic, nic)  # fixed, and at most
     rates: list[float | None] = []
     for number, tier in enumerate(design.tiers):
-        fixed, most = below
-        own = _port_rate(tier)
-        if fixed and tier.down_gbit_s and fixed != tier.down_gbit_s:
+        fixed_gbit_s, most_gbit_s = rates_below
+        port_gbit_s = _port_rate(tier)
+        if fixed_gbit_s and tier.down_gbit_s and fixed_gbit_s != tier.down_gbit_s:
             lower = "ports of switches" if number else "NIC ports"
             raise InstanceError(
-                f"{where}: tiers[{number}].down_gbit_s = {tier.down_gbit_s:g}: {lower} below run at {fixed:g} Gbit/s, "
-                "needs the same rate at both ends of a cable"
+                f"{origin}: tiers[{number}].down_gbit_s = {tier.down_gbit_s:g}: {lower} below run at {fixed_gbit_s:g} "
+                "Gbit/s, needs the same rate at both ends of a cable"
             )
-        known = [rate for rate in (most, own) if rate is not None]
-        rate = tier.down_gbit_s or fixed or min(known, default=None)
+        limits = [rate for rate in (most_gbit_s, port_gbit_s) if rate is not None]
+        rate = tier.down_gbit_s or fixed_gbit_s or min(limits, default=None)
         for key, optic in {"optic": tier.optic, "optic_below": tier.optic_below}.items():
             if rate is not None and optic is not None and not optic.links_of(rate):
                 raise InstanceError(
-                    f"{where}: tiers[{number}].{key} = {optic.name!r}: has {optic.gbit_s:g} Gbit/s and the cables "
+                    f"{origin}: tiers[{number}].{key} = {optic.name!r}: has {optic.gbit_s:g} Gbit/s and the cables "
                     f"below tier {number + 1} {rate:g}, needs an optic of their rate or one that breaks out to it"
                 )
         rates.append(rate)
-        below = tier.up_gbit_s, tier.up_gbit_s or own
+        rates_below = tier.up_gbit_s, tier.up_gbit_s or port_gbit_s
     return rates
 
 
-def tier_ports(design: PublishedDesign, where: str) -> tuple[TierPorts, ...]:
+def tier_ports(design: PublishedDesign, origin: str) -> tuple[TierPorts, ...]:
     """The ports of each tier's switches in cables, broken out where a cable is slower than its port.
 
     Raises
@@ -95,26 +95,29 @@ def tier_ports(design: PublishedDesign, where: str) -> tuple[TierPorts, ...]:
     InstanceError
         Where rates do not mate or a tier is told to have more cables than ports.
     """
-    rates = [*link_rates(design, where), design.tiers[-1].up_gbit_s]
-    found = []
+    rates = [*link_rates(design, origin), design.tiers[-1].up_gbit_s]
+    tiers = []
     for number, tier in enumerate(design.tiers):
-        own = _port_rate(tier)
-        low, high = rates[number], rates[number + 1]
-        down_split, up_split = (_split(own, rate, f"{where}: tiers[{number}]") for rate in (low, high))
-        left = tier.ports - -(-(tier.up or 0) // up_split)
-        most = left if number == len(design.tiers) - 1 else min(left, tier.ports // 2)
-        down = most * down_split if tier.down is None else tier.down
+        port_gbit_s = _port_rate(tier)
+        down_gbit_s, up_gbit_s = rates[number], rates[number + 1]
+        down_split, up_split = (
+            _split(port_gbit_s, rate, f"{origin}: tiers[{number}]") for rate in (down_gbit_s, up_gbit_s)
+        )
+        free_ports = tier.ports - -(-(tier.up or 0) // up_split)
+        # where uplinks are open, no more than half of the ports go down
+        ports_down = free_ports if number == len(design.tiers) - 1 else min(free_ports, tier.ports // 2)
+        down = ports_down * down_split if tier.down is None else tier.down
         ports = TierPorts(
             ports=tier.ports,
             down=down,
             up=tier.up,
             down_split=down_split,
             up_split=up_split,
-            ratio=Fraction(low) / Fraction(high) if low and high else Fraction(1),
+            ratio=Fraction(down_gbit_s) / Fraction(up_gbit_s) if down_gbit_s and up_gbit_s else Fraction(1),
         )
         ports.check(number + 1, tier.down or 1, tier.up or 0)
-        found.append(ports)
-    return tuple(found)
+        tiers.append(ports)
+    return tuple(tiers)
 
 
 def _port_rate(tier: TierForm) -> float | None:
@@ -126,20 +129,20 @@ def _port_rate(tier: TierForm) -> float | None:
     return max(tier.down_gbit_s, tier.up_gbit_s) if tier.down_gbit_s and tier.up_gbit_s else None
 
 
-def _split(port: float | None, cable: float | None, where: str) -> int:
+def _split(port: float | None, cable: float | None, origin: str) -> int:
     """How many cables a port breaks out into."""
     if port is None or cable is None:
         return 1
     parts = port / cable
     if not 1 <= parts <= MOST_PARTS or not parts.is_integer():
         raise InstanceError(
-            f"{where}: ports of {port:g} Gbit/s do not mate with cables of {cable:g} Gbit/s, needs the same rate or "
+            f"{origin}: ports of {port:g} Gbit/s do not mate with cables of {cable:g} Gbit/s, needs the same rate or "
             f"one that a port breaks out to (at most {MOST_PARTS} cables)"
         )
     return int(parts)
 
 
-def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], where: str) -> tuple[TierChain, int]:
+def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], origin: str) -> tuple[TierChain, int]:
     rails = design.rails or design.gpus_per_domain
     ports = design.nic_ports // design.planes
     apart = design.fabric == "rail-only"
@@ -151,14 +154,16 @@ def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], where: str) ->
     ends = design.gpus * design.nic_ports
     if len(tiers) == 1:
         return _single_tier(design, tiers, units * unit * (block if apart else of_domain), networks, ends), 0
-    fill, leaves = _filled(design, tiers[0], block, unit, where)
+    fill, leaves = _filled(design, tiers[0], block, unit, origin)
     of_rail = units * leaves
     in_network = of_rail * (rails if design.fabric == "rail-optimized" else 1)
     uplinks = tiers[0].up or tiers[0].full_uplinks(fill)
-    most = {"unit": leaves, "rail": of_rail}.get(design.pod or "", tiers[1].down if len(tiers) == 3 else in_network)
-    whole, rest = divmod(in_network, most)
-    pods = [PodSplit(count=whole, leaves=most)] if whole else []
-    pods += [PodSplit(count=1, leaves=rest)] if rest else []
+    pod_leaves = {"unit": leaves, "rail": of_rail}.get(
+        design.pod or "", tiers[1].down if len(tiers) == 3 else in_network
+    )
+    full_pods, rest_leaves = divmod(in_network, pod_leaves)
+    pods = [PodSplit(count=full_pods, leaves=pod_leaves)] if full_pods else []
+    pods += [PodSplit(count=1, leaves=rest_leaves)] if rest_leaves else []
     chain = TierChain(
         ends=ends,
         planes=design.planes,
@@ -195,7 +200,7 @@ def _single_tier(
     )
 
 
-def _filled(design: PublishedDesign, leaf: TierPorts, block: int, unit: int, where: str) -> tuple[int, int]:
+def _filled(design: PublishedDesign, leaf: TierPorts, block: int, unit: int, origin: str) -> tuple[int, int]:
     """End points that a leaf is sized for, and leaves of a unit (of each rail, where leaves serve one)."""
     if design.leaf_domains is not None:
         fill = design.leaf_domains * block
@@ -210,8 +215,8 @@ def _filled(design: PublishedDesign, leaf: TierPorts, block: int, unit: int, whe
         raise NotWirableError(1, block, leaf.down, "for one rail of a domain")
     if design.unit_domains is not None and unit % served:
         raise InstanceError(
-            f"{where}: unit_domains = {unit}: a leaf has ports for one rail of {served} domains, which do not divide a "
-            f"unit, needs a multiple of {served}, or leaf_domains that says how leaves are filled"
+            f"{origin}: unit_domains = {unit}: a leaf has ports for one rail of {served} domains, which do not divide "
+            f"a unit, needs a multiple of {served}, or leaf_domains that says how leaves are filled"
         )
     return served * block, -(-unit // served)
 
@@ -231,10 +236,10 @@ def ends_by_leaf(design: PublishedDesign, chain: TierChain, network: int) -> Ite
     of_unit = -(-unit * block // chain.fill)
     units = -(-design.installed // unit)
     for domain in range(design.installed):
-        which, place = divmod(domain, unit)
+        unit_number, place = divmod(domain, unit)
         for gpu in range(design.gpus_per_domain) if rail is None else range(rail, design.gpus_per_domain, rails):
             for port in range(ports):
-                first = 0 if clos or rail is not None else gpu % rails * units
+                units_before = 0 if clos or rail is not None else gpu % rails * units
                 number = (gpu if clos else gpu // rails) * ports + port
-                leaf = (first + which) * of_unit + (place * block + number) // chain.fill
+                leaf = (units_before + unit_number) * of_unit + (place * block + number) // chain.fill
                 yield ("end", domain, gpu, plane * ports + port), leaf

@@ -91,20 +91,22 @@ def design_hall(design: PublishedDesign, file: str = "design") -> DesignHall | N
             f"most {MOST_ENDS:,} or no hall"
         )
     hung = _hung(design, design.hall, chain)
-    racks = {leaf: middle(below) for leaf, below in hung.items()}
-    amid_all = middle(Counter(racks.values()))  # where leaves stand that no end point needs yet
+    racks = {leaf: median_rack(rack_ends) for leaf, rack_ends in hung.items()}
+    amid_all = median_rack(Counter(racks.values()))  # where leaves stand that no end point needs yet
     leaves = [racks.get(leaf, amid_all) for leaf in range(chain.leaves)]
     pods = list(_pods(chain, uplinks, leaves)) if len(chain.tiers) > 1 else []
-    known = all(tier.switch is not None and tier.switch.rack_units for tier in design.tiers)
-    switches = _switches(design, chain, uplinks, leaves, pods, file) if known else []
-    standing = switch_racks(switches, design.hall)
-    spots = _Spots(hall=design.hall, standing=standing, networks=chain.networks)
-    first = Lengths()
-    for leaf, below in hung.items():
-        for rack, ends in below.items():
-            first[spots.sold(standing.spot(rack), (leaves[leaf], 0))] += ends * chain.networks
-    above = _above(spots, chain, uplinks, leaves, pods)
-    return DesignHall(cables=(first, *above), switch_racks=len(standing.after) if known else None)
+    has_heights = all(tier.switch is not None and tier.switch.rack_units for tier in design.tiers)
+    switches = _switches(design, chain, uplinks, leaves, pods, file) if has_heights else []
+    racks_of_switches = switch_racks(switches, design.hall)
+    spots = _Spots(hall=design.hall, switch_racks=racks_of_switches, networks=chain.networks)
+    leaf_cables = Lengths()
+    for leaf, rack_ends in hung.items():
+        for rack, ends in rack_ends.items():
+            leaf_cables[spots.sold(racks_of_switches.spot(rack), (leaves[leaf], 0))] += ends * chain.networks
+    upper_cables = _cables_above(spots, chain, uplinks, leaves, pods)
+    return DesignHall(
+        cables=(leaf_cables, *upper_cables), switch_racks=len(racks_of_switches.after) if has_heights else None
+    )
 
 
 def sold_m(length_m: float) -> int:
@@ -122,12 +124,12 @@ def _hung(design: PublishedDesign, hall: Hall, chain: TierChain) -> dict[int, Co
 
 def _pods(chain: TierChain, uplinks: int, leaves: list[int]) -> Iterator[tuple[Block, list[int], int]]:
     """Each pod of a network with the racks of its leaves and the one amid them."""
-    first = 0
+    start = 0
     for part in blocks(chain, uplinks):
         for _ in range(part.count):
-            racks = leaves[first : first + part.leaves]
-            first += part.leaves
-            yield part, racks, middle(Counter(racks))
+            racks = leaves[start : start + part.leaves]
+            start += part.leaves
+            yield part, racks, median_rack(Counter(racks))
 
 
 def _switches(
@@ -140,25 +142,27 @@ def _switches(
 ) -> list[Switches]:
     """The switches of all networks by place; each bears its share of the modules at its ends of cables."""
     tiers = levels(chain, uplinks)
-    drawn = [0.0] * len(tiers)
+    optics_w = [0.0] * len(tiers)
     for end in cable_ends(design, tiers, f"{file}: design {design.id!r}"):
         if end.at >= 0 and end.optic is not None:
-            drawn[end.at] += end.modules * end.optic.w
+            optics_w[end.at] += end.modules * end.optic.w
     places: list[Counter[int]] = [Counter(leaves)]
     if pods:
         places.append(Counter())
         for part, _, middle_rack in pods:
             places[1][middle_rack] += part.spines
     if len(tiers) == 3:
-        places.append(Counter({middle(Counter(middle_rack for _, _, middle_rack in pods)): 1}))
-    found = []
+        places.append(Counter({median_rack(Counter(middle_rack for _, _, middle_rack in pods)): 1}))
+    switches = []
     for level, (tier, form, stand) in enumerate(zip(tiers, design.tiers, places, strict=True)):
         assert form.switch is not None
         assert form.switch.rack_units is not None, "halls without heights have no racks of switches"
-        each = tier.switches // sum(stand.values())
-        w, units = form.switch.w + drawn[level] / tier.switches, form.switch.rack_units
-        found += [Switches(place=(rack, level), count=each * count, units=units, w=w) for rack, count in stand.items()]
-    return found
+        per_place = tier.switches // sum(stand.values())
+        w, units = form.switch.w + optics_w[level] / tier.switches, form.switch.rack_units
+        switches += [
+            Switches(place=(rack, level), count=per_place * count, units=units, w=w) for rack, count in stand.items()
+        ]
+    return switches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,31 +170,33 @@ class _Spots:
     """Where racks of domains and switches stand in a hall, and of how many networks."""
 
     hall: Hall
-    standing: SwitchRacks
+    switch_racks: SwitchRacks
     networks: int
 
     def sold(self, spot: int, place: Place) -> int:
         """The length on sale from a spot to the switches of a place (m)."""
-        return sold_m(self.hall.cable_m(spot, self.standing.spot_of(place)))
+        return sold_m(self.hall.cable_m(spot, self.switch_racks.spot_of(place)))
 
 
-def _above(
+def _cables_above(
     spots: _Spots, chain: TierChain, uplinks: int, leaves: list[int], pods: list[tuple[Block, list[int], int]]
 ) -> list[Lengths]:
     """Cables from leaves to spines and from spines to cores, of all networks."""
-    low, high = Lengths(), Lengths()
+    spine_cables, core_cables = Lengths(), Lengths()
     for _, racks, amid in pods:
         for rack in racks:
-            low[spots.sold(spots.standing.spot_of((rack, 0)), (amid, 1))] += uplinks * spots.networks
+            spine_cables[spots.sold(spots.switch_racks.spot_of((rack, 0)), (amid, 1))] += uplinks * spots.networks
     if len(chain.tiers) < 3:
-        return [low] if pods else []
-    core = middle(Counter(amid for _, _, amid in pods))
+        return [spine_cables] if pods else []
+    core = median_rack(Counter(amid for _, _, amid in pods))
     for part, _, amid in pods:
-        high[spots.sold(spots.standing.spot_of((amid, 1)), (core, 2))] += part.spines * part.up * spots.networks
-    return [low, high]
+        core_cables[spots.sold(spots.switch_racks.spot_of((amid, 1)), (core, 2))] += (
+            part.spines * part.up * spots.networks
+        )
+    return [spine_cables, core_cables]
 
 
-def middle(racks: Counter[int]) -> int:
+def median_rack(racks: Counter[int]) -> int:
     """The rack before and after which as many stand."""
     passed, half = 0, sum(racks.values()) / 2
     for rack in sorted(racks):
@@ -207,31 +213,31 @@ def switch_racks(switches: Iterable[Switches], rows: NetworkHallRows) -> SwitchR
     """
     watts = math.inf if rows.switch_rack_kw is None else 1e3 * rows.switch_rack_kw
     filled: list[Counter[Place]] = []
-    drawn: list[float] = []
-    left = 0.0, 0.0
-    for some in sorted(switches, key=lambda one: one.place):
-        rest = some.count
-        while rest:
-            if _room(some, *left) < 1:
+    racks_w: list[float] = []
+    room = 0.0, 0.0
+    for group in sorted(switches, key=lambda switch: switch.place):
+        remaining = group.count
+        while remaining:
+            if _room(group, *room) < 1:
                 filled.append(Counter())
-                drawn.append(0.0)
-                left = rows.switch_rack_units, watts
-            taken = min(rest, max(1, _room(some, *left)))
-            filled[-1][some.place] += taken
-            drawn[-1] += taken * some.w
-            left, rest = (left[0] - taken * some.units, left[1] - taken * some.w), rest - taken
-    held: dict[Place, Counter[int]] = {}
+                racks_w.append(0.0)
+                room = rows.switch_rack_units, watts
+            number = min(remaining, max(1, _room(group, *room)))
+            filled[-1][group.place] += number
+            racks_w[-1] += number * group.w
+            room, remaining = (room[0] - number * group.units, room[1] - number * group.w), remaining - number
+    racks_of_places: dict[Place, Counter[int]] = {}
     for rack, places in enumerate(filled):
         for place, count in places.items():
-            held.setdefault(place, Counter())[rack] += count
-    after = tuple(middle(_by_rack(places)) for places in filled)
-    holding = {place: middle(count) for place, count in held.items()}
-    return SwitchRacks(after=after, holding=holding, most_w=max(drawn, default=0.0))
+            racks_of_places.setdefault(place, Counter())[rack] += count
+    after = tuple(median_rack(_by_rack(places)) for places in filled)
+    holding = {place: median_rack(count) for place, count in racks_of_places.items()}
+    return SwitchRacks(after=after, holding=holding, most_w=max(racks_w, default=0.0))
 
 
-def _room(some: Switches, units: float, watts: float) -> int:
+def _room(switches: Switches, units: float, watts: float) -> int:
     """How many of some switches so many units and watts are enough for."""
-    return int(min(units / some.units, watts / some.w if some.w else math.inf) + ROUNDING)
+    return int(min(units / switches.units, watts / switches.w if switches.w else math.inf) + ROUNDING)
 
 
 def _by_rack(places: Counter[Place]) -> Counter[int]:
@@ -246,12 +252,12 @@ class CableEnds:
     """One end of all cables below a tier: `links` at so many `holders` (NICs, or the cages that several share, or
     switches), in modules of an optic.
 
-    `upper` ends are at the switches of the tier. `optic` is None where no product is named, `inside` says that holders
-    need none. A module takes `in_module` ends.
+    Upper ends (`is_upper`) are at the switches of the tier. `optic` is None where no product is named, `inside` says
+    that holders need none. A module takes `in_module` ends.
     """
 
     tier: int
-    upper: bool
+    is_upper: bool
     key: str
     optic: Optic | None
     inside: bool
@@ -262,10 +268,10 @@ class CableEnds:
     @property
     def at(self) -> int:
         """The tier of the switches that have these ends; -1 for NICs."""
-        return self.tier if self.upper else self.tier - 1
+        return self.tier if self.is_upper else self.tier - 1
 
     @property
-    def most(self) -> int:
+    def most_ends(self) -> int:
         """Ends at the holder that has the most of them."""
         return -(-self.links // self.holders)
 
@@ -274,12 +280,12 @@ class CableEnds:
         """Modules of all holders, over which cables are spread evenly; a module is never shared."""
         if self.inside or self.optic is None:
             return 0
-        each, more = divmod(self.links, self.holders)
-        least, most = (-(-ends // self.in_module) for ends in (each, each + 1))
-        return (self.holders - more) * least + more * most
+        ends_each, fuller_holders = divmod(self.links, self.holders)
+        fewer_modules, more_modules = (-(-ends // self.in_module) for ends in (ends_each, ends_each + 1))
+        return (self.holders - fuller_holders) * fewer_modules + fuller_holders * more_modules
 
 
-def cable_ends(design: PublishedDesign, tiers: tuple[TierLevel, ...], where: str) -> Iterator[CableEnds]:
+def cable_ends(design: PublishedDesign, tiers: tuple[TierLevel, ...], origin: str) -> Iterator[CableEnds]:
     """Upper and lower ends of the cables below each tier.
 
     Raises
@@ -287,25 +293,36 @@ def cable_ends(design: PublishedDesign, tiers: tuple[TierLevel, ...], where: str
     InstanceError
         Where a module at a NIC would hold ends of several.
     """
-    shared, rates = design.gpus_per_cage, link_rates(design, where)
+    nics_per_cage, rates = design.gpus_per_cage, link_rates(design, origin)
     for number, (tier, form) in enumerate(zip(tiers, design.tiers, strict=True)):
-        rate, below = rates[number], design.tiers[number - 1].switch if number else None
+        rate, lower_switch = rates[number], design.tiers[number - 1].switch if number else None
         lower_key = "optic" if form.optic_below is None else "optic_below"
         lower = form.optic_below or form.optic
-        if not number and lower is not None and rate is not None and design.nic_ports * shared % lower.links_of(rate):
-            holder = "a NIC has" if shared == 1 else f"{shared} NICs that share a cage have"
+        if (
+            not number
+            and lower is not None
+            and rate is not None
+            and design.nic_ports * nics_per_cage % lower.links_of(rate)
+        ):
+            holder = "a NIC has" if nics_per_cage == 1 else f"{nics_per_cage} NICs that share a cage have"
             raise InstanceError(
-                f"{where}: tiers[0].{lower_key} = {lower.name!r}: holds {lower.links_of(rate)} ends and {holder} "
-                f"{design.nic_ports * shared}, needs optic_below, for the ends at NICs, or gpus_per_cage"
+                f"{origin}: tiers[0].{lower_key} = {lower.name!r}: holds {lower.links_of(rate)} ends and {holder} "
+                f"{design.nic_ports * nics_per_cage}, needs optic_below, for the ends at NICs, or gpus_per_cage"
             )
         sides = (
             (True, "optic", form.optic, form.switch, tier.switches),
-            (False, lower_key, lower, below, tiers[number - 1].switches if number else design.gpus // shared),
+            (
+                False,
+                lower_key,
+                lower,
+                lower_switch,
+                tiers[number - 1].switches if number else design.gpus // nics_per_cage,
+            ),
         )
-        for upper, key, optic, switch, holders in sides:
+        for is_upper, key, optic, switch, holders in sides:
             yield CableEnds(
                 tier=number,
-                upper=upper,
+                is_upper=is_upper,
                 key=key,
                 optic=optic,
                 inside=switch is not None and switch.optics_inside,

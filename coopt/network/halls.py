@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.fabric.halls import Lengths, Switches, SwitchRacks, middle, sold_m, switch_racks
+from coopt.fabric.halls import Lengths, Switches, SwitchRacks, median_rack, sold_m, switch_racks
 from coopt.instance.designs import Hall
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import NetworkHallRows
@@ -155,10 +155,10 @@ def _placed(family: Family, hall: Hall) -> tuple[Ends, list[list[int]]]:
     hung: Ends = {}
     for leaf, below, ends in zip(*divmod(pairs, width), counts, strict=True):
         hung.setdefault(int(leaf), Counter())[int(below)] += int(ends)
-    leaves = [middle(hung[leaf]) for leaf in range(family.leaves)]
+    leaves = [median_rack(hung[leaf]) for leaf in range(family.leaves)]
     in_pod = family.pods.leaves if family.pods else family.leaves
-    pods = [middle(Counter(leaves[first : first + in_pod])) for first in range(0, len(leaves), in_pod)]
-    return hung, [leaves, pods, [middle(Counter(pods))]][: family.tiers]
+    pods = [median_rack(Counter(leaves[first : first + in_pod])) for first in range(0, len(leaves), in_pod)]
+    return hung, [leaves, pods, [median_rack(Counter(pods))]][: family.tiers]
 
 
 def _switches(family: Family, uplinks: int, amid: list[list[int]], core_w: float) -> list[Switches]:

@@ -114,9 +114,8 @@ def zero_bubble_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
     filled, twice, late_s, weights_s = np.minimum(m, p), np.minimum(m, 2), split.last_s, split.weights_s
     left_s = split.light_s - (p - 1) * weights_s - (filled - 1) * split.hidden_s
     loop, turns = 2 * (p - 1), np.maximum(m - 2, 0)
-    fewest_visits = np.minimum(
-        m, turns // p + np.minimum(m, 2)
-    )  # visits where each round trip of hops is for p micro-batches
+    # visits where each round trip of hops is for p micro-batches
+    fewest_visits = np.minimum(m, turns // p + np.minimum(m, 2))
     fewer = np.maximum(fewest_visits, m - p + 1)  # where there is one round trip
     again_s = (fewer - fewest_visits) * weights_s  # gradients of weights that are not waited for in further ones
     once, spared_s = loop + 2 * np.minimum(p - 2, turns), split.hidden_s * (m > 1)
@@ -125,9 +124,8 @@ def zero_bubble_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
         PassChain(left_s - late_s + spared_s, p - 1, -1.0, 1.0, 1, once),
         PassChain(left_s + weights_s + spared_s, p - 2, 0.0, 0.0, 1, once - 2),
     )
-    inner_visits = (
-        turns // np.maximum(p - 1, 1) + 2
-    )  # round trips that turn before the last stage, or at both ends before it
+    # round trips that turn before the last stage, or at both ends before it
+    inner_visits = turns // np.maximum(p - 1, 1) + 2
     trips, middle_trips = (
         np.where(p > skipped + 1, np.maximum(m - visits - p + 1, 0), 0)
         for skipped, visits in ((1, inner_visits), (2, np.maximum(m - 3, 0) // np.maximum(p - 2, 1) + 2))
@@ -178,9 +176,8 @@ def two_way_rows(p: Ints, m: Ints) -> tuple[TwoWayRow, ...]:
     several = 5 * p - 5 + (2 * p - 2) * trips, each_way - p + 1 - n * trips
     sooner = partial[0] - 2, partial[1] + (beyond - 2 > p * trips)
     within = 5 * p - 9 + 2 * (p - 3) * inner_trips + np.maximum(2 * remainder - 2, 0)
-    late_visits = np.minimum(
-        n - 1, 1
-    )  # of rows that four stages have with gradients of weights, and all of the first stage
+    # of rows that four stages have with gradients of weights, and all of the first stage
+    late_visits = np.minimum(n - 1, 1)
     last_row = TwoWayRow(
         n,
         2 * n - 1,

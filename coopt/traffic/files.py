@@ -49,48 +49,50 @@ def chakra_traces(instance: Instance, plan: Plan, *, workload: str | None = None
     InstanceError
         When there are several workloads and none is named, or the plan does not split its workload over its GPUs.
     """
-    _, found = demands(instance, plan, workload=workload, part=part)
-    sent = single_demand(found, "--format chakra")
+    _, all_demands = demands(instance, plan, workload=workload, part=part)
+    demand = single_demand(all_demands, "--format chakra")
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
-        for rank, trace in enumerate(_traces(sent)):
+        for rank, trace in enumerate(_traces(demand)):
             info = zipfile.ZipInfo(f"trace.{rank}.et", LONG_AGO)
             info.compress_type = zipfile.ZIP_DEFLATED
             files.writestr(info, bytes(trace))
     return archive.getvalue()
 
 
-def _traces(sent: TrafficDemand) -> list[bytearray]:
+def _traces(demand: TrafficDemand) -> list[bytearray]:
     """The trace of every rank."""
     header = _delimited(_field(1, VERSION))
-    traces = [bytearray(header) for _ in range(sent.ranks)]
-    count, before = [0] * sent.ranks, [range(0)] * sent.ranks
-    for tag, stream in enumerate(sent.streams):
+    traces = [bytearray(header) for _ in range(demand.ranks)]
+    count, dependencies = [0] * demand.ranks, [range(0)] * demand.ranks
+    for tag, stream in enumerate(demand.streams):
         starts = list(count)
         sizes = np.ceil(stream.size_bytes).astype(np.int64)
-        ends = (sent.rank_of(gpus).tolist() for gpus in (stream.src, stream.dst))
+        ends = (demand.rank_of(gpus).tolist() for gpus in (stream.src, stream.dst))
         for src, dst, size in zip(*ends, sizes.tolist(), strict=True):
             for rank, kind in ((src, SEND), (dst, RECEIVE)) if size else ():
                 count[rank] += 1
                 name = f"{stream.collective} {stream.phase} {'to' if kind == SEND else 'from'} {src + dst - rank}"
                 numbers = {"comm_src": src, "comm_dst": dst, "comm_tag": tag}
-                traces[rank] += _delimited(_node(count[rank], name, kind, before[rank], numbers, size))
-        before = [
-            range(start + 1, end + 1) if end > start else last
-            for start, end, last in zip(starts, count, before, strict=True)
+                traces[rank] += _delimited(_node(count[rank], name, kind, dependencies[rank], numbers, size))
+        dependencies = [
+            range(start + 1, end + 1) if end > start else dependency
+            for start, end, dependency in zip(starts, count, dependencies, strict=True)
         ]
     return traces
 
 
-def _node(number: int, name: str, kind: int, before: Iterable[int], numbers: dict[str, int], size_bytes: int) -> bytes:
-    """A message that is sent or received, after those with the numbers before."""
+def _node(
+    number: int, name: str, kind: int, dependencies: Iterable[int], numbers: dict[str, int], size_bytes: int
+) -> bytes:
+    """A message that is sent or received, after those whose numbers are its dependencies."""
     attributes = [_field(ATTRIBUTE["name"], "is_cpu_op") + _field(ATTRIBUTE["bool"], 0)]
-    attributes += [_field(ATTRIBUTE["name"], key) + _field(ATTRIBUTE["int32"], one) for key, one in numbers.items()]
+    attributes += [_field(ATTRIBUTE["name"], key) + _field(ATTRIBUTE["int32"], value) for key, value in numbers.items()]
     attributes.append(_field(ATTRIBUTE["name"], "comm_size") + _field(ATTRIBUTE["int64"], size_bytes))
-    packed = b"".join(map(_varint, before))
+    packed = b"".join(map(_varint, dependencies))
     parts = [_field(NODE["id"], number), _field(NODE["name"], name), _field(NODE["type"], kind)]
     parts += [_field(NODE["data_deps"], packed)] * bool(packed)
-    return b"".join([*parts, *(_field(NODE["attr"], one) for one in attributes)])
+    return b"".join([*parts, *(_field(NODE["attr"], attribute) for attribute in attributes)])
 
 
 def _field(number: int, value: int | str | bytes) -> bytes:
@@ -107,11 +109,11 @@ def _delimited(content: bytes) -> bytes:
 
 def _varint(value: int) -> bytes:
     """A whole number in groups of seven bits, the lowest first."""
-    found = bytearray()
+    groups = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        groups.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*found, value])
+    return bytes([*groups, value])
 
 
 def ns3_topology(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
@@ -127,32 +129,33 @@ def ns3_topology(instance: Instance, plan: Plan, *, part: str | None = None) -> 
     InstanceError
         When the plan has no network with switches.
     """
-    chosen = part_named(instance, plan, part)
-    if chosen.links is not None:
+    chosen_part = part_named(instance, plan, part)
+    if chosen_part.links is not None:
         raise InstanceError(
-            f"{instance.name}: {chosen.name} joins domains by direct links, which no NV switch of SimAI has, needs a "
-            "plan with switches"
+            f"{instance.name}: {chosen_part.name} joins domains by direct links, which no NV switch of SimAI has, "
+            "needs a plan with switches"
         )
     graph = network_graph(instance, plan, part=part)
     kinds = dict(graph.nodes(data="kind"))
     gpus, domains = ([node for node in graph if kinds[node] == kind] for kind in ("gpu", "hb"))
-    others = [node for node in graph if kinds[node] not in ("gpu", "hb", "nic")]
-    switches = [*domains, *sorted(others, key=lambda node: graph.nodes[node]["level"])]
+    other_switches = [node for node in graph if kinds[node] not in ("gpu", "hb", "nic")]
+    switches = [*domains, *sorted(other_switches, key=lambda node: graph.nodes[node]["level"])]
     number = {node: i for i, node in enumerate([*gpus, *switches])}
     host = {node: f"gpu/{node.split('/', 1)[1].rsplit('/', 1)[0]}" for node in graph if kinds[node] == "nic"}
     rates: Counter[tuple[str, str]] = Counter()
-    for one, other, edge in graph.edges(data=True):
-        a, b = sorted((host.get(one, one), host.get(other, other)), key=number.__getitem__)
+    for near_node, far_node, edge in graph.edges(data=True):
+        # NICs are folded into their GPUs: SimAI's nodes are GPUs and switches alone
+        a, b = sorted((host.get(near_node, near_node), host.get(far_node, far_node)), key=number.__getitem__)
         if kinds[a] == kinds[b] == "gpu" and a != b:
             raise InstanceError(
-                f"{instance.name}: GPUs of {chosen.name} share NICs, through which no node of SimAI forwards, needs a "
-                "NIC for each GPU"
+                f"{instance.name}: GPUs of {chosen_part.name} share NICs, through which no node of SimAI forwards, "
+                "needs a NIC for each GPU"
             )
         if a != b:
             rates[a, b] += edge["links"] * edge["gbit_s"]
-    known = instance.cluster.gpu.name.split("-")[0].upper()
-    gpu = known if known in KNOWN_GPUS else "NONE"
-    counts = (len(number), len(gpus) // len(domains), len(domains), len(others), len(rates))
+    gpu_name = instance.cluster.gpu.name.split("-")[0].upper()
+    gpu = gpu_name if gpu_name in KNOWN_GPUS else "NONE"
+    counts = (len(number), len(gpus) // len(domains), len(domains), len(other_switches), len(rates))
     lines = [f"{' '.join(map(str, counts))} {gpu}", " ".join(str(number[node]) for node in switches)]
     for (a, b), gbit_s in rates.items():
         latency = LATENCY["hb" in (kinds[a], kinds[b])]
@@ -172,27 +175,30 @@ def ns3_flows(instance: Instance, plan: Plan, *, workload: str | None = None, pa
     InstanceError
         When there are several workloads and none is named, or the plan has no network with switches.
     """
-    family, found = demands(instance, plan, workload=workload, part=part)
+    family, all_demands = demands(instance, plan, workload=workload, part=part)
     if family is None or family.tiers == 0:
         raise InstanceError(f"{instance.name}: the plan has no switches between domains, needs a plan with some")
-    flows = list(_flows(family, single_demand(found, "--format ns3-flows")))
+    flows = list(_flows(family, single_demand(all_demands, "--format ns3-flows")))
     return "\n".join([str(len(flows)), *flows]) + "\n"
 
 
-def _flows(family: Family, sent: TrafficDemand) -> Iterator[str]:
+def _flows(family: Family, demand: TrafficDemand) -> Iterator[str]:
     start_s = 0.0
-    for stream in sent.streams:
-        src, dst = (ranks // sent.active * family.hb.size + ranks % sent.active for ranks in (stream.src, stream.dst))
+    for stream in demand.streams:
+        src, dst = (
+            ranks // demand.active * family.hb.size + ranks % demand.active for ranks in (stream.src, stream.dst)
+        )
         sizes = np.ceil(stream.size_bytes).astype(np.int64)
         for a, b, size_bytes in zip(src.tolist(), dst.tolist(), sizes.tolist(), strict=True):
             if size_bytes:
                 yield f"{a} {b} {PRIORITY} {PORT} {size_bytes} {start_s:.9f}"
-        start_s += _least_s(family, sent, stream)
+        start_s += _least_s(family, demand, stream)
 
 
-def _least_s(family: Family, sent: TrafficDemand, stream: Stream) -> float:
+def _least_s(family: Family, demand: TrafficDemand, stream: Stream) -> float:
     """How long the flows of a stream take with no link between GPUs but their own (s)."""
-    inside = stream.src // sent.active == stream.dst // sent.active
+    inside = stream.src // demand.active == stream.dst // demand.active
     rate = np.where(inside, family.hb.gbyte_s * 1e9, family.byte_s)
     busy = [np.bincount(ends, stream.size_bytes / rate).max(initial=0.0) for ends in (stream.src, stream.dst)]
+    # senders and receivers work at the same time, so that the busiest end of either kind counts
     return float(max(busy))

@@ -81,12 +81,12 @@ class TrafficDemand:
 
 def tree_edges(ranks: int) -> tuple[Ints, Ints]:
     """Child and parent of every edge, the first tree before the second; shape (2·(ranks - 1),)."""
-    edges = [(child, parent) for tree in two_trees(ranks) for parent, below in tree.items() for child in below]
+    edges = [(child, parent) for tree in two_trees(ranks) for parent, children in tree.items() for child in children]
     child, parent = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     return child, parent
 
 
-def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> TrafficDemand:
+def demand(workload: Workload, workload_plan: WorkloadPlan, *, trees: bool = False) -> TrafficDemand:
     """What one workload of a plan sends in an iteration.
 
     Collectives take the ways that the plan names, else rings. With `trees`, all-reduces of data parallelism (ZeRO 0)
@@ -95,13 +95,17 @@ def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> 
     Ranks on a rail that pass a collective on send to the next one of a ring; a pair that shares neither rail nor domain
     goes by the GPU of its own domain that is on the rail of the other.
     """
-    split = split_of(workload, chosen)
+    split = split_of(workload, workload_plan)
     volumes = tuple(collective_volumes(split))
-    ways = {SIZED_GROUPS[kind]: way for kind, way in chosen.collectives.items() if kind in SIZED_GROUPS}
+    ways = {SIZED_GROUPS[kind]: way for kind, way in workload_plan.collectives.items() if kind in SIZED_GROUPS}
     ways |= dict.fromkeys(("dp", "copies"), TREES) if trees else {}
     streams = _streams(split, volumes, ways)
     legs = tuple(leg for stream in streams for leg in forwarding_legs(stream, split.active) if len(leg.src))
-    added = [ADDED_BY.get(ways.get(one.group, RINGS), "ring") for one in volumes if one.all_reduce and one.across_bytes]
+    added = [
+        ADDED_BY.get(ways.get(volume.group, RINGS), "ring")
+        for volume in volumes
+        if volume.all_reduce and volume.across_bytes
+    ]
     return TrafficDemand(
         workload=workload.name,
         gpus=np.flatnonzero(split.present),
@@ -109,13 +113,13 @@ def demand(workload: Workload, chosen: WorkloadPlan, *, trees: bool = False) -> 
         domains=split.domains,
         streams=legs,
         all_reduce=added[0] if added else "ring",
-        collectives=chosen.collectives,
+        collectives=workload_plan.collectives,
     )
 
 
-def unaligned_classes(workload: Workload, chosen: WorkloadPlan) -> tuple[TrafficClass, ...]:
+def unaligned_classes(workload: Workload, workload_plan: WorkloadPlan) -> tuple[TrafficClass, ...]:
     """Kinds of traffic between GPUs that share neither a domain nor a rail, and need a relay where rails are apart."""
-    split = split_of(workload, chosen)
+    split = split_of(workload, workload_plan)
     streams = _streams(split, tuple(collective_volumes(split)), {})
     return tuple(dict.fromkeys(stream.kind for stream in streams if _oblique(stream, split.active).any()))
 
@@ -126,19 +130,22 @@ def _streams(split: RankGrid, volumes: tuple[Volume, ...], ways: Mapping[Group, 
     yield from _embedding(split)
 
 
-def _oblique(stream: Stream, active: int) -> Bools:
+def _oblique(stream: Stream, per_domain: int) -> Bools:
     """Flows between domains that leave their rail."""
-    apart = (stream.src // active != stream.dst // active) & (stream.src % active != stream.dst % active)
+    apart = (stream.src // per_domain != stream.dst // per_domain) & (
+        stream.src % per_domain != stream.dst % per_domain
+    )
     return np.asarray(apart, dtype=np.bool_)
 
 
-def forwarding_legs(stream: Stream, active: int) -> tuple[Stream, ...]:
+def forwarding_legs(stream: Stream, per_domain: int) -> tuple[Stream, ...]:
     """The stream in legs that keep to a domain or to a rail."""
-    oblique = _oblique(stream, active)
+    oblique = _oblique(stream, per_domain)
     if not oblique.any():
         return (stream,)
     bent = stream.take(oblique)
-    via = bent.src // active * active + bent.dst % active
+    # by the GPU of the sender's domain that is on the receiver's rail, so that only the leg across needs a link
+    via = bent.src // per_domain * per_domain + bent.dst % per_domain
     return stream.take(~oblique), replace(bent, dst=via), replace(bent, src=via)
 
 
@@ -148,25 +155,26 @@ def _collectives(split: RankGrid, volumes: Sequence[Volume], ways: Mapping[Group
         table, way = groups(split, volume.group), ways.get(volume.group, RINGS)
         if way == TREES and table.shape[1] > 1 and (volume.all_reduce or volume.kind != "dp"):
             yield from (_weighed(tree_stream(half, table), shares[volume.share]) for half in _halves(volume))
+            # what trees carry across is done; ranks inside a domain still go round rings
             volume = replace(volume, across_bytes=0.0)
         elif way == HALVING and not volume.exchange:
-            yield from (_weighed(one, shares[volume.share]) for one in halving_streams(volume, table))
+            yield from (_weighed(stream, shares[volume.share]) for stream in halving_streams(volume, table))
             volume = replace(volume, inside_bytes=0.0, across_bytes=0.0)
         volume = _sent_round(volume, way, table)
-        for axis, size_bytes, some in _parts(split, volume, table):
-            for step, part in _steps(volume, some.shape[axis]):
-                src = some.ravel()
-                sent = size_bytes * part * shares[volume.share][src]
-                dst = np.roll(some, -step, axis=axis).ravel()
-                if sent.any():
+        for axis, size_bytes, ranks in _parts(split, volume, table):
+            for step, part in _steps(volume, ranks.shape[axis]):
+                src = ranks.ravel()
+                sent_bytes = size_bytes * part * shares[volume.share][src]
+                dst = np.roll(ranks, -step, axis=axis).ravel()
+                if sent_bytes.any():
                     yield Stream(
                         kind=volume.kind,
                         collective=volume.group,
                         phase=volume.phase,
                         src=src,
                         dst=dst,
-                        group=np.arange(len(src)) // (len(src) // len(some)),
-                        size_bytes=sent,
+                        group=np.arange(len(src)) // (len(src) // len(ranks)),
+                        size_bytes=sent_bytes,
                     )
 
 
@@ -178,12 +186,13 @@ def _parts(split: RankGrid, volume: Volume, table: Ints) -> Iterator[tuple[int, 
     if split.placement.dp_domains is None or volume.group not in ("dp", "copies"):
         yield from ((1, volume.across_bytes, table), (2, volume.inside_bytes, table))
         return
+    # groups list replicas that every domain has first, and only those have a peer in each
     everywhere = table[:, :, : table.shape[2] * split.fewest // split.extent("dh")]
-    full = split.present[table].all(axis=2)
+    is_full = split.present[table].all(axis=2)
     yield 1, volume.across_bytes, everywhere
-    for some in (table[full], everywhere[~full]):
-        if some.size:
-            yield 2, volume.inside_bytes, some[:, None]
+    for ranks in (table[is_full], everywhere[~is_full]):
+        if ranks.size:
+            yield 2, volume.inside_bytes, ranks[:, None]
 
 
 def tree_stream(volume: Volume, table: Ints) -> Stream:
@@ -194,6 +203,7 @@ def tree_stream(volume: Volume, table: Ints) -> Stream:
     """
     child, parent = tree_edges(table.shape[1])
     src, dst = (child, parent) if volume.all_reduce == "up" else (parent, child)
+    # a ring passes on (y - 1)/y of the data, a tree all of it, half on either tree
     data = volume.across_bytes * table.shape[1] / (table.shape[1] - 1)
     flows = table[:, src].ravel()
     second = np.repeat(np.arange(len(child)) >= len(child) // 2, table.shape[2])
@@ -213,8 +223,8 @@ def _halves(volume: Volume) -> tuple[Volume, ...]:
     """A volume as halves of all-reduces; of those that are not told apart, as of TP, half of the bytes each."""
     if volume.all_reduce:
         return (volume,)
-    each = replace(volume, across_bytes=volume.across_bytes / 2)
-    return replace(each, all_reduce="up"), replace(each, all_reduce="down")
+    half = replace(volume, across_bytes=volume.across_bytes / 2)
+    return replace(half, all_reduce="up"), replace(half, all_reduce="down")
 
 
 def halving_streams(volume: Volume, table: Ints) -> Iterator[Stream]:
@@ -255,9 +265,9 @@ def _sent_round(volume: Volume, way: str, table: Ints) -> Volume:
     if y == 1 or volume.exchange:
         return volume
     if way == ONE_RING:
-        whole = 1 - 1 / (x * y)
-        across_bytes = volume.across_bytes * whole * y / (y - 1)
-        return replace(volume, inside_bytes=volume.inside_bytes * whole, across_bytes=across_bytes)
+        ring_share = 1 - 1 / (x * y)
+        across_bytes = volume.across_bytes * ring_share * y / (y - 1)
+        return replace(volume, inside_bytes=volume.inside_bytes * ring_share, across_bytes=across_bytes)
     if way == SWITCHES:
         return replace(volume, across_bytes=volume.across_bytes * y / (y - 1) / 2)
     return volume
@@ -282,19 +292,19 @@ def _shares(split: RankGrid) -> dict[Share, Floats]:
     order, p, v = stages(split), int(split.mapping.pp[0]), int(split.mapping.interleave[0])
     stage = np.zeros(split.places, dtype=np.int64)
     stage[order] = np.arange(p)[:, None]
-    fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
+    fullest, last_missing = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
     layers = np.full(p, float(fullest))
     if p > 1:
-        layers[0] -= p * fullest - split.workload.model.layers - fewer
-        layers[-1] -= fewer
+        layers[0] -= p * fullest - split.workload.model.layers - last_missing
+        layers[-1] -= last_missing
     arriving = np.full(p, float(v))
     forward, backward = arriving.copy(), arriving.copy()
     forward[0] -= 1
     backward[-1] -= 1
-    last = (np.arange(p) == p - 1).astype(np.float64)
+    is_last = (np.arange(p) == p - 1).astype(np.float64)
     by_stage: dict[Share, Floats] = {
         "layers": layers,
-        "last stage": last,
+        "last stage": is_last,
         "forward hops": forward,
         "backward hops": backward,
         "once": np.ones(p),
@@ -311,22 +321,22 @@ def _hops(split: RankGrid) -> Iterator[Stream]:
     times = int(micro_batches(m, split.workload.global_batch)[0])
     rows = int(m.micro_batch[0]) * model.seq / int(m.cp[0])
     size = BYTES * rows * model.hidden / int(m.tp[0]) * times
-    for here, there, chunks in [*((s, s + 1, v) for s in range(p - 1)), (p - 1, 0, v - 1)]:
+    for src, dst, chunks in [*((s, s + 1, v) for s in range(p - 1)), (p - 1, 0, v - 1)]:
         if chunks:
-            yield _between("pp", "hop", "forward", order[here], order[there], size * chunks)
-            yield _between("pp", "hop", "backward", order[there], order[here], size * chunks)
+            yield _between("pp", "hop", "forward", order[src], order[dst], size * chunks)
+            yield _between("pp", "hop", "backward", order[dst], order[src], size * chunks)
 
 
 def _twins(split: RankGrid) -> Iterator[Stream]:
     """GPUs of a pipeline that hold the same stages: gradients of one there, then what has come of the other."""
     model, options, m, order = split.workload.model, split.workload.options, split.mapping, stages(split)
     experts = held_expert_parameters(model, m, expert_tp=options.expert_tp)
-    held, gradient = float((held_parameters(model, m) + experts)[0]), options.software.gradient_bytes
+    parameters, gradient = float((held_parameters(model, m) + experts)[0]), options.software.gradient_bytes
     shards = bool(m.zero[0] >= 1)
     phases: tuple[tuple[IterationPhase, int], ...] = (("gradients", gradient), ("parameters", BYTES))
     for phase, each_bytes in (phases[0], phases[shards]):
-        for here, there in zip(order, order[::-1], strict=True):
-            yield _between("dp", "pair", phase, here, there, each_bytes * held)
+        for src, dst in zip(order, order[::-1], strict=True):
+            yield _between("dp", "pair", phase, src, dst, each_bytes * parameters)
 
 
 def _embedding(split: RankGrid) -> Iterator[Stream]:
@@ -341,8 +351,8 @@ def _embedding(split: RankGrid) -> Iterator[Stream]:
         return
     gradient = split.workload.options.software.gradient_bytes
     size = gradient * float(vocab_share(model, split.mapping.tp)[0]) * model.hidden
-    for here, there in ((0, -1), (-1, 0)):
-        yield _between("embedding", "pair", "gradients", order[here], order[there], size)
+    for src, dst in ((0, -1), (-1, 0)):
+        yield _between("embedding", "pair", "gradients", order[src], order[dst], size)
 
 
 def _between(

@@ -58,20 +58,20 @@ def leaf_flows(family: Family, demand: TrafficDemand) -> Iterator[LeafFlows]:
 
     All phases of a collective have the same flows, so that each pair of a group counts once.
     """
-    together: dict[tuple[str, str, str, int], list[Stream]] = {}
+    streams_by_flows: dict[tuple[str, str, str, int], list[Stream]] = {}
     for stream in demand.streams:
-        together.setdefault((stream.kind, stream.collective, stream.flows, stream.turn), []).append(stream)
-    for streams in together.values():
+        streams_by_flows.setdefault((stream.kind, stream.collective, stream.flows, stream.turn), []).append(stream)
+    for streams in streams_by_flows.values():
         table, size_bytes = _pairs(streams, demand.active)
         if len(table) and family.tiers:
             yield from _on_planes(family, demand.active, streams, table, size_bytes)
 
 
-def _pairs(streams: Sequence[Stream], active: int) -> tuple[Ints, Floats]:
+def _pairs(streams: Sequence[Stream], per_domain: int) -> tuple[Ints, Floats]:
     """Source, destination and group of the pairs in different domains, shape (pairs, 3), and bytes of an iteration."""
     rows, sizes = [], []
     for stream in streams:
-        across = stream.src // active != stream.dst // active
+        across = stream.src // per_domain != stream.dst // per_domain
         rows.append(np.stack([stream.src, stream.dst, stream.group], axis=1)[across])
         sizes.append(stream.size_bytes[across])
     pairs, place = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
@@ -80,37 +80,40 @@ def _pairs(streams: Sequence[Stream], active: int) -> tuple[Ints, Floats]:
 
 
 def _on_planes(
-    family: Family, active: int, streams: Sequence[Stream], table: Ints, size_bytes: Floats
+    family: Family, per_domain: int, streams: Sequence[Stream], table: Ints, size_bytes: Floats
 ) -> Iterator[LeafFlows]:
-    first, *_ = (one for one in streams if (one.src // active != one.dst // active).any())
+    stream, *_ = (
+        candidate for candidate in streams if (candidate.src // per_domain != candidate.dst // per_domain).any()
+    )
     per_gpu, leaves = family.nics_per_gpu, leaf_numbers(family)
     rows = rails_of(family) // family.planes
     src, dst, group = (np.repeat(column, per_gpu) for column in table.T)
     adapter, sizes = np.tile(np.arange(per_gpu), len(table)), np.repeat(size_bytes / per_gpu, per_gpu)
-    rail = (src % active * per_gpu + adapter) // family.gpus_per_nic
+    rail = (src % per_domain * per_gpu + adapter) // family.gpus_per_nic
     plane, row = rail // rows, rail % rows
-    ends = np.stack([leaves[row, src // active], leaves[row, dst // active], group], axis=1)
+    ends = np.stack([leaves[row, src // per_domain], leaves[row, dst // per_domain], group], axis=1)
     per_nic = max(
         int(np.unique(gpu // family.gpus_per_nic, return_counts=True)[1].max()) for gpu in (table[:, 0], table[:, 1])
     )
     order = np.argsort(plane, kind="stable")
     numbers, starts = np.unique(plane[order], return_index=True)
-    alike: dict[bytes, list[tuple[int, Ints]]] = {}
-    kept: dict[bytes, Ints] = {}
-    for number, own in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
-        named = ends[own]
-        named[:, 2] = np.unique(named[:, 2], return_inverse=True)[1]
-        key = named.tobytes()
-        alike.setdefault(key, []).append((number, own))
-        kept[key] = named
-    for key, planes in alike.items():
-        (a, b, g), flows = kept[key].T, np.stack([own for _, own in planes])
+    planes_by_flows: dict[bytes, list[tuple[int, Ints]]] = {}
+    ends_by_flows: dict[bytes, Ints] = {}
+    for number, numbers_of_plane in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+        plane_ends = ends[numbers_of_plane]
+        # groups are numbered anew in each plane, so that planes with the same flows have the same key
+        plane_ends[:, 2] = np.unique(plane_ends[:, 2], return_inverse=True)[1]
+        key = plane_ends.tobytes()
+        planes_by_flows.setdefault(key, []).append((number, numbers_of_plane))
+        ends_by_flows[key] = plane_ends
+    for key, planes in planes_by_flows.items():
+        (a, b, g), flows = ends_by_flows[key].T, np.stack([numbers_of_plane for _, numbers_of_plane in planes])
         yield LeafFlows(
-            kind=first.kind,
-            collective=first.collective,
-            flows=first.flows,
-            turn=first.turn,
-            share=first.share,
+            kind=stream.kind,
+            collective=stream.collective,
+            flows=stream.flows,
+            turn=stream.turn,
+            share=stream.share,
             planes=tuple(number for number, _ in planes),
             src=a,
             dst=b,
@@ -147,8 +150,8 @@ def demands(
     InstanceError
         As `workload_splits` does.
     """
-    family, found = workload_splits(instance, plan, workload=workload, part=part)
-    return family, tuple(demand(split.workload, chosen, trees=trees) for split, chosen in found)
+    family, splits = workload_splits(instance, plan, workload=workload, part=part)
+    return family, tuple(demand(split.workload, workload_plan, trees=trees) for split, workload_plan in splits)
 
 
 def workload_splits(
@@ -166,20 +169,20 @@ def workload_splits(
     family = None
     if chosen_part.design is not None:
         family = part_network(instance, plan, "the split of a workload over GPUs", part).family
-    names = [one.name for one in question.workload]
+    names = [candidate.name for candidate in question.workload]
     if workload is not None and workload not in names:
         raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {alternatives(names)}")
-    found, domains = [], network.hb_domain.count
-    for asked, chosen in zip(question.workload, chosen_part.workloads, strict=True):
-        if workload in (None, asked.name):
-            split = split_of(asked, chosen)
+    splits, domains = [], network.hb_domain.count
+    for question_workload, workload_plan in zip(question.workload, chosen_part.workloads, strict=True):
+        if workload in (None, question_workload.name):
+            split = split_of(question_workload, workload_plan)
             if (split.ranks, split.domains) != (network.gpus, domains):
                 raise InstanceError(
-                    f"{instance.name}: workload {asked.name!r} is split over {split.ranks} GPUs in {split.domains} "
-                    f"domains, and the plan has {network.gpus} in {domains}, {CHECK}"
+                    f"{instance.name}: workload {question_workload.name!r} is split over {split.ranks} GPUs in "
+                    f"{split.domains} domains, and the plan has {network.gpus} in {domains}, {CHECK}"
                 )
-            found.append((split, chosen))
-    return family, tuple(found)
+            splits.append((split, workload_plan))
+    return family, tuple(splits)
 
 
 def parts_with(plan: Plan, names: Sequence[str], workload: str | None) -> tuple[str, ...]:
@@ -188,7 +191,7 @@ def parts_with(plan: Plan, names: Sequence[str], workload: str | None) -> tuple[
     return tuple(name for name in names if name in trained) or tuple(names)
 
 
-def single_demand(found: tuple[TrafficDemand, ...], option: str) -> TrafficDemand:
+def single_demand(all_demands: tuple[TrafficDemand, ...], option: str) -> TrafficDemand:
     """The demand that a file holds.
 
     Raises
@@ -196,8 +199,8 @@ def single_demand(found: tuple[TrafficDemand, ...], option: str) -> TrafficDeman
     InstanceError
         When there are several.
     """
-    require_one_workload([one.workload for one in found], option)
-    return found[0]
+    require_one_workload([demand.workload for demand in all_demands], option)
+    return all_demands[0]
 
 
 def require_one_workload(workloads: Sequence[str], option: str) -> None:

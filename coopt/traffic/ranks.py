@@ -67,27 +67,27 @@ class RankGrid:
     def present(self) -> Bools:
         """Which places have a rank; shape (places,)."""
         at = dict(zip(self.names, np.indices(self.extents, sparse=True), strict=True))
-        more = self.extent("dh") - self.fewest
-        full = (int(self.mapping.dp[0]) - self.fewest * self.extent("dl")) // more if more else 0
-        here = np.broadcast_to((at["dh"] < self.fewest) | (at["dl"] < full), self.extents)
-        return np.asarray(here.ravel(), dtype=np.bool_)
+        surplus = self.extent("dh") - self.fewest
+        full_domains = (int(self.mapping.dp[0]) - self.fewest * self.extent("dl")) // surplus if surplus else 0
+        is_present = np.broadcast_to((at["dh"] < self.fewest) | (at["dl"] < full_domains), self.extents)
+        return np.asarray(is_present.ravel(), dtype=np.bool_)
 
     def extent(self, name: str) -> int:
         """Extent of one dimension, such as `tl`: TP across domains."""
         return self.extents[self.names.index(name)]
 
 
-def split_of(workload: Workload, chosen: WorkloadPlan) -> RankGrid:
+def split_of(workload: Workload, workload_plan: WorkloadPlan) -> RankGrid:
     """What a plan says of one workload."""
-    per_domain, count = chosen.placement["dp"]
-    alike = per_domain * count <= chosen.mapping.dp
-    inside = {name: parts[0] for name, parts in chosen.placement.items()}
-    across = {name: parts[1] for name, parts in chosen.placement.items()}
-    names = TURNED if chosen.mapping.outermost == "dp" else GRID
+    per_domain, count = workload_plan.placement["dp"]
+    is_even = per_domain * count <= workload_plan.mapping.dp
+    inside = {name: parts[0] for name, parts in workload_plan.placement.items()}
+    across = {name: parts[1] for name, parts in workload_plan.placement.items()}
+    names = TURNED if workload_plan.mapping.outermost == "dp" else GRID
     extents = tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in names)
-    mapping = Mappings.of_choice(chosen.mapping.model_dump())
-    together = replicas_together(mapping, expert_tp=workload.options.expert_tp)
-    _, fewest = uneven_replicas(chosen.mapping.dp, int(together[0]), count)
+    mapping = Mappings.of_choice(workload_plan.mapping.model_dump())
+    joint_replicas = replicas_together(mapping, expert_tp=workload.options.expert_tp)
+    _, fewest = uneven_replicas(workload_plan.mapping.dp, int(joint_replicas[0]), count)
     return RankGrid(
         workload=workload,
         mapping=mapping,
@@ -96,8 +96,8 @@ def split_of(workload: Workload, chosen: WorkloadPlan) -> RankGrid:
             cp=_row(inside["cp"]),
             pp=_row(inside["pp"]),
             dp=_row(inside["dp"]),
-            dp_domains=None if alike else _row(count),
-            dp_fewest=None if alike else _row(fewest),
+            dp_domains=None if is_even else _row(count),
+            dp_fewest=None if is_even else _row(fewest),
         ),
         names=names,
         extents=extents,
@@ -123,10 +123,10 @@ def groups(split: RankGrid, group: Group) -> Ints:
     x_h, x_l, copies_inside, copies_across = (
         int(n[0]) for n in expert_ranks(split.mapping, split.placement, expert_tp=not tensor)
     )
-    whole = _table(split, across, inside).reshape(-1, copies_across, x_l, copies_inside, x_h)
+    table = _table(split, across, inside).reshape(-1, copies_across, x_l, copies_inside, x_h)
     if group == "ep":
-        return _with_ranks(split, whole.transpose(0, 1, 3, 2, 4).reshape(-1, x_l, x_h))
-    return whole.transpose(0, 2, 4, 1, 3).reshape(-1, copies_across, copies_inside)
+        return _with_ranks(split, table.transpose(0, 1, 3, 2, 4).reshape(-1, x_l, x_h))
+    return table.transpose(0, 2, 4, 1, 3).reshape(-1, copies_across, copies_inside)
 
 
 def _with_ranks(split: RankGrid, table: Ints) -> Ints:
@@ -135,9 +135,9 @@ def _with_ranks(split: RankGrid, table: Ints) -> Ints:
 
 
 def _table(split: RankGrid, across: Sequence[str], inside: Sequence[str]) -> Ints:
-    named = [*across, *inside]
-    others = [name for name in split.names if name not in named]
-    order = [split.names.index(name) for name in (*others, *named)]
+    group_names = [*across, *inside]
+    other_names = [name for name in split.names if name not in group_names]
+    order = [split.names.index(name) for name in (*other_names, *group_names)]
     ranks = np.arange(split.places, dtype=np.int64).reshape(split.extents).transpose(order)
     return ranks.reshape(-1, _product(split, across), _product(split, inside))
 
@@ -151,9 +151,10 @@ def stages(split: RankGrid) -> Ints:
     order = [split.names.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
     ranks = np.arange(split.places, dtype=np.int64).reshape(split.extents).transpose(order)
     snake = ranks.reshape(split.extent("pl"), split.extent("ph"), -1).copy()
+    # every second block of domains runs the stages backwards, so that a hop between domains stays on its rail
     snake[1::2] = snake[1::2, ::-1]
-    found = snake.reshape(int(split.mapping.pp[0]), -1)
-    return found[:, split.present[found[0]]]
+    pipelines = snake.reshape(int(split.mapping.pp[0]), -1)
+    return pipelines[:, split.present[pipelines[0]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,18 +190,18 @@ class RankTable:
 
 def rank_table(split: RankGrid) -> RankTable:
     """The ranks in the order of Megatron-LM; with DP slowest where only that puts rank i on GPU i."""
-    usual = _rank_table(split, pp_last=True)
-    if usual.in_place or not _may_end_with_dp(split):
-        return usual
-    other = _rank_table(split, pp_last=False)
-    return other if other.in_place else usual
+    pp_slowest = _rank_table(split, pp_last=True)
+    if pp_slowest.in_place or not _may_end_with_dp(split):
+        return pp_slowest
+    dp_slowest = _rank_table(split, pp_last=False)
+    return dp_slowest if dp_slowest.in_place else pp_slowest
 
 
 def _may_end_with_dp(split: RankGrid) -> bool:
     """Megatron-LM numbers expert groups in that order only where DP groups of experts are those of the other layers."""
-    one = split.mapping
-    tp_of_experts = one.tp[0] if split.workload.options.expert_tp else 1
-    return not split.workload.model.experts or bool(one.ep[0] * tp_of_experts == one.tp[0] * one.cp[0])
+    mapping = split.mapping
+    tp_of_experts = mapping.tp[0] if split.workload.options.expert_tp else 1
+    return not split.workload.model.experts or bool(mapping.ep[0] * tp_of_experts == mapping.tp[0] * mapping.cp[0])
 
 
 def _rank_table(split: RankGrid, *, pp_last: bool) -> RankTable:
@@ -209,9 +210,9 @@ def _rank_table(split: RankGrid, *, pp_last: bool) -> RankTable:
     t, c, p = (int(getattr(split.mapping, name)[0]) for name in ("tp", "cp", "pp"))
     stage, order, d = np.zeros(split.places, dtype=np.int64), stages(split), split.extent("dl") * split.extent("dh")
     stage[order] = np.arange(p)[:, None]
-    upper = stage * d + at["d"] if pp_last else at["d"] * p + stage
-    here = np.flatnonzero(split.present)
-    gpu = here[np.argsort(((upper * c + at["c"]) * t + at["t"])[here])]
+    stage_and_replica = stage * d + at["d"] if pp_last else at["d"] * p + stage
+    present = np.flatnonzero(split.present)
+    gpu = present[np.argsort(((stage_and_replica * c + at["c"]) * t + at["t"])[present])]
     replica = np.unique(at["d"][gpu], return_inverse=True)[1]
     group, member = _expert_places(split)
     return RankTable(
@@ -242,15 +243,15 @@ def megatron_expert_groups(split: RankGrid, table: RankTable) -> Ints:
 
     Ranks of a stage, in the order TP, CP, DP, form groups of consecutive ones, split by TP where TP splits experts.
     """
-    one = split.mapping
-    t, c, x = int(one.tp[0]), int(one.cp[0]), int(one.ep[0])
+    mapping = split.mapping
+    t, c, x = int(mapping.tp[0]), int(mapping.cp[0]), int(mapping.ep[0])
     tp_of_experts = t if split.workload.options.expert_tp else 1
     inside = (table.dp * c + table.cp) * t + table.tp
     number = inside // (tp_of_experts * x) * tp_of_experts + inside % tp_of_experts
     return np.asarray(table.pp * len(inside) + number, dtype=np.int64)
 
 
-def same_groups(one: Ints, other: Ints) -> bool:
+def same_groups(numbers: Ints, other_numbers: Ints) -> bool:
     """Whether two numberings split the ranks in the same groups."""
-    pairs = np.unique(np.stack([one, other]), axis=1).shape[1]
-    return bool(pairs == len(np.unique(one)) == len(np.unique(other)))
+    pairs = np.unique(np.stack([numbers, other_numbers]), axis=1).shape[1]
+    return bool(pairs == len(np.unique(numbers)) == len(np.unique(other_numbers)))

@@ -29,6 +29,7 @@ MOST_PAIRS = 5_000_000  # lines of a CSV of about 100 MB
 
 def talking_pairs(demand: TrafficDemand) -> int:
     """Ordered pairs of GPUs of which one sends to the other."""
+    # one number for each pair of GPUs
     keys = [(s.src * demand.active * demand.domains + s.dst)[s.size_bytes > 0] for s in demand.streams]
     return len(np.unique(np.concatenate(keys))) if keys else 0
 
@@ -47,30 +48,30 @@ def sparse_matrix(demand: TrafficDemand) -> tuple[Ints, Ints, Floats]:
     return pairs // demand.ranks, pairs % demand.ranks, np.asarray(totals, dtype=np.float64)
 
 
-def tiers_crossed(family: Family, active: int, stream: Stream, leaves: Ints) -> Ints:
+def tiers_crossed(family: Family, per_domain: int, stream: Stream, leaves: Ints) -> Ints:
     """How far up every flow goes: 0 inside a domain, 1 on its leaf, 2 or 3 above; shape (flows,).
 
-    `leaves` are the `leaf_numbers` of the family, which all streams share; GPUs have `active` numbers a domain. A flow
-    leaves by the first NIC of its GPU; the other NICs, each on its own rail, do likewise.
+    `leaves` are the `leaf_numbers` of the family, which all streams share; GPUs have `per_domain` numbers a domain. A
+    flow leaves by the first NIC of its GPU; the other NICs, each on its own rail, do likewise.
     """
-    src_domain, dst_domain = stream.src // active, stream.dst // active
+    src_domain, dst_domain = stream.src // per_domain, stream.dst // per_domain
     if family.tiers == 0:
         return np.zeros(len(stream.src), dtype=np.int64)
     rows = rails_of(family) // family.planes
-    src = leaves[stream.src % active * family.nics_per_gpu // family.gpus_per_nic % rows, src_domain]
-    dst = leaves[stream.dst % active * family.nics_per_gpu // family.gpus_per_nic % rows, dst_domain]
-    above = np.full(len(src), family.tiers, dtype=np.int64)
+    src = leaves[stream.src % per_domain * family.nics_per_gpu // family.gpus_per_nic % rows, src_domain]
+    dst = leaves[stream.dst % per_domain * family.nics_per_gpu // family.gpus_per_nic % rows, dst_domain]
+    top = np.full(len(src), family.tiers, dtype=np.int64)
     if family.pods is not None:
-        above[src // family.pods.leaves == dst // family.pods.leaves] = 2
-    return np.where(src_domain == dst_domain, 0, np.where(src == dst, 1, above))
+        top[src // family.pods.leaves == dst // family.pods.leaves] = 2
+    return np.where(src_domain == dst_domain, 0, np.where(src == dst, 1, top))
 
 
-def traffic_figures(instance: Instance, family: Family | None, found: Iterable[TrafficDemand]) -> TrafficReport:
+def traffic_figures(instance: Instance, family: Family | None, demands: Iterable[TrafficDemand]) -> TrafficReport:
     """The figures of every demand on the network of a family; None for direct links, over which all goes that leaves
     a domain."""
     return TrafficReport(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
-        workloads=tuple(_workload(family, one) for one in found),
+        workloads=tuple(_workload(family, demand) for demand in demands),
     )
 
 
@@ -83,12 +84,12 @@ def _places(family: Family | None, demand: TrafficDemand, stream: Stream, leaves
 def _workload(family: Family | None, demand: TrafficDemand) -> WorkloadTraffic:
     by_class: dict[tuple[TrafficClass, IterationPhase], Floats] = defaultdict(lambda: np.zeros(len(PLACES)))
     numbers = demand.active * demand.domains
-    sent, received = np.zeros((2, len(PLACES), numbers))
+    sent_bytes, received_bytes = np.zeros((2, len(PLACES), numbers))
     leaves = leaf_numbers(family) if family is not None and family.tiers else np.zeros((0, 0), dtype=np.int64)
     for stream in demand.streams:
         place = _places(family, demand, stream, leaves)
         by_class[stream.kind, stream.phase] += np.bincount(place, stream.size_bytes, len(PLACES))
-        for ends, totals in ((stream.src, sent), (stream.dst, received)):
+        for ends, totals in ((stream.src, sent_bytes), (stream.dst, received_bytes)):
             sums = np.bincount(place * numbers + ends, stream.size_bytes, totals.size)
             totals += sums.reshape(totals.shape)
     pairs = talking_pairs(demand)
@@ -100,25 +101,27 @@ def _workload(family: Family | None, demand: TrafficDemand) -> WorkloadTraffic:
         collectives=dict(demand.collectives),
         talking_pairs=pairs,
         silent_share=1.0 - pairs / possible if possible else 1.0,
-        whole_bytes=float(sent.sum()),
+        whole_bytes=float(sent_bytes.sum()),
         classes=tuple(_class(*names, sums) for names, sums in by_class.items() if sums.any()),
-        per_gpu=tuple(_gpus(*row) for row in zip(PLACES, sent[:, demand.gpus], received[:, demand.gpus], strict=True)),
+        per_gpu=tuple(
+            _gpus(*row) for row in zip(PLACES, sent_bytes[:, demand.gpus], received_bytes[:, demand.gpus], strict=True)
+        ),
     )
 
 
 def _class(kind: TrafficClass, phase: IterationPhase, sums: Floats) -> ClassBytes:
-    domain, leaf, above = sums.tolist()
-    return ClassBytes(kind=kind, phase=phase, domain_bytes=domain, leaf_bytes=leaf, above_bytes=above)
+    domain_bytes, leaf_bytes, above_bytes = sums.tolist()
+    return ClassBytes(kind=kind, phase=phase, domain_bytes=domain_bytes, leaf_bytes=leaf_bytes, above_bytes=above_bytes)
 
 
-def _gpus(place: Place, sent: Floats, received: Floats) -> GpuBytes:
+def _gpus(place: Place, sent_bytes: Floats, received_bytes: Floats) -> GpuBytes:
     return GpuBytes(
         place=place,
-        least_sent_bytes=float(sent.min()),
-        mean_sent_bytes=float(sent.mean()),
-        most_sent_bytes=float(sent.max()),
-        least_received_bytes=float(received.min()),
-        most_received_bytes=float(received.max()),
+        least_sent_bytes=float(sent_bytes.min()),
+        mean_sent_bytes=float(sent_bytes.mean()),
+        most_sent_bytes=float(sent_bytes.max()),
+        least_received_bytes=float(received_bytes.min()),
+        most_received_bytes=float(received_bytes.max()),
     )
 
 
@@ -158,7 +161,7 @@ def cells_of(demand: TrafficDemand, *, most_gpus: int = MOST_GPUS, most_cells: i
     return Cells(kinds=kinds, size_bytes=sizes, end="GPU" if small else "HB domain", ends=ends, per_cell=per_cell)
 
 
-def matrix_csv(demand: TrafficDemand, *, most: int = MOST_PAIRS) -> str:
+def matrix_csv(demand: TrafficDemand, *, most_pairs: int = MOST_PAIRS) -> str:
     """Source, destination and bytes of an iteration for every pair that talks, one a line, sorted.
 
     GPUs that train are numbered from 0 through the first HB domain, then through the next.
@@ -166,12 +169,12 @@ def matrix_csv(demand: TrafficDemand, *, most: int = MOST_PAIRS) -> str:
     Raises
     ------
     InstanceError
-        When more than `most` pairs talk: nobody could open the file.
+        When more than `most_pairs` talk: nobody could open the file.
     """
     src, dst, sizes = sparse_matrix(demand)
-    if len(src) > most:
+    if len(src) > most_pairs:
         raise InstanceError(
-            f"--matrix: {len(src):,} pairs of GPUs talk, needs at most {most:,} (--heat-map draws any number)"
+            f"--matrix: {len(src):,} pairs of GPUs talk, needs at most {most_pairs:,} (--heat-map draws any number)"
         )
     lines = (f"{a},{b},{_plain(c)}" for a, b, c in zip(src.tolist(), dst.tolist(), sizes.tolist(), strict=True))
     return "\n".join([HEAD, *lines]) + "\n"

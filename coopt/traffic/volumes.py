@@ -48,8 +48,8 @@ def collective_volumes(split: RankGrid) -> Iterator[Volume]:
     """Everything but sends from stage to stage and the gradients of a tied embedding."""
     m = int(micro_batches(split.mapping, split.workload.global_batch)[0])
     traffic = StageTraffic(workload=split.workload, links=UNIT, mappings=split.mapping, placements=split.placement)
-    again = bool(split.mapping.recompute[0] == FULL)
-    for volume in (*_tensor(split, traffic, m), *_context(traffic, m, again), *_experts(traffic, m)):
+    repeats = bool(split.mapping.recompute[0] == FULL)
+    for volume in (*_tensor(split, traffic, m), *_context(traffic, m, repeats), *_experts(traffic, m)):
         if volume.inside_bytes or volume.across_bytes:
             yield volume
     yield from _replicas(split)
@@ -59,9 +59,11 @@ def _tensor(split: RankGrid, traffic: StageTraffic, m: int) -> Iterator[Volume]:
     sequence, workload = bool(split.mapping.sequence_parallel[0]), split.workload
     gather, further = traffic.tp_gather, workload.model.extra_predictions
     predicting = _gathers(replace(traffic, workload=prediction_of(workload)), sequence)
-    for phase, times, more in zip(("forward", "backward"), _gathers(traffic, sequence), predicting, strict=True):
+    for phase, times, further_gathers in zip(
+        ("forward", "backward"), _gathers(traffic, sequence), predicting, strict=True
+    ):
         yield _volume("tp", phase, "tp", gather * (m * times), "layers")
-        yield _volume("tp", phase, "tp", gather * (m * (1 + further + further * more)), "last stage")
+        yield _volume("tp", phase, "tp", gather * (m * (1 + further + further * further_gathers)), "last stage")
     if split.mapping.pp[0] > 1 and not sequence:
         yield _volume("pp", "forward", "tp", gather * m, "forward hops")
         yield _volume("pp", "backward", "tp", gather * m, "backward hops")
@@ -76,17 +78,18 @@ def _gathers(traffic: StageTraffic, sequence: bool) -> tuple[float, float]:
     return fraction * 4.0 * blocks, fraction * (repeated + 4 * blocks * backward) + 2 * blocks * sequence
 
 
-def _context(traffic: StageTraffic, m: int, again: bool) -> Iterator[Volume]:
-    one_pass = traffic.ring * (m / (RING_PASSES + again))
+def _context(traffic: StageTraffic, m: int, repeats: bool) -> Iterator[Volume]:
+    one_pass = traffic.ring * (m / (RING_PASSES + repeats))
     further = traffic.workload.model.extra_predictions
-    for phase, moved in (("forward", one_pass), ("backward", one_pass * (RING_PASSES - 1 + again))):
+    for phase, moved in (("forward", one_pass), ("backward", one_pass * (RING_PASSES - 1 + repeats))):
         yield _volume("cp", phase, "cp", moved, "layers")
         yield _volume("cp", phase, "cp", moved * further, "last stage")
 
 
 def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:
-    model, again = traffic.workload.model, bool(traffic.repeats_experts[0])
-    share = EXCHANGES / 2 / (EXCHANGES + 2 * again)
+    model, repeats = traffic.workload.model, bool(traffic.repeats_experts[0])
+    # half of the exchanges are forward; those that recomputation repeats belong to the pass backward
+    share = EXCHANGES / 2 / (EXCHANGES + 2 * repeats)
     for phase, part in (("forward", share), ("backward", 1 - share)):
         for moved, group in ((traffic.exchange, "ep"), (traffic.expert_gather, "tp")):
             once = moved * (m * part)
@@ -96,13 +99,13 @@ def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:
 
 def _replicas(split: RankGrid) -> Iterator[Volume]:
     replicas = replicas_of(split.workload, UNIT, split.mapping, split.placement)
-    whole = bool(split.mapping.zero[0] == 0)
-    returned = "gradients" if whole else "parameters"
+    is_unsharded = bool(split.mapping.zero[0] == 0)
+    returned = "gradients" if is_unsharded else "parameters"
     for group, (scatter, back) in (("dp", replicas.shared_exchange()), ("copies", replicas.expert_exchange())):
         for phase, moved, half in (("gradients", scatter, "up"), (returned, back, "down")):
             volume = _volume("dp", phase, group, moved, "once")
             if volume.inside_bytes or volume.across_bytes:
-                yield replace(volume, all_reduce=half if whole else None)  # type: ignore[arg-type]
+                yield replace(volume, all_reduce=half if is_unsharded else None)  # type: ignore[arg-type]
 
 
 def _volume(

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 
 from coopt.fabric.bills import design_bill
 from coopt.fabric.designs import counted
-from coopt.fabric.halls import Lengths, design_hall, middle, sold_m
+from coopt.fabric.halls import Lengths, design_hall, median_rack, sold_m
 from coopt.instance.designs import Hall, PublishedDesign
 from coopt.instance.errors import InstanceError
 from tests.fabric.design_graphs import design_graph
@@ -81,7 +81,7 @@ def test_every_link_has_a_length_that_is_long_enough(table: dict[str, Any]) -> N
     if len(tiers) > 1:  # one switch of a single tier may hold several networks
         for racks in below.values():
             for rack, cables in racks.items():
-                expected[sold_m(drawn.hall.cable_m(rack, middle(racks)))] += cables
+                expected[sold_m(drawn.hall.cable_m(rack, median_rack(racks)))] += cables
         assert lengths[0] == expected
 
 

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.fabric.halls import middle, sold_m
+from coopt.fabric.halls import median_rack, sold_m
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
@@ -53,7 +53,7 @@ def test_cables_are_the_links_of_the_graph_at_lengths_of_the_hall(instance: Inst
         lengths = Counter[int]()
         for below in hung.values():
             for rack, count in below.items():
-                lengths[sold_m(found.hall.cable_m(rack, middle(below)))] += count
+                lengths[sold_m(found.hall.cable_m(rack, median_rack(below)))] += count
         assert found.cables[0] == lengths
 
 

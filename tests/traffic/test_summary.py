@@ -90,9 +90,9 @@ def test_the_matrix_that_is_written_is_the_matrix(found: TrafficDemand) -> None:
 def test_a_matrix_that_is_too_large_is_refused(solved: tuple[Instance, Plan]) -> None:
     _, (sent,) = demands(*solved)
     pairs = len(sparse_matrix(sent)[0])
-    assert matrix_csv(sent, most=pairs)
+    assert matrix_csv(sent, most_pairs=pairs)
     with pytest.raises(InstanceError, match=rf"--matrix: {pairs} pairs of GPUs talk, needs at most {pairs - 1} "):
-        matrix_csv(sent, most=pairs - 1)
+        matrix_csv(sent, most_pairs=pairs - 1)
 
 
 def test_a_plan_for_other_workloads_or_of_another_split_is_refused(solved: tuple[Instance, Plan]) -> None:

@@ -182,9 +182,8 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     # one search for a view covers the choices of all its shapes; each takes its own of them after it
     fewest, most_uplinks = np.full(len(views), MOST_UPLINKS), np.ones(len(views), dtype=np.int64)
     np.minimum.at(fewest, view, shapes.fewest_uplinks)
-    np.maximum.at(
-        most_uplinks, view, np.where(shapes.down > 0, shapes.most_uplinks, 1)
-    )  # a single tier has none, and needs none
+    # a single tier has none, and needs none
+    np.maximum.at(most_uplinks, view, np.where(shapes.down > 0, shapes.most_uplinks, 1))
     trials = Trials(
         rows=rows, row=row, view=of_view, layout=layout.take(views), byte_s=byte_s[views], discipline=discipline
     )
