@@ -86,7 +86,7 @@ def _alone(
         **{limit.key: partial(_one_number, resolver, instance, limit) for limit in numbers},
         **{one.key: partial(_one_list, resolver, instance, one) for one in lists_of(instance)},
     }
-    if instance.site:
+    if instance.cluster.shares is not None:
         asks["cluster.shares"] = partial(_more_shares, resolver, instance)
     if instance.problem in ("shared", "robust", "sites"):
         asks["cluster.gpus"] = partial(_other_gpus, resolver, instance, in_vain)
@@ -99,7 +99,8 @@ def _turn(instance: Instance, key: str) -> int:
     """When a limit is asked about: what sites feed and share first, and last what lets in the most mappings."""
     if key in SLOW:
         return 2
-    return 0 if instance.site and key.startswith(("site[", "cluster.", "wan[")) else 1
+    shared_out = instance.cluster.shares is not None and key.startswith("cluster.")
+    return 0 if shared_out or key.startswith(("site[", "wan[")) else 1
 
 
 def _more_shares(resolver: Resolver, instance: Instance) -> Relaxation | None:
@@ -145,9 +146,10 @@ def _other_gpus(resolver: Resolver, instance: Instance, in_vain: Callable[[str],
         return feasible(asked) if alone else resolver.any_plan(asked) is not None
 
     tries = TRIES if alone else FEW_TRIES
-    capped = instance.site or instance.limits != Limits()
+    shared_out = instance.cluster.shares is not None
+    capped = shared_out or instance.limits != Limits()
     found: Tried = fewer(instance, is_enough, tries=tries) if capped else (None, "")
-    if found[0] is None and not instance.site:
+    if found[0] is None and not shared_out:
         found = more_or_fewer(instance, is_enough, tries=tries)
     return _with_gpus(resolver, instance, found, in_vain)
 

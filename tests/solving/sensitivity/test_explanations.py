@@ -19,8 +19,8 @@ from coopt.report.explanation import explanation_report, rivals_table
 from coopt.report.tables import rendered
 from coopt.solving.sensitivity.explanations import STEP, explained, of_bound
 from coopt.solving.sensitivity.relaxations import ALIKE, TOLERANCE
-from tests.conftest import example_count
-from tests.kinds import QUESTIONS
+from tests.conftest import example_count, question
+from tests.kinds import FEW, QUESTIONS
 from tests.solving.oracle import instances
 from tests.solving.sites.test_sites import apart
 
@@ -310,6 +310,19 @@ def test_powers_of_sites_grow_by_one_share_where_all_are_to_blame() -> None:
         for site, change in zip(table["site"], first.changes, strict=True):
             site["power_mw"] = float(change.to) * factor
         assert coopt.solve(Instance.model_validate(table)).status == status
+
+
+def test_islands_at_sites_that_feed_too_few_need_power_and_no_shares() -> None:
+    include = ["hb", "nic", "switch", "optics", "gpu"]
+    sites = [{"name": name, "power_mw": 0.004} for name in ("oslo", "berlin")]
+    table = question(sharing={"mode": "partition"}, objective={"include": include}, site=sites, **FEW)
+    found = coopt.explain(Instance.model_validate(table))
+    assert found.status == "infeasible"
+    first = found.relaxations[0]
+    for change in first.changes:
+        table["site"][int(change.limit[5])]["power_mw"] = float(change.to)
+    plan = coopt.solve(Instance.model_validate(table))
+    assert (plan.status, plan.objective.value) == ("optimal", first.value)
 
 
 def test_more_shares_and_fewer_gpus_are_ways_out_of_sites_that_feed_too_few() -> None:
