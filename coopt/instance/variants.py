@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from coopt.instance.couplings import BOUND_KEYS, Discount, Phase
+from coopt.instance.couplings import BOUND_KEYS, Discount, Phase, PhaseWorkload
 from coopt.instance.question import CostKind, Question
-from coopt.instance.workload import LONGEST_S, Workload
+from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 
 Q = TypeVar("Q", bound=Question)
 Found = TypeVar("Found")
@@ -44,6 +46,67 @@ def bounded(workload: Workload, bound: dict[str, float]) -> Workload:
         return workload
     moved = type(workload).model_validate(dict(workload) | dict.fromkeys(BOUND_KEYS) | bound)
     return moved.with_margin(workload.time_margin)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedBound:
+    """A bound that an instance gives: its number, by its key, the workload with it, and the phases it holds in."""
+
+    key: str
+    number: float
+    workload: Workload
+    phases: frozenset[int]
+
+
+def asked_bounds(instance: Question) -> Iterator[AskedBound]:
+    """The bounds of workloads that hold in some phase, then those that phases give in place of them."""
+    for w, workload in enumerate(instance.workload):
+        own = frozenset(t for t, phase in enumerate(instance.phase) if _keeps_own_bound(phase, workload))
+        if workload.bounded and (own or not instance.phase):
+            yield _asked_bound(f"workload[{w}]", workload, workload, own or frozenset({0}))
+    for t, phase in enumerate(instance.phase):
+        pairs = zip(phase.workloads, workloads_of(instance, phase), strict=bool(phase.workloads))
+        for place, (chosen, workload) in enumerate(pairs):
+            if chosen.bound:
+                yield _asked_bound(f"phase[{t}].workloads[{place}]", chosen, workload, frozenset({t}))
+
+
+def _keeps_own_bound(phase: Phase, workload: Workload) -> bool:
+    """Whether a workload trains in a phase by the bound of its own table."""
+    named = [chosen for chosen in phase.workloads if chosen.name == workload.name]
+    return not phase.workloads or any(not chosen.bound for chosen in named)
+
+
+def _asked_bound(row: str, table: Workload | PhaseWorkload, workload: Workload, phases: frozenset[int]) -> AskedBound:
+    key = next(key for key in BOUNDS if getattr(table, key) is not None)
+    return AskedBound(key=f"{row}.{key}", number=getattr(table, key), workload=workload, phases=phases)
+
+
+def with_value(instance: Q, key: str, value: Any) -> Q:
+    """The instance with another value at a key such as `phase[1].workloads[0].train_days`."""
+    path = [int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", key)]
+    changed: Q = _replaced(instance, path, value)
+    return changed
+
+
+def _replaced(table: Any, path: list[int | str], value: Any) -> Any:
+    """A table, or a list of tables, with another value at a path below it."""
+    if not path:
+        return value
+    first, *below = path
+    if isinstance(first, int):
+        return (*table[:first], _replaced(table[first], below, value), *table[first + 1 :])
+    return table.model_copy(update={first: _replaced(getattr(table, first), below, value)})
+
+
+def with_gpu_cap(instance: Q, number: int, gpus: int) -> Q:
+    """The instance with other GPUs in a phase; those of earlier ones are no more, and of later ones no fewer."""
+    caps = list(instance.gpu_caps.values())
+    counts = [gpus if n == number else min(cap, gpus) if n < number else max(cap, gpus) for n, cap in enumerate(caps)]
+    cluster = instance.cluster.model_copy(update={"gpus": (counts[-1],)})
+    phases = zip(instance.phase, counts, strict=bool(instance.phase))
+    grown = tuple(phase.model_copy(update={"gpus": count}) for phase, count in phases)
+    return instance.model_copy(update={"cluster": cluster, "phase": grown})
 
 
 def years_of(instance: Q, number: int) -> float:

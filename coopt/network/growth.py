@@ -183,6 +183,18 @@ def factor(instance: Instance, phase: int, kind: str) -> float:
     return float(getattr(instance.phase[phase].price, kind)) if instance.phase else 1.0
 
 
+def paid_as(instance: Instance, item: Item) -> str:
+    """The kind by whose factor a phase pays for a line: idle GPUs go with HB domains, in a fleet with GPUs."""
+    return item.product[0] if instance.problem == "fleet" else item.kind
+
+
+def factor_paid(instance: Instance, item: Item) -> float:
+    """What is paid for a line of the bill of all phases over the price of the instance; 1 for one of no phase."""
+    if item.year not in instance.years:
+        return 1.0
+    return factor(instance, instance.years.index(item.year), paid_as(instance, item))
+
+
 def buying_phase(instance: Instance, kind: str, needed: int) -> int:
     """The phase in which a unit is bought that is needed from a phase on."""
     return min(range(needed, -1, -1), key=lambda phase: factor(instance, phase, kind))

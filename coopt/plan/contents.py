@@ -19,13 +19,13 @@ ADDED = ("gpus", "spare_gpus", "hb_count", "switches", "transceivers", "racks")
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """A workload as it runs on some network; `phase` counts from 0 where the cluster grows in phases.
+    """A workload as it runs on some network in a phase, which counts from 0.
 
     `where` says in words in which phase and at which site, where there are several.
     """
 
     run: WorkloadPlan
-    phase: int | None = None
+    phase: int = 0
     where: str = ""
 
     @property
@@ -36,9 +36,9 @@ class Running:
 
 def running(plan: Plan) -> list[Running]:
     """Every workload in every phase and at every site."""
-    years = _years(plan)
+    years = plan.couplings.years
     return [
-        Running(run=run, phase=None if part.phase is None else years.index(part.phase), where=_place(part))
+        Running(run=run, phase=years.index(part.phase), where=_place(part))
         for part in plan.parts
         for run in part.workloads
     ]
@@ -50,25 +50,18 @@ def _place(part: Part) -> str:
     return ", ".join(one for one in (part.site, phase) if one is not None)
 
 
-def _years(plan: Plan) -> list[float]:
-    """The years in which phases begin, rising."""
-    return [spent.year for spent in plan.couplings.growth]
-
-
 def built(plan: Plan) -> list[Design | DirectLinks]:
     """Every network of the plan, in every phase."""
     return [one for part in plan.parts for one in (part.design, part.links) if one is not None]
 
 
-def standing(plan: Plan, phase: int | None = None) -> list[Design | DirectLinks]:
+def standing(plan: Plan, phase: int = -1) -> list[Design | DirectLinks]:
     """The networks that stand together in a phase, in the last one where none is named."""
-    years = _years(plan)
-    year = years[-1 if phase is None else phase] if years else None
-    there = [part for part in plan.parts if part.phase == year]
+    there = [part for part in plan.parts if part.phase == plan.couplings.years[phase]]
     return [one for part in there for one in (part.design, part.links) if one is not None]
 
 
-def gpus(plan: Plan, phase: int | None = None) -> float:
+def gpus(plan: Plan, phase: int = -1) -> float:
     """GPUs that train in a phase, in the last one where none is named."""
     return float(sum(design.gpus for design in standing(plan, phase)))
 
@@ -83,7 +76,7 @@ def used_of(limits: Limits, plan: Plan) -> dict[str, float | None]:
     """What a plan takes of each limit that is set, in its own unit; of power that of the hungriest phase."""
     if plan.cost is None:
         return {}
-    power_w = max((spent.power_w for spent in plan.couplings.growth), default=plan.cost.power_w)
+    power_w = max(plan.couplings.drawn_w(plan.cost).values())
     taken = limits.against(usd=plan.cost.capex_usd, w=power_w, racks=racks(plan))
     return {key: used for key, (used, _) in taken.items()}
 
@@ -96,8 +89,7 @@ def fed_mw(plan: Plan, site: str) -> float:
 def bought(plan: Plan) -> list[Item]:
     """Everything that is bought, in whichever phase, at the prices that are paid for it."""
     assert plan.cost is not None
-    growth = plan.couplings.growth
-    return [item for spent in growth for item in spent.bought] if growth else list(plan.cost.items)
+    return [item for items in plan.couplings.bought(plan.cost).values() for item in items]
 
 
 def products(plan: Plan, kind: str) -> set[str]:

@@ -244,6 +244,29 @@ class Couplings(Record):
         """Whether anything ties the parts."""
         return self != Couplings()
 
+    @property
+    def years(self) -> tuple[float | None, ...]:
+        """When each phase begins; None alone where all is bought at once."""
+        return tuple(spent.year for spent in self.growth) or (None,)
+
+    def bought(self, cost: Cost) -> dict[float | None, tuple[Item, ...]]:
+        """What is bought when a phase begins, of all that a bill has; with None all of it where that is at once."""
+        return {spent.year: spent.bought for spent in self.growth} or {None: cost.items}
+
+    def drawn_w(self, cost: Cost) -> dict[float | None, float]:
+        """What all that stands draws from the year on in which a phase begins, by that year, as `bought` has it (W)."""
+        return {spent.year: spent.power_w for spent in self.growth} or {None: cost.power_w}
+
+    def standing_counts(self, product: tuple[str, str]) -> list[int]:
+        """Units of a product that stand in each phase; empty where all is bought at once."""
+        lines = {(item.kind, item.item): item.product for spent in self.growth for item in spent.bought}
+        counts, owned = [], 0
+        for spent in self.growth:
+            owned += sum(item.count for item in spent.bought if item.product == product and not item.spare)
+            stored = ((lines.get((unit.kind, unit.item), (unit.kind, unit.item)), unit.count) for unit in spent.stored)
+            counts.append(owned - sum(count for stored_product, count in stored if stored_product == product))
+        return counts
+
     def joint(self, part: Part) -> CoreJoint | None:
         """How a part joins a core, where it joins one."""
         for shared in self.cores:

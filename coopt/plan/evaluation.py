@@ -9,26 +9,21 @@ from collections.abc import Iterator, Sequence
 
 from coopt.instance.question import LIMITED, ObjectiveKind
 from coopt.instance.schema import Instance
-from coopt.instance.variants import of_phase
+from coopt.instance.variants import phases_of
 from coopt.plan.couplings import Couplings, Part, SitePower
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, Design, InstanceId, Plan, Record, WorkloadPlan
-from coopt.plan.schema_one import PhasePlan, SitePlan, Together
+from coopt.plan.schema_one import SitePlan, Together
 
 
 def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
     """The bounds of a plan of any kind of question, as its report shows them; none where nothing is built."""
-    network = plan.design or plan.direct
     if plan.cost is None:
         return
     if plan.together is not None:
         yield from site_checks(instance, plan.together, plan.cost)
-    elif instance.sharing.mode == "partition":
-        yield from island_checks(instance, plan.parts, plan.couplings, plan.cost)
-    elif plan.phases:
-        yield from phase_checks(instance, plan.phases)
-    elif network is not None:
-        yield from limit_checks(instance, network, plan.cost, plan.workloads)
+    else:
+        yield from part_checks(instance, plan.parts, plan.couplings, plan.cost)
 
 
 def limit_checks(
@@ -39,22 +34,18 @@ def limit_checks(
     yield from _of_limits(instance, cost, [design])
 
 
-def island_checks(instance: Instance, parts: Sequence[Part], couplings: Couplings, cost: Cost) -> Iterator[LimitCheck]:
-    """Bounds of islands and what couples them, phase by phase: GPUs, power of sites, and the limits that are set."""
-    spendings, caps = couplings.growth or (None,), [*instance.gpu_caps.values()]
-    for t, spending in enumerate(spendings):
-        year = None if spending is None else spending.year
-        question = instance if spending is None else of_phase(instance, t)
+def part_checks(instance: Instance, parts: Sequence[Part], couplings: Couplings, cost: Cost) -> Iterator[LimitCheck]:
+    """Bounds of parts and what couples them, phase by phase: GPUs, power of sites, and the limits that are set."""
+    questions, caps = phases_of(instance), [*instance.gpu_caps.values()]
+    for t, (year, power_w) in enumerate(couplings.drawn_w(cost).items()):
         there = [part for part in parts if part.phase == year]
-        standing = [part.design for part in there if part.design is not None]
-        gpus = float(sum(design.gpus for design in standing))
+        standing = [network for part in there if (network := part.design or part.links) is not None]
         checks = [*_of_workloads([run for part in there for run in part.workloads])]
-        checks += [_check("GPUs", gpus, float(caps[t]), "GPUs")]
-        for site in couplings.sites:
-            if site.phase == year:
-                checks.append(_of_site(site.site, site))
-        bill = cost if spending is None else cost.model_copy(update={"power_w": spending.power_w})
-        checks += _of_limits(question, bill, standing)
+        if instance.sharing.mode == "partition":
+            gpus = float(sum(network.gpus for network in standing))
+            checks += [_check("GPUs", gpus, float(caps[t]), "GPUs")]
+        checks += [_of_site(site.site, site) for site in couplings.sites if site.phase == year]
+        checks += _of_limits(questions[t], cost.model_copy(update={"power_w": power_w}), standing)
         before = "" if year is None else f"{year:g} "
         yield from (check.model_copy(update={"name": f"{before}{check.name}"}) for check in checks)
 
@@ -65,14 +56,6 @@ def site_checks(instance: Instance, together: Together, cost: Cost) -> Iterator[
         yield from _of_workloads(site.workloads, f" at {site.name}")
         yield _of_site(site.name, site)
     yield from _of_limits(instance, cost, [site.design for site in together.sites])
-
-
-def phase_checks(instance: Instance, phases: Sequence[PhasePlan]) -> Iterator[LimitCheck]:
-    """Bounds and limits of one network that grows, phase by phase."""
-    for t, phase in enumerate(phases):
-        cost = Cost(capex_usd=phase.capex_usd, power_w=phase.power_w, tco_usd=phase.capex_usd, items=())
-        for check in limit_checks(of_phase(instance, t), phase.design, cost, phase.workloads):
-            yield check.model_copy(update={"name": f"{phase.year:g} {check.name}"})
 
 
 def _of_workloads(workloads: Sequence[WorkloadPlan], where: str = "") -> Iterator[LimitCheck]:

@@ -19,6 +19,7 @@ from coopt.instance.catalog import KINDS, entries
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_text
+from coopt.network.growth import factor_paid
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Item
 from coopt.report import words
@@ -142,7 +143,6 @@ def price_origins(instance: Instance, items: Iterable[Item]) -> tuple[PriceOrigi
 
 
 def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
-    phase = next((one for one in instance.phase if one.year == item.year), None)
     kind, name = item.product
     if kind in ("labour", "rack", "wan"):
         return PriceOrigin(item=item.item, usd=OWN, w=OWN if item.unit_w else NONE)
@@ -152,8 +152,8 @@ def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
     hosted = kind == "hb" and "host" in instance.objective.include
     fields = FIELDS.get(listed, ("usd", "w"))
     usd, w = (_with_host(entry, field) if hosted else _origin(entry, field) for field in fields)
-    factor = 1.0 if phase is None else getattr(phase.price, kind if instance.problem == "fleet" else item.kind)
-    return PriceOrigin(item=item.item, usd=usd if factor == 1.0 else f"{factor:g} of the price {usd}", w=w)
+    by = factor_paid(instance, item)
+    return PriceOrigin(item=item.item, usd=usd if by == 1.0 else f"{by:g} of the price {usd}", w=w)
 
 
 def _entry(instance: Instance, kind: ItemKind, name: str) -> tuple[str, Entry | None]:

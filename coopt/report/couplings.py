@@ -14,7 +14,7 @@ from coopt.instance.couplings import part_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.plan.couplings import PhaseSpending
-from coopt.plan.evaluation import phase_checks, site_checks
+from coopt.plan.evaluation import plan_checks, site_checks
 from coopt.plan.schema import Cost, Plan, WorkloadPlan
 from coopt.plan.schema_one import PhasePlan, Together
 from coopt.report import words
@@ -44,7 +44,7 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
             yield f"From {phase.year:g}:"
             yield from workload_tables(run, workload)
     yield ""
-    yield margins_table(phase_checks(instance, plan.phases))
+    yield margins_table(plan_checks(instance, plan))
     yield ""
     yield from notes(
         of_phase(instance, len(plan.phases) - 1), [last.design], last.workloads, none_inside=plan.tp_across

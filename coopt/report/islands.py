@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed, workloads_in
 from coopt.plan.contents import products
 from coopt.plan.couplings import CorePlan, Part, SharedCore
-from coopt.plan.evaluation import island_checks
+from coopt.plan.evaluation import plan_checks
 from coopt.plan.parts import Uptime
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
@@ -39,7 +39,7 @@ def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Rende
     yield from _interruptions(instance, plan)
     yield from knob_sentences(plan.runs)
     yield ""
-    yield margins_table(island_checks(instance, plan.parts, plan.couplings, cost))
+    yield margins_table(plan_checks(instance, plan))
     yield ""
     yield counting_sentence(instance)
     exception = "; only the core is shared" if plan.couplings.cores else ""

@@ -232,7 +232,7 @@ class Tracing:
 def days_taken(instance: Instance, runs: Iterable[WorkloadPlan]) -> dict[str, float]:
     """The days of training of each workload that has a bound on them, on the slowest of its runs: with interruptions,
     and with what a margin keeps free; none in phases, whose runs have bounds of their own."""
-    asked = {one.name: one for one in instance.workload if one.calendar and not instance.phase}
+    asked = {one.name: one for one in instance.workload if one.calendar and len(instance.years) == 1}
     found: dict[str, float] = {}
     for run in runs:
         if run.name in asked:

@@ -19,7 +19,7 @@ from coopt.instance.base import Entry
 from coopt.instance.hardware import Gpu
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
-from coopt.network.growth import bought_share, factor, support_share
+from coopt.network.growth import bought_share, factor, paid_as, support_share
 from coopt.plan.contents import SOLD_AS, bought
 from coopt.plan.explanation import PriceRange, Rival
 from coopt.plan.parts import Design
@@ -172,16 +172,10 @@ class ProductPrice:
 
     def _supported(self, instance: Instance, plan: Plan) -> Iterator[float]:
         """Support of the units that stand in each phase, for each USD of the price."""
-        had, products = 0, {(item.kind, item.item): item.product for item in bought(plan)}
-        kinds: dict[tuple[str, str], str] = {}
-        if instance.problem == "phased":
-            kinds |= {item.product: item.kind for item in bought(plan)}
-        for t, one in enumerate(plan.couplings.growth):
-            had += sum(item.count for item in one.bought if item.product == self.product and not item.spare)
-            stored = ((products.get((unit.kind, unit.item), (unit.kind, unit.item)), unit.count) for unit in one.stored)
-            waiting = sum(count for product, count in stored if product == self.product)
+        kinds: dict[tuple[str, str], str] = {item.product: paid_as(instance, item) for item in bought(plan)}
+        for t, count in enumerate(plan.couplings.standing_counts(self.product)):
             by = factor(instance, t, kinds.get(self.product, self.product[0]))
-            yield (had - waiting) * by * support_share(instance, t)
+            yield count * by * support_share(instance, t)
 
 
 def prices_of(instance: Instance) -> Iterator[ProductPrice]:
