@@ -111,7 +111,7 @@ def _check_cluster(
         check_timed_value(ledger, instance, plan, part, sums)
     elif sums is not None and objective:
         check_objective(ledger, plan, sums)
-    check_part_runs(ledger, part, instance.cluster.gpu, asked=instance.availability)
+    check_part_runs(ledger, part, instance.cluster.gpu, availability=instance.availability)
     if instance.availability is not None:
         check_promises(ledger, instance.availability, part, instance.cluster.gpu)
     return part

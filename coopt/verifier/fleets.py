@@ -121,7 +121,7 @@ def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], 
     counted = None if joined is None else check_part(ledger, question, joined[1], part.design, pairs, fleet.kind)
     if counted is None or counted.optics is None:
         return None
-    check_part_runs(ledger, counted, question.cluster.gpu, asked=question.availability)
+    check_part_runs(ledger, counted, question.cluster.gpu, availability=question.availability)
     if question.availability is not None:
         check_promises(ledger, question.availability, counted, question.cluster.gpu)
     return t, _whole(fleet, counted, None if joined is None else joined[0])

@@ -253,14 +253,14 @@ def most_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window
     """
     alike = pattern.shape in ("ring", "exchange", "trees")
     repeats = repeated or alike
-    nics = senders.active * layout.per_gpu
+    nics = senders.gpus * layout.per_gpu
     most = 0
     for first in range(pattern.block if repeats else pattern.block - window + 1):
         sent = outgoing(pattern, first, first + window)
-        if senders.inner == 1 or alike:
-            ways = [sent.every * (nics if layout.kind == "clos" else 1)]
+        if senders.stages == 1 or alike:
+            ways = [sent.any_rail * (nics if layout.kind == "clos" else 1)]
         else:
-            some = nics // senders.inner
+            some = nics // senders.stages
             pairs = ((sent.opening, sent.closing), (sent.into_opening, sent.into_closing))
             ways = [some * sum(pair) if layout.kind == "clos" else max(pair) for pair in pairs]
         most = max(most, *ways)

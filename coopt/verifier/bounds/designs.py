@@ -23,7 +23,7 @@ StandsWithin = Callable[[float], Condition]
 """What else designs have to do, with bounds taken short by a share."""
 
 
-def any_design(short: float) -> Condition:
+def any_design(margin: float) -> Condition:
     """Nothing else."""
     return no_condition
 
@@ -78,30 +78,30 @@ def check_no_design(
 
 @lru_cache(maxsize=64)
 def _cheapest(
-    instance: Instance, kind: ObjectiveKind, bound: float, stands: StandsWithin, short: float
+    instance: Instance, kind: ObjectiveKind, bound: float, stands: StandsWithin, margin: float
 ) -> FoundDesign | None:
     """The cheapest feasible design worth less than a bound, with interruptions where the instance has any.
 
     It is kept for further plans of the instance with the same bound.
     """
     if kind != billed(kind):
-        return min(timed_designs(instance, kind, bound, short), key=lambda one: one.value, default=None)
+        return min(timed_designs(instance, kind, bound, margin), key=lambda one: one.value, default=None)
     if instance.availability is not None:
-        return cheapest_interrupted(instance, kind, bound, short)
-    return cheapest_design_below(instance, kind, bound, stands(short), short)
+        return cheapest_interrupted(instance, kind, bound, margin)
+    return cheapest_design_below(instance, kind, bound, stands(margin), margin)
 
 
 @lru_cache(maxsize=4)
-def _feasible_below(instance: Instance, kind: ObjectiveKind, bound: float, short: float) -> tuple[FoundDesign, ...]:
+def _feasible_below(instance: Instance, kind: ObjectiveKind, bound: float, margin: float) -> tuple[FoundDesign, ...]:
     """As `_feasible`; kept for further plans of the instance with the same runners-up."""
-    return tuple(_feasible(instance, kind, bound, short))
+    return tuple(_feasible(instance, kind, bound, margin))
 
 
-def _feasible(instance: Instance, kind: ObjectiveKind, bound: float, short: float = STRICT) -> Iterator[FoundDesign]:
+def _feasible(instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT) -> Iterator[FoundDesign]:
     """Every feasible design worth less than a bound, with interruptions where the instance has any."""
     if instance.availability is not None:
-        return interrupted_designs(instance, kind, bound, short)
-    return designs_below(instance, kind, bound, short=short)
+        return interrupted_designs(instance, kind, bound, margin)
+    return designs_below(instance, kind, bound, margin=margin)
 
 
 def design_text(design: FoundDesign) -> str:
@@ -139,7 +139,7 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
     ledger.holds("rivals-bound", holds, objective.bound, min(proven, default=None), why, TOLERANCE)
     value = rivals.switched.value
     if value is not None:
-        designs = designs_below(instance, objective.kind, value * (1 + 2 * TOLERANCE), short=LENIENT)
+        designs = designs_below(instance, objective.kind, value * (1 + 2 * TOLERANCE), margin=LENIENT)
         exists = any(agree(design.value, value) for design in designs)
         why = f"No feasible cluster with switches costs {value:,.2f}."
         ledger.holds("rival-value", exists, value, exists, why, TOLERANCE)
@@ -243,7 +243,7 @@ def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     assert robust is not None
     question = certain_question(instance)
     if robust.aim == "worst-case" or plan.status == "infeasible":
-        check_bound(ledger, question, plan, lambda short: loss_condition(question, robust, short))
+        check_bound(ledger, question, plan, lambda margin: loss_condition(question, robust, margin))
     else:
         _check_least_regret(ledger, instance, robust, plan)
 

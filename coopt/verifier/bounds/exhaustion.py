@@ -70,7 +70,7 @@ def _check_none_below(ledger: Ledger, growths: Growths, plan: Plan, name: str, b
         note_undecided(ledger, plan, f"a network that grows for {float(near):,.10g}", float(near))
 
 
-def least_growth_below(growths: Growths, bound: float, short: float = STRICT) -> Fraction | None:
+def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -> Fraction | None:
     """The least value of a network that serves every phase, where it is below `bound` by more than rounding."""
     instance, kind = growths.instance, growths.kind
     ceiling = Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING) if math.isfinite(bound) else None
@@ -78,14 +78,14 @@ def least_growth_below(growths: Growths, bound: float, short: float = STRICT) ->
     charge = cache(partial(_unit_charge_usd, instance))
     for path in growths.paths:
         standing = cache(partial(_standing, instance, kind, path, charge))
-        uplinks: list[Sequence[int]] = [growths.within(stage, t, short) for t, stage in enumerate(path)]
+        uplinks: list[Sequence[int]] = [growths.within(stage, t, margin) for t, stage in enumerate(path)]
         for t in reversed(range(len(path))):
             # Timing is what takes long: only uplinks of the last phase that would be worth less are timed at all.
             values = growth_values(instance, path, uplinks, standing)
             uplinks[-1] = [ups for ups, value in values.items() if ceiling is None or value < ceiling]
             if not uplinks[-1]:
                 break
-            uplinks[t] = growths.serving(path[t], t, short, uplinks[t])
+            uplinks[t] = growths.serving(path[t], t, margin, uplinks[t])
         else:
             least = min(growth_values(instance, path, uplinks, standing).values(), default=None)
             if least is not None and (ceiling is None or least < ceiling):
@@ -191,27 +191,27 @@ def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> Non
     ledger.holds(name, not below(least, ceiling), claimed if bound is None else bound, value, why, ROUNDING)
 
 
-def _least_value(instance: Instance, plan: Plan, short: float) -> float | None:
+def _least_value(instance: Instance, plan: Plan, margin: float) -> float | None:
     """The least value of a choice within all limits; None where there are too many to go through."""
     least = math.inf
     for question in questions_by_core_optic(instance, plan.objective.kind):
-        menus = _menus(question, plan, short)
+        menus = _menus(question, plan, margin)
         if menus is None:
             return None
-        least = min([least, *_values(question, plan, menus, short)])
+        least = min([least, *_values(question, plan, menus, margin)])
     return least
 
 
 Menu = list[tuple[UnitCounts, int]]
 
 
-def _menus(instance: Instance, plan: Plan, short: float) -> list[Menu] | None:
+def _menus(instance: Instance, plan: Plan, margin: float) -> list[Menu] | None:
     """The islands of each workload with their racks; None where there are too many to go through."""
     if _many(instance):
         return None
     menus, choices = [], 1
     for workload in instance.workload:
-        menus.append(_pareto(_islands(instance, plan, workload, short)))
+        menus.append(_pareto(_islands(instance, plan, workload, margin)))
         choices *= len(menus[-1])
         if choices > MOST_CHOICES:
             return None
@@ -230,12 +230,12 @@ def _many(instance: Instance) -> bool:
     return False
 
 
-def _islands(instance: Instance, plan: Plan, workload: Workload, short: float) -> Iterator[tuple[UnitCounts, int]]:
+def _islands(instance: Instance, plan: Plan, workload: Workload, margin: float) -> Iterator[tuple[UnitCounts, int]]:
     kind = plan.objective.kind
     for gpus in range(1, instance.cluster.gpus[0] + 1):
         if workload.gpus is None or gpus in workload.gpus:
             question = question_of_island(instance, (workload,), gpus)
-            for family, ports, optics in least_designs(question, kind, short):
+            for family, ports, optics in least_designs(question, kind, margin):
                 nics = core_nics(instance) if family.gear is None else ()
                 for nic in nics or instance.network.nics[:1]:
                     joint = joint_of(question, kind, family, ports, nic)
@@ -266,7 +266,7 @@ def _no_more(a: tuple[UnitCounts, int], b: tuple[UnitCounts, int]) -> bool:
     )
 
 
-def _values(instance: Instance, plan: Plan, menus: Sequence[Menu], short: float) -> Iterator[float]:
+def _values(instance: Instance, plan: Plan, menus: Sequence[Menu], margin: float) -> Iterator[float]:
     """The objective of every choice within all limits."""
     caps, prices = caps_of(instance), list_prices(instance)
 
@@ -279,10 +279,10 @@ def _values(instance: Instance, plan: Plan, menus: Sequence[Menu], short: float)
                 yield from deeper((*islands, units), racks + more)
             return
         counted = counted_units(instance, whole)
-        if not all(keeps(cap.of(prices, counted) / cap.scale, most, short) for cap, most in caps):
+        if not all(keeps(cap.of(prices, counted) / cap.scale, most, margin) for cap, most in caps):
             return
         sums = volume_bill(instance, counted)
-        if keeps(sums.capex_usd, instance.limits.capex_usd, short):
+        if keeps(sums.capex_usd, instance.limits.capex_usd, margin):
             yield sums.of(plan.objective.kind)
 
     yield from deeper((), 0)

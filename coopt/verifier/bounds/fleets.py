@@ -122,7 +122,7 @@ class FleetChoices:
         self._question, self._kind, self._robust = question, kind, robust
         self._listed: dict[float, list[FleetMenus]] = {}
 
-    def least_value(self, turns: Sequence[PriceTurn], ceiling: float, short: float) -> float:
+    def least_value(self, turns: Sequence[PriceTurn], ceiling: float, margin: float) -> float:
         """The least value of a choice of islands within all limits, where it is below a ceiling; else infinite.
 
         Raises
@@ -131,19 +131,19 @@ class FleetChoices:
             Where there are too many islands or choices to go through.
         """
         found = math.inf
-        for fleet, menus in self._menus(short):
-            for value in Search(fleet, turns, menus, short).values_below(min(ceiling, found)):
+        for fleet, menus in self._menus(margin):
+            for value in Search(fleet, turns, menus, margin).values_below(min(ceiling, found)):
                 found = min(found, value)
         return found
 
-    def _menus(self, short: float) -> list[FleetMenus]:
-        if short not in self._listed:
+    def _menus(self, margin: float) -> list[FleetMenus]:
+        if margin not in self._listed:
             fleets = [Fleet(asked, self._kind) for asked in questions_by_core_optic(self._question, self._kind)]
-            listed = ((fleet, IslandPaths(fleet, self._robust, short)) for fleet in fleets)
-            self._listed[short] = [
+            listed = ((fleet, IslandPaths(fleet, self._robust, margin)) for fleet in fleets)
+            self._listed[margin] = [
                 FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands]) for fleet, paths in listed
             ]
-        return self._listed[short]
+        return self._listed[margin]
 
 
 class FleetMenus(NamedTuple):
@@ -188,9 +188,9 @@ class Search:
     """Go through all choices of an island for each workload, and a site for each island."""
 
     def __init__(
-        self, fleet: Fleet, turns: Sequence[PriceTurn], menus: Sequence[Sequence[IslandPath]], short: float
+        self, fleet: Fleet, turns: Sequence[PriceTurn], menus: Sequence[Sequence[IslandPath]], margin: float
     ) -> None:
-        self._fleet, self._short, self._choices, self._bills = fleet, short, 0, 0
+        self._fleet, self._margin, self._choices, self._bills = fleet, margin, 0, 0
         self._outlooks = [Fleet(at_prices(fleet.question, turn.factors), fleet.kind) for turn in turns] or [fleet]
         self._best = [turn.best for turn in turns] or [0.0]
         pairs = zip(fleet.islands, menus, strict=True)
@@ -234,7 +234,7 @@ class Search:
         self._bills += 1
         if self._bills > MOST_BILLS:
             raise TooManyError
-        return value_of(self._fleet, self._outlooks, self._best, chosen, self._short)
+        return value_of(self._fleet, self._outlooks, self._best, chosen, self._margin)
 
 
 def has_room(fleet: Fleet, chosen: Sequence[FleetIsland]) -> bool:
@@ -248,10 +248,10 @@ def has_room(fleet: Fleet, chosen: Sequence[FleetIsland]) -> bool:
 
 
 def value_of(
-    fleet: Fleet, outlooks: Sequence[Fleet], bests: Sequence[float], chosen: Sequence[FleetIsland], short: float
+    fleet: Fleet, outlooks: Sequence[Fleet], bests: Sequence[float], chosen: Sequence[FleetIsland], margin: float
 ) -> float:
     """What islands of all workloads are worth, beyond the best at the worst outlook; infinite over a limit."""
-    if not keeps_limits(fleet, chosen, short):
+    if not keeps_limits(fleet, chosen, margin):
         return math.inf
     totals = [fleet_total(at, chosen).of(at.kind) for at in outlooks]
     return max([0.0, *(total - best for total, best in zip(totals, bests, strict=True))])

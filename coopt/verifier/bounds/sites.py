@@ -69,11 +69,11 @@ def rings(instance: Instance) -> Iterator[LinkedSites]:
                     yield LinkedSites(sites, there)
 
 
-def local_prices(instance: Instance, kind: ObjectiveKind, site: Site, short: float) -> LocalPrices:
-    """What counts at a site, rounding of its power in favour of networks where `short` is negative."""
+def local_prices(instance: Instance, kind: ObjectiveKind, site: Site, margin: float) -> LocalPrices:
+    """What counts at a site, rounding of its power in favour of networks where `margin` is negative."""
     terms = objective_at(instance, site)
     kwh = decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
-    fed_w = decimal(site.power_mw) * 1_000_000 / decimal(terms.pue) * (1 + (SLACK if short < 0 else -SLACK))
+    fed_w = decimal(site.power_mw) * 1_000_000 / decimal(terms.pue) * (1 + (SLACK if margin < 0 else -SLACK))
     usd_per_w = {"capex": Fraction(), "power": Fraction(1), "tco": kwh * decimal(terms.usd_per_kwh)}[kind]
     return LocalPrices(owned_share(terms, kind), usd_per_w, fed_w)
 
@@ -106,9 +106,9 @@ class WorkLimit:
 class ShareNetworks:
     """The networks that a site may have for a number of shares, and which are in time after which waits."""
 
-    def __init__(self, instance: Instance, kind: ObjectiveKind, shares: int, work: WorkLimit, short: float) -> None:
+    def __init__(self, instance: Instance, kind: ObjectiveKind, shares: int, work: WorkLimit, margin: float) -> None:
         self._question, self._work = question_of_site(instance, shares), work
-        self._trainer = Trainer(self._question, short)
+        self._trainer = Trainer(self._question, margin)
         self._rows = list(work.counted(design_chains(self._question, kind)))
         self._answers: dict[tuple[int, int], list[tuple[Waits, bool]]] = {}
         self._counted: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
@@ -172,7 +172,7 @@ class SitesBound:
     ----------
     ceiling
         In the unit of the objective: what is worth no less is of no interest; infinite where nothing is to be feasible.
-    short
+    margin
         By which share bounds on time are taken short; negative to put rounding in favour of networks.
     most
         How many networks are listed or timed before `TooManyError` is raised.
@@ -190,15 +190,15 @@ class SitesBound:
         instance: Instance,
         kind: ObjectiveKind,
         ceiling: float,
-        short: float = LENIENT,
+        margin: float = LENIENT,
         most: float = math.inf,
     ) -> None:
         self._instance, self.tried = instance, Counter[str]()
         self.least: Fraction | None = None
         self._most: Fraction | None = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
         work = WorkLimit(most)
-        self._networks = cache(lambda shares: ShareNetworks(instance, kind, shares, work, short))
-        self._prices = {site.name: local_prices(instance, kind, site, short) for site in instance.site}
+        self._networks = cache(lambda shares: ShareNetworks(instance, kind, shares, work, margin))
+        self._prices = {site.name: local_prices(instance, kind, site, margin) for site in instance.site}
         for ring in rings(instance):
             self._go_through(ring)
 

@@ -122,10 +122,10 @@ def _done(
 
 
 def timed_designs(
-    instance: Instance, kind: ObjectiveKind, bound: float, short: float = STRICT
+    instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
 ) -> Iterator[FoundDesign]:
     """Every design within bounds and limits that is worth less than `bound` by more than rounding of times."""
-    asked, trainer, workload = instance.availability, Trainer(instance, short), instance.workload[0]
+    asked, trainer, workload = instance.availability, Trainer(instance, margin), instance.workload[0]
     ceiling = bound * (1 - TOLERANCE) if math.isfinite(bound) else bound
     for row in design_chains(instance, billed(kind)):
         for up in row.chain.uplinks:
@@ -135,7 +135,7 @@ def timed_designs(
             for spares in asked.spares if asked else (0,):
                 family = row.family._replace(spares=spares)
                 sums = bill_total(bill(instance, family, counted, row.optics), instance.objective)
-                if not within_limits(instance, family, sums, short):
+                if not within_limits(instance, family, sums, margin):
                     break
                 if math.isinf(least_s):  # first, where the bill is least: worth rises with it and with the time
                     below_s = _below_s(worth(instance, kind, sums, 1.0), ceiling)
@@ -161,10 +161,10 @@ def _below_s(worth_of_a_second: float, ceiling: float) -> float:
 
 
 def interrupted_designs(
-    instance: Instance, kind: ObjectiveKind, bound: float, short: float = STRICT
+    instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
 ) -> Iterator[FoundDesign]:
-    """Every design worth less than `bound` that is in time with its interruptions; `short` is that of `Trainer`."""
-    asked, trainer = instance.availability, Trainer(instance, short)
+    """Every design worth less than `bound` that is in time with its interruptions; `margin` is that of `Trainer`."""
+    asked, trainer = instance.availability, Trainer(instance, margin)
     assert asked is not None, "asked for with failures only"
     for row in design_chains(instance, kind):
         for up in row.chain.uplinks:
@@ -178,15 +178,15 @@ def interrupted_designs(
             family = row.family._replace(spares=spares)
             value = _value(instance, kind, row, family, counted)
             sums = bill_total(bill(instance, family, counted, row.optics), instance.objective)
-            if below(value, bound) and within_limits(instance, family, sums, short):
+            if below(value, bound) and within_limits(instance, family, sums, margin):
                 yield FoundDesign(value, family, row.chain.with_up(up), row.optics)
 
 
 def cheapest_interrupted(
-    instance: Instance, kind: ObjectiveKind, bound: float, short: float = STRICT
+    instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
 ) -> FoundDesign | None:
     """The cheapest of them; None where there is none."""
-    return min(interrupted_designs(instance, kind, bound, short), key=lambda one: one.value, default=None)
+    return min(interrupted_designs(instance, kind, bound, margin), key=lambda one: one.value, default=None)
 
 
 def _value(

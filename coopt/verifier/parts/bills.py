@@ -62,26 +62,26 @@ def check_bill(ledger: Ledger, lines: Iterable[CountedItem], sums: BillTotal, co
 
 def check_sums(ledger: Ledger, sums: BillTotal, cost: Cost) -> None:
     """Check purchase, power and total cost."""
-    for name, claimed, recomputed, unit in (
+    for name, claimed_sum, recomputed, unit in (
         ("capex", cost.capex_usd, sums.capex_usd, "USD"),
         ("power", cost.power_w, sums.power_w, "W"),
         ("tco", cost.tco_usd, sums.tco_usd, "USD"),
     ):
-        why = f"The {name} of what is built is {recomputed:,.2f} {unit}, the plan says {claimed:,.2f}."
-        ledger.close(name, claimed, recomputed, why)
+        fault = f"The {name} of what is built is {recomputed:,.2f} {unit}, the plan says {claimed_sum:,.2f}."
+        ledger.close(name, claimed_sum, recomputed, fault)
 
 
 def is_product(item: Item) -> bool:
     """Whether a line is its count times its units, and says so in words."""
-    alike = agree(item.usd, item.count * item.unit_usd) and agree(item.w, item.count * item.unit_w)
-    return alike and item.item == key_of(item).text
+    is_count_times_units = agree(item.usd, item.count * item.unit_usd) and agree(item.w, item.count * item.unit_w)
+    return is_count_times_units and item.item == key_of(item).text
 
 
 def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
     """Check that every line is its count times its units and is named so, and that the count is one or more."""
     faults = tuple(item.item for item in items if item.count < 1 or not is_product(item))
-    why = f"The lines of {', '.join(faults)} are not a count of one or more times their units, named as these are."
-    ledger.holds("bill-products", not faults, faults, (), why, TOLERANCE)
+    fault = f"The lines of {', '.join(faults)} are not a count of one or more times their units, named as these are."
+    ledger.holds("bill-products", not faults, faults, (), fault, TOLERANCE)
 
 
 def _lines(ledger: Ledger, lines: Iterable[CountedItem], items: Iterable[Item]) -> None:
@@ -89,15 +89,17 @@ def _lines(ledger: Ledger, lines: Iterable[CountedItem], items: Iterable[Item]) 
     expected: dict[LineKey, CountedLine] = {}
     for line in lines:
         _add(expected, line.key, (line.amount, line.unit_usd, line.unit_w))
-    claimed: dict[LineKey, CountedLine] = {}
-    rows = [(key_of(item), (item.count, item.unit_usd, item.unit_w)) for item in items]
-    mismatches = [key.text for key, row in rows if not _add(claimed, key, row)]
-    differing = [key for key in {**expected, **claimed} if not _alike(expected.get(key), claimed.get(key))]
+    claimed_rows: dict[LineKey, CountedLine] = {}
+    item_rows = [(key_of(item), (item.count, item.unit_usd, item.unit_w)) for item in items]
+    mismatches = [key.text for key, row in item_rows if not _add(claimed_rows, key, row)]
+    differing = [
+        key for key in {**expected, **claimed_rows} if not _same_line(expected.get(key), claimed_rows.get(key))
+    ]
     faults = ", ".join([f"{key.kind} {key.text}" for key in differing] + mismatches)
     ledger.holds(
         "bill-lines",
         not differing and not mismatches,
-        tuple(_text(key, row) for key, row in claimed.items()),
+        tuple(_text(key, row) for key, row in claimed_rows.items()),
         tuple(_text(key, row) for key, row in expected.items()),
         f"The bill differs from what the design needs in: {faults}.",
         TOLERANCE,
@@ -111,7 +113,7 @@ def _add(rows: dict[LineKey, CountedLine], key: LineKey, row: CountedLine) -> bo
     return known_row is None or known_row[1:] == row[1:]
 
 
-def _alike(a: CountedLine | None, b: CountedLine | None) -> bool:
+def _same_line(a: CountedLine | None, b: CountedLine | None) -> bool:
     return a is not None and b is not None and a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2])
 
 
@@ -124,8 +126,8 @@ def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
     objective = plan.objective
     recomputed = sums.of(objective.kind)
     value = objective.value
-    why = f"The {objective.kind} of the design is {recomputed:,.2f}, the objective says {value}."
-    ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, why, TOLERANCE)
+    fault = f"The {objective.kind} of the design is {recomputed:,.2f}, the objective says {value}."
+    ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, fault, TOLERANCE)
 
 
 class CountedItem(NamedTuple):
@@ -243,19 +245,19 @@ def domain_lines(instance: Instance, family: DesignFamily) -> list[CountedItem]:
     ]
 
 
-def within_limits(instance: Instance, family: DesignFamily, sums: BillTotal, short: float = 0.0) -> bool:
-    """Whether price, power and racks stay within their limits; a negative `short` puts rounding in their favour."""
+def within_limits(instance: Instance, family: DesignFamily, sums: BillTotal, margin: float = 0.0) -> bool:
+    """Whether price, power and racks stay within their limits; a negative `margin` puts rounding in their favour."""
     limits = instance.limits
-    if not (keeps(sums.capex_usd, limits.capex_usd, short) and keeps(sums.power_w / 1e6, limits.power_mw, short)):
+    if not (keeps(sums.capex_usd, limits.capex_usd, margin) and keeps(sums.power_w / 1e6, limits.power_mw, margin)):
         return False
     if limits.racks is None or family.hb.racks is None:
         return True
-    return least_racks(family.bought, family.hb.racks, max(-short, 0.0)) <= limits.racks
+    return least_racks(family.bought, family.hb.racks, max(-margin, 0.0)) <= limits.racks
 
 
-def keeps(total: float, limit: float | None, short: float) -> bool:
-    """Whether a sum stays within a limit, if there is one; with a negative `short` to within its rounding."""
-    return limit is None or total <= limit * (1 + ROUNDING if short < 0 else 1.0)
+def keeps(total: float, limit: float | None, margin: float) -> bool:
+    """Whether a sum stays within a limit, if there is one; with a negative `margin` to within its rounding."""
+    return limit is None or total <= limit * (1 + ROUNDING if margin < 0 else 1.0)
 
 
 def least_racks(domains: int, racks: float, slack: float = 0.0) -> int:
@@ -294,13 +296,13 @@ class SwitchLevel(NamedTuple):
     below: tuple[tuple[int, int], ...] = ()
     above: tuple[tuple[int, int], ...] = ()
 
-    def modules(self, each: tuple[int, int]) -> tuple[int, int]:
+    def modules(self, links_of_module: tuple[int, int]) -> tuple[int, int]:
         """Modules at the lower and at the upper ends, of which each carries so many links of one device."""
-        lower, upper = (
+        lower_count, upper_count = (
             self.links if count == 1 else sum(devices * ceil_ratio(links, count) for devices, links in devices_of_end)
-            for count, devices_of_end in zip(each, (self.below, self.above), strict=True)
+            for count, devices_of_end in zip(links_of_module, (self.below, self.above), strict=True)
         )
-        return lower, upper
+        return lower_count, upper_count
 
 
 def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
@@ -318,17 +320,22 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
         return leaf_level, SwitchLevel(spines * planes, cables, *ends)
     pods, slices = ceil_ratio(leaves, ports.pod_leaves), ports.slices * planes
     cores, trunks = core_count(leaves, ports, family.gear.at(3).radix), pods * ports.pod_up
-    whole, rest = divmod(leaves, ports.pod_leaves)
-    below = [(whole, ports.pod_down), (1, rest * ports.pod_each)]
-    middle = _ends(planes, [(leaves, ports.up)]), _ends(slices, below)
-    top = _ends(slices, [(pods, ports.pod_up)]), _ends(slices, _in_turn(trunks, cores))
-    return leaf_level, SwitchLevel(slices * pods, cables, *middle), SwitchLevel(slices * cores, slices * trunks, *top)
+    whole_pods, last_leaves = divmod(leaves, ports.pod_leaves)
+    # the last pod may have fewer leaves, and its switches as many fewer links down
+    pod_switches = [(whole_pods, ports.pod_down), (1, last_leaves * ports.pod_each)]
+    pod_ends = _ends(planes, [(leaves, ports.up)]), _ends(slices, pod_switches)
+    core_ends = _ends(slices, [(pods, ports.pod_up)]), _ends(slices, _in_turn(trunks, cores))
+    return (
+        leaf_level,
+        SwitchLevel(slices * pods, cables, *pod_ends),
+        SwitchLevel(slices * cores, slices * trunks, *core_ends),
+    )
 
 
-def levels_of_switch(family: DesignFamily, chassis: int, together: int) -> tuple[SwitchLevel, ...]:
+def levels_of_switch(family: DesignFamily, chassis: int, planes_each: int) -> tuple[SwitchLevel, ...]:
     """The one level of so many switches, each with so many planes together."""
     links = family.domains * family.rails * family.copies
-    return (SwitchLevel(chassis, links, *_nic_ends(family, _chassis_ends(family, together))),)
+    return (SwitchLevel(chassis, links, *_nic_ends(family, _chassis_ends(family, planes_each))),)
 
 
 def levels_of_pod(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
@@ -356,8 +363,8 @@ def _ends(times: int, ends: DeviceLinks) -> tuple[tuple[int, int], ...]:
 
 def _in_turn(links: int, switches: int) -> DeviceLinks:
     """Switches that take links in turn."""
-    each, more = divmod(links, switches)
-    return [(switches - more, each), (more, each + 1)]
+    quotient, remainder = divmod(links, switches)
+    return [(switches - remainder, quotient), (remainder, quotient + 1)]
 
 
 def _nic_ends(
@@ -370,10 +377,10 @@ def _nic_ends(
     return (nics,), _ends(family.copies, switches)
 
 
-def _chassis_ends(family: DesignFamily, together: int) -> DeviceLinks:
+def _chassis_ends(family: DesignFamily, planes_each: int) -> DeviceLinks:
     """Switches of a single tier, each for so many planes together."""
-    whole, rest = divmod(family.planes, together)
-    return [(whole, together * family.ends), (1, rest * family.ends)]
+    full_switches, last_planes = divmod(family.planes, planes_each)
+    return [(full_switches, planes_each * family.ends), (1, last_planes * family.ends)]
 
 
 def _leaf_ends(family: DesignFamily, down: int) -> DeviceLinks:
@@ -383,6 +390,6 @@ def _leaf_ends(family: DesignFamily, down: int) -> DeviceLinks:
     if family.gear.kind == "clos":
         return [(domains * rails // down, down), (1, domains * rails % down)]
     if family.gear.kind == "rail-optimized" and domains <= down:
-        each = down // domains
-        return [(rails // each, each * domains), (1, rails % each * domains)]
+        rails_of_leaf = down // domains
+        return [(rails // rails_of_leaf, rails_of_leaf * domains), (1, rails % rails_of_leaf * domains)]
     return [(rails * (domains // down), down), (rails, domains % down)]

@@ -68,37 +68,38 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     """Check GPUs, HB domains, spares and racks; None where they are not those of the instance."""
     sizes, choice = instance.cluster.gpus, design.hb_domain
     texts = tuple(str(gpus) for gpus in sizes)
-    why = f"The plan trains on {counted(design.gpus, 'GPU')}, the instance allows {', '.join(texts)}."
-    size_allowed = ledger.holds("gpus", design.gpus in sizes, design.gpus, texts, why)
+    fault = f"The plan trains on {counted(design.gpus, 'GPU')}, the instance allows {', '.join(texts)}."
+    size_allowed = ledger.holds("gpus", design.gpus in sizes, design.gpus, texts, fault)
     domains = instance.network.hb_domains
     hb = _pick(domains, choice.name)
     if hb is None:
-        why = f"The instance lists no HB domain {choice.name!r}."
-        ledger.holds("hb-domain", False, choice.name, _names(domains), why)
+        fault = f"The instance lists no HB domain {choice.name!r}."
+        ledger.holds("hb-domain", False, choice.name, _names(domains), fault)
         return None
     if not size_allowed:
         return None
-    filled: dict[int, list[int]] = {}
+    counts_of_filling: dict[int, list[int]] = {}
     for count in domain_counts_of(instance, design.gpus, hb.size):
-        filled.setdefault(ceil_ratio(design.gpus, count), []).append(count)
+        counts_of_filling.setdefault(ceil_ratio(design.gpus, count), []).append(count)
     active_allowed = ledger.holds(
         "hb-domain",
-        choice.size == hb.size and choice.active in filled,
+        choice.size == hb.size and choice.active in counts_of_filling,
         f"{choice.name}: {choice.active} of {choice.size} train",
-        tuple(f"{hb.name}: {active} of {hb.size} train" for active in sorted(filled)),
+        tuple(f"{hb.name}: {active_gpus} of {hb.size} train" for active_gpus in sorted(counts_of_filling)),
         f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}, and no allowed number of them that train is "
         f"{choice.active} of {choice.size}.",
     )
     if not active_allowed:
         return None
-    counts = tuple(filled[choice.active])
+    counts = tuple(counts_of_filling[choice.active])
     texts = tuple(map(str, counts))
     fits = f"{alternatives(texts)} domain{'s' * (counts != (1,))}"
-    why = f"{design.gpus} GPUs fill {fits} of {choice.active}, the plan buys {choice.count}."
-    one_of = counts[0] if len(counts) == 1 else texts
-    bought = ledger.holds("domain-count", choice.count in counts, choice.count, one_of, why)
+    fault = f"{design.gpus} GPUs fill {fits} of {choice.active}, the plan buys {choice.count}."
+    expected = counts[0] if len(counts) == 1 else texts
+    is_bought = ledger.holds("domain-count", choice.count in counts, choice.count, expected, fault)
     spares = check_spare_domains(ledger, instance, design)
-    count = choice.count if bought else counts[0]
+    # goes on with a count that is allowed, so that what else is wrong is told as well
+    count = choice.count if is_bought else counts[0]
     family = DesignFamily(design.gpus, hb, count, None, links_needed(instance, design.gpus), spares)
     _spares_and_racks(ledger, design, family)
     return family
@@ -111,25 +112,28 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     link.
     """
     network, fabric = instance.network, design.fabric
-    why = f"The instance does not allow fabric {fabric.kind!r}."
-    sound = ledger.holds("fabric", fabric.kind in network.fabrics, fabric.kind, network.fabrics, why)
+    fault = f"The instance does not allow fabric {fabric.kind!r}."
+    sound = ledger.holds("fabric", fabric.kind in network.fabrics, fabric.kind, network.fabrics, fault)
     nic, switch = _pick(network.nics, fabric.nic.name), _pick(network.switches, fabric.switch.name)
-    why = f"The instance lists no NIC {fabric.nic.name!r}."
-    ledger.holds("nic", nic is not None, fabric.nic.name, _names(network.nics), why)
+    fault = f"The instance lists no NIC {fabric.nic.name!r}."
+    ledger.holds("nic", nic is not None, fabric.nic.name, _names(network.nics), fault)
     counts, per_gpu = network.nics_per_gpu, fabric.nic.per_gpu
     texts = tuple(str(number) for number in counts)
-    why = f"The plan gives each GPU {counted(per_gpu, 'NIC')}, the instance allows {', '.join(texts)}."
-    sound = ledger.holds("nics-per-gpu", per_gpu in counts, per_gpu, texts, why) and sound
-    shared, listed = fabric.nic.shared_by, network.gpus_per_nic if fabric.tiers else (1,)
+    fault = f"The plan gives each GPU {counted(per_gpu, 'NIC')}, the instance allows {', '.join(texts)}."
+    sound = ledger.holds("nics-per-gpu", per_gpu in counts, per_gpu, texts, fault) and sound
+    # a single domain has no network: nothing is shared or led to planes there
+    sharers, allowed_sharers = fabric.nic.shared_by, network.gpus_per_nic if fabric.tiers else (1,)
     sizes = design.hb_domain.size, design.hb_domain.active
-    fits_nics = shared in listed and (shared == 1 or (per_gpu == 1 and not any(size % shared for size in sizes)))
-    texts = tuple(str(number) for number in listed)
-    why = f"A NIC serves {counted(shared, 'GPU')}, the instance allows {', '.join(texts)}, whole in a domain."
-    sound = ledger.holds("gpus-per-nic", fits_nics, shared, texts, why) and sound
-    planes, allowed = fabric.nic.planes, network.nic_planes if fabric.tiers else (1,)
-    texts = tuple(str(number) for number in allowed)
-    why = f"The ports of a NIC lead to {counted(planes, 'plane')}, the instance allows {', '.join(texts)}."
-    sound = ledger.holds("nic-planes", planes in allowed, planes, texts, why) and sound
+    fits_nics = sharers in allowed_sharers and (
+        sharers == 1 or (per_gpu == 1 and not any(size % sharers for size in sizes))
+    )
+    texts = tuple(str(number) for number in allowed_sharers)
+    fault = f"A NIC serves {counted(sharers, 'GPU')}, the instance allows {', '.join(texts)}, whole in a domain."
+    sound = ledger.holds("gpus-per-nic", fits_nics, sharers, texts, fault) and sound
+    planes, allowed_planes = fabric.nic.planes, network.nic_planes if fabric.tiers else (1,)
+    texts = tuple(str(number) for number in allowed_planes)
+    fault = f"The ports of a NIC lead to {counted(planes, 'plane')}, the instance allows {', '.join(texts)}."
+    sound = ledger.holds("nic-planes", planes in allowed_planes, planes, texts, fault) and sound
     way = run_for(switch, nic, planes) if switch and nic and planes > 0 else None
     fits = switch is not None and (nic is None or way is not None or fabric.tiers == 0)
     ledger.holds(
@@ -141,7 +145,7 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     )
     if nic is None or switch is None or not (sound and fits):
         return None
-    gear = NetworkGear(fabric.kind, nic, per_gpu, way or switch, network.discipline, planes, shared)
+    gear = NetworkGear(fabric.kind, nic, per_gpu, way or switch, network.discipline, planes, sharers)
     return _with_upper(ledger, network, fabric, gear)
 
 
@@ -151,47 +155,52 @@ def _with_upper(ledger: Ledger, network: Network, fabric: Fabric, gear: NetworkG
     stands = network.tier_switches == "same" or not names or linkable(gear.nic, gear.switch)
     if stands and (not names or set(names) == {gear.switch.name}):
         return gear
-    listed = [_pick(network.switches, name) for name in names[1:]]
-    ways = [run_for(one, gear.nic, gear.nic_planes) for one in listed if one is not None]
-    above = tuple(way for way in ways if way is not None)
-    stacked = (gear.switch, *above)
+    switches = [_pick(network.switches, name) for name in names[1:]]
+    ways = [run_for(switch, gear.nic, gear.nic_planes) for switch in switches if switch is not None]
+    upper_switches = tuple(way for way in ways if way is not None)
+    stacked = (gear.switch, *upper_switches)
     mated = stands and len(stacked) == len(names) and all(linkable(*pair) for pair in pairwise(stacked))
-    allowed = network.tier_switches == "any" and names[0] == gear.switch.name
-    why = f"{gear.nic.name} and switches {', '.join(names)}, which the instance does not allow together."
-    if not ledger.holds("tier-products", mated and allowed, names, network.tier_switches, why):
+    may_differ = network.tier_switches == "any" and names[0] == gear.switch.name
+    fault = f"{gear.nic.name} and switches {', '.join(names)}, which the instance does not allow together."
+    if not ledger.holds("tier-products", mated and may_differ, names, network.tier_switches, fault):
         return None
-    return gear._replace(above=above)
+    return gear._replace(above=upper_switches)
 
 
 def check_spare_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> int:
     """How many domains stand by; none where the instance has no word on failures."""
     spares = 0 if isinstance(design, DirectLinks) else design.spare_domains
-    asked = instance.availability
-    if asked is None and not spares:
+    availability = instance.availability
+    if availability is None and not spares:
         return 0
-    allowed = (0,) if asked is None else asked.spares
-    shown = ", ".join(map(str, allowed)) if asked is None or asked.spare_domains else f"0 to {allowed[-1]}"
-    why = f"So many domains stand by: {spares}; the instance allows {shown}."
-    return spares if ledger.holds("spare-domains", spares in allowed, spares, str(shown), why) else 0
+    allowed_spares = (0,) if availability is None else availability.spares
+    spares_text = (
+        ", ".join(map(str, allowed_spares))
+        if availability is None or availability.spare_domains
+        else f"0 to {allowed_spares[-1]}"
+    )
+    fault = f"So many domains stand by: {spares}; the instance allows {spares_text}."
+    return spares if ledger.holds("spare-domains", spares in allowed_spares, spares, str(spares_text), fault) else 0
 
 
 def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: DesignFamily) -> None:
     hb = family.hb
     idle = family.bought * hb.size - family.gpus
-    made = f"Of {counted(family.bought * hb.size, 'GPU')} in domains {family.gpus} train: spare are {idle}"
-    why = f"{made}, the plan says {design.spare_gpus}."
-    ledger.same("spares", design.spare_gpus, idle, why)
+    count_text = f"Of {counted(family.bought * hb.size, 'GPU')} in domains {family.gpus} train: spare are {idle}"
+    fault = f"{count_text}, the plan says {design.spare_gpus}."
+    ledger.same("spares", design.spare_gpus, idle, fault)
     if hb.racks is None:
-        why = f"HB domain {hb.name!r} does not say how many racks it fills, the plan does."
-        ledger.same("racks", design.racks, None, why)
+        fault = f"HB domain {hb.name!r} does not say how many racks it fills, the plan does."
+        ledger.same("racks", design.racks, None, fault)
         return
-    fewest, most = (least_racks(family.bought, hb.racks, slack) for slack in (TOLERANCE, 0.0))
+    # a fraction of a rack times domains may come out above a whole number by rounding
+    smallest, largest = (least_racks(family.bought, hb.racks, slack) for slack in (TOLERANCE, 0.0))
     ledger.holds(
         "racks",
-        design.racks is not None and fewest <= design.racks <= most,
+        design.racks is not None and smallest <= design.racks <= largest,
         design.racks,
-        most,
-        f"Racks that the domains fill are {most}, the plan says {design.racks}.",
+        largest,
+        f"Racks that the domains fill are {largest}, the plan says {design.racks}.",
         TOLERANCE,
     )
 
@@ -216,16 +225,16 @@ def check_ports(
     ):
         return None
     carried = _carried(instance.network, family, tiers)
-    held = in_cages(instance.network, family, carried)
-    ports = _ports(ledger, instance.network, held, tiers, carried, fabric.pod_bundle)
+    caged_family = in_cages(instance.network, family, carried)
+    ports = _ports(ledger, instance.network, caged_family, tiers, carried, fabric.pod_bundle)
     if ports is None:
         return None
-    slowdown = reach_of(held, ports).beyond
-    why = f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says {fabric.oversubscription:.6g}."
-    ledger.close("oversubscription", fabric.oversubscription, slowdown, why)
+    slowdown = reach_of(caged_family, ports).beyond
+    fault = f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says {fabric.oversubscription:.6g}."
+    ledger.close("oversubscription", fabric.oversubscription, slowdown, fault)
     routing = instance.network.discipline.routing if fabric.tiers > 1 else 1.0
-    why = f"Above the leaves the routing is {routing}, the plan says {fabric.routing}."
-    ledger.same("routing", fabric.routing, routing, why)
+    fault = f"Above the leaves the routing is {routing}, the plan says {fabric.routing}."
+    ledger.same("routing", fabric.routing, routing, fault)
     _optics(ledger, instance, family, fabric, kind)
     return ports
 
@@ -252,56 +261,57 @@ def _ports(
     family: DesignFamily,
     tiers: tuple[Tier, ...],
     carried: tuple[tuple[int, int], ...],
-    each: int,
+    leaf_links: int,
 ) -> Ports | None:
-    """The ports the plan claims, where they are allowed; `each` are the links of a leaf to a switch of its pod."""
+    """The ports the plan claims, where they are allowed; `leaf_links` lead from a leaf to each switch of its pod."""
     cage = cages(carried)[0]
+    # first of all, as ports of leaves and pods mean something on their number of tiers alone
     if not _tiers(ledger, network, family, tiers, cage):
         return None
-    if len(tiers) < 3 and each != 1:
-        why = f"Leaves have {counted(each, 'link')} to each switch of a pod, and there are no pods."
-        ledger.holds("pod-ports", False, each, 1, why)
+    if len(tiers) < 3 and leaf_links != 1:
+        fault = f"Leaves have {counted(leaf_links, 'link')} to each switch of a pod, and there are no pods."
+        ledger.holds("pod-ports", False, leaf_links, 1, fault)
         return None
     if not tiers:
         return NO_NETWORK
     assert family.gear is not None
     leaf = tiers[0]
     fillings = [family.ends] if len(tiers) == 1 else leaf_fillings(family, network, cage)
-    why = f"A leaf with {counted(leaf.down_ports, 'port')} towards NICs is not one of the fillings {fillings}."
-    if not ledger.holds("leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), why):
+    fault = f"A leaf with {counted(leaf.down_ports, 'port')} towards NICs is not one of the fillings {fillings}."
+    if not ledger.holds("leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), fault):
         return None
     menus = [(0, (0,))] if len(tiers) == 1 else list(uplink_menus(family, leaf.down_ports, network, cage))
     uplinks = tuple(sorted(up for _, menu in menus for up in menu))
     choices = _range(uplinks)
-    given = counted(leaf.uplinks_per_switch, "uplink")
-    why = f"The plan gives {given} to a leaf with {counted(leaf.down_ports, 'NIC')}; allowed are {choices}."
-    if not ledger.holds("uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, choices, why):
+    uplink_text = counted(leaf.uplinks_per_switch, "uplink")
+    fault = f"The plan gives {uplink_text} to a leaf with {counted(leaf.down_ports, 'NIC')}; allowed are {choices}."
+    if not ledger.holds("uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, choices, fault):
         return None
     if len(tiers) < 3:
         bundle = next(bundle for bundle, menu in menus if leaf.uplinks_per_switch in menu)
         return Ports(len(tiers), leaf.down_ports, leaf.uplinks_per_switch, bundle=bundle)
-    return _pods(ledger, network, family, tiers, cages(carried)[1], each)
+    return _pods(ledger, network, family, tiers, cages(carried)[1], leaf_links)
 
 
 def _pods(
-    ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int, each: int
+    ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int, leaf_links: int
 ) -> Ports | None:
     assert family.gear is not None
-    middle, core, (leaf, pod, _) = family.gear.at(2).radix, family.gear.at(3).radix, tiers
+    radix, core, (leaf, pod, _) = family.gear.at(2).radix, family.gear.at(3).radix, tiers
     leaves = leaf_count(family, leaf.down_ports)
-    options = pod_shapes(middle, network, leaves, cage, core)
-    claimed = (pod.down_ports, pod.uplinks_per_switch, each)
+    options = pod_shapes(radix, network, leaves, cage, core)
+    pod_ports = (pod.down_ports, pod.uplinks_per_switch, leaf_links)
     holds = ledger.holds(
         "pod-ports",
-        claimed in options and leaf.uplinks_per_switch % each == 0,
-        "{} down, {} up, {} to each".format(*claimed),
+        pod_ports in options and leaf.uplinks_per_switch % leaf_links == 0,
+        "{} down, {} up, {} to each".format(*pod_ports),
         tuple("{} down, {} up, {} to each".format(*option) for option in options),
-        "An aggregation switch may not have its ports so: {} down, {} up, {} to each leaf.".format(*claimed),
+        "An aggregation switch may not have its ports so: {} down, {} up, {} to each leaf.".format(*pod_ports),
     )
     if not holds:
         return None
-    bundle = pod_bundle(ceil_ratio(leaves, pod.down_ports // each), pod.uplinks_per_switch, core, network)
-    return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *claimed[:2], bundle=bundle, pod_each=each)
+    bundle = pod_bundle(ceil_ratio(leaves, pod.down_ports // leaf_links), pod.uplinks_per_switch, core, network)
+    return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *pod_ports[:2], bundle=bundle, pod_each=leaf_links)
 
 
 def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int) -> bool:
@@ -312,9 +322,9 @@ def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[
         down = tiers[0].down_ports if tiers else 0
         tiers_needed = fewest_tiers(family, down if down in fillings else fillings[0]) if fillings else 1
     holds = len(tiers) == tiers_needed and tiers_needed <= network.max_tiers
-    needed = f"{counted(tiers_needed, 'tier')} of {network.max_tiers} allowed"
-    why = f"The network of {counted(family.domains, 'HB domain')} needs {needed}, the plan builds {len(tiers)}."
-    return ledger.holds("tiers", holds, len(tiers), tiers_needed, why)
+    tiers_text = f"{counted(tiers_needed, 'tier')} of {network.max_tiers} allowed"
+    fault = f"The network of {counted(family.domains, 'HB domain')} needs {tiers_text}, the plan builds {len(tiers)}."
+    return ledger.holds("tiers", holds, len(tiers), tiers_needed, fault)
 
 
 def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind) -> None:
@@ -323,15 +333,16 @@ def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fa
     names, gear = optic_names(fabric), family.gear
     levels = [] if gear is None else [allowed_ends(instance, kind, gear, level) for level in range(1, len(names) + 1)]
     expected = tuple(
-        alternatives(_told(ends.below.name, ends.above.name) for ends in some) or "none" for some in levels
+        alternatives(_pair_text(ends.below.name, ends.above.name) for ends in pairs) or "none" for pairs in levels
     )
-    holds, taken = optics_named(instance, kind, family, names) is not None, tuple(_told(*told) for told in names)
-    why = f"For the least {kind} the levels have {', '.join(expected)}, the plan takes {', '.join(taken)}."
-    apart = [] if gear is None else [n for n, told in enumerate(names, 1) if not _joins(instance, gear, n, told)]
-    if apart:
-        levels_text = both(f"level {number}" for number in apart)
-        why += f" Those of {levels_text} do not fit NIC or switch, reach too short or do not meet at the fibre."
-    ledger.holds("optics", holds, taken, expected, why)
+    holds = optics_named(instance, kind, family, names) is not None
+    claimed_texts = tuple(_pair_text(*pair) for pair in names)
+    fault = f"For the least {kind} the levels have {', '.join(expected)}, the plan takes {', '.join(claimed_texts)}."
+    bad_levels = [] if gear is None else [n for n, pair in enumerate(names, 1) if not _joins(instance, gear, n, pair)]
+    if bad_levels:
+        levels_text = both(f"level {number}" for number in bad_levels)
+        fault += f" Those of {levels_text} do not fit NIC or switch, reach too short or do not meet at the fibre."
+    ledger.holds("optics", holds, claimed_texts, expected, fault)
 
 
 def _joins(instance: Instance, gear: NetworkGear, level: int, names: tuple[str, str]) -> bool:
@@ -339,9 +350,9 @@ def _joins(instance: Instance, gear: NetworkGear, level: int, names: tuple[str, 
     return any((ends.below.name, ends.above.name) == names for ends in fitting_ends(instance, gear, level))
 
 
-def _told(below: str, above: str) -> str:
-    """The products at the ends of a level, as a complaint has them."""
-    return above if below == above else f"{below} below {above}"
+def _pair_text(lower: str, upper: str) -> str:
+    """The products at the ends of a level, as a fault has them."""
+    return upper if lower == upper else f"{lower} below {upper}"
 
 
 def _texts(numbers: list[int]) -> tuple[str, ...]:

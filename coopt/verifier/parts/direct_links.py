@@ -69,19 +69,19 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
         return None
     byte_s = gear.nic.gbit_s * 1e9 / 8
     work = Clock(run.workload, instance.cluster.gpu).work(run.split)
-    linked = LinkedRun(work, run.place, family, byte_s, run.workload.bound_s)
-    sends, links_needed = sends_on(linked.grid), least_links(linked)
+    linked_run = LinkedRun(work, run.place, family, byte_s, run.workload.bound_s)
+    sends, links_needed = sends_on(linked_run.grid), least_links(linked_run)
     holds = links_needed <= claim.links_bound <= claim.links
-    needed = counted(links_needed, "link")
-    why = f"At least {needed} must be there; the plan says {claim.links_bound}, and has {claim.links}."
-    ledger.holds("links-bound", holds, claim.links_bound, links_needed, why)
-    why = "Paths over direct links stand with the links, not with a workload."
+    need_text = counted(links_needed, "link")
+    fault = f"At least {need_text} must be there; the plan says {claim.links_bound}, and has {claim.links}."
+    ledger.holds("links-bound", holds, claim.links_bound, links_needed, fault)
+    fault = "Paths over direct links stand with the links, not with a workload."
     if run.claim.routes:
-        ledger.holds("routes", False, ", ".join(run.claim.routes), "none", why)
-    paces = _phases(ledger, claim, linked.grid, links, sends)
+        ledger.holds("routes", False, ", ".join(run.claim.routes), "none", fault)
+    paces = _phases(ledger, claim, linked_run.grid, links, sends)
     if paces is not None:
         s_byte = {name: family.active / (pace * byte_s) for name, pace in paces.items()}
-        speed = speeds_on(linked.grid, family.hb.gbyte_s * 1e9, s_byte)
+        speed = speeds_on(linked_run.grid, family.hb.gbyte_s * 1e9, s_byte)
         check_run_at_speed(ledger, run, family.gpus, speed, instance.cluster.gpu, late=LATENESS)
     return _bill(ledger, instance, plan, claim, family, gear)
 
@@ -91,17 +91,17 @@ def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> LinkNics | 
     nic = next((nic for nic in network.nics if nic.name == name), None)
     names = tuple(nic.name for nic in network.nics)
     nic_listed = ledger.holds("nic", nic is not None, name, names, f"The instance lists no NIC {name!r}.")
-    why = (
+    fault = (
         f"The plan allows each GPU {counted(per_gpu, 'NIC')}, the instance {', '.join(map(str, network.nics_per_gpu))}."
     )
-    count_allowed = ledger.holds("nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, why)
-    planes, shared = claim.nic.planes, claim.nic.shared_by
-    alone = ledger.holds(
+    count_allowed = ledger.holds("nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, fault)
+    planes, sharers = claim.nic.planes, claim.nic.shared_by
+    is_dedicated = ledger.holds(
         "nic-planes", planes == 1, planes, 1, f"Direct links lead to no planes, the plan says {planes}."
     )
-    why = f"Every GPU has NICs of its own on direct links, the plan lets {shared} share one."
-    alone = ledger.holds("gpus-per-nic", shared == 1, shared, 1, why) and alone
-    return LinkNics(nic, per_gpu) if nic is not None and nic_listed and count_allowed and alone else None
+    fault = f"Every GPU has NICs of its own on direct links, the plan lets {sharers} share one."
+    is_dedicated = ledger.holds("gpus-per-nic", sharers == 1, sharers, 1, fault) and is_dedicated
+    return LinkNics(nic, per_gpu) if nic is not None and nic_listed and count_allowed and is_dedicated else None
 
 
 def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -> ClaimedRun | None:
@@ -111,12 +111,12 @@ def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -
         return None
     (run,) = runs
     place, tied = run.place, run.workload.model.tied_embeddings
-    why = (
+    fault = (
         f"Stages lie in {counted(place.pp_across, 'block')} of domains, {place.pp_in} in each; some hold the same "
         "parameters, a tied embedding or two copies, and are no neighbours: direct links do not carry what these send."
     )
-    fine = has_neighbours(place, tied=tied)
-    return run if ledger.holds("crossing", fine, place.pp_across, "at most 2 blocks of stages", why) else None
+    is_adjacent = has_neighbours(place, tied=tied)
+    return run if ledger.holds("crossing", is_adjacent, place.pp_across, "at most 2 blocks of stages", fault) else None
 
 
 def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkNics) -> nx.Graph | None:
@@ -127,17 +127,17 @@ def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkN
     pairs_sound = all(0 <= i < j < family.domains for i, j in pairs) and len(set(pairs)) == len(pairs)
     counts_sound = all(bundle.links >= 1 for bundle in claim.bundles)
     total = sum(bundle.links for bundle in claim.bundles)
-    why = (
+    fault = (
         f"Bundles of links join two domains each, once, and hold {counted(total, 'link')}; the plan says {claim.links}."
     )
-    if not ledger.holds("links", pairs_sound and counts_sound and total == claim.links, claim.links, total, why):
+    if not ledger.holds("links", pairs_sound and counts_sound and total == claim.links, claim.links, total, fault):
         return None
     for bundle in claim.bundles:
         graph.add_edge(*bundle.between, links=bundle.links)
     ports = family.hb.size * gear.per_gpu
     used_ports = max(degree for _, degree in graph.degree(weight="links"))
-    why = f"A domain has {counted(ports, 'port')}, the plan says {claim.ports} and uses up to {used_ports}."
-    ledger.holds("link-ports", claim.ports == ports and used_ports <= ports, claim.ports, ports, why)
+    fault = f"A domain has {counted(ports, 'port')}, the plan says {claim.ports} and uses up to {used_ports}."
+    ledger.holds("link-ports", claim.ports == ports and used_ports <= ports, claim.ports, ports, fault)
     connected = nx.is_connected(graph)
     return graph if ledger.holds("connected", connected, connected, True, "Links leave some domains apart.") else None
 
@@ -146,13 +146,15 @@ def _phases(
     ledger: Ledger, claim: DirectLinks, grid: StageGrid, links: nx.Graph, sends_by_phase: dict[str, Sends]
 ) -> dict[str, float] | None:
     """The pace of every phase; None where what is sent is not routed."""
-    why = f"The mapping makes {grid.stages} blocks of stages, of {counted(grid.replicas, 'domain')} each."
+    fault = f"The mapping makes {grid.stages} blocks of stages, of {counted(grid.replicas, 'domain')} each."
     shape = f"{grid.stages} x {grid.replicas}"
-    holds = ledger.same("grid", f"{claim.stages} x {claim.replicas}", shape, why)
+    holds = ledger.same("grid", f"{claim.stages} x {claim.replicas}", shape, fault)
     names = tuple(sends_by_phase)
-    claimed = tuple(phase.name for phase in claim.phases)
+    claimed_names = tuple(phase.name for phase in claim.phases)
     holds = (
-        ledger.same("link-phases", claimed, names, f"Traffic of {names} crosses domains, the plan routes {claimed}.")
+        ledger.same(
+            "link-phases", claimed_names, names, f"Traffic of {names} crosses domains, the plan routes {claimed_names}."
+        )
         and holds
     )
     if not holds:
@@ -177,12 +179,12 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
             load[step] += route.share * float(sends.get(ends, 0))
             bad_path = bad_path or (None if links.has_edge(*step) else route.path)
     unmet = [ends for ends in {*sends, *carried} if ends not in sends or abs(carried[ends] - 1) > SHARE_ROUNDING]
-    why = f"In phase {phase.name!r} route {bad_path} leaves the links, or not all is sent between {unmet[:3]}."
-    if not ledger.holds("link-routes", bad_path is None and not unmet, len(phase.routes), len(sends), why):
+    fault = f"In phase {phase.name!r} route {bad_path} leaves the links, or not all is sent between {unmet[:3]}."
+    if not ledger.holds("link-routes", bad_path is None and not unmet, len(phase.routes), len(sends), fault):
         return None
     pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
-    why = f"Phase {phase.name!r} is as fast as so many links: {pace:.9g}; the plan says {phase.pace_links:.9g}."
-    ledger.holds("link-pace", agree(phase.pace_links, pace), phase.pace_links, pace, why, TOLERANCE)
+    fault = f"Phase {phase.name!r} is as fast as so many links: {pace:.9g}; the plan says {phase.pace_links:.9g}."
+    ledger.holds("link-pace", agree(phase.pace_links, pace), phase.pace_links, pace, fault, TOLERANCE)
     return float(pace)
 
 
@@ -194,9 +196,10 @@ def _bill(
     panel = cheapest_panel(instance, kind)
     name = panel.name if panel else None
     optics = allowed_optics(instance, kind, gear.nic, 2)
-    optic, names = next((one for one in optics if one.name == claim.optic), None), tuple(one.name for one in optics)
-    why = f"Links may have the optics {alternatives(names) or 'none'}, the plan takes {claim.optic}."
-    ledger.holds("optics", optic is not None, claim.optic, names, why)
+    optic = next((candidate for candidate in optics if candidate.name == claim.optic), None)
+    names = tuple(candidate.name for candidate in optics)
+    fault = f"Links may have the optics {alternatives(names) or 'none'}, the plan takes {claim.optic}."
+    ledger.holds("optics", optic is not None, claim.optic, names, fault)
     ledger.same("panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}.")
     if optic is None or plan.cost is None:
         return None
@@ -232,26 +235,27 @@ class LinkedRun(NamedTuple):
         """The domains as stages and the domains of each."""
         return grid_of(self.work.split, self.place)
 
-    def least_pace(self, phase: str, others: Paces) -> float:
+    def least_pace(self, phase: str, other_paces: Paces) -> float:
         """The pace below which an iteration is late, where other phases have these paces and the rest takes no time;
         infinite where all are."""
-        return _least_pace(self, phase, tuple(others.items()))
+        return _least_pace(self, phase, tuple(other_paces.items()))
 
     def ends(self, stage: int) -> float:
         """The least links at a domain of a block of stages with which all phases that it sends in are in time, one
         after the other; infinite where none are."""
         grid = self.grid
-        shares = {phase: sent.get(stage * grid.replicas) for phase, sent in shares_sent(grid).items()}
+        shares = {phase: domain_shares.get(stage * grid.replicas) for phase, domain_shares in shares_sent(grid).items()}
         parts = {phase: float(share) for phase, share in shares.items() if share}
-        return self.least(lambda s_byte: {phase: s_byte * share for phase, share in parts.items()})
+        return self.slowest_pace(lambda s_byte: {phase: s_byte * share for phase, share in parts.items()})
 
     def in_time_below(self, links: int) -> bool:
         """Whether an iteration is in time at the paces at which each phase alone fills so many links."""
+        # each link carries both ways, and what is sent takes one hop at least
         filled = {phase: 2 * links / float(sum(shares.values())) for phase, shares in shares_sent(self.grid).items()}
         s_byte = {phase: self.s_byte(pace * (1 + 2 * NEED_ROUNDING)) for phase, pace in filled.items()}
         return self._time_s(s_byte) <= self.bound_s * (1 + LATENESS)
 
-    def least(self, s_byte_of: Callable[[float], Paces]) -> float:
+    def slowest_pace(self, s_byte_of: Callable[[float], Paces]) -> float:
         """The least pace of what takes so many seconds a byte of each phase; infinite where none is in time."""
 
         def late_s(s_byte: float) -> float:
@@ -271,31 +275,33 @@ class LinkedRun(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 10)
-def _least_pace(run: LinkedRun, phase: str, others: tuple[tuple[str, float], ...]) -> float:
+def _least_pace(run: LinkedRun, phase: str, other_paces: tuple[tuple[str, float], ...]) -> float:
     """As `LinkedRun.least_pace`, kept for whatever else is checked of the same plan."""
-    s_byte = {other: run.s_byte(pace) for other, pace in others if other != phase}
-    return run.least(lambda own_s_byte: s_byte | {phase: own_s_byte})
+    s_byte = {other_phase: run.s_byte(pace) for other_phase, pace in other_paces if other_phase != phase}
+    return run.slowest_pace(lambda own_s_byte: s_byte | {phase: own_s_byte})
 
 
-def _first_late(late_s: Callable[[float], float], most: float) -> float:
-    """An argument that is late, where all greater ones are too, and hardly any less one is; `most` where that is not.
+def _first_late(late_s: Callable[[float], float], limit: float) -> float:
+    """An argument that is late, where all greater ones are too, and hardly any less one is; `limit` where that is not.
 
     Lateness is a convex line, so that nothing is late before its chord to a later argument is; soon both lie on its
     last straight piece.
     """
-    low, high = 0.0, most
+    low, high = 0.0, limit
     low_s, high_s = late_s(low), late_s(high)
     for _ in range(HALVINGS if high_s > 0 else 0):
-        just = (low - low_s * (high - low) / (high_s - low_s)) * (1 + CHORD_ROUNDING)
-        if just >= high or (just_s := late_s(just)) > 0:
-            return min(just, high)
-        low, low_s = just, just_s
-        tried = min(2 * just, (low + high) / 2)
-        tried_s = late_s(tried)
-        if tried_s > 0:
-            high, high_s = tried, tried_s
+        # the chord meets 0 no later than the line does; beyond it by rounding, so that the argument found is late
+        crossing = (low - low_s * (high - low) / (high_s - low_s)) * (1 + CHORD_ROUNDING)
+        if crossing >= high or (crossing_s := late_s(crossing)) > 0:
+            return min(crossing, high)
+        low, low_s = crossing, crossing_s
+        # doubling finds the scale where the limit is far off, halving then closes in
+        trial = min(2 * crossing, (low + high) / 2)
+        trial_s = late_s(trial)
+        if trial_s > 0:
+            high, high_s = trial, trial_s
         else:
-            low, low_s = tried, tried_s
+            low, low_s = trial, trial_s
     return high
 
 
@@ -306,5 +312,6 @@ def least_links(run: LinkedRun) -> int:
     ends = [run.ends(stage) for stage in range(grid.stages)]
     if math.inf in ends:
         return sys.maxsize
-    whole = sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in ends) * grid.replicas
-    return max(joining_links(grid), math.ceil(whole / 2))
+    # whole links at each domain; one that is needed by rounding alone is none, and each link has two ends
+    domain_ends = sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in ends) * grid.replicas
+    return max(joining_links(grid), math.ceil(domain_ends / 2))

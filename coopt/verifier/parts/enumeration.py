@@ -28,27 +28,31 @@ SURELY = 1 - 1e-12  # where domains enough are whole for so much of the time, fu
 
 
 def fewest_spares(
-    asked: Availability, trainer: Trainer, network: DesignFamily, reach: Reach, counted: Sequence[SwitchLevel]
+    availability: Availability, trainer: Trainer, network: DesignFamily, reach: Reach, levels: Sequence[SwitchLevel]
 ) -> int | None:
     """The fewest spare domains with which all workloads are in time on a network; None where no number does."""
-    needed, outages = 0.0, outages_of(asked, network, counted)
+    needed_share, outages = 0.0, outages_of(availability, network, levels)
     for index, workload in enumerate(trainer.workloads):
         out = outages if workload.calendar else ALL_PORTS
         share = trainer.least_s(network, reach, index, outages=out) / trainer.bound_s(index)
+        # late even if nothing ever failed
         if share > 1.0:
             return None
         if workload.calendar:
-            trained = interrupted(asked, workload, network, counted).trained
-            needed = max(needed, share / trained if trained else math.inf)
-    lost = lost_of(asked, network)
-    offered = asked.spares
-    at = bisect_left(offered, True, key=lambda spares: running_share(lost, network.domains, spares) >= needed)
-    for spares in offered[at:] if needed <= 1.0 else ():
+            trained = interrupted(availability, workload, network, levels).trained
+            needed_share = max(needed_share, share / trained if trained else math.inf)
+    lost_share = lost_of(availability, network)
+    spare_counts = availability.spares
+    # on average the time with domains enough grows with spares; what is promised may ask for some more
+    start = bisect_left(
+        spare_counts, True, key=lambda spares: running_share(lost_share, network.domains, spares) >= needed_share
+    )
+    for spares in spare_counts[start:] if needed_share <= 1.0 else ():
         family = network._replace(spares=spares)
-        running = running_share(lost, family.domains, spares)
-        if asked.confidence is None or all(
+        running = running_share(lost_share, family.domains, spares)
+        if availability.confidence is None or all(
             trainer.least_s(family, reach, index, outages=outages)
-            <= trainer.bound_s(index) * uptime_of(asked, workload, family, counted).promised
+            <= trainer.bound_s(index) * uptime_of(availability, workload, family, levels).promised
             for index, workload in enumerate(trainer.workloads)
             if workload.calendar
         ):
@@ -84,7 +88,7 @@ def no_condition(family: DesignFamily, ports: Ports) -> bool:
 
 
 def cheapest_design_below(
-    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition, short: float = STRICT
+    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition, margin: float = STRICT
 ) -> FoundDesign | None:
     """The cheapest feasible design worth less than `bound` by more than rounding; None where there is none.
 
@@ -94,30 +98,31 @@ def cheapest_design_below(
         What else a design has to do; with more uplinks it does no less.
     bound
         In the unit of the objective; infinite to ask for any feasible design.
-    short
+    margin
         By which share bounds of time and memory are taken short; negative to put rounding in favour of designs.
     """
-    trainer, cheapest, ceiling = Trainer(instance, short), None, bound
+    trainer, best_design, ceiling = Trainer(instance, margin), None, bound
     for row in design_chains(instance, kind):
-        admitted = partial(_admitted, instance, kind, row, ceiling=ceiling, short=short)
+        # cost rises with uplinks and time falls: designs cheap enough come first, those in time last
+        admitted = partial(_admitted, instance, kind, row, ceiling=ceiling, margin=margin)
         count = bisect_left(row.chain.uplinks, True, key=lambda up: not admitted(up))
         ups = row.chain.uplinks[:count]
         if not ups or not _trains(trainer, row, ups[-1], stands):
             continue  # the most uplinks are the fastest design of the chain
         least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
         ports = row.chain.with_up(ups[least_index])
-        cheapest = FoundDesign(_value(instance, kind, row, ups[least_index]), row.family, ports, row.optics)
-        ceiling = cheapest.value
-    return cheapest
+        best_design = FoundDesign(_value(instance, kind, row, ups[least_index]), row.family, ports, row.optics)
+        ceiling = best_design.value
+    return best_design
 
 
 def designs_below(
-    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition, short: float = STRICT
+    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition, margin: float = STRICT
 ) -> Iterator[FoundDesign]:
     """Every feasible design worth less than `bound`, in no particular order; all feasible ones where it is infinite."""
-    trainer = Trainer(instance, short)
+    trainer = Trainer(instance, margin)
     for row in design_chains(instance, kind):
-        admitted = partial(_admitted, instance, kind, row, ceiling=bound, short=short)
+        admitted = partial(_admitted, instance, kind, row, ceiling=bound, margin=margin)
         count = bisect_left(row.chain.uplinks, True, key=lambda up: not admitted(up))
         ups = row.chain.uplinks[:count]
         if ups and _trains(trainer, row, ups[-1], stands):
@@ -127,10 +132,10 @@ def designs_below(
 
 
 def least_designs(
-    instance: Instance, kind: ObjectiveKind, short: float = STRICT
+    instance: Instance, kind: ObjectiveKind, margin: float = STRICT
 ) -> Iterator[tuple[DesignFamily, Ports, tuple[OpticPair, ...]]]:
     """The feasible design of fewest uplinks of every chain with every choice of optics, whatever it costs."""
-    trainer = Trainer(instance, short)
+    trainer = Trainer(instance, margin)
     for row in design_chains(instance, kind):
         ups = row.chain.uplinks
         if ups and _trains(trainer, row, ups[-1]):
@@ -149,12 +154,13 @@ def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[DesignCha
             ] = {}
             for optics in optics_choices(instance, kind, family, tiers):
                 carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
-                held = in_cages(instance.network, family, carried)
-                if spares_core(held, optics):
-                    key = cages(carried), radices(held)
-                    by_cages.setdefault(key, (held, []))[1].append(optics)
-            for (ports_together, _), (held, alike) in by_cages.items():
-                yield from _chains_with(instance, kind, held, tiers, ports_together, alike)
+                caged_family = in_cages(instance.network, family, carried)
+                if spares_core(caged_family, optics):
+                    # optics whose cages leave the same ports have the same chains, which are listed once
+                    key = cages(carried), radices(caged_family)
+                    by_cages.setdefault(key, (caged_family, []))[1].append(optics)
+            for (ports_together, _), (caged_family, choices) in by_cages.items():
+                yield from _chains_with(instance, kind, caged_family, tiers, ports_together, choices)
 
 
 def _chains_with(
@@ -163,7 +169,7 @@ def _chains_with(
     family: DesignFamily,
     tiers: int,
     ports_together: tuple[int, int],
-    alike: Sequence[tuple[OpticPair, ...]],
+    choices: Sequence[tuple[OpticPair, ...]],
 ) -> Iterator[DesignChain]:
     """The chains of so many tiers whose ports come in such cages, each with the choices of ends to go through for it.
 
@@ -171,23 +177,28 @@ def _chains_with(
     dearer at every number of uplinks where it is at the fewest and at the most. On two, spines buy whole modules.
     """
     gear = family.gear
-    broken_out = gear is not None and any(max(gear.carried(ends)) > 1 for optics in alike for ends in optics[1:])
-    own = instance.network.link_ends != "same" and len(alike) > 1
-    for chain in chains(family, instance.network, ports_together, apart=broken_out and (tiers == 2 or not own)):
+    broken_out = gear is not None and any(max(gear.carried(ends)) > 1 for optics in choices for ends in optics[1:])
+    chooses_ends = instance.network.link_ends != "same" and len(choices) > 1
+    apart = broken_out and (tiers == 2 or not chooses_ends)
+    for chain in chains(family, instance.network, ports_together, apart=apart):
         if chain.ports.tiers != tiers:
             continue
-        some = alike
-        if own and gear is not None:
+        chain_choices = choices
+        if chooses_ends and gear is not None:
             ends = dict.fromkeys((chain.uplinks[0], chain.uplinks[-1]))
-            some = least_choices(instance, kind, gear, alike, [levels(family, chain.with_up(up)) for up in ends])
-        yield from (DesignChain(family, chain, optics) for optics in some)
+            chain_choices = least_choices(
+                instance, kind, gear, choices, [levels(family, chain.with_up(up)) for up in ends]
+            )
+        yield from (DesignChain(family, chain, optics) for optics in chain_choices)
 
 
-def _admitted(instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int, ceiling: float, short: float) -> bool:
+def _admitted(
+    instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int, ceiling: float, margin: float
+) -> bool:
     """Whether a design is cheap enough and within the limits."""
     lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
     sums = bill_total(lines, instance.objective)
-    return below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, short)
+    return below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, margin)
 
 
 def _value(instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int) -> float:

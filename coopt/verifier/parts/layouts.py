@@ -84,10 +84,10 @@ def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list
         return []  # all ports would face one way
     for over in whole_ratios(radix, network):
         fillings.add(_whole_blocks(family, split_ports(radix, over, cage)))
-        for aside in range(radix - 2 * cage + 1):  # two cages are left, as one faces one way
-            down = _whole_blocks(family, split_ports(radix - aside, over, cage))
-            held = aside // family.core_module * family.core_module  # links in whole modules
-            if held * leaf_count(family, down) * family.planes * family.copies >= family.to_core:
+        for reserved in range(radix - 2 * cage + 1):  # two cages are left, as one faces one way
+            down = _whole_blocks(family, split_ports(radix - reserved, over, cage))
+            core_links = reserved // family.core_module * family.core_module  # links in whole modules
+            if core_links * leaf_count(family, down) * family.planes * family.copies >= family.to_core:
                 fillings.add(down)
                 break
     if network.leaf_fill == "any":
@@ -103,12 +103,13 @@ def _even_fillings(family: DesignFamily, network: Network, cage: int) -> set[int
     assert family.gear is not None
     radix, ratio = family.gear.switch.radix, network.largest_ratio
     half = leaf_count(family, _whole_blocks(family, split_ports(radix, 1, cage)))
-    found: dict[int, int] = {}
+    down_by_leaves: dict[int, int] = {}
     for ports in range(radix - 1, 0, -1):
         if ceil_ratio(ports, cage) + ceil_ratio(math.ceil(ports / ratio), cage) <= radix // cage:
             down = _whole_blocks(family, ports)
-            found[leaf_count(family, down)] = down
-    return {down for leaves, down in found.items() if leaves <= half}
+            # ports descend, so that the least filling of each number of leaves stays
+            down_by_leaves[leaf_count(family, down)] = down
+    return {down for leaves, down in down_by_leaves.items() if leaves <= half}
 
 
 def _whole_blocks(family: DesignFamily, nominal: int) -> int:
@@ -125,8 +126,8 @@ def planes_on_switch(family: DesignFamily) -> int:
     assert family.gear is not None
     radix = family.gear.switch.radix
     for core_links in range(radix - family.ends + 1):
-        planes, held = (radix - core_links) // family.ends, core_links // family.core_module * family.core_module
-        if held * ceil_ratio(family.planes, planes) * family.copies >= family.to_core:
+        planes, held_links = (radix - core_links) // family.ends, core_links // family.core_module * family.core_module
+        if held_links * ceil_ratio(family.planes, planes) * family.copies >= family.to_core:
             return planes
     return 0
 
@@ -158,13 +159,13 @@ def free_ports(family: DesignFamily, down: int) -> int:
 
 def leaf_uplinks(down: int, radix: int, network: Network, cage: int = 1) -> tuple[int, ...]:
     """All numbers of uplinks of a leaf with `down` of `radix` ports in use, ascending; whole cages of ports."""
-    taken = ceil_ratio(down, cage)
-    limit = min(taken, radix // cage - taken)  # more uplinks than end points below would never be full
+    down_cages = ceil_ratio(down, cage)
+    limit = min(down_cages, radix // cage - down_cages)  # more uplinks than end points below would never be full
     if network.ratios is not None:
         cages = {ceil_ratio(math.ceil(down / ratio), cage) for ratio in network.ratios}
     else:
         cages = set(range(ceil_ratio(math.ceil(down / network.largest_ratio), cage), limit + 1))
-    return tuple(cage * some for some in sorted(cages) if some <= limit)
+    return tuple(cage * count for count in sorted(cages) if count <= limit)
 
 
 def even_uplinks(uplinks: tuple[int, ...], leaves: int, radix: int) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -173,12 +174,12 @@ def even_uplinks(uplinks: tuple[int, ...], leaves: int, radix: int) -> Iterator[
     Of numbers in a row those stay that the fewest spines with ports enough divide; the last one stays in any case, if
     need be with smaller bundles.
     """
-    largest = radix // leaves
-    shared = tuple(up for up in uplinks if up % ceil_ratio(up, largest) == 0)
-    if shared:
-        yield largest, shared
-    if uplinks and uplinks[-1] not in shared:
-        yield uplinks[-1] // switches_above(uplinks[-1], largest), uplinks[-1:]
+    largest_bundle = radix // leaves
+    even_counts = tuple(up for up in uplinks if up % ceil_ratio(up, largest_bundle) == 0)
+    if even_counts:
+        yield largest_bundle, even_counts
+    if uplinks and uplinks[-1] not in even_counts:
+        yield uplinks[-1] // switches_above(uplinks[-1], largest_bundle), uplinks[-1:]
 
 
 def uplink_menus(
@@ -195,14 +196,14 @@ def uplink_menus(
         yield from even_uplinks(run, leaf_count(family, down), family.gear.at(2).radix)
 
 
-def switches_above(links: int, largest: int) -> int:
-    """The fewest switches that share the links of one switch below evenly, with at most `largest` to each."""
-    return next(count for count in range(ceil_ratio(links, largest), links + 1) if links % count == 0)
+def switches_above(links: int, largest_bundle: int) -> int:
+    """The fewest switches that share the links of one switch below evenly, with at most `largest_bundle` to each."""
+    return next(count for count in range(ceil_ratio(links, largest_bundle), links + 1) if links % count == 0)
 
 
-def pod_bundle(pods: int, above: int, radix: int, network: Network) -> int:
-    """Links of an aggregation switch with `above` up-ports to each of its cores, 0 where they may differ."""
-    return 0 if network.bundles == "any" else above // switches_above(above, radix // pods)
+def pod_bundle(pods: int, up_ports: int, radix: int, network: Network) -> int:
+    """Links of an aggregation switch with `up_ports` up-ports to each of its cores, 0 where they may differ."""
+    return 0 if network.bundles == "any" else up_ports // switches_above(up_ports, radix // pods)
 
 
 def spine_count(leaves: int, ports: Ports, radix: int) -> int:
@@ -222,12 +223,13 @@ def pod_splits(radix: int, network: Network, cage: int = 1) -> list[tuple[int, i
     ratios: Iterable[int] = whole_ratios(radix, network)
     if network.ratios is not None:
         ratios = {1} | {int(ratio) for ratio in network.ratios if ratio == int(ratio)}
-    found: set[tuple[int, int]] = set()
+    splits: set[tuple[int, int]] = set()
     for over in ratios:
-        down, allowed = split_ports(radix, over, cage), network.largest_ratio if network.pod_uplinks == "any" else over
+        down = split_ports(radix, over, cage)
+        largest_ratio = network.largest_ratio if network.pod_uplinks == "any" else over
         ups = range(cage, min(down, radix - down) + 1, cage) if down else ()
-        found |= {(down, up) for up in ups if up >= math.ceil(down / allowed)}
-    return sorted(found, reverse=True)
+        splits |= {(down, up) for up in ups if up >= math.ceil(down / largest_ratio)}
+    return sorted(splits, reverse=True)
 
 
 def pod_shapes(
@@ -238,12 +240,12 @@ def pod_shapes(
     Cores have `core` ports, as many as aggregation switches where left out. Several links divide both, and leave a pod
     of several leaves.
     """
-    found = []
-    for (down, up), each in product(pod_splits(radix, network, cage), sorted(set(network.pod_bundles))):
-        whole = each == 1 or (down % each == 0 and up % each == 0 and down > each)
-        if whole and ceil_ratio(leaves, down // each) <= (core or radix):
-            found.append((down, up, each))
-    return found
+    pod_ports = []
+    for (down, up), leaf_links in product(pod_splits(radix, network, cage), sorted(set(network.pod_bundles))):
+        divides = leaf_links == 1 or (down % leaf_links == 0 and up % leaf_links == 0 and down > leaf_links)
+        if divides and ceil_ratio(leaves, down // leaf_links) <= (core or radix):
+            pod_ports.append((down, up, leaf_links))
+    return pod_ports
 
 
 def leaf_count(family: DesignFamily, down: int) -> int:
@@ -300,8 +302,8 @@ def chains(
                 continue
             for uplinks in [(up,) for up in menu] if apart else [menu]:
                 for ports in _above_leaves(family, down, tiers, bundle, network, pod_cage):
-                    if some := tuple(up for up in uplinks if up % ports.pod_each == 0):
-                        yield Chain(ports, some)
+                    if divided_uplinks := tuple(up for up in uplinks if up % ports.pod_each == 0):
+                        yield Chain(ports, divided_uplinks)
 
 
 def _above_leaves(
@@ -312,7 +314,7 @@ def _above_leaves(
         yield Ports(2, down, bundle=bundle)
         return
     assert family.gear is not None
-    middle, core, leaves = family.gear.at(2).radix, family.gear.at(3).radix, leaf_count(family, down)
-    for below, above, each in pod_shapes(middle, network, leaves, cage, core):
-        even = pod_bundle(ceil_ratio(leaves, below // each), above, core, network)
-        yield Ports(3, down, 0, below, above, bundle=even, pod_each=each)
+    radix, core, leaves = family.gear.at(2).radix, family.gear.at(3).radix, leaf_count(family, down)
+    for pod_down, pod_up, leaf_links in pod_shapes(radix, network, leaves, cage, core):
+        core_bundle = pod_bundle(ceil_ratio(leaves, pod_down // leaf_links), pod_up, core, network)
+        yield Ports(3, down, 0, pod_down, pod_up, bundle=core_bundle, pod_each=leaf_links)

@@ -52,7 +52,7 @@ class PricedLinks(NamedTuple):
 
     def least_links(self, paces: Paces, ports: int) -> Fraction:
         """No fewer links carry all demands at these paces, with so many ports a domain."""
-        total = sum((each * Fraction(paces[phase]) for phase, each in self.by_pace.items()), Fraction())
+        total = sum((unit_price * Fraction(paces[phase]) for phase, unit_price in self.by_pace.items()), Fraction())
         for cut in self.cuts:
             total += cut.price * max(math.ceil(share * Fraction(paces[phase])) for phase, share in cut.sent.items())
         return (total - self.ports * ports) / self.link
@@ -67,43 +67,52 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
         When numbers of lengths, ports or domains are not those of the grid.
     """
     firsts, turns, count = grid.firsts, grid.replicas // grid.turn, grid.domains
-    if others := set(lengths.lengths) - set(sends_on(grid)):
-        raise InstanceError(f"proof: lengths of phase {min(others)!r}, needs {listed(sends_on(grid))} of their grid")
-    by_phase = {phase: _whole(lengths.lengths.get(phase, ()), len(firsts) * count) for phase in sends_on(grid)}
-    ports = _whole(lengths.ports or ("0",) * len(firsts), len(firsts))
+    if unknown_phases := set(lengths.lengths) - set(sends_on(grid)):
+        raise InstanceError(
+            f"proof: lengths of phase {min(unknown_phases)!r}, needs {listed(sends_on(grid))} of their grid"
+        )
+    by_phase = {phase: _amounts(lengths.lengths.get(phase, ()), len(firsts) * count) for phase in sends_on(grid)}
+    ports = _amounts(lengths.ports or ("0",) * len(firsts), len(firsts))
     cuts = [(frozenset(cut.domains), _amount(cut.price)) for cut in lengths.cuts]
     if not all(0 <= domain < count for members, _ in cuts for domain in members):
         raise InstanceError(f"proof: a cut has a domain beyond {count - 1}, needs domains of its grid")
+    # prices of the cuts that a link from one of the first domains crosses, in all places the cuts are moved to
     across: defaultdict[tuple[int, int], int] = defaultdict(int)
     for members, price in cuts:
         for turn in range(turns):
-            turned = {grid.moved(domain, turn * grid.turn) for domain in members}
-            for first in firsts:
-                for other in range(count):
-                    across[first, other] += price * ((first in turned) != (other in turned))
+            moved_members = {grid.moved(domain, turn * grid.turn) for domain in members}
+            for source in firsts:
+                for target in range(count):
+                    across[source, target] += price * ((source in moved_members) != (target in moved_members))
+    # what a link is worth at most: lengths both ways and cuts, less its ports; over it, no link is worth more than 1
     link = 0
-    for number, first in enumerate(firsts):
-        for other in range(count):
-            if other != first:
-                ends = ports[number] + ports[grid.alike(other)[0]]
-                both = sum(_length(grid, each, *ways) for each in by_phase.values() for ways in _ways(first, other))
-                link = max(link, both + across[first, other] - ends)
+    for number, source in enumerate(firsts):
+        for target in range(count):
+            if target != source:
+                ends = ports[number] + ports[grid.origin_of(target)[0]]
+                length = sum(
+                    _length(grid, lengths_of_phase, *ways)
+                    for lengths_of_phase in by_phase.values()
+                    for ways in _ways(source, target)
+                )
+                link = max(link, length + across[source, target] - ends)
     if link <= 0:
         return None
-    by_pace = {phase: _needed(grid, phase, each) for phase, each in by_phase.items()}
+    by_pace = {phase: _demand_lengths(grid, phase, lengths_of_phase) for phase, lengths_of_phase in by_phase.items()}
     rounded = tuple(RoundedCut(price * turns, _leaving(grid, members)) for members, price in cuts if price)
     return PricedLinks(by_pace, rounded, sum(ports) * turns, link)
 
 
-def _ways(one: int, other: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (one, other), (other, one)
+def _ways(source: int, target: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (source, target), (target, source)
 
 
 def _amount(text: str) -> int:
+    # any lengths prove something, so that rounding makes the proof no worse than exact
     return int(Fraction(text) * SCALE)
 
 
-def _whole(amounts: Sequence[str], count: int) -> list[int]:
+def _amounts(amounts: Sequence[str], count: int) -> list[int]:
     """Amounts of a proof as whole numbers."""
     if len(amounts) != count:
         raise InstanceError(f"proof: {len(amounts)} lengths or prices of ports where {count} are needed")
@@ -112,35 +121,35 @@ def _whole(amounts: Sequence[str], count: int) -> list[int]:
 
 def _length(grid: StageGrid, lengths: Sequence[int], source: int, target: int) -> int:
     """The length from one domain to another: that from the first domain that sends alike to one as far on."""
-    number, back = grid.alike(source)
+    number, back = grid.origin_of(source)
     return lengths[number * grid.domains + grid.moved(target, -back)]
 
 
-def _needed(grid: StageGrid, phase: str, lengths: Sequence[int]) -> Fraction:
+def _demand_lengths(grid: StageGrid, phase: str, lengths: Sequence[int]) -> Fraction:
     """What all demands of a phase need at a pace of one link: each at least its share of the shortest distance.
 
     Moving all domains of each stage on changes nothing, so that the first ones stand for all.
     """
     total = Fraction()
     firsts = grid.firsts
-    sent = [(ends, share) for ends, share in sends_on(grid)[phase].items() if ends[0] in firsts]
+    demands = [(ends, share) for ends, share in sends_on(grid)[phase].items() if ends[0] in firsts]
     for source in firsts:
         distances = _distances(grid, lengths, source)
-        total += sum((share * distances[end] for (start, end), share in sent if start == source), Fraction())
+        total += sum((share * distances[end] for (start, end), share in demands if start == source), Fraction())
     return total * (grid.replicas // grid.turn)
 
 
 def _distances(grid: StageGrid, lengths: Sequence[int], source: int) -> dict[int, int]:
     """The shortest distance from a domain to each (Dijkstra)."""
-    nearest, found = {source: 0}, dict[int, int]()
-    while nearest:
-        here = min(nearest, key=nearest.__getitem__)
-        found[here] = nearest.pop(here)
-        for other in range(grid.domains):
-            if other not in found:
-                reached = found[here] + _length(grid, lengths, here, other)
-                nearest[other] = min(nearest.get(other, reached), reached)
-    return found
+    tentative, distances = {source: 0}, dict[int, int]()
+    while tentative:
+        domain = min(tentative, key=tentative.__getitem__)
+        distances[domain] = tentative.pop(domain)
+        for neighbour in range(grid.domains):
+            if neighbour not in distances:
+                distance = distances[domain] + _length(grid, lengths, domain, neighbour)
+                tentative[neighbour] = min(tentative.get(neighbour, distance), distance)
+    return distances
 
 
 def _leaving(grid: StageGrid, members: frozenset[int]) -> dict[str, Fraction]:
@@ -194,7 +203,7 @@ class StageGrid(NamedTuple):
         """The domain of the same stage so many places on."""
         return domain - domain % self.replicas + (domain + places) % self.replicas
 
-    def alike(self, domain: int) -> tuple[int, int]:
+    def origin_of(self, domain: int) -> tuple[int, int]:
         """Which of the firsts a domain is moved from, and by how many places."""
         stage, place = divmod(domain, self.replicas)
         return stage * self.turn + place % self.turn, place - place % self.turn
@@ -203,24 +212,24 @@ class StageGrid(NamedTuple):
 @cache
 def sends_by_kind(grid: StageGrid) -> dict[str, Sends]:
     """What domains send to each other in traffic of each kind at a pace of one link, where they send anything."""
-    whole, t, copies = grid.replicas, grid.tensor, grid.experts * grid.apart
-    found = {
+    replicas, t, copies = grid.replicas, grid.tensor, grid.experts * grid.apart
+    all_sends = {
         "pp": _hops(grid),
-        "dp": _rings(grid, t, whole // t),
+        "dp": _rings(grid, t, replicas // t),
         "tp": _rings(grid, 1, t),
-        "cp": _rings(grid, t, grid.contexts if grid.contexts > 1 else whole // t),
+        "cp": _rings(grid, t, grid.contexts if grid.contexts > 1 else replicas // t),
         "ep": _exchanges(grid, grid.apart, grid.experts),
-        "edp": _rings(grid, copies, whole // copies),
+        "edp": _rings(grid, copies, replicas // copies),
         "tied": _hops(grid),
     }
-    return {kind: sends for kind, sends in found.items() if sends}
+    return {kind: sends for kind, sends in all_sends.items() if sends}
 
 
 @cache
 def phases_of(grid: StageGrid) -> dict[str, str]:
     """The phase of each kind of traffic: the first kind that sends alike."""
     kinds = sends_by_kind(grid)
-    return {kind: next(first for first in KINDS if kinds.get(first) == sends) for kind, sends in kinds.items()}
+    return {kind: next(leader for leader in KINDS if kinds.get(leader) == sends) for kind, sends in kinds.items()}
 
 
 @cache
@@ -248,18 +257,18 @@ def _hops(grid: StageGrid) -> Sends:
 
 def _members(grid: StageGrid, stride: int, count: int) -> Iterator[list[int]]:
     """The groups of so many domains, so far from each other, that tile the domains; none of one alone."""
-    for first in range(0, grid.domains if count > 1 else 0, stride * count):
+    for start in range(0, grid.domains if count > 1 else 0, stride * count):
         for offset in range(stride):
-            yield [first + offset + number * stride for number in range(count)]
+            yield [start + offset + number * stride for number in range(count)]
 
 
 def _rings(grid: StageGrid, stride: int, count: int) -> Sends:
     """What goes round rings: half of the data in each direction."""
     sends: defaultdict[tuple[int, int], Fraction] = defaultdict(Fraction)
     for members in _members(grid, stride, count):
-        for one, following in zip(members, [*members[1:], members[0]], strict=True):
-            sends[one, following] += Fraction(1, 2)
-            sends[following, one] += Fraction(1, 2)
+        for member, next_member in zip(members, [*members[1:], members[0]], strict=True):
+            sends[member, next_member] += Fraction(1, 2)
+            sends[next_member, member] += Fraction(1, 2)
     return dict(sends)
 
 
@@ -294,24 +303,24 @@ def grid_of(split: ScalarMapping, place: Placement) -> StageGrid:
 
 def whole_links(grid: StageGrid, paces: Paces) -> int:
     """The whole links at all domains, enough for all that each sends at these paces."""
-    needed = [0.0] * grid.stages
+    stage_links = [0.0] * grid.stages
     for phase, share_by_source in shares_sent(grid).items():
         for stage in range(grid.stages):
             share = share_by_source.get(stage * grid.replicas, Fraction())
-            needed[stage] = max(needed[stage], float(share) * paces[phase])
-    return sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in needed) * grid.replicas
+            stage_links[stage] = max(stage_links[stage], float(share) * paces[phase])
+    return sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in stage_links) * grid.replicas
 
 
 @cache
 def shares_sent(grid: StageGrid) -> dict[str, dict[int, Fraction]]:
     """What each domain sends altogether in each phase at a pace of one link."""
-    found: dict[str, dict[int, Fraction]] = {}
+    shares_by_phase: dict[str, dict[int, Fraction]] = {}
     for phase, sends in sends_on(grid).items():
         shares: defaultdict[int, Fraction] = defaultdict(Fraction)
         for (source, _), share in sends.items():
             shares[source] += share
-        found[phase] = dict(shares)
-    return found
+        shares_by_phase[phase] = dict(shares)
+    return shares_by_phase
 
 
 @cache

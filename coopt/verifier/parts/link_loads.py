@@ -5,9 +5,10 @@ Nothing is taken from the intervals by which loads are charged: flows come from 
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from coopt.verifier.parts.loads import tree_edges
@@ -32,18 +33,18 @@ def domain_flows(place: Placement, *, looped: bool, expert_tp: bool) -> dict[str
     for kind, groups in ring_groups(place, expert_tp=expert_tp).items():
         flows[kind] = [flow for members in groups for flow in _ring(members)]
     for members in _holders(place, expert_tp=expert_tp):
-        for first in range(0, len(members), place.ep_across):
-            group = members[first : first + place.ep_across]
+        for start in range(0, len(members), place.ep_across):
+            group = members[start : start + place.ep_across]
             flows["ep"] += [DomainFlow(a, b) for a, b in product(group, group) if a != b]
-    last = p * place.pp_in - 1
-    for where in product(range(d), range(c), range(t)):
-        own = [_domain(place, e, *where) for e in range(p)]
-        for stage in range(last + looped if p > 1 else 0):
-            flows["pp"] += _both_ways(stage, (stage + 1) % (last + 1), place, own.__getitem__)
+    last_stage = p * place.pp_in - 1
+    for ranks in product(range(d), range(c), range(t)):
+        pipeline = [_domain(place, e, *ranks) for e in range(p)]
+        for stage in range(last_stage + looped if p > 1 else 0):
+            flows["pp"] += _both_ways(stage, (stage + 1) % (last_stage + 1), place, pipeline.__getitem__)
         if place.two_way:
-            flows["tied"] += [DomainFlow(own[i], own[p - 1 - i]) for i in range(p) if i != p - 1 - i]
+            flows["tied"] += [DomainFlow(pipeline[i], pipeline[p - 1 - i]) for i in range(p) if i != p - 1 - i]
         elif p > 1:
-            flows["tied"] += _both_ways(0, last, place, own.__getitem__)
+            flows["tied"] += _both_ways(0, last_stage, place, pipeline.__getitem__)
     return flows
 
 
@@ -57,39 +58,39 @@ def _domain(place: Placement, stage: int, replica: int, context: int, tensor: in
 
 def _holders(place: Placement, *, expert_tp: bool) -> Iterator[list[int]]:
     """The domains that divide the experts of a stage, those of each TP rank apart where TP splits experts, too."""
-    several = range(place.dp_across), range(place.cp_across), range(place.tp_across)
+    axes = range(place.dp_across), range(place.cp_across), range(place.tp_across)
     for stage in range(place.pp_across):
-        every = [_domain(place, stage, *where) for where in product(*several)]
-        yield from [every[i :: place.tp_across] for i in several[2]] if expert_tp else [every]
+        domains = [_domain(place, stage, *ranks) for ranks in product(*axes)]
+        yield from [domains[i :: place.tp_across] for i in axes[2]] if expert_tp else [domains]
 
 
 def ring_groups(place: Placement, *, expert_tp: bool) -> dict[str, list[list[int]]]:
     """The domains of each group that gathers and scatters, by kind of traffic, in the order of their ring."""
-    several = range(place.dp_across), range(place.cp_across), range(place.tp_across)
-    replicas, contexts, tensors = several
-    found: dict[str, list[list[int]]] = {kind: [] for kind in ("tp", "cp", "dp", "edp")}
+    axes = range(place.dp_across), range(place.cp_across), range(place.tp_across)
+    replicas, contexts, tensors = axes
+    groups: dict[str, list[list[int]]] = {kind: [] for kind in ("tp", "cp", "dp", "edp")}
     for stage in range(place.pp_across):
-        found["tp"] += [[_domain(place, stage, *where, i) for i in tensors] for where in product(replicas, contexts)]
-        found["cp"] += [[_domain(place, stage, d, i, t) for i in contexts] for d, t in product(replicas, tensors)]
-        found["dp"] += [[_domain(place, stage, *where, t) for where in product(replicas, contexts)] for t in tensors]
+        groups["tp"] += [[_domain(place, stage, *ranks, i) for i in tensors] for ranks in product(replicas, contexts)]
+        groups["cp"] += [[_domain(place, stage, d, i, t) for i in contexts] for d, t in product(replicas, tensors)]
+        groups["dp"] += [[_domain(place, stage, *ranks, t) for ranks in product(replicas, contexts)] for t in tensors]
     for members in _holders(place, expert_tp=expert_tp):
         if place.ep_across * place.copies_across == len(members):
-            found["edp"] += [members[i :: place.ep_across] for i in range(place.ep_across)]
-    return found
+            groups["edp"] += [members[i :: place.ep_across] for i in range(place.ep_across)]
+    return groups
 
 
 def way_flows(groups: Iterable[Sequence[int]], flows: Flows, turn: int = 0) -> list[DomainFlow]:
     """Who sends to whom in a round of halving and doubling, or along two trees, by which edges may be doubled."""
-    found = []
+    domain_pairs = []
     for members in groups:
-        y, far = len(members), 2**turn
+        y, distance = len(members), 2**turn
         if flows == "trees":
             edges = [(members[a], members[b]) for a, b in tree_edges(y)]
-            found += [DomainFlow(*ends) for edge in edges for ends in (edge, edge[::-1])]
+            domain_pairs += [DomainFlow(*ends) for edge in edges for ends in (edge, edge[::-1])]
         else:
-            to = [(i + far) % y if y & (y - 1) else i ^ far for i in range(y)]
-            found += [DomainFlow(members[i], members[j]) for i, j in enumerate(to)]
-    return found
+            to = [(i + distance) % y if y & (y - 1) else i ^ distance for i in range(y)]
+            domain_pairs += [DomainFlow(members[i], members[j]) for i, j in enumerate(to)]
+    return domain_pairs
 
 
 def _both_ways(a: int, b: int, place: Placement, domain: Callable[[int], int]) -> Iterator[DomainFlow]:
@@ -131,32 +132,35 @@ class Router:
             for hops, count in self._paths(pair):
                 total += count
                 for hop in hops:
+                    # by parallel links, so that each single one of them carries as much
                     weights[hop] += count
             self._shares[pair] = {
-                (low, high): weight / total / self._links(low, high) for (low, high), weight in weights.items()
+                (lower_switch, upper_switch): weight / total / self._links(lower_switch, upper_switch)
+                for (lower_switch, upper_switch), weight in weights.items()
             }
         return self._shares[pair]
 
     def _links(self, a: Node, b: Node) -> int:
         return int(self._graph[a][b]["links"])
 
-    def _above(self, node: Node) -> list[Node]:
-        return [other for other in self._graph[node] if other[0] > node[0]]
+    def _uplinks(self, node: Node) -> list[Node]:
+        return [neighbour for neighbour in self._graph[node] if neighbour[0] > node[0]]
 
     def _paths(self, pair: LeafPair) -> Iterator[tuple[list[tuple[Node, Node]], int]]:
         """The hops upward of every path between two leaves, and by how many parallel links it may go."""
         a, b = pair
         if a == b:
             return
-        near = [node for node in self._above(a) if self._graph.has_edge(node, b)]
-        for node in near:
+        common = [node for node in self._uplinks(a) if self._graph.has_edge(node, b)]
+        for node in common:
             yield [(a, node)], self._links(a, node) * self._links(node, b)
-        for low in [] if near else self._above(a):
-            for core in self._above(low):
-                for high in self._graph[core]:
-                    if self._graph.has_edge(high, b):
-                        ways = self._links(a, low) * self._links(low, core) * self._links(core, high)
-                        yield [(a, low), (low, core)], ways * self._links(high, b)
+        for lower_switch in [] if common else self._uplinks(a):
+            for core in self._uplinks(lower_switch):
+                for upper_switch in self._graph[core]:
+                    if self._graph.has_edge(upper_switch, b):
+                        stops = (a, lower_switch, core, upper_switch, b)
+                        ways = math.prod(self._links(*hop) for hop in pairwise(stops))
+                        yield [(a, lower_switch), (lower_switch, core)], ways
 
     def busiest(self, targets: Counter[tuple[Node, tuple[Node, ...]]], *, one_by_one: bool) -> float:
         """The load of the busiest link on the way up, where so many NICs at a leaf each send 1 to each of some leaves.
@@ -168,11 +172,11 @@ class Router:
         """
         loads: defaultdict[tuple[Node, Node], float] = defaultdict(float)
         for (leaf, receivers), count in targets.items():
-            own: defaultdict[tuple[Node, Node], float] = defaultdict(float)
+            nic_loads: defaultdict[tuple[Node, Node], float] = defaultdict(float)
             for receiver in receivers:
                 for link, share in self.upward(LeafPair(leaf, receiver)).items():
-                    own[link] = max(own[link], share) if one_by_one else own[link] + share
-            for link, share in own.items():
+                    nic_loads[link] = max(nic_loads[link], share) if one_by_one else nic_loads[link] + share
+            for link, share in nic_loads.items():
                 loads[link] += count * share
         return max(loads.values(), default=0.0)
 
@@ -197,11 +201,11 @@ def busiest_links(
 
     A link loads both ways: what NICs send up to it, and what others receive down from it.
     """
-    found, network = {}, RoutedNetwork(wiring, family, place)
+    loads, network = {}, RoutedNetwork(wiring, family, place)
     for kind, flows in domain_flows(place, looped=looped, expert_tp=expert_tp).items():
         rate = 1 / (place.ep_across - 1) if kind == "ep" and place.ep_across > 1 else 1.0
-        found[kind] = rate * network.busiest(flows, one_by_one=kind == "pp")
-    return found
+        loads[kind] = rate * network.busiest(flows, one_by_one=kind == "pp")
+    return loads
 
 
 class RoutedNetwork:
@@ -213,24 +217,26 @@ class RoutedNetwork:
 
     def busiest(self, flows: Iterable[DomainFlow], *, one_by_one: bool = False) -> float:
         """The load of the busiest link under flows of the rate of a NIC each, or `one_by_one` those of a NIC."""
-        sent: defaultdict[Node, list[Node]] = defaultdict(list)
-        received: defaultdict[Node, list[Node]] = defaultdict(list)
+        receivers: defaultdict[Node, list[Node]] = defaultdict(list)
+        senders: defaultdict[Node, list[Node]] = defaultdict(list)
         for flow in flows:
             for sender, receiver in nic_pairs(self._family, self._place, flow):
-                sent[sender].append(self._leaf[receiver])
-                received[receiver].append(self._leaf[sender])
+                receivers[sender].append(self._leaf[receiver])
+                senders[receiver].append(self._leaf[sender])
         counters = (
-            Counter((self._leaf[nic], tuple(sorted(others))) for nic, others in side.items())
-            for side in (sent, received)
+            Counter((self._leaf[nic], tuple(sorted(leaves))) for nic, leaves in side.items())
+            for side in (receivers, senders)
         )
-        return max(self._router.busiest(each, one_by_one=one_by_one) for each in counters)
+        return max(self._router.busiest(counter, one_by_one=one_by_one) for counter in counters)
 
 
 def is_even(wiring: WiredGraph) -> bool:
     """Whether every switch of a level has the same number of links to each of the same number of switches above."""
     shapes: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
     for node in wiring.graph:
-        links = tuple(sorted(edge["links"] for other, edge in wiring.graph[node].items() if other[0] > node[0] > 0))
+        links = tuple(
+            sorted(edge["links"] for neighbour, edge in wiring.graph[node].items() if neighbour[0] > node[0] > 0)
+        )
         if links:
             shapes[node[0]].add(links)
-    return all(len(found) == 1 and len(set(next(iter(found)))) == 1 for found in shapes.values())
+    return all(len(level_shapes) == 1 and len(set(next(iter(level_shapes)))) == 1 for level_shapes in shapes.values())

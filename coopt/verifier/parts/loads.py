@@ -35,10 +35,10 @@ class LeafLayout(NamedTuple):
 
 
 class Senders(NamedTuple):
-    """GPUs of a domain that send, `active` of them; `inner` stages of the pipeline follow each other in a domain."""
+    """GPUs of a domain that send, `gpus` of them; `stages` of the pipeline follow each other there."""
 
-    active: int
-    inner: int = 1
+    gpus: int
+    stages: int = 1
 
 
 class Pattern(NamedTuple):
@@ -80,7 +80,7 @@ class Pattern(NamedTuple):
 T = TypeVar("T")
 
 
-class OfKinds(NamedTuple, Generic[T]):
+class KindValues(NamedTuple, Generic[T]):
     """Something of each kind of traffic; `edp` are copies of experts, `tied` the embedding of first and last stage."""
 
     tp: T
@@ -92,14 +92,14 @@ class OfKinds(NamedTuple, Generic[T]):
     tied: T
 
 
-def patterns_of(place: Placement, looped: bool) -> OfKinds[Pattern]:
+def patterns_of(place: Placement, looped: bool) -> KindValues[Pattern]:
     """Who sends to whom; TP ranks are numbered fastest, then CP, then DP, then PP, or PP right after TP.
 
     Gradients go round DP and CP ranks together; GPUs that hold the same experts are an expert group apart.
     """
     stage, context, step = place.stage_across, place.cp_across, place.step
     expert_stride = stage // (place.copies_across * place.ep_across)
-    return OfKinds(
+    return KindValues(
         tp=Pattern("ring", place.tp_across, 1),
         cp=Pattern("ring", context, place.tp_across * step),
         dp=Pattern("ring", context * place.dp_across, place.tp_across * step),
@@ -110,113 +110,120 @@ def patterns_of(place: Placement, looped: bool) -> OfKinds[Pattern]:
     )
 
 
-class OfRails(NamedTuple, Generic[T]):
+class RailValues(NamedTuple, Generic[T]):
     """Something of the rails of a domain, out of it and into it.
 
-    `every` is of any rail where all of them carry the same, which leaves out pipelines of which a domain holds several
-    stages: of these `opening` is of rails of GPUs of the first stage inside the domain, `closing` of those of the last.
+    `any_rail` is of each rail where all of them carry the same, which leaves out pipelines of which a domain holds
+    several stages: of these `opening` is of rails of GPUs of the first stage inside the domain, `closing` of those of
+    the last.
     """
 
-    every: T
+    any_rail: T
     opening: T
     closing: T
     into_opening: T
     into_closing: T
 
 
-def partners(pattern: Pattern, domain: int) -> OfRails[list[int]]:
+def partners(pattern: Pattern, domain: int) -> RailValues[list[int]]:
     """The domains that a domain sends to, and that it receives from where this is not the same.
 
     Stages run through a domain upwards and through the next one downwards, so that the hop after an even block of
     domains is on the rails of the last stage inside, after an odd one on those of the first. What leads back to the
     first block from an even one is on the rails of whoever receives it. First and last stage take the way back, too.
     """
-    members, stride, found = pattern.members, pattern.stride, OfRails[list[int]]([], [], [], [], [])
+    members, stride, targets = pattern.members, pattern.stride, RailValues[list[int]]([], [], [], [], [])
     place = domain // stride % members
     base = domain - place * stride
     if members == 1:
-        return found
+        return targets
     if pattern.shape == "ring":
-        return found._replace(every=[base + (place + pattern.far) % members * stride])
+        return targets._replace(any_rail=[base + (place + pattern.far) % members * stride])
     if pattern.shape == "mirror":
         twin = members - 1 - place
-        return found._replace(every=[base + twin * stride] if twin != place else [])
+        return targets._replace(any_rail=[base + twin * stride] if twin != place else [])
     for hop, ahead in ((place, True), ((place - 1) % members, False)):
-        back = hop == members - 1
-        if back != (pattern.shape == "pair") and not (back and pattern.looped):
+        is_return = hop == members - 1
+        if is_return != (pattern.shape == "pair") and not (is_return and pattern.looped):
             continue
-        other = base + (hop + ahead) % members * stride
-        onward_closing, backward_closing = (hop % 2 == 0 and not back), hop % 2 == 0
+        target = base + (hop + ahead) % members * stride
+        onward_closing, backward_closing = (hop % 2 == 0 and not is_return), hop % 2 == 0
         out_closing, into_closing = (onward_closing, backward_closing) if ahead else (backward_closing, onward_closing)
-        found.every.append(other)
-        (found.closing if out_closing else found.opening).append(other)
-        (found.into_closing if into_closing else found.into_opening).append(other)
-    return found
+        targets.any_rail.append(target)
+        (targets.closing if out_closing else targets.opening).append(target)
+        (targets.into_closing if into_closing else targets.into_opening).append(target)
+    return targets
 
 
 @lru_cache(maxsize=400_000)
-def outgoing(pattern: Pattern, first: int, end: int) -> OfRails[int]:
-    """How many of the domains from `first` up to `end` send to others, or receive; of an exchange, how many pairs.
+def outgoing(pattern: Pattern, start: int, end: int) -> RailValues[int]:
+    """How many of the domains from `start` up to `end` send to others, or receive; of an exchange, how many pairs.
 
     Whole groups among them send nothing out; of those that are cut at either end, which are alike wherever they lie, it
     is counted what they send.
     """
     block = pattern.block
-    starts, stops = -(-first // block) * block, end // block * block
+    starts, stops = -(-start // block) * block, end // block * block
     if starts > stops:  # within one block
-        return _out_of_block(pattern, *_middle(pattern, first % block, end - first // block * block))
-    ends = ((first % block, block), (0, end % block))
-    sent = [_out_of_block(pattern, low, high) for low, high in ends if 0 < high - low < block]
-    return OfRails(*(sum(counts) for counts in zip(*sent, strict=True))) if sent else OfRails(0, 0, 0, 0, 0)
+        return _out_of_block(pattern, *_like_part(pattern, start % block, end - start // block * block))
+    ends = ((start % block, block), (0, end % block))
+    counts_of_ends = [
+        _out_of_block(pattern, part_start, part_end)
+        for part_start, part_end in ends
+        if 0 < part_end - part_start < block
+    ]
+    if not counts_of_ends:
+        return RailValues(0, 0, 0, 0, 0)
+    return RailValues(*(sum(counts) for counts in zip(*counts_of_ends, strict=True)))
 
 
-def _middle(pattern: Pattern, first: int, end: int) -> tuple[int, int]:
+def _like_part(pattern: Pattern, start: int, end: int) -> tuple[int, int]:
     """A part of a block; away from the ends of a pipeline, the first one like it: two stages on all is alike."""
     period = 2 * pattern.stride
-    if pattern.shape != "hops" or first < pattern.stride or end > pattern.block - pattern.stride:
-        return first, end
-    start = pattern.stride + (first - pattern.stride) % period
-    return start, start + end - first
+    if pattern.shape != "hops" or start < pattern.stride or end > pattern.block - pattern.stride:
+        return start, end
+    like_start = pattern.stride + (start - pattern.stride) % period
+    return like_start, like_start + end - start
 
 
 @lru_cache(maxsize=400_000)
-def _out_of_block(pattern: Pattern, first: int, end: int) -> OfRails[int]:
+def _out_of_block(pattern: Pattern, start: int, end: int) -> RailValues[int]:
     """What a part of a block sends to the rest of it."""
     stride = pattern.stride
     if pattern.shape == "ring" and pattern.far == 1:
         # Of each ring it holds an arc, out of which one member sends, or all members.
-        whole = max(0, end - first - (pattern.block - stride))
-        return OfRails(min(stride, end - first) - whole, 0, 0, 0, 0)
+        whole_rings = max(0, end - start - (pattern.block - stride))
+        return RailValues(min(stride, end - start) - whole_rings, 0, 0, 0, 0)
     if pattern.shape == "exchange":
-        inside = [len(range(first + i, end, stride)) for i in range(min(stride, end - first))]
-        return OfRails(sum(m * (pattern.members - m) for m in inside), 0, 0, 0, 0)
+        inside = [len(range(start + i, end, stride)) for i in range(min(stride, end - start))]
+        return RailValues(sum(m * (pattern.members - m) for m in inside), 0, 0, 0, 0)
     if pattern.shape == "trees":
-        return OfRails(_edges_cut(pattern, first, end), 0, 0, 0, 0)
-    counts = [0] * len(OfRails._fields)
-    near = end - stride * pattern.far  # the domains of a ring before that one send to others of this part
-    domain = max(first, near) if pattern.shape == "ring" else first
+        return RailValues(_edges_cut(pattern, start, end), 0, 0, 0, 0)
+    counts = [0] * len(RailValues._fields)
+    last_inside = end - stride * pattern.far  # the domains of a ring before that one send to others of this part
+    domain = max(start, last_inside) if pattern.shape == "ring" else start
     while domain < end:
         run = range(domain, min(end, domain // stride * stride + stride))  # all of them send equally far
-        for way, others in enumerate(partners(pattern, domain)):
-            counts[way] += len(run) - _staying(run, [other - domain for other in others], first, end)
+        for rail_kind, targets in enumerate(partners(pattern, domain)):
+            counts[rail_kind] += len(run) - _staying(run, [target - domain for target in targets], start, end)
         domain = run.stop
-    return OfRails(*counts)
+    return RailValues(*counts)
 
 
-def _staying(run: range, far: list[int], first: int, end: int) -> int:
-    """How many domains of a run send so far and no farther than among those from `first` up to `end`."""
-    low = max([run.start, *(first - shift for shift in far)])
-    return max(0, min([run.stop, *(end - shift for shift in far)]) - low)
+def _staying(run: range, shifts: list[int], start: int, end: int) -> int:
+    """How many domains of a run send so far and no farther than among those from `start` up to `end`."""
+    lowest = max([run.start, *(start - shift for shift in shifts)])
+    return max(0, min([run.stop, *(end - shift for shift in shifts)]) - lowest)
 
 
-def _edges_cut(pattern: Pattern, first: int, end: int) -> int:
+def _edges_cut(pattern: Pattern, start: int, end: int) -> int:
     """Edges of both trees with one end in a part of a block; groups that have the same members there are alike."""
     stride = pattern.stride
-    parts = Counter((-(-(first - shift) // stride), -(-(end - shift) // stride)) for shift in range(stride))
+    parts = Counter((-(-(start - shift) // stride), -(-(end - shift) // stride)) for shift in range(stride))
     edges = tree_edges(pattern.members)
     return sum(
-        count * sum((low <= one < high) != (low <= other < high) for one, other in edges)
-        for (low, high), count in parts.items()
+        count * sum((part_start <= child < part_end) != (part_start <= parent < part_end) for child, parent in edges)
+        for (part_start, part_end), count in parts.items()
     )
 
 
@@ -227,23 +234,23 @@ def tree_edges(members: int) -> tuple[tuple[int, int], ...]:
     The parent of a member is where its lowest bit gives way to the next higher one, as far as there is such a member.
     The second tree is the first in reverse, or, of an odd number, one further on.
     """
-    found = []
+    edges = []
     for child in range(1, members):
-        low = child & -child
-        parent = child - low | low << 1
-        found.append((child, parent if parent < members else child - low))
+        lowest_bit = child & -child
+        parent = child - lowest_bit | lowest_bit << 1
+        edges.append((child, parent if parent < members else child - lowest_bit))
     if members % 2:
-        return tuple(found + [((a + 1) % members, (b + 1) % members) for a, b in found])
-    return tuple(found + [(members - 1 - a, members - 1 - b) for a, b in found])
+        return tuple(edges + [((a + 1) % members, (b + 1) % members) for a, b in edges])
+    return tuple(edges + [(members - 1 - a, members - 1 - b) for a, b in edges])
 
 
 @lru_cache(maxsize=256)
 def _widest_cut(members: int) -> int:
     """Edges between the first of some members and the others, for the number of these with most."""
-    return max(sum((a < first) != (b < first) for a, b in tree_edges(members)) for first in range(1, members))
+    return max(sum((a < cut) != (b < cut) for a, b in tree_edges(members)) for cut in range(1, members))
 
 
-class Held(NamedTuple):
+class Holding(NamedTuple):
     """Domains of one interval that a leaf or pod holds of `rails` NICs that send.
 
     `opening` of these belong to GPUs of the first stage inside a domain, `closing` to those of the last.
@@ -260,42 +267,44 @@ RailRange = tuple[int, int, int, int]  # rails from, up to; domains from, up to
 
 
 @lru_cache(maxsize=4096)
-def holdings(layout: LeafLayout, senders: Senders, leaves: int) -> frozenset[tuple[Held, ...]]:
+def holdings(layout: LeafLayout, senders: Senders, leaves: int) -> frozenset[tuple[Holding, ...]]:
     """What every `leaves` consecutive leaves of a plane hold together; alike ones once."""
-    nics = layout.nics(senders.active)
-    ends = nics // senders.inner
+    nics = layout.nics(senders.gpus)
+    ends = nics // senders.stages
 
     @cache
     def sending(low: int, high: int) -> tuple[int, ...]:
         return tuple(max(0, min(high, b) - max(low, a)) for a, b in ((0, nics), (0, ends), (nics - ends, nics)))
 
-    def held(rails: RailRange) -> Held:
-        low, high, first, end = rails
-        return Held(first, end, *sending(low, high))
+    def held(rails: RailRange) -> Holding:
+        low, high, start, end = rails
+        return Holding(start, end, *sending(low, high))
 
     switches = (map(held, ranges) for ranges in _rail_ranges(layout, nics, leaves))
-    return frozenset(tuple(one for one in switch if one.rails and one.first < one.end) for switch in switches)
+    return frozenset(
+        tuple(holding for holding in switch if holding.rails and holding.first < holding.end) for switch in switches
+    )
 
 
 def _rail_ranges(layout: LeafLayout, nics: int, leaves: int) -> Iterator[list[RailRange]]:
     """Rails and domains of every `leaves` consecutive leaves; of planes alike, those of the first and last rail."""
     domains, rails, down = layout.domains, layout.rails, layout.down
     if layout.kind == "rail-only":
-        for first in range(0, domains, leaves * down):
+        for start in range(0, domains, leaves * down):
             for rail in {0, nics - 1}:
-                yield [(rail, rail + 1, first, min(first + leaves * down, domains))]
+                yield [(rail, rail + 1, start, min(start + leaves * down, domains))]
     elif layout.kind == "clos":
-        for start in range(0, domains * rails, leaves * down):
-            yield _clos_ranges(start, min(start + leaves * down, domains * rails), rails)
+        for point in range(0, domains * rails, leaves * down):
+            yield _clos_ranges(point, min(point + leaves * down, domains * rails), rails)
     elif domains <= down:
         yield [(0, rails, 0, domains)]  # whole rails, wherever they are
     else:
-        each = -(-domains // down)
-        for start in range(0, rails * each, leaves):
-            stop = min(start + leaves, rails * each)
+        spread = -(-domains // down)
+        for point in range(0, rails * spread, leaves):
+            stop = min(point + leaves, rails * spread)
             yield [
-                (rail, rail + 1, max(start - rail * each, 0) * down, min((stop - rail * each) * down, domains))
-                for rail in range(start // each, -(-stop // each))
+                (rail, rail + 1, max(point - rail * spread, 0) * down, min((stop - rail * spread) * down, domains))
+                for rail in range(point // spread, -(-stop // spread))
             ]
 
 
@@ -314,16 +323,17 @@ def most_flows(pattern: Pattern, senders: Senders, layout: LeafLayout, leaves: i
     """
     if pattern.members == 1 or not leaves:
         return 0
-    alike, most = pattern.shape in ("ring", "exchange", "mirror", "trees") or senders.inner == 1, 0
+    # all rails of a domain send alike but for hops of a pipeline of which it holds several stages
+    is_uniform, largest = pattern.shape in ("ring", "exchange", "mirror", "trees") or senders.stages == 1, 0
     block = pattern.block
     for switch in holdings(layout, senders, leaves):
         out = into = 0
-        for first, end, rails, opening, closing in switch:
-            sent = outgoing(pattern, first % block, end - first // block * block)  # blocks are alike
-            out += rails * sent.every if alike else opening * sent.opening + closing * sent.closing
-            into += 0 if alike else opening * sent.into_opening + closing * sent.into_closing
-        most = max(most, out, into)
-    return most
+        for start, end, rails, opening, closing in switch:
+            flows = outgoing(pattern, start % block, end - start // block * block)  # blocks are alike
+            out += rails * flows.any_rail if is_uniform else opening * flows.opening + closing * flows.closing
+            into += 0 if is_uniform else opening * flows.into_opening + closing * flows.into_closing
+        largest = max(largest, out, into)
+    return largest
 
 
 def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window: int, *, repeated: bool) -> int:
@@ -332,8 +342,8 @@ def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, 
     At either end of them they cut a group for each domain of a stride. Where pipelines are `repeated` along a rail,
     they cut two of these, and of a looped one the hop that leads back as well.
     """
-    members, stride, inner = pattern.members, pattern.stride, senders.inner
-    nics = layout.nics(senders.active) if layout.kind == "clos" else 1
+    members, stride, stages = pattern.members, pattern.stride, senders.stages
+    nics = layout.nics(senders.gpus) if layout.kind == "clos" else 1
     if members == 1:
         return 0
     if pattern.shape == "trees":
@@ -346,8 +356,8 @@ def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, 
         return nics * window
     if pattern.shape == "hops" and repeated:
         return nics * min(window, 2 * stride * (1 + pattern.looped))
-    if inner == 1 or layout.kind != "clos":
+    if stages == 1 or layout.kind != "clos":
         return nics * min(window, 2 * stride)
     if pattern.shape == "hops":
-        return nics // inner * 2 * min(window, stride)
-    return nics // inner * min(window, 2 * stride)
+        return nics // stages * 2 * min(window, stride)
+    return nics // stages * min(window, 2 * stride)

@@ -124,11 +124,11 @@ def pairs_outside(places: GpuPlaces, place: Placement, reach: Reach, tiers: int)
     """How many pairs leave the leaf or the pod which their kind of traffic is charged for not to leave."""
     if tiers == 1:
         return 0
-    kept, count = kept_inside(reach, place.filled, place)._asdict(), 0
+    limits, count = kept_inside(reach, place.filled, place)._asdict(), 0
     for ring in rank_rings(place):
-        if kept[ring.name] == "leaf":
+        if limits[ring.name] == "leaf":
             count += places.parted(ring, lambda leaf: leaf, place)
-        elif tiers == 3 and kept[ring.name] == "pod":
+        elif tiers == 3 and limits[ring.name] == "pod":
             count += places.parted(ring, places.pod, place)
     return count
 
@@ -165,41 +165,43 @@ def check_network(
     _ports(ledger, family, wiring)
     if ports.bundle:
         uneven = uneven_switches(wiring)
-        why = f"So many switches at the top of the wiring have uneven links to those below them: {uneven}."
-        ledger.same("bundles", 0, uneven, why)
+        fault = f"So many switches at the top of the wiring have uneven links to those below them: {uneven}."
+        ledger.same("bundles", 0, uneven, fault)
     _groups(ledger, family, ports, wiring, runs)
     return switch_levels
 
 
 def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> None:
     for tier, count in zip(fabric.tier, counts, strict=True):
-        where = f"Level {tier.level} of the wiring has"
-        why = f"{where} {counted(count.switches, 'switch')}, the plan says {tier.switches}."
-        ledger.same("tier-switches", tier.switches, count.switches, why)
-        claimed = f"{tier.down_ports} down, {tier.uplinks_per_switch} up"
-        recomputed = f"{count.down_ports} down, {count.up_ports} up"
-        why = f"{where} ports in use on its fullest switch: {recomputed}; the plan says {claimed}."
-        ledger.same("tier-ports", claimed, recomputed, why)
-        why = f"{where} {counted(count.links, 'link')} to the level below, the plan says {tier.links}."
-        ledger.same("tier-links", tier.links, count.links, why)
+        subject = f"Level {tier.level} of the wiring has"
+        fault = f"{subject} {counted(count.switches, 'switch')}, the plan says {tier.switches}."
+        ledger.same("tier-switches", tier.switches, count.switches, fault)
+        claimed_ports = f"{tier.down_ports} down, {tier.uplinks_per_switch} up"
+        counted_ports = f"{count.down_ports} down, {count.up_ports} up"
+        fault = f"{subject} ports in use on its fullest switch: {counted_ports}; the plan says {claimed_ports}."
+        ledger.same("tier-ports", claimed_ports, counted_ports, fault)
+        fault = f"{subject} {counted(count.links, 'link')} to the level below, the plan says {tier.links}."
+        ledger.same("tier-links", tier.links, count.links, fault)
 
 
 def _totals(ledger: Ledger, fabric: Fabric, counts: Sequence[SwitchLevel], carried: Sequence[tuple[int, int]]) -> None:
     switches = sum(count.switches for count in counts)
     ends = sum(sum(count.modules(links)) for count, links in zip(counts, carried, strict=True))
-    why = f"The wiring has {counted(switches, 'switch')}, the plan says {fabric.switch_count}."
-    ledger.same("switch-count", fabric.switch_count, switches, why)
-    why = f"The wiring has {ends} transceivers at the ends of its links, the plan says {fabric.transceiver_count}."
-    ledger.same("transceiver-count", fabric.transceiver_count, ends, why)
+    fault = f"The wiring has {counted(switches, 'switch')}, the plan says {fabric.switch_count}."
+    ledger.same("switch-count", fabric.switch_count, switches, fault)
+    fault = f"The wiring has {ends} transceivers at the ends of its links, the plan says {fabric.transceiver_count}."
+    ledger.same("transceiver-count", fabric.transceiver_count, ends, fault)
 
 
 def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
     assert family.gear is not None
     gear = family.gear
-    most = [(used - gear.at(tier).radix, used, gear.at(tier).radix) for tier, used in fullest_switches(wiring).items()]
-    over, used_ports, radix = max(most)
-    why = f"A switch of the wiring has {counted(used_ports, 'link')} and {counted(radix, 'port')}."
-    ledger.holds("radix", over <= 0, radix, used_ports, why)
+    excesses = [
+        (links - gear.at(tier).radix, links, gear.at(tier).radix) for tier, links in fullest_switches(wiring).items()
+    ]
+    over, used_ports, radix = max(excesses)
+    fault = f"A switch of the wiring has {counted(used_ports, 'link')} and {counted(radix, 'port')}."
+    ledger.holds("radix", over <= 0, radix, used_ports, fault)
     ends, attached = family.ends * wiring.planes, attached_ends(wiring)
     ledger.same(
         "attached", ends, attached, f"So many NICs need a link to a leaf: {ends}; so many have one: {attached}."
@@ -212,11 +214,11 @@ def _groups(ledger: Ledger, family: DesignFamily, ports: Ports, wiring: WiredGra
     for run in runs:
         name, place = run.workload.name, run.place
         pairs = unconnected_pairs(places, place)
-        why = f"{pairs} pairs of GPUs that workload {name!r} makes talk to each other have no path between them."
-        ledger.same("connected", 0, pairs, why)
+        fault = f"{pairs} pairs of GPUs that workload {name!r} makes talk to each other have no path between them."
+        ledger.same("connected", 0, pairs, fault)
         pairs = pairs_outside(places, place, reach, ports.tiers)
-        why = f"{pairs} pairs of GPUs of workload {name!r} leave the leaf or pod whose rate their group is charged."
-        ledger.same("locality", 0, pairs, why)
+        fault = f"{pairs} pairs of GPUs of workload {name!r} leave the leaf or pod whose rate their group is charged."
+        ledger.same("locality", 0, pairs, fault)
         if routable:
             _loads(ledger, run, family, reach, wiring)
 
@@ -234,8 +236,8 @@ def _loads(ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, 
     expert_tp = run.workload.options.expert_tp
     routed = _routed(wiring, family, run.place, looped=run.looped, expert_tp=expert_tp)
     texts = [tuple(f"{kind} {loads[kind]:.9g}" for kind in loads) for loads in (charged, routed)]
-    alike = all(agree(charged[kind], routed[kind]) for kind in routed)
-    why = (
+    is_as_charged = all(agree(charged[kind], routed[kind]) for kind in routed)
+    fault = (
         f"Workload {run.workload.name!r} is charged for loads {', '.join(texts[0])}; routed are {', '.join(texts[1])}."
     )
-    ledger.holds("link-loads", alike, texts[0], texts[1], why, TOLERANCE)
+    ledger.holds("link-loads", is_as_charged, texts[0], texts[1], fault, TOLERANCE)

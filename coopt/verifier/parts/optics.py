@@ -54,8 +54,8 @@ def fitting_optics(instance: Instance, ends: Ends, level: int) -> list[Optic]:
     fitting = [optic for optic in instance.network.optics if optic.reach_m >= reach_m and _fits(ends, optic, level)]
     if isinstance(ends, Nic) or instance.network.tier_switches == "same":
         return fitting
-    joined = [ends.at(tier) if tier else ends.nic for tier in (level - 1, level)]
-    return [optic for optic in fitting if linkable(optic, *joined)]
+    boxes = [ends.at(tier) if tier else ends.nic for tier in (level - 1, level)]
+    return [optic for optic in fitting if linkable(optic, *boxes)]
 
 
 def _fits(ends: Ends, optic: Optic, level: int) -> bool:
@@ -64,8 +64,8 @@ def _fits(ends: Ends, optic: Optic, level: int) -> bool:
         return links == 1
     if level == 1 and links * ends.nic.cages != ends.nic_planes:
         return False
-    joined = [ends.at(tier) for tier in (level - 1, level) if tier]
-    in_cages = all(one.radix % links == 0 and optic.gbit_s <= one.cage_gbit_s for one in joined)
+    boxes = [ends.at(tier) for tier in (level - 1, level) if tier]
+    in_cages = all(box.radix % links == 0 and optic.gbit_s <= box.cage_gbit_s for box in boxes)
     return links == 1 or (ends.nic_planes > 1 and in_cages)
 
 
@@ -79,8 +79,8 @@ def cheapest_optic(instance: Instance, kind: ObjectiveKind, ends: Ends, level: i
 def _cheapest_each(instance: Instance, kind: ObjectiveKind, ends: Ends, level: int) -> list[Optic]:
     """The cheapest optic of each number of links that one carries."""
     counts = dict.fromkeys(_links_of(ends, optic) for optic in fitting_optics(instance, ends, level))
-    best = (cheapest_optic(instance, kind, ends, level, links) for links in counts)
-    return [optic for optic in best if optic is not None]
+    optics = (cheapest_optic(instance, kind, ends, level, links) for links in counts)
+    return [optic for optic in optics if optic is not None]
 
 
 def allowed_optics(instance: Instance, kind: ObjectiveKind, ends: Ends, level: int) -> list[Optic]:
@@ -101,10 +101,11 @@ def candidate_optics(instance: Instance, kind: ObjectiveKind, ends: Ends, level:
     optics, front = fitting_optics(instance, ends, level), list[Optic]()
     if instance.sharing.most_products.optics is not None:
         return optics
-    for candidate in sorted(optics, key=lambda optic: (_usd_of_units(instance, optic).most, optic.w)):
-        alike = (rival for rival in front if _links_of(ends, rival) == _links_of(ends, candidate))
-        least_usd = _usd_of_units(instance, candidate).least
-        if not any(_usd_of_units(instance, rival).most <= least_usd and rival.w <= candidate.w for rival in alike):
+    # in this order whatever makes a candidate needless stands in front before it
+    for candidate in sorted(optics, key=lambda optic: (_usd_of_units(instance, optic).most_usd, optic.w)):
+        rivals = (rival for rival in front if _links_of(ends, rival) == _links_of(ends, candidate))
+        least_usd = _usd_of_units(instance, candidate).least_usd
+        if not any(_usd_of_units(instance, rival).most_usd <= least_usd and rival.w <= candidate.w for rival in rivals):
             front.append(candidate)
     return front
 
@@ -112,18 +113,18 @@ def candidate_optics(instance: Instance, kind: ObjectiveKind, ends: Ends, level:
 class _UnitPrices(NamedTuple):
     """What one unit more adds to the least bill, at least and at most, whatever the quantity (USD)."""
 
-    least: float
-    most: float
+    least_usd: float
+    most_usd: float
 
 
 def _usd_of_units(instance: Instance, optic: Optic) -> _UnitPrices:
     """Nothing, at least, where so many are bought, or more than are needed, that a price for all units is reached."""
     discounts = instance.sharing.discount
-    discount = next((one for one in discounts if (one.kind, one.item) == ("optics", optic.name)), None)
+    discount = next((entry for entry in discounts if (entry.kind, entry.item) == ("optics", optic.name)), None)
     if discount is None:
         return _UnitPrices(optic.usd, optic.usd)
-    least = discount.prices(optic.usd)[-1] if discount.applies == "incremental" else 0.0
-    return _UnitPrices(least, optic.usd)
+    least_usd = discount.prices(optic.usd)[-1] if discount.applies == "incremental" else 0.0
+    return _UnitPrices(least_usd, optic.usd)
 
 
 def fitting_ends(instance: Instance, gear: NetworkGear, level: int) -> list[OpticPair]:
@@ -137,13 +138,18 @@ def fitting_ends(instance: Instance, gear: NetworkGear, level: int) -> list[Opti
         return [OpticPair(optic, optic) for optic in fitting_optics(instance, gear, level)]
     box_below, box_above = (gear.at(level - 1) if level > 1 else None), gear.at(level)
     reaching = [optic for optic in network.optics if optic.reach_m >= network.link_reach_m[level - 1]]
-    lower = [optic for optic in reaching if _goes_into(gear, optic, box_below)]
-    upper = [optic for optic in reaching if _goes_into(gear, optic, box_above)]
-    found = [OpticPair(one, other) for one in lower for other in upper if interface(one) == interface(other)]
+    lower_optics = [optic for optic in reaching if _goes_into(gear, optic, box_below)]
+    upper_optics = [optic for optic in reaching if _goes_into(gear, optic, box_above)]
+    pairs = [
+        OpticPair(lower_optic, upper_optic)
+        for lower_optic in lower_optics
+        for upper_optic in upper_optics
+        if interface(lower_optic) == interface(upper_optic)
+    ]
     if network.tier_switches == "same":
-        return found
+        return pairs
     device = box_below or gear.nic
-    return [ends for ends in found if _speaks(ends, device, box_above)]
+    return [ends for ends in pairs if _speaks(ends, device, box_above)]
 
 
 def interface(optic: Optic) -> tuple[str, str]:
@@ -151,11 +157,11 @@ def interface(optic: Optic) -> tuple[str, str]:
     return ("fibre", optic.fibre) if optic.fibre is not None else ("product", optic.name)
 
 
-def _speaks(ends: OpticPair, below: Nic | Switch, above: Switch) -> bool:
+def _speaks(ends: OpticPair, lower_box: Nic | Switch, upper_box: Switch) -> bool:
     """Whether ends mate with what they are in; where they are one product, all three with each other."""
     if ends.below.name == ends.above.name:
-        return linkable(ends.below, below, above)
-    return linkable(ends.below, below) and linkable(ends.above, above)
+        return linkable(ends.below, lower_box, upper_box)
+    return linkable(ends.below, lower_box) and linkable(ends.above, upper_box)
 
 
 def _goes_into(gear: NetworkGear, optic: Optic, box: Switch | None) -> bool:
@@ -174,14 +180,14 @@ def _cheapest_of_ends(
     def adds(optic: Optic) -> tuple[float, float, float]:
         return priced_total(optic.usd, optic.w, instance.objective).of(kind), optic.usd, optic.w
 
-    alike: dict[tuple[int, int], list[tuple[tuple[float, ...], tuple[float, ...], OpticPair]]] = {}
+    rivals_by_links: dict[tuple[int, int], list[tuple[tuple[float, ...], tuple[float, ...], OpticPair]]] = {}
     for ends in fitting:
-        alike.setdefault(gear.carried(ends), []).append((adds(ends.below), adds(ends.above), ends))
+        rivals_by_links.setdefault(gear.carried(ends), []).append((adds(ends.below), adds(ends.above), ends))
     return [
         ends
-        for rivals in alike.values()
-        for below, above, ends in rivals
-        if not any(a <= below and b <= above and (a, b) != (below, above) for a, b, _ in rivals)
+        for rivals in rivals_by_links.values()
+        for lower_price, upper_price, ends in rivals
+        if not any(a <= lower_price and b <= upper_price and (a, b) != (lower_price, upper_price) for a, b, _ in rivals)
     ]
 
 
@@ -213,11 +219,13 @@ def candidate_ends(instance: Instance, kind: ObjectiveKind, gear: NetworkGear, l
         """Whether it costs no more at any quantity, or is the same, and draws no more."""
         if rival.name == optic.name:
             return True
-        return _usd_of_units(instance, rival).most <= _usd_of_units(instance, optic).least and rival.w <= optic.w
+        return (
+            _usd_of_units(instance, rival).most_usd <= _usd_of_units(instance, optic).least_usd and rival.w <= optic.w
+        )
 
     for ends in sorted(fitting, key=lambda ends: (ends.below.usd, ends.below.w, ends.above.usd, ends.above.w)):
-        alike = (rival for rival in front if gear.carried(rival) == gear.carried(ends))
-        if not any(all(map(no_worse, rival, ends)) for rival in alike):
+        rivals = (rival for rival in front if gear.carried(rival) == gear.carried(ends))
+        if not any(all(map(no_worse, rival, ends)) for rival in rivals):
             front.append(ends)
     return front
 
@@ -239,17 +247,22 @@ def single_modules(
         if allowed or instance.sharing.most_products.optics is not None:
             return list(fitting)
         front: list[Optic] = []
-        for one in sorted(fitting, key=lambda optic: (_usd_of_units(instance, optic).most, optic.w)):
-            least_usd, alike = _usd_of_units(instance, one).least, [rival for rival in front if key(rival) == key(one)]
-            if not any(_usd_of_units(instance, rival).most <= least_usd and rival.w <= one.w for rival in alike):
-                front.append(one)
+        for module in sorted(fitting, key=lambda optic: (_usd_of_units(instance, optic).most_usd, optic.w)):
+            rivals = [rival for rival in front if key(rival) == key(module)]
+            least_usd = _usd_of_units(instance, module).least_usd
+            if not any(
+                _usd_of_units(instance, rival).most_usd <= least_usd and rival.w <= module.w for rival in rivals
+            ):
+                front.append(module)
         return front
 
     def adds(optic: Optic) -> tuple[float, float, float]:
         return priced_total(optic.usd, optic.w, instance.objective).of(kind), optic.usd, optic.w
 
-    least = {key(one): min(adds(other) for other in fitting if key(other) == key(one)) for one in fitting}
-    return [one for one in fitting if adds(one) == least[key(one)]]
+    least_price = {
+        key(module): min(adds(rival) for rival in fitting if key(rival) == key(module)) for module in fitting
+    }
+    return [module for module in fitting if adds(module) == least_price[key(module)]]
 
 
 def optics_choices(
@@ -278,20 +291,24 @@ def least_choices(
 ) -> list[tuple[OpticPair, ...]]:
     """Of choices of ends those to go through for some networks: with another one no network costs more, or draws more
     where that counts as well."""
-    counted = "optics" in instance.objective.include
+    counts_optics = "optics" in instance.objective.include
     opened, front = optics_open(instance, kind), list[tuple[tuple[float, ...], tuple[OpticPair, ...]]]()
     for choice in choices:
         sums: list[float] = []
-        for levels in networks if counted else ():
+        for levels in networks if counts_optics else ():
             pairs = list(zip(levels, choice, strict=True))
             counts = [(level.modules(gear.carried(ends)), ends) for level, ends in pairs]
             usd = math.fsum(n * end.usd for numbers, ends in counts for n, end in zip(numbers, ends, strict=True))
             w = math.fsum(n * end.w for numbers, ends in counts for n, end in zip(numbers, ends, strict=True))
             sums += [usd, w] if opened else [priced_total(usd, w, instance.objective).of(kind)]
-        own = tuple(sums)
-        if not any(all(a <= b for a, b in zip(rival, own, strict=True)) for rival, _ in front):
-            front = [(rival, some) for rival, some in front if any(a < b for a, b in zip(rival, own, strict=True))]
-            front.append((own, choice))
+        choice_sums = tuple(sums)
+        if not any(all(a <= b for a, b in zip(rival, choice_sums, strict=True)) for rival, _ in front):
+            front = [
+                (rival, rival_choice)
+                for rival, rival_choice in front
+                if any(a < b for a, b in zip(rival, choice_sums, strict=True))
+            ]
+            front.append((choice_sums, choice))
     return [choice for _, choice in front]
 
 
@@ -308,5 +325,7 @@ def optics_named(
         return ()
     levels = [allowed_ends(instance, kind, family.gear, level) for level in range(1, len(names) + 1)]
     pairs = zip(names, levels, strict=True)
-    optics = tuple(ends for told, allowed in pairs for ends in allowed if (ends.below.name, ends.above.name) == told)
+    optics = tuple(
+        ends for pair, level_ends in pairs for ends in level_ends if (ends.below.name, ends.above.name) == pair
+    )
     return optics if len(optics) == len(names) and spares_core(family, optics) else None

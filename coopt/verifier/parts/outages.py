@@ -37,25 +37,26 @@ class OutageShares(NamedTuple):
 ALL_PORTS = OutageShares(0.0, 1.0, 0.0, 1.0)
 
 
-def outages_of(asked: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> OutageShares:
+def outages_of(availability: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> OutageShares:
     """How often a port of some NIC of a design is out.
 
     Outages begin at random and last on their own, so that the number of those under way follows Poisson's law.
     """
     if family.gear is None or not levels:
         return ALL_PORTS
-    gear, ends, repair_s = family.gear, 2 * levels[0].links, asked.repair_hours * HOUR_S
+    gear, ends, repair_s = family.gear, 2 * levels[0].links, availability.repair_hours * HOUR_S
     per_s = {
-        part: rate.at(asked.at) / YEAR_S for part, rate in (*asked.rates.of_part.items(), ("flap", asked.rates.flap))
+        part: rate.at(availability.at) / YEAR_S
+        for part, rate in (*availability.rates.of_part.items(), ("flap", availability.rates.flap))
     }
     if gear.nic_planes == 1:
-        waits = 1 - math.exp(-ends * per_s["flap"] * asked.flap_s)
+        waits = 1 - math.exp(-ends * per_s["flap"] * availability.flap_s)
         return OutageShares(0.0, 1.0, waits, 0.0) if waits else ALL_PORTS
     leaves_up = math.exp(-levels[0].switches * per_s["switch"] * repair_s)
-    links_up = math.exp(-ends * (per_s["optic"] * repair_s + per_s["flap"] * asked.flap_s))
+    links_up = math.exp(-ends * (per_s["optic"] * repair_s + per_s["flap"] * availability.flap_s))
     rates_left = 1 - 1 / gear.nic_planes, 1 / slowdown_without(family, 1, 1)
-    found = OutageShares(1 - leaves_up, rates_left[0], leaves_up * (1 - links_up), rates_left[1])
-    return found if found.share else ALL_PORTS
+    outages = OutageShares(1 - leaves_up, rates_left[0], leaves_up * (1 - links_up), rates_left[1])
+    return outages if outages.share else ALL_PORTS
 
 
 def slowdown_without(family: DesignFamily, nics_off: int, ports_off: int) -> float:
@@ -79,25 +80,31 @@ def mean_iteration_s(family: DesignFamily, reach: Reach, work: Work, place: Plac
     whole_s = _iteration_s(family, reach, work, place)
     if outages.share == 0.0:
         return whole_s
+    # iterations in a second are averaged over the time, not the seconds of one
     per_s = (1 - outages.share) / whole_s
-    for share, left in ((outages.leaf, outages.leaf_rate), (outages.link, outages.link_rate)):
-        if share and left:
-            per_s += share / _iteration_s(_with_rate(family, left), reach, work, place)
+    for share, rate_left in ((outages.leaf, outages.leaf_rate), (outages.link, outages.link_rate)):
+        if share and rate_left:
+            per_s += share / _iteration_s(_with_rate(family, rate_left), reach, work, place)
     return 1 / per_s if per_s > 0 else math.inf
 
 
-def _with_rate(family: DesignFamily, left: float) -> DesignFamily:
+def _with_rate(family: DesignFamily, share: float) -> DesignFamily:
     """The same family with NICs that have a share of their rate left."""
     assert family.gear is not None, "only NICs have ports"
     nic = family.gear.nic
-    return family._replace(gear=family.gear._replace(nic=nic.model_copy(update={"gbit_s": nic.gbit_s * left})))
+    return family._replace(gear=family.gear._replace(nic=nic.model_copy(update={"gbit_s": nic.gbit_s * share})))
 
 
 def pace_of(
-    asked: Availability, run: ClaimedRun, family: DesignFamily, reach: Reach, levels: Sequence[SwitchLevel], gpu: Gpu
+    availability: Availability,
+    run: ClaimedRun,
+    family: DesignFamily,
+    reach: Reach,
+    levels: Sequence[SwitchLevel],
+    gpu: Gpu,
 ) -> float:
     """An iteration of a workload with days, with all ports of NICs, over what it takes on average."""
-    outages = outages_of(asked, family, levels)
+    outages = outages_of(availability, family, levels)
     if outages == ALL_PORTS or not run.workload.calendar:
         return 1.0
     work = Clock(run.workload, gpu).work(run.split)

@@ -56,11 +56,11 @@ def check_part(
     if ports is None:
         return None
     optics = optics_named(question, kind, family, optic_names(design.fabric))
-    held = held_in_cages(question.network, family, design.fabric)
-    levels = check_network(ledger, held, ports, design.fabric, runs, optics=optics)
+    caged_family = held_in_cages(question.network, family, design.fabric)
+    levels = check_network(ledger, caged_family, ports, design.fabric, runs, optics=optics)
     if question.network.switch_cages == "kept" and optics is not None:
         _check_cages(ledger, family, ports, levels, optics)
-    return CountedPart(held, ports, levels, optics, runs)
+    return CountedPart(caged_family, ports, levels, optics, runs)
 
 
 def _check_cages(
@@ -69,16 +69,16 @@ def _check_cages(
     """Check that no switch, as it was counted on the graph, takes more modules than it has cages."""
     for tier, level in enumerate(levels, start=1):
         assert family.gear is not None
-        modules = _most(level.above, family.gear.carried(optics[tier - 1])[1])
+        modules = _modules_of_fullest(level.above, family.gear.carried(optics[tier - 1])[1])
         if tier < len(levels):
-            modules += _most(levels[tier].below, family.gear.carried(optics[tier])[0])
+            modules += _modules_of_fullest(levels[tier].below, family.gear.carried(optics[tier])[0])
         modules += ceil_ratio(core_ports(family, ports), family.core_module) if tier == 1 else 0
         cages = cage_count(family.gear.at(tier))
-        why = f"A switch of level {tier} takes {counted(modules, 'module')} and has {counted(cages, 'cage')}."
-        ledger.holds("cages", modules <= cages, modules, cages, why)
+        fault = f"A switch of level {tier} takes {counted(modules, 'module')} and has {counted(cages, 'cage')}."
+        ledger.holds("cages", modules <= cages, modules, cages, fault)
 
 
-def _most(devices: Iterable[tuple[int, int]], links_of_module: int) -> int:
+def _modules_of_fullest(devices: Iterable[tuple[int, int]], links_of_module: int) -> int:
     """Modules of the device that takes most."""
     return max((ceil_ratio(links, links_of_module) for count, links in devices if count), default=0)
 
@@ -106,7 +106,7 @@ def check_part_runs(
     part: CountedPart,
     gpu: Gpu,
     waits_s: Mapping[str, float] | None = None,
-    asked: Availability | None = None,
+    availability: Availability | None = None,
 ) -> None:
     """Check time, memory and utilisation of all that trains on a part.
 
@@ -114,20 +114,20 @@ def check_part_runs(
     ----------
     waits_s
         How long each workload waits for gradients of other sites, where there are any.
-    asked
+    availability
         What interrupts training, if anything does.
     """
     for run in part.runs:
         wait_s = None if waits_s is None else waits_s[run.workload.name]
         reach = reach_of(part.family, part.ports)
-        goodput = check_interruptions(ledger, run, asked, part.family, reach, part.levels, gpu)
+        goodput = check_interruptions(ledger, run, availability, part.family, reach, part.levels, gpu)
         check_run(ledger, run, part.family, reach, gpu, wait_s, goodput)
 
 
 def check_interruptions(
     ledger: Ledger,
     run: ClaimedRun,
-    asked: Availability | None,
+    availability: Availability | None,
     family: DesignFamily,
     reach: Reach,
     levels: Sequence[SwitchLevel],
@@ -135,8 +135,10 @@ def check_interruptions(
 ) -> float:
     """Check what a plan says of a workload's interruptions; the share of a bound on days that it can count on."""
     uptime = None
-    if asked is not None:
-        pace = pace_of(asked, run, family, reach, levels, gpu)
-        uptime = uptime_of(asked, run.workload, family, levels, pace, outages_of(asked, family, levels).share)
+    if availability is not None:
+        pace = pace_of(availability, run, family, reach, levels, gpu)
+        uptime = uptime_of(
+            availability, run.workload, family, levels, pace, outages_of(availability, family, levels).share
+        )
     check_uptime(ledger, run.workload, run.claim.uptime, uptime)
     return uptime.promised if uptime and run.workload.calendar else 1.0

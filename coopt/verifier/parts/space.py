@@ -29,11 +29,11 @@ def core_switch(instance: Instance) -> Switch | None:
 def core_links_carried(instance: Instance) -> int:
     """Links that a module in the core carries: those of the one it names; one where it names none."""
     core, network = instance.sharing.core, instance.network
-    named = [optic for optic in network.optics if core is not None and optic.name == core.optic]
-    if core is None or not named:
+    optics = [optic for optic in network.optics if core is not None and optic.name == core.optic]
+    if core is None or not optics:
         return 1
     rate = next(switch.port_gbit_s for switch in network.switches if switch.name == core.switch)
-    return links_carried(named[0].gbit_s, named[0].breakout, rate)
+    return links_carried(optics[0].gbit_s, optics[0].breakout, rate)
 
 
 def cage_count(switch: Switch) -> int:
@@ -194,19 +194,20 @@ def domain_counts(gpus: int, size: int, fill: str = "even", layers: int = 1) -> 
     """
     if gpus <= size / 2:
         return [1]
-    alike = [gpus // k for k in divisors(gpus) if size / 2 < k <= size]
+    even_counts = [gpus // k for k in divisors(gpus) if size / 2 < k <= size]
     if fill == "even":
-        return sorted(alike)
+        return sorted(even_counts)
     of_any_fill = [-(-gpus // k) for k in range(1, size + 1) if k > size / 2]
-    found, blocks = set(alike), [block for block in divisors(gpus) if block <= layers]
+    counts, blocks = set(even_counts), [block for block in divisors(gpus) if block <= layers]
     for group in divisors(gpus):
         if group <= size:
-            rivals = [count for count in alike if gpus % (count * group) == 0] if fill == "fewest" else []
-            below = min(rivals, default=max(of_any_fill) + 1)
-            full = group * (size // group)
-            offered = [block * -(-gpus // (block * full)) for block in blocks] + of_any_fill * (group == 1)
-            found.update(count for count in offered if count < below)
-    return sorted(found)
+            # "fewest": uneven fillings count only below the domains of all even ones that keep such groups whole
+            rivals = [count for count in even_counts if gpus % (count * group) == 0] if fill == "fewest" else []
+            rival_count = min(rivals, default=max(of_any_fill) + 1)
+            domain_gpus = group * (size // group)
+            group_counts = [block * -(-gpus // (block * domain_gpus)) for block in blocks] + of_any_fill * (group == 1)
+            counts.update(count for count in group_counts if count < rival_count)
+    return sorted(counts)
 
 
 def domain_counts_of(instance: Instance, gpus: int, size: int) -> list[int]:
@@ -222,10 +223,10 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
     for kind, nic, per_gpu, planes in product(kinds, network.nics, counts, dict.fromkeys(network.nic_planes)):
         for switch in network.switches:
             way = run_for(switch, nic, planes)
-            joined = network.tier_switches == "same" or linkable(nic, switch)
-            if way is not None and joined and (core is None or core.port_gbit_s == way.port_gbit_s):
-                for shared in dict.fromkeys(network.gpus_per_nic) if per_gpu == 1 else set(network.gpus_per_nic) & {1}:
-                    gear = NetworkGear(kind, nic, per_gpu, way, network.discipline, planes, shared)
+            is_linkable = network.tier_switches == "same" or linkable(nic, switch)
+            if way is not None and is_linkable and (core is None or core.port_gbit_s == way.port_gbit_s):
+                for sharers in dict.fromkeys(network.gpus_per_nic) if per_gpu == 1 else set(network.gpus_per_nic) & {1}:
+                    gear = NetworkGear(kind, nic, per_gpu, way, network.discipline, planes, sharers)
                     yield gear
                     if network.tier_switches == "any":
                         yield from _by_tier(gear, network)
@@ -234,9 +235,9 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
 def _by_tier(gear: NetworkGear, network: Network) -> Iterator[NetworkGear]:
     """The gear with other switches above the leaves."""
     ways = [run_for(switch, gear.nic, gear.nic_planes) for switch in network.switches]
-    for middle, top in product([way for way in ways if way], repeat=2):
-        if linkable(gear.switch, middle) and linkable(middle, top) and (middle, top) != (gear.switch, gear.switch):
-            yield gear._replace(above=(middle, top))
+    for second, third in product([way for way in ways if way], repeat=2):
+        if linkable(gear.switch, second) and linkable(second, third) and (second, third) != (gear.switch, gear.switch):
+            yield gear._replace(above=(second, third))
 
 
 def linkable(*ends: Nic | Optic | Switch) -> bool:
@@ -258,15 +259,15 @@ def run_for(switch: Switch, nic: Nic, planes: int) -> Switch | None:
 
     Its other modes are kept, so that the rate of its cages stays known.
     """
-    wanted = Fraction(nic.gbit_s) / planes
+    rate_gbit_s = Fraction(nic.gbit_s) / planes
     if planes not in nic.ports:
         return None
     modes = [(switch.radix, switch.port_gbit_s), *((mode.radix, mode.port_gbit_s) for mode in switch.modes)]
-    found = [(radix, rate) for radix, rate in modes if Fraction(rate) == wanted]
-    if not found:
+    fitting = [(radix, rate) for radix, rate in modes if Fraction(rate) == rate_gbit_s]
+    if not fitting:
         return None
-    whole = SwitchMode(radix=switch.radix, port_gbit_s=switch.port_gbit_s)
-    changes = {"radix": found[0][0], "port_gbit_s": found[0][1], "modes": (*switch.modes, whole)}
+    own_mode = SwitchMode(radix=switch.radix, port_gbit_s=switch.port_gbit_s)
+    changes = {"radix": fitting[0][0], "port_gbit_s": fitting[0][1], "modes": (*switch.modes, own_mode)}
     return switch.model_copy(update=changes)
 
 
@@ -279,14 +280,14 @@ def in_cages(network: Network, family: DesignFamily, carried: Sequence[tuple[int
     if network.switch_cages == "told" or family.gear is None or not carried:
         return family
     boxes = [family.gear.at(tier) for tier in (1, 2, 3)]
-    held: list[Switch] = []
-    for tier, (_, upper) in enumerate(carried, start=1):
-        counts = [upper] if tier == len(carried) else [upper, carried[tier][0]]
+    switches: list[Switch] = []
+    for tier, (_, upper_links) in enumerate(carried, start=1):
+        counts = [upper_links] if tier == len(carried) else [upper_links, carried[tier][0]]
         if tier == 1 and family.to_core:
             counts.append(family.core_module)
-        held.append(_with_ports_for(boxes[tier - 1], min(counts)))
-    middle, top = (*held, held[-1], held[-1])[1:3]
-    return family._replace(gear=family.gear._replace(switch=held[0], above=(middle, top)))
+        switches.append(_with_ports_for(boxes[tier - 1], min(counts)))
+    second, third = (*switches, switches[-1], switches[-1])[1:3]
+    return family._replace(gear=family.gear._replace(switch=switches[0], above=(second, third)))
 
 
 def radices(family: DesignFamily) -> tuple[int, ...]:
@@ -309,6 +310,6 @@ def families_of(instance: Instance, gpus: int, parts: Sequence[NetworkGear]) -> 
             if domains == 1:
                 yield DesignFamily(gpus, hb, 1, None, to_core)
             else:
-                filled = hb.size, -(-gpus // domains)
-                whole = (gear for gear in parts if not any(number % gear.gpus_per_nic for number in filled))
-                yield from (DesignFamily(gpus, hb, domains, gear, to_core) for gear in whole)
+                domain_sizes = hb.size, -(-gpus // domains)
+                fitting = (gear for gear in parts if not any(number % gear.gpus_per_nic for number in domain_sizes))
+                yield from (DesignFamily(gpus, hb, domains, gear, to_core) for gear in fitting)

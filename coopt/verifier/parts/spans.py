@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 from coopt.instance.network import Discipline
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_count, leaf_count
 from coopt.verifier.parts.loads import (
+    KindValues,
     LeafLayout,
-    OfKinds,
     Pattern,
     Senders,
     most_flows,
@@ -53,23 +53,23 @@ class Reach(NamedTuple):
     links: SharedLinks = SharedLinks(0, 0, 0, 0)
     spare: int | None = None
 
-    def slowdown(self, block: int, whole: int | None = None) -> float:
+    def slowdown(self, block: int, kept_block: int | None = None) -> float:
         """What groups within `block` consecutive domains see by the ratio of ports: 1 at the full rate of the NIC.
 
         Ports up beyond those down, of a leaf whose modules hold several, make no NIC faster. After a loss blocks of
-        `whole` domains are what has to be kept together.
+        `kept_block` domains are what has to be kept together.
         """
-        if self.inside(self.leaf_span, block, whole):
+        if self.inside(self.leaf_span, block, kept_block):
             return 1.0
-        ratio = self.in_pod if self.inside(self.pod_span, block, whole) else self.beyond
+        ratio = self.in_pod if self.inside(self.pod_span, block, kept_block) else self.beyond
         return max(1.0, ratio * float(self.discipline.routing))
 
-    def inside(self, span: int, block: int, whole: int | None = None) -> bool:
+    def inside(self, span: int, block: int, kept_block: int | None = None) -> bool:
         """Whether every block of that many domains stays within a span."""
         divides = span > 0 and span % block == 0
         if self.spare is None:
             return span >= self.domains or divides
-        return span > self.domains or (divides and (whole or block) <= self.spare)
+        return span > self.domains or (divides and (kept_block or block) <= self.spare)
 
 
 def reach_of(family: DesignFamily, ports: Ports) -> Reach:
@@ -78,17 +78,17 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     if ports.tiers <= 1:
         return Reach(domains, domains, domains, 1.0, 1.0)
     assert family.gear is not None
-    gear, in_pod, three = family.gear, ports.down / ports.up, ports.tiers == 3
-    beyond = in_pod * (ports.pod_down / ports.pod_up) if three else in_pod
-    span = pod_span(family, ports) if three else domains
+    gear, in_pod, has_pods = family.gear, ports.down / ports.up, ports.tiers == 3
+    beyond = in_pod * (ports.pod_down / ports.pod_up) if has_pods else in_pod
+    span = pod_span(family, ports) if has_pods else domains
     reach = Reach(domains, leaf_span(family, ports.down), span, in_pod, beyond, gear.discipline)
     if gear.discipline.charge == "ratio":
         return reach
-    leaves, below = leaf_count(family, ports.down), ports.pod_leaves if three else 0
-    pods, planes = ceil_ratio(leaves, below) if three else 0, family.planes * family.copies
+    leaves, pod_leaves = leaf_count(family, ports.down), ports.pod_leaves if has_pods else 0
+    pods, planes = ceil_ratio(leaves, pod_leaves) if has_pods else 0, family.planes * family.copies
     return reach._replace(
-        pod_span=whole_pod_span(family, ports) if three else domains,
-        layout=LeafLayout(gear.kind, domains, family.rails, gear.per_gpu, ports.down, below, gear.gpus_per_nic),
+        pod_span=whole_pod_span(family, ports) if has_pods else domains,
+        layout=LeafLayout(gear.kind, domains, family.rails, gear.per_gpu, ports.down, pod_leaves, gear.gpus_per_nic),
         links=SharedLinks(*_serving(family, ports), leaves * planes, pods * planes),
     )
 
@@ -104,8 +104,8 @@ def _serving(family: DesignFamily, ports: Ports) -> tuple[float, float]:
         return leaf, ports.slices * links_in_common(pod, core_count(leaves, ports, gear.at(3).radix), at_random)
     if ports.pod_down:  # one pod that will be joined to others, and has equal bundles
         return leaf, 0
-    every, radix = range(leaf, max(leaf, gear.switch.radix - ports.down) + 1), gear.at(2).radix
-    return min(links_in_common(up, ceil_ratio(leaves * up, radix), at_random) for up in every), 0
+    uplinks, radix = range(leaf, max(leaf, gear.switch.radix - ports.down) + 1), gear.at(2).radix
+    return min(links_in_common(up, ceil_ratio(leaves * up, radix), at_random) for up in uplinks), 0
 
 
 @lru_cache(maxsize=100_000)
@@ -114,10 +114,10 @@ def links_in_common(links: int, switches: int, at_random: bool) -> float:
 
     Of flows `at_random`, as many links as would leave none fuller than the narrowest bundle down from a switch is.
     """
-    mine, next_one = (Counter((first + i) % switches for i in range(links)) for first in (0, links))
+    links_of_one, links_of_next = (Counter((start + i) % switches for i in range(links)) for start in (0, links))
     if at_random:
-        return links * min(mine.values()) / max(mine.values())
-    return sum(min(mine[switch], next_one[switch]) for switch in mine)
+        return links * min(links_of_one.values()) / max(links_of_one.values())
+    return sum(min(links_of_one[switch], links_of_next[switch]) for switch in links_of_one)
 
 
 def leaf_span(family: DesignFamily, down: int) -> int:
@@ -160,55 +160,55 @@ class CrossingFlows(NamedTuple):
     pod: int
 
 
-def blocks_of(place: Placement, domains: int) -> OfKinds[int]:
+def blocks_of(place: Placement, domains: int) -> KindValues[int]:
     """Blocks by which the ratio is charged: CP groups, and copies of experts, lie in that of DP."""
     stage = place.stage_across
-    return OfKinds(place.tp_across, stage, stage, stage // place.copies_across, stage, domains, domains)
+    return KindValues(place.tp_across, stage, stage, stage // place.copies_across, stage, domains, domains)
 
 
-def crossing_flows(reach: Reach, active: int, place: Placement, *, looped: bool) -> OfKinds[CrossingFlows]:
+def crossing_flows(reach: Reach, active_gpus: int, place: Placement, *, looped: bool) -> KindValues[CrossingFlows]:
     """The flows of each kind of traffic, where loads are charged."""
     any_links = reach._replace(links=SharedLinks(0, 0, 0, 0), in_pod=1.0, beyond=1.0)
-    return _crossing_flows(any_links, active, place, looped)
+    return _crossing_flows(any_links, active_gpus, place, looped)
 
 
 @lru_cache(maxsize=200_000)
-def _crossing_flows(reach: Reach, active: int, place: Placement, looped: bool) -> OfKinds[CrossingFlows]:
-    layout, senders, patterns = reach.layout, Senders(active, place.pp_in), patterns_of(place, looped)
+def _crossing_flows(reach: Reach, active_gpus: int, place: Placement, looped: bool) -> KindValues[CrossingFlows]:
+    layout, senders, patterns = reach.layout, Senders(active_gpus, place.pp_in), patterns_of(place, looped)
     assert layout is not None
-    found = []
-    for pattern, whole in zip(patterns, _wholes(patterns), strict=True):
+    crossings = []
+    for pattern, kept_block in zip(patterns, _kept_blocks(patterns), strict=True):
         if reach.spare is None:
             counts = [most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down)]
-            found.append(CrossingFlows(pattern.rate, *counts))
+            crossings.append(CrossingFlows(pattern.rate, *counts))
         else:
-            found.append(_after_a_loss(reach, layout, senders, pattern, whole))
-    return OfKinds(*found)
+            crossings.append(_after_a_loss(reach, layout, senders, pattern, kept_block))
+    return KindValues(*crossings)
 
 
-def kept_inside(reach: Reach, active: int, place: Placement) -> OfKinds[Literal["leaf", "pod", "network"]]:
+def kept_inside(reach: Reach, active_gpus: int, place: Placement) -> KindValues[Literal["leaf", "pod", "network"]]:
     """What each kind of traffic is charged for not to leave."""
     if reach.layout is None:
         blocks = blocks_of(place, reach.domains)
-        kept = [(reach.inside(reach.leaf_span, block), reach.inside(reach.pod_span, block)) for block in blocks]
+        stays = [(reach.inside(reach.leaf_span, block), reach.inside(reach.pod_span, block)) for block in blocks]
     else:
-        crossing = crossing_flows(reach, active, place, looped=True)
-        kept = [(not flows.leaf, not flows.pod) for flows in crossing]
-    return OfKinds(*("leaf" if leaf else "pod" if pod else "network" for leaf, pod in kept))
+        crossing = crossing_flows(reach, active_gpus, place, looped=True)
+        stays = [(not flows.leaf, not flows.pod) for flows in crossing]
+    return KindValues(*("leaf" if leaf else "pod" if pod else "network" for leaf, pod in stays))
 
 
-def mean_loads(reach: Reach, active: int, place: Placement, *, looped: bool) -> OfKinds[float]:
+def mean_loads(reach: Reach, active_gpus: int, place: Placement, *, looped: bool) -> KindValues[float]:
     """What each kind of traffic loads the links of the fullest leaf or pod with, in rates of a NIC, evenly spread."""
     links = reach.links
-    return OfKinds(
+    return KindValues(
         *(
             flows.rate * max(flows.leaf / links.leaf, flows.pod / links.pod if flows.pod else 0.0)
-            for flows in crossing_flows(reach, active, place, looped=looped)
+            for flows in crossing_flows(reach, active_gpus, place, looped=looped)
         )
     )
 
 
-def _wholes(patterns: OfKinds[Pattern]) -> tuple[int, ...]:
+def _kept_blocks(patterns: KindValues[Pattern]) -> tuple[int, ...]:
     """Consecutive domains that a job keeps together after a loss, or has to, for groups of a kind to keep their places.
 
     Each is a multiple of the one before, so that what keeps a kind together keeps those before it as well.
@@ -218,13 +218,15 @@ def _wholes(patterns: OfKinds[Pattern]) -> tuple[int, ...]:
     return (tp, cp, stage, ep, stage, patterns.pp.block, patterns.tied.block)
 
 
-def _after_a_loss(reach: Reach, layout: LeafLayout, senders: Senders, pattern: Pattern, whole: int) -> CrossingFlows:
+def _after_a_loss(
+    reach: Reach, layout: LeafLayout, senders: Senders, pattern: Pattern, kept_block: int
+) -> CrossingFlows:
     """The most flows of a job, wherever its groups begin; leaves that hold parts of domains have none inside.
 
     Of two trees each sender on such a leaf may then be one with four edges.
     """
     leaf, pod, repeated = 0, 0, pattern.block < reach.domains
-    if not reach.inside(reach.leaf_span, pattern.block, whole):
+    if not reach.inside(reach.leaf_span, pattern.block, kept_block):
         on_rest, on_trees = layout._replace(domains=reach.domains), pattern.shape == "trees"
         all_send = pattern._replace(shape="ring") if on_trees else pattern
         leaf = (
@@ -232,7 +234,7 @@ def _after_a_loss(reach: Reach, layout: LeafLayout, senders: Senders, pattern: P
             if reach.leaf_span
             else most_flows(all_send, senders, on_rest, 1) * (4 if on_trees else 1)
         )
-    if layout.pod_down and not reach.inside(reach.pod_span, pattern.block, whole):
+    if layout.pod_down and not reach.inside(reach.pod_span, pattern.block, kept_block):
         pod = (
             most_flows_anywhere(pattern, senders, layout, reach.pod_span, repeated=repeated)
             if reach.pod_span
@@ -241,7 +243,7 @@ def _after_a_loss(reach: Reach, layout: LeafLayout, senders: Senders, pattern: P
     return CrossingFlows(pattern.rate, leaf, pod)
 
 
-def slowdowns_of(reach: Reach, active: int, place: Placement, *, looped: bool) -> OfKinds[float]:
+def slowdowns_of(reach: Reach, active: int, place: Placement, *, looped: bool) -> KindValues[float]:
     """How much slower than a NIC each kind of traffic is; at least 1.
 
     Parameters
@@ -253,10 +255,12 @@ def slowdowns_of(reach: Reach, active: int, place: Placement, *, looped: bool) -
     """
     if reach.layout is None:
         blocks = blocks_of(place, reach.domains)
-        wholes = blocks._replace(ep=math.lcm(blocks.tp, blocks.ep))
-        return OfKinds(*(reach.slowdown(block, whole) for block, whole in zip(blocks, wholes, strict=True)))
+        kept_blocks = blocks._replace(ep=math.lcm(blocks.tp, blocks.ep))
+        return KindValues(
+            *(reach.slowdown(block, kept_block) for block, kept_block in zip(blocks, kept_blocks, strict=True))
+        )
     links, discipline = reach.links, reach.discipline
-    return OfKinds(
+    return KindValues(
         *(
             max(
                 1.0,
@@ -280,33 +284,37 @@ def halving_rounds(ring: Pattern) -> list[Pattern]:
 
 
 @lru_cache(maxsize=200_000)
-def other_ways(reach: Reach, active: int, place: Placement, kind: Literal["tp", "dp", "edp"]) -> OtherWays:
+def other_ways(reach: Reach, active_gpus: int, place: Placement, kind: Literal["tp", "dp", "edp"]) -> OtherWays:
     """How much slower than a NIC a kind of traffic is by ways that are no ring; at least 1.
 
     After a loss groups may begin anywhere, as for rings. Whatever goes at random finds no fuller link than is charged
     in any of the rounds.
     """
-    lost = reach.spare is not None
-    if reach.layout is None or reach.leaf_span >= reach.domains + lost:
-        return OtherWays(*[getattr(slowdowns_of(reach, active, place, looped=False), kind)] * 2)
+    lost_domains = reach.spare is not None
+    if reach.layout is None or reach.leaf_span >= reach.domains + lost_domains:
+        return OtherWays(*[getattr(slowdowns_of(reach, active_gpus, place, looped=False), kind)] * 2)
     of_kinds = patterns_of(place, looped=False)
     ring: Pattern = getattr(of_kinds, kind)
-    whole = getattr(OfKinds(*_wholes(of_kinds)), kind)
+    kept_block = getattr(KindValues(*_kept_blocks(of_kinds)), kind)
     patterns = halving_rounds(ring)
     rounds = zip(halving_shares(ring.members), patterns, strict=True)
-    halving = sum(share * _slowdown(reach, active, place, one, whole, len(patterns)) for share, one in rounds)
-    trees = _slowdown(reach, active, place, ring._replace(shape="trees"), whole)
+    halving = sum(
+        share * _slowdown(reach, active_gpus, place, pattern, kept_block, len(patterns)) for share, pattern in rounds
+    )
+    trees = _slowdown(reach, active_gpus, place, ring._replace(shape="trees"), kept_block)
     return OtherWays(halving, trees)
 
 
-def _slowdown(reach: Reach, active: int, place: Placement, pattern: Pattern, whole: int, rounds: int = 1) -> float:
+def _slowdown(
+    reach: Reach, active_gpus: int, place: Placement, pattern: Pattern, kept_block: int, rounds: int = 1
+) -> float:
     """How much slower than a NIC some flows are, in one of as many rounds."""
-    layout, senders, links = reach.layout, Senders(active, place.pp_in), reach.links
+    layout, senders, links = reach.layout, Senders(active_gpus, place.pp_in), reach.links
     assert layout is not None
     if reach.spare is None:
         leaf, pod = (most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down))
     else:
-        _, leaf, pod = _after_a_loss(reach, layout, senders, pattern, whole)
+        _, leaf, pod = _after_a_loss(reach, layout, senders, pattern, kept_block)
     return max(
         1.0,
         link_load(reach.discipline, pattern.rate, leaf, links.leaf, links.leaves * rounds),
@@ -342,6 +350,7 @@ def likely_most(flows: int, links: float, switches: int) -> int:
 
     Each of `flows` at each of `switches` takes one of `links` at random; their chances are added up.
     """
+    # shared out among all flows at all switches, up and down: the sum bounds the chance that any is unlucky
     chance = MISFORTUNE / (2 * switches * flows)
     low, high = 1, flows  # all of them on one link is the worst
     while low < high:
@@ -350,15 +359,16 @@ def likely_most(flows: int, links: float, switches: int) -> int:
     return low
 
 
-def _tail(trials: int, links: float, least: int) -> float:
-    """Probability that `least` or more of some trials succeed, each with probability 1/links."""
-    if links <= 1 or least > trials:
-        return float(least <= trials)
+def _tail(trials: int, links: float, least_hits: int) -> float:
+    """Probability that `least_hits` or more of some trials succeed, each with probability 1/links."""
+    if links <= 1 or least_hits > trials:
+        return float(least_hits <= trials)
     total = 0.0
-    for hits in range(least, trials + 1):
+    for hits in range(least_hits, trials + 1):
         ways = math.lgamma(trials + 1) - math.lgamma(hits + 1) - math.lgamma(trials - hits + 1)
         chance = math.exp(ways - hits * math.log(links) + (trials - hits) * math.log1p(-1 / links))
         total += chance
+        # beyond the mean each term is below the one before, and what is left below rounding
         if hits > trials / links and chance < 1e-18 * total:
             break
     return total

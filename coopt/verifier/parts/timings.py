@@ -70,15 +70,15 @@ class RankedWorks:
 
     def _least_s(self, timed: Callable[[Work, Placement], float], below_s: float) -> float:
         least_s = below_s
-        for undisturbed_s, _, placed in self._drawn:
+        for undisturbed_s, _, placed_work in self._drawn:
             if undisturbed_s >= least_s:
                 break
-            least_s = min(least_s, timed(*placed))
+            least_s = min(least_s, timed(*placed_work))
         while self._next is not None and self._next[1].work.floor_s() < least_s:
-            undisturbed_s, placed = self._next
-            insort(self._drawn, (undisturbed_s, len(self._drawn), placed))
+            undisturbed_s, placed_work = self._next
+            insort(self._drawn, (undisturbed_s, len(self._drawn), placed_work))
             if undisturbed_s < least_s:
-                least_s = min(least_s, timed(*placed))
+                least_s = min(least_s, timed(*placed_work))
             self._next = next(self._works, None)
         return least_s
 
@@ -101,44 +101,44 @@ class Timings:
         self._bytes: dict[tuple[int, ScalarMapping], float] = {}
         self._candidates: dict[tuple[int, TimingKey], tuple[float, NearWorks]] = {}
         self._after_waits: dict[tuple[int, TimingKey, float], NearWorks] = {}
-        self._shorts: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
+        self._margins: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
         self._ranked: dict[tuple[TimingKey, int, float, float], RankedWorks] = {}
         self._least_s: dict[tuple[TimingKey, Reach, int, float, OutageShares], tuple[float, float]] = {}
 
-    def bound_s(self, index: int, short: float) -> float:
+    def bound_s(self, index: int, margin: float) -> float:
         """The bound of one workload, taken short by a share (s)."""
-        return self.clocks[index].workload.bound_s * (1 - short)
+        return self.clocks[index].workload.bound_s * (1 - margin)
 
-    def has_room(self, split: ScalarMapping, index: int, short: float) -> bool:
+    def has_room(self, split: ScalarMapping, index: int, margin: float) -> bool:
         """Whether a mapping fits into memory, taken short by a share."""
         if (index, split) not in self._bytes:
             self._bytes[index, split] = self._needs[index].of(split)
-        return self._bytes[index, split] <= self._usable_bytes * (1 - short)
+        return self._bytes[index, split] <= self._usable_bytes * (1 - margin)
 
-    def may_train(self, family: DesignFamily, short: float) -> bool:
+    def may_train(self, family: DesignFamily, margin: float) -> bool:
         """Whether every workload would meet its bound on a design with that family if no switch slowed it down."""
         indices = range(len(self.clocks))
-        fit = all(self.fits(family.gpus, index, short) for index in indices)
-        return fit and all(any(True for _ in self.near(family, index, short)) for index in indices)
+        fit = all(self.fits(family.gpus, index, margin) for index in indices)
+        return fit and all(any(True for _ in self.near(family, index, margin)) for index in indices)
 
-    def fits(self, gpus: int, index: int, short: float) -> bool:
+    def fits(self, gpus: int, index: int, margin: float) -> bool:
         """Whether a mapping of one workload on so many GPUs fits into memory, its compute alone in time."""
-        key, bound_s, clock = (index, gpus, short), self.bound_s(index, short), self.clocks[index]
+        key, bound_s, clock = (index, gpus, margin), self.bound_s(index, margin), self.clocks[index]
         if key not in self._fits:
             quick = clock.quick(gpus, bound_s)
-            fitting = (split for _, split in quick if self.has_room(split, index, short))
+            fitting = (split for _, split in quick if self.has_room(split, index, margin))
             self._fits[key] = any(clock.work(split).floor_s() <= bound_s for split in fitting)
         return self._fits[key]
 
     def near(
-        self, family: DesignFamily, index: int, short: float, below_s: float = math.inf
+        self, family: DesignFamily, index: int, margin: float, below_s: float = math.inf
     ) -> Iterator[tuple[float, PlacedWork]]:
         """Mappings and placements in time if no switch slowed them down, the quickest compute first; those that take
         `below_s` or more may be left out."""
-        bound_s = self.bound_s(index, short)
-        for time_s, placed in self._near(family, index, below_s)[1]:
-            if short == LENIENT or (time_s <= bound_s and self.has_room(placed.work.split, index, short)):
-                yield time_s, placed
+        bound_s = self.bound_s(index, margin)
+        for time_s, placed_work in self._near(family, index, below_s)[1]:
+            if margin == LENIENT or (time_s <= bound_s and self.has_room(placed_work.work.split, index, margin)):
+                yield time_s, placed_work
 
     def _near(self, family: DesignFamily, index: int, below_s: float) -> tuple[float, NearWorks]:
         """Those within the bound at its most lenient that take less than some time, `below_s` or more, and that
@@ -151,62 +151,70 @@ class Timings:
             self._candidates[key] = known_s, works
         return known_s, works
 
-    def most_short(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...]) -> float:
+    def least_margin(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...]) -> float:
         """The larger share of `STRICT` and `LENIENT` by which all bounds may be short; below both where none may."""
         key = (_group(family), reach, waits_s)
-        if key not in self._shorts:
-            self._shorts[key] = STRICT if self.may_train(family, LENIENT) else -math.inf
+        if key not in self._margins:
+            self._margins[key] = STRICT if self.may_train(family, LENIENT) else -math.inf
             for index in range(len(self.clocks)):
-                if self._shorts[key] < LENIENT:
+                if self._margins[key] < LENIENT:
                     break
-                one = self.most_short_of(family, reach, index, waits_s[index] if waits_s else 0.0)
-                self._shorts[key] = min(self._shorts[key], one)
-        return self._shorts[key]
+                workload_margin = self.margin_of(family, reach, index, waits_s[index] if waits_s else 0.0)
+                self._margins[key] = min(self._margins[key], workload_margin)
+        return self._margins[key]
 
-    def most_short_of(self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0) -> float:
+    def margin_of(self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0) -> float:
         """The same of one workload that waits so long for gradients of other sites."""
-        most = -math.inf
+        margin = -math.inf
         works = self._after_wait(family, index, wait_s) if wait_s else self.near(family, index, LENIENT)
         for _, (work, place) in works:
             time_s = iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1))
             if time_s <= self.bound_s(index, STRICT) and self.has_room(work.split, index, STRICT):
                 return STRICT
             if time_s <= self.bound_s(index, LENIENT):
-                most = LENIENT
-        return most
+                margin = LENIENT
+        return margin
 
     def least_s(
-        self, family: DesignFamily, reach: Reach, index: int, short: float, below_s: float, outages: OutageShares
+        self, family: DesignFamily, reach: Reach, index: int, margin: float, below_s: float, outages: OutageShares
     ) -> float:
         """As `Trainer.least_s`, with bounds that are so much shorter."""
-        key = (_group(family), reach, index, short, outages)
-        least, asked_s = self._least_s.get(key, (math.inf, 0.0))
-        if math.isinf(least) and asked_s < below_s:
+        key = (_group(family), reach, index, margin, outages)
+        time_s, asked_s = self._least_s.get(key, (math.inf, 0.0))
+        # a time once found is the least of all; that there is none is known up to the bound that was asked
+        if math.isinf(time_s) and asked_s < below_s:
             known_s, _ = self._near(family, index, below_s)
-            ranked = self._ranked.get((key[0], index, short, known_s))
+            ranked = self._ranked.get((key[0], index, margin, known_s))
             if ranked is None:
-                ranked = RankedWorks(self.near(family, index, short, below_s))
-                self._ranked[key[0], index, short, known_s] = ranked
-            least = ranked.least_s(partial(mean_iteration_s, family, reach, outages=outages), below_s)
-            least = least if least < below_s else math.inf
-            self._least_s[key] = least, below_s
-        return least if least < below_s else math.inf
+                ranked = RankedWorks(self.near(family, index, margin, below_s))
+                self._ranked[key[0], index, margin, known_s] = ranked
+            time_s = ranked.least_s(partial(mean_iteration_s, family, reach, outages=outages), below_s)
+            time_s = time_s if time_s < below_s else math.inf
+            self._least_s[key] = time_s, below_s
+        return time_s if time_s < below_s else math.inf
 
     def _after_wait(self, family: DesignFamily, index: int, wait_s: float) -> Iterable[tuple[float, PlacedWork]]:
         """Those that are in time after a wait as well if no switch slowed them down, which spares counting loads of the
         others, for one network after the other."""
-        key, free, bound_s = (index, _group(family), wait_s), _undisturbed(family), self.bound_s(index, LENIENT)
+        key, speed, bound_s = (index, _group(family), wait_s), _undisturbed(family), self.bound_s(index, LENIENT)
         if key not in self._after_waits:
-            near = (placed for _, placed in self.near(family, index, LENIENT))
-            late = (PlacedWork(one.work._replace(wait_s=wait_s), one.place) for one in near)
-            timed = ((iteration_s(one.work, one.place, free), one) for one in late)
-            self._after_waits[key] = NearWorks((time_s, one) for time_s, one in timed if time_s <= bound_s)
+            near_works = (candidate for _, candidate in self.near(family, index, LENIENT))
+            waiting_works = (
+                PlacedWork(placed_work.work._replace(wait_s=wait_s), placed_work.place) for placed_work in near_works
+            )
+            timed = (
+                (iteration_s(placed_work.work, placed_work.place, speed), placed_work) for placed_work in waiting_works
+            )
+            self._after_waits[key] = NearWorks(
+                (time_s, placed_work) for time_s, placed_work in timed if time_s <= bound_s
+            )
         return self._after_waits[key]
 
     def _timed(self, family: DesignFamily, index: int, bound_s: float) -> Iterator[tuple[float, PlacedWork]]:
         workload, speed = self.clocks[index].workload, _undisturbed(family)
         times, turned = PlacedTimes(workload, family, speed), family.charges_loads
         for compute_s, work in self._quick(family.gpus, index, bound_s):
+            # the quickest compute comes first, so that all that follow take longer
             if compute_s > bound_s:
                 break
             if work.floor_s(times.least_gather_s(work), times.least_data_s(work)) > bound_s:
@@ -220,21 +228,21 @@ class Timings:
 
     def _is_needed(self, split: ScalarMapping, index: int) -> bool:
         """Whether a mapping fits into memory, and no simpler one does so surely."""
-        others = simpler(self.clocks[index].workload, split)
+        simpler_splits = simpler(self.clocks[index].workload, split)
         fits = self.has_room(split, index, LENIENT)
-        return fits and not any(self.has_room(other, index, STRICT) for other in others)
+        return fits and not any(self.has_room(simpler_split, index, STRICT) for simpler_split in simpler_splits)
 
     def _quick(self, gpus: int, index: int, bound_s: float) -> LazyList[tuple[float, Work]]:
         """Mappings that are needed and whose compute alone takes no more than that, the quickest first, each with the
         time of it, and perhaps slower ones after them."""
         known_s, works = self._works.get((index, gpus), (-math.inf, None))
         if works is None or known_s < bound_s:
-            needed = partial(self._needed, index, bound_s)
-            works = LazyList(ascending(self.clocks[index].quick(gpus, bound_s), needed))
+            needed_works = partial(self._needed_work, index, bound_s)
+            works = LazyList(ascending(self.clocks[index].quick(gpus, bound_s), needed_works))
             self._works[index, gpus] = bound_s, works
         return works
 
-    def _needed(self, index: int, bound_s: float, split: ScalarMapping) -> Iterator[tuple[float, Work]]:
+    def _needed_work(self, index: int, bound_s: float, split: ScalarMapping) -> Iterator[tuple[float, Work]]:
         """The work of a mapping, with the time of its compute alone; none where it is not needed or takes longer."""
         if self._is_needed(split, index):
             work = self.clocks[index].work(split)
@@ -256,28 +264,28 @@ class Trainer:
     the benefit of that doubt.
     """
 
-    def __init__(self, instance: Instance, short: float = STRICT) -> None:
-        assert short in (STRICT, LENIENT)
-        self.workloads, self._short = instance.workload, short
+    def __init__(self, instance: Instance, margin: float = STRICT) -> None:
+        assert margin in (STRICT, LENIENT)
+        self.workloads, self._margin = instance.workload, margin
         self._timings = timings_of(instance.workload, instance.cluster.gpu)
 
     def trains(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...] = ()) -> bool:
         """Whether every workload meets its bound on a design with that family and reach, if each waits so long for
         gradients of other sites; none does where nothing is given."""
-        return self._timings.most_short(family, reach, waits_s) >= self._short
+        return self._timings.least_margin(family, reach, waits_s) >= self._margin
 
     def may_train(self, family: DesignFamily) -> bool:
         """Whether every workload would meet its bound on a design with that family if no switch slowed it down."""
-        return self._timings.may_train(family, self._short)
+        return self._timings.may_train(family, self._margin)
 
     def fits(self, gpus: int) -> bool:
         """Whether every workload has a mapping on so many GPUs that fits into memory, its compute alone in time."""
-        return all(self._timings.fits(gpus, index, self._short) for index in range(len(self.workloads)))
+        return all(self._timings.fits(gpus, index, self._margin) for index in range(len(self.workloads)))
 
     def runs(self, family: DesignFamily, reach: Reach, index: int) -> bool:
         """Whether one workload meets its bound on a design with that family and reach."""
-        fits = self._timings.fits(family.gpus, index, self._short)
-        return fits and self._timings.most_short_of(family, reach, index) >= self._short
+        fits = self._timings.fits(family.gpus, index, self._margin)
+        return fits and self._timings.margin_of(family, reach, index) >= self._margin
 
     def least_s(
         self,
@@ -289,11 +297,11 @@ class Trainer:
     ) -> float:
         """The least time of an iteration of one workload below `below_s`, on average where ports are out at times;
         infinite where none is within its bound."""
-        return self._timings.least_s(family, reach, index, self._short, below_s, outages)
+        return self._timings.least_s(family, reach, index, self._margin, below_s, outages)
 
     def bound_s(self, index: int) -> float:
         """The bound of one workload, as short as bounds are taken (s)."""
-        return self._timings.bound_s(index, self._short)
+        return self._timings.bound_s(index, self._margin)
 
 
 class PlacedTimes:
@@ -348,12 +356,12 @@ class PlacedTimes:
 
     def _replicas(self, work: Work) -> Iterator[tuple[str, int, float]]:
         """Ranks that hold the same parameters, and those that hold the same experts, with how many parameters."""
-        split, held = work.split, work.parameters
+        split, parameters = work.split, work.parameters
         if work.traffic.reductions and not self._family.rooms:
-            if held.common:
-                yield "dp", split.dp * split.cp, held.common
-            if held.experts:
-                yield "edp", expert_copies(self._workload, split), held.experts
+            if parameters.common:
+                yield "dp", split.dp * split.cp, parameters.common
+            if parameters.experts:
+                yield "edp", expert_copies(self._workload, split), parameters.experts
 
     def _data_s(self, work: Work, kind: str, number: float, inside: int, across: int) -> float:
         traffic, summed = work.traffic, summed_by_replicas(work.split)
@@ -373,10 +381,10 @@ class PlacedTimes:
 
 def _group(family: DesignFamily) -> TimingKey:
     across = family.nic_byte_s if family.gear else 0.0
-    shared = family.gear.gpus_per_nic if family.gear else 1
+    sharers = family.gear.gpus_per_nic if family.gear else 1
     size = family.hb.size if family.rooms else 0
     inside = family.hb.gbyte_s * 1e9
-    return TimingKey(family.gpus, family.domains, inside, across, shared, size, family.charges_loads)
+    return TimingKey(family.gpus, family.domains, inside, across, sharers, size, family.charges_loads)
 
 
 def _undisturbed(family: DesignFamily) -> Speeds:

@@ -38,10 +38,10 @@ class Stoppages(NamedTuple):
     trained: float
 
 
-def failure_rate(asked: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> float:
+def failure_rate(availability: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> float:
     """Failures in a second of everything that trains and of the whole network, unless it is built once for each port of
     a NIC: there other ports go on."""
-    rates, gpus = asked.rates, family.gpus
+    rates, gpus = availability.rates, family.gpus
     counts = {
         "gpu": gpus,
         "hbm": gpus,
@@ -52,28 +52,28 @@ def failure_rate(asked: Availability, family: DesignFamily, levels: Sequence[Swi
         "switch": sum(level.switches for level in levels) if family.copies == 1 else 0,
         "domain": family.domains,
     }
-    return math.fsum(rates.of_part[part].at(asked.at) * count for part, count in counts.items()) / YEAR_S
+    return math.fsum(rates.of_part[part].at(availability.at) * count for part, count in counts.items()) / YEAR_S
 
 
 def saved_bytes(workload: Workload) -> float:
     """Bytes of weights, master copies and moments of a whole model."""
     model = workload.model
-    held = held_parameters(workload, WHOLE)
+    undivided = held_parameters(workload, WHOLE)
     tables = (1 if model.tied_embeddings else 2) * model.vocab * model.hidden
     layers = model.layers + model.extra_predictions
-    parameters = layers * (held.layer + held.expert_layer) + tables
+    parameters = layers * (undivided.layer + undivided.expert_layer) + tables
     return parameters * (WEIGHT_BYTES + workload.options.software.state_bytes)
 
 
 def interrupted(
-    asked: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]
+    availability: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]
 ) -> Stoppages:
     """What interrupts a workload on a design, while domains enough are whole."""
-    rate = failure_rate(asked, family, levels)
-    moved_s = saved_bytes(workload) / (family.gpus * asked.checkpoint_gbyte_s_per_gpu * 1e9)
-    saved_s = moved_s if asked.checkpoint_s is None else asked.checkpoint_s
-    again_s = asked.restart_s + family.gpus / 1000 * asked.restart_s_per_1000_gpus + moved_s
-    between_s = asked.checkpoint_interval_s or _best_interval_s(rate, saved_s)
+    rate = failure_rate(availability, family, levels)
+    moved_s = saved_bytes(workload) / (family.gpus * availability.checkpoint_gbyte_s_per_gpu * 1e9)
+    saved_s = moved_s if availability.checkpoint_s is None else availability.checkpoint_s
+    again_s = availability.restart_s + family.gpus / 1000 * availability.restart_s_per_1000_gpus + moved_s
+    between_s = availability.checkpoint_interval_s or _best_interval_s(rate, saved_s)
     if rate == 0.0:
         share = 1.0 if math.isinf(between_s) else between_s / (between_s + saved_s)
     elif rate * (again_s + between_s + saved_s) > HOPELESS:
@@ -89,6 +89,7 @@ def _best_interval_s(rate: float, saved_s: float) -> float:
     """The interval at which the share that trains has no slope: 1 - exp(-rate (T + saved)) = rate T."""
     if rate == 0.0:
         return math.inf
+    # with x = rate T the left side minus the right falls in x, above 0 at 0 and below at 1
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -96,44 +97,48 @@ def _best_interval_s(rate: float, saved_s: float) -> float:
     return (low + high) / 2 / rate
 
 
-def lost_of(asked: Availability, family: DesignFamily) -> float:
+def lost_of(availability: Availability, family: DesignFamily) -> float:
     """Probability that a domain of a design has too few working GPUs."""
     nics = (family.gear.per_gpu, family.gear.gpus_per_nic) if family.gear else (0, 1)
-    return lost_domain(asked, family.hb.size, family.active, *nics)
+    return lost_domain(availability, family.hb.size, family.active, *nics)
 
 
 @lru_cache(maxsize=4096)
-def lost_domain(asked: Availability, size: int, active: int, per_gpu: int, sharing: int = 1) -> float:
-    """Probability that fewer than `active` GPUs of a domain work: lost GPUs, host by host, NIC by NIC in each."""
-    rate = {part: each.at(asked.at) for part, each in asked.rates.of_part.items()}
+def lost_domain(availability: Availability, size: int, needed_gpus: int, per_gpu: int, sharing: int = 1) -> float:
+    """Probability that fewer than `needed_gpus` GPUs of a domain work: lost GPUs, host by host, NIC by NIC in each."""
+    rate = {part: part_rate.at(availability.at) for part, part_rate in availability.rates.of_part.items()}
     down = {
-        "gpu": _share_down(rate["gpu"] + rate["hbm"] + (sharing == 1) * per_gpu * rate["nic"], asked.repair_hours),
-        "nic": _share_down((sharing > 1) * rate["nic"], asked.repair_hours),
-        "host": _share_down(rate["host"], asked.repair_hours),
-        "domain": _share_down(rate["domain"], asked.repair_hours),
+        "gpu": _share_down(
+            rate["gpu"] + rate["hbm"] + (sharing == 1) * per_gpu * rate["nic"], availability.repair_hours
+        ),
+        "nic": _share_down((sharing > 1) * rate["nic"], availability.repair_hours),
+        "host": _share_down(rate["host"], availability.repair_hours),
+        "domain": _share_down(rate["domain"], availability.repair_hours),
     }
-    lost = [1.0]
-    left = size
-    while left:
-        held = min(asked.rates.gpus_per_host, left)
-        left -= held
-        up = [1.0]
-        for first in range(0, held, sharing):
-            beside = min(sharing, held - first)
-            mine = [(1 - down["nic"]) * _exactly(beside, down["gpu"], k) for k in range(beside + 1)]
-            mine[beside] += down["nic"]
-            up = _added(up, mine)
-        lost = _added(lost, [(1 - down["host"]) * here + down["host"] * (k == held) for k, here in enumerate(up)])
-    return 1 - (1 - down["domain"]) * math.fsum(lost[: size - active + 1])
+    lost_chances = [1.0]
+    gpus_left = size
+    while gpus_left:
+        host_gpus = min(availability.rates.gpus_per_host, gpus_left)
+        gpus_left -= host_gpus
+        host_chances = [1.0]
+        for start in range(0, host_gpus, sharing):
+            nic_gpus = min(sharing, host_gpus - start)
+            nic_chances = [(1 - down["nic"]) * _exactly(nic_gpus, down["gpu"], k) for k in range(nic_gpus + 1)]
+            nic_chances[nic_gpus] += down["nic"]
+            host_chances = _sum_chances(host_chances, nic_chances)
+        for k, chance in enumerate(host_chances):
+            host_chances[k] = (1 - down["host"]) * chance + down["host"] * (k == host_gpus)
+        lost_chances = _sum_chances(lost_chances, host_chances)
+    return 1 - (1 - down["domain"]) * math.fsum(lost_chances[: size - needed_gpus + 1])
 
 
-def _added(some: Sequence[float], others: Sequence[float]) -> list[float]:
+def _sum_chances(chances: Sequence[float], further_chances: Sequence[float]) -> list[float]:
     """How likely each sum of two independent counts is."""
-    wider = [0.0] * (len(some) + len(others) - 1)
-    for i, one in enumerate(some):
-        for k, other in enumerate(others):
-            wider[i + k] += one * other
-    return wider
+    sums = [0.0] * (len(chances) + len(further_chances) - 1)
+    for i, chance in enumerate(chances):
+        for k, further_chance in enumerate(further_chances):
+            sums[i + k] += chance * further_chance
+    return sums
 
 
 def _share_down(per_year: float, hours: float) -> float:
@@ -146,38 +151,39 @@ def _exactly(n: int, p: float, k: int) -> float:
 
 
 @lru_cache(maxsize=1 << 16)
-def running_share(lost: float, domains: int, spares: int) -> float:
+def running_share(lost_share: float, domains: int, spares: int) -> float:
     """Probability that no more domains are lost than stand by, by adding up what each further one makes likely."""
-    if lost <= 0.0 or lost >= 1.0:
-        return 1.0 if lost <= 0.0 else 0.0
-    every = domains + spares
-    odds = math.log(lost) - math.log1p(-lost)
-    at, terms = every * math.log1p(-lost), []
+    if lost_share <= 0.0 or lost_share >= 1.0:
+        return 1.0 if lost_share <= 0.0 else 0.0
+    all_domains = domains + spares
+    odds = math.log(lost_share) - math.log1p(-lost_share)
+    # in logarithms, as powers of so many domains fall below what a float holds
+    log_chance, terms = all_domains * math.log1p(-lost_share), []
     for down in range(spares + 1):
-        terms.append(math.exp(at))
-        at += math.log((every - down) / (down + 1)) + odds
+        terms.append(math.exp(log_chance))
+        log_chance += math.log((all_domains - down) / (down + 1)) + odds
     return min(math.fsum(terms), 1.0)
 
 
-def running_of(asked: Availability, family: DesignFamily) -> float:
+def running_of(availability: Availability, family: DesignFamily) -> float:
     """Share of the time in which domains enough of a design are whole."""
-    lost = lost_of(asked, family)
-    return running_share(lost, family.domains, family.spares)
+    lost_share = lost_of(availability, family)
+    return running_share(lost_share, family.domains, family.spares)
 
 
 def promised_share(
-    asked: Availability, workload: Workload, family: DesignFamily, found: Stoppages, running: float
+    availability: Availability, workload: Workload, family: DesignFamily, stoppages: Stoppages, running: float
 ) -> float:
     """The share of its days that a workload can count on: less than the mean where a probability is asked for."""
-    if asked.confidence is None or workload.train_days is None:
-        return running * found.trained
-    if running * found.trained < NEVER:
+    if availability.confidence is None or workload.train_days is None:
+        return running * stoppages.trained
+    if running * stoppages.trained < NEVER:
         return 0.0
-    span_s, deviations = workload.train_days * DAY_S, NormalDist().inv_cdf(asked.confidence)
-    lost = lost_of(asked, family)
-    waits_s = _waiting_spread_s(lost, family.domains, family.spares, asked.repair_hours * HOUR_S)
-    mean = 1 / found.trained / running
-    rough = deviations * math.sqrt(_interval_spread_s(found) + waits_s * mean) / running
+    span_s, deviations = workload.train_days * DAY_S, NormalDist().inv_cdf(availability.confidence)
+    lost_share = lost_of(availability, family)
+    waits_s = _waiting_spread_s(lost_share, family.domains, family.spares, availability.repair_hours * HOUR_S)
+    mean = 1 / stoppages.trained / running
+    rough = deviations * math.sqrt(_interval_spread_s(stoppages) + waits_s * mean) / running
     low, high = 0.0, span_s / mean * 2
     for _ in range(HALVINGS):
         work_s = (low + high) / 2
@@ -186,12 +192,13 @@ def promised_share(
 
 
 @lru_cache(maxsize=4096)
-def _interval_spread_s(found: Stoppages) -> float:
+def _interval_spread_s(stoppages: Stoppages) -> float:
     """Variance of an interval with its failed attempts, over its training: attempt by attempt."""
-    if found.per_s == 0.0:
+    if stoppages.per_s == 0.0:
         return 0.0
-    again = _until_success(found.per_s, found.restart_s, 0.0, 0.0)
-    return _until_success(found.per_s, found.interval_s + found.checkpoint_s, *again)[1] / found.interval_s
+    restart = _until_success(stoppages.per_s, stoppages.restart_s, 0.0, 0.0)
+    _, variance = _until_success(stoppages.per_s, stoppages.interval_s + stoppages.checkpoint_s, *restart)
+    return variance / stoppages.interval_s
 
 
 def _until_success(per_s: float, length_s: float, more_s: float, more_variance: float) -> tuple[float, float]:
@@ -199,9 +206,10 @@ def _until_success(per_s: float, length_s: float, more_s: float, more_variance: 
     if length_s == 0.0:
         return 0.0, 0.0
     fails = -math.expm1(-per_s * length_s)
-    first, second = (_integral(per_s, length_s, power) / fails for power in (1, 2))
+    mean, mean_square = (_integral(per_s, length_s, power) / fails for power in (1, 2))
+    # failed attempts before a success follow a geometric law
     failures = fails / (1 - fails)
-    each_s, each_variance = first + more_s, second - first**2 + more_variance
+    each_s, each_variance = mean + more_s, mean_square - mean**2 + more_variance
     return length_s + failures * each_s, failures * each_variance + failures / (1 - fails) * each_s**2
 
 
@@ -217,31 +225,32 @@ def _integral(per_s: float, length_s: float, power: int) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _waiting_spread_s(lost: float, domains: int, spares: int, repair_s: float) -> float:
+def _waiting_spread_s(lost_share: float, domains: int, spares: int, repair_s: float) -> float:
     """Variance of the time with domains enough, a second: of a chain of losses and repairs."""
-    if not 0.0 < lost < 1.0 or repair_s <= 0.0:
+    if not 0.0 < lost_share < 1.0 or repair_s <= 0.0:
         return 0.0
-    every, rate = domains + spares, lost / (1 - lost) / repair_s
-    odds = math.log(lost) - math.log1p(-lost)
-    logs = [every * math.log1p(-lost)]
-    for down in range(every):
-        logs.append(logs[-1] + math.log((every - down) / (down + 1)) + odds)
-    chance = [math.exp(at) for at in logs]
-    enough, short = math.fsum(chance[: spares + 1]), math.fsum(chance[spares + 1 :])
-    parts, below_or_at = [], 0.0
+    all_domains, rate = domains + spares, lost_share / (1 - lost_share) / repair_s
+    odds = math.log(lost_share) - math.log1p(-lost_share)
+    logs = [all_domains * math.log1p(-lost_share)]
+    for down in range(all_domains):
+        logs.append(logs[-1] + math.log((all_domains - down) / (down + 1)) + odds)
+    chance = [math.exp(log_chance) for log_chance in logs]
+    training, waiting = math.fsum(chance[: spares + 1]), math.fsum(chance[spares + 1 :])
+    parts, head = [], 0.0
     for down in range(spares + 1):
-        below_or_at += chance[down]
-        parts.append((short * below_or_at, down))
-    over = 0.0
-    for down in range(every - 1, spares, -1):
-        over += chance[down + 1]
-        parts.append((enough * over, down))
-    real = [(part, down) for part, down in parts if chance[down] > NOTHING and down < every]
-    return 2 * math.fsum(part**2 / (rate * (every - down) * chance[down]) for part, down in real)
+        head += chance[down]
+        parts.append((waiting * head, down))
+    # from either end inwards, so that small chances are not lost in the sum of large ones
+    tail = 0.0
+    for down in range(all_domains - 1, spares, -1):
+        tail += chance[down + 1]
+        parts.append((training * tail, down))
+    terms = [(part, down) for part, down in parts if chance[down] > NOTHING and down < all_domains]
+    return 2 * math.fsum(part**2 / (rate * (all_domains - down) * chance[down]) for part, down in terms)
 
 
 def uptime_of(
-    asked: Availability,
+    availability: Availability,
     workload: Workload,
     family: DesignFamily,
     levels: Sequence[SwitchLevel],
@@ -249,15 +258,15 @@ def uptime_of(
     port_out: float = 0.0,
 ) -> Uptime:
     """What a plan is to say of a workload's interruptions, with what ports of NICs that are out make of its pace."""
-    found, running = interrupted(asked, workload, family, levels), running_of(asked, family)
+    stoppages, running = interrupted(availability, workload, family, levels), running_of(availability, family)
     return Uptime(
-        failure_s=1 / found.per_s if found.per_s else None,
-        checkpoint_s=found.checkpoint_s,
-        interval_s=found.interval_s if math.isfinite(found.interval_s) else None,
-        restart_s=found.restart_s,
+        failure_s=1 / stoppages.per_s if stoppages.per_s else None,
+        checkpoint_s=stoppages.checkpoint_s,
+        interval_s=stoppages.interval_s if math.isfinite(stoppages.interval_s) else None,
+        restart_s=stoppages.restart_s,
         running=running,
-        goodput=running * found.trained * pace,
-        promised=promised_share(asked, workload, family, found, running) * pace,
+        goodput=running * stoppages.trained * pace,
+        promised=promised_share(availability, workload, family, stoppages, running) * pace,
         port_out=port_out,
         pace=pace,
     )
@@ -265,21 +274,21 @@ def uptime_of(
 
 def check_uptime(ledger: Ledger, workload: Workload, claim: Uptime | None, expected: Uptime | None) -> None:
     """Check what a plan says of a workload's interruptions; it says nothing where the instance does not ask."""
-    who = f"workload {workload.name!r}"
+    subject = f"workload {workload.name!r}"
     if claim is None and expected is None:
         return
     if claim is None or expected is None:
-        why = f"Failures are {'not ' if expected is None else ''}asked for, the plan says otherwise of {who}."
-        ledger.holds("uptime", claim is expected, claim is not None, expected is not None, why)
+        fault = f"Failures are {'not ' if expected is None else ''}asked for, the plan says otherwise of {subject}."
+        ledger.holds("uptime", claim is expected, claim is not None, expected is not None, fault)
         return
-    told, true = claim.model_dump(), expected.model_dump()
-    apart = [key for key, value in told.items() if not _alike(value, true[key])]
-    shown = [tuple(f"{key} {value}" for key, value in one.items()) for one in (told, true)]
-    why = f"Interruptions of {who} differ in: {', '.join(apart)}."
-    ledger.holds("uptime", not apart, shown[0], shown[1], why, TOLERANCE)
+    claimed_values, expected_values = claim.model_dump(), expected.model_dump()
+    differing = [key for key, value in claimed_values.items() if not _same_value(value, expected_values[key])]
+    texts = [tuple(f"{key} {value}" for key, value in values.items()) for values in (claimed_values, expected_values)]
+    fault = f"Interruptions of {subject} differ in: {', '.join(differing)}."
+    ledger.holds("uptime", not differing, texts[0], texts[1], fault, TOLERANCE)
 
 
-def _alike(claimed: float | None, recomputed: float | None) -> bool:
-    if claimed is None or recomputed is None:
-        return claimed is recomputed
-    return agree(claimed, recomputed)
+def _same_value(claimed_value: float | None, recomputed: float | None) -> bool:
+    if claimed_value is None or recomputed is None:
+        return claimed_value is recomputed
+    return agree(claimed_value, recomputed)

@@ -46,11 +46,11 @@ class Numbering(NamedTuple):
     def ends(self) -> list[int]:
         """End points on each leaf."""
         if self.kind == "clos":
-            return _filled(self.domains * self.rails, self.down)
+            return _fillings(self.domains * self.rails, self.down)
         if self.down >= self.domains:
-            whole = self.down // self.domains
-            return [rails * self.domains for rails in _filled(self.rails, whole)]
-        return _filled(self.domains, self.down) * self.rails
+            rails_of_leaf = self.down // self.domains
+            return [rails * self.domains for rails in _fillings(self.rails, rails_of_leaf)]
+        return _fillings(self.domains, self.down) * self.rails
 
 
 def numbering_of(family: DesignFamily, down: int) -> Numbering:
@@ -60,10 +60,10 @@ def numbering_of(family: DesignFamily, down: int) -> Numbering:
     return Numbering(family.gear.kind, family.domains, rails, down, leaf_count(family, down))
 
 
-def _filled(total: int, each: int) -> list[int]:
-    """End points of each leaf when leaves hold `each` of a total, and the last one the rest."""
-    filled, rest = divmod(total, each)
-    return [each] * filled + ([rest] if rest else [])
+def _fillings(total: int, size: int) -> list[int]:
+    """End points of each leaf when leaves hold `size` of a total, and the last one the rest."""
+    filled, remainder = divmod(total, size)
+    return [size] * filled + ([remainder] if remainder else [])
 
 
 EXPLICIT = 100_000
@@ -90,7 +90,7 @@ class WiredGraph(NamedTuple):
 
 def wire(family: DesignFamily, ports: Ports) -> WiredGraph:
     """The network of a design whose numbers are known to be consistent."""
-    wiring = _drawn(family, ports)
+    wiring = _graph_of(family, ports)
     core_links = core_ports(family, ports)
     for node in wiring.graph:
         if node[0] == 1:
@@ -98,7 +98,7 @@ def wire(family: DesignFamily, ports: Ports) -> WiredGraph:
     return wiring
 
 
-def _drawn(family: DesignFamily, ports: Ports) -> WiredGraph:
+def _graph_of(family: DesignFamily, ports: Ports) -> WiredGraph:
     total = family.domains * family.rails
     if ports.tiers == 1:
         return _chassis(family, total <= EXPLICIT)
@@ -123,19 +123,19 @@ def _radix(family: DesignFamily, tier: int) -> int:
 
 def _join(graph: Graph, links: Iterator[tuple[Node, Node]]) -> None:
     """Add links; parallel ones raise the count of their edge."""
-    counted = Counter(links)
-    graph.add_edges_from((a, b, {"links": count}) for (a, b), count in counted.items())
+    counts = Counter(links)
+    graph.add_edges_from((a, b, {"links": count}) for (a, b), count in counts.items())
 
 
 def _chassis(family: DesignFamily, explicit: bool) -> WiredGraph:
     """One tier: as many planes on a switch as fit."""
-    shared = planes_on_switch(family)
-    planes = family.planes if explicit else min(shared, family.planes)
+    planes_of_switch = planes_on_switch(family)
+    planes = family.planes if explicit else min(planes_of_switch, family.planes)
     graph = nx.Graph()
     _join(
         graph,
         (
-            ((0, plane, domain, rail), (1, plane // shared))
+            ((0, plane, domain, rail), (1, plane // planes_of_switch))
             for plane in range(planes)
             for domain in range(family.domains)
             for rail in range(family.rails // family.planes)
@@ -166,20 +166,20 @@ def _spine_links(plane: int, leaves: int, ports: Ports, radix: int) -> Iterator[
             yield (1, plane, leaf), (2, plane, (leaf * ports.up + j) % spines)
 
 
-def _pod_links(plane: int, leaves: int, ports: Ports, drawn: int) -> Iterator[tuple[Node, Node]]:
+def _pod_links(plane: int, leaves: int, ports: Ports, slices: int) -> Iterator[tuple[Node, Node]]:
     """Three tiers: equally many links of a leaf go to each aggregation switch j of its pod."""
     for leaf in range(leaves):
-        for j in range(drawn):
+        for j in range(slices):
             for _ in range(ports.pod_each):
                 yield (1, plane, leaf), (2, plane, leaf // ports.pod_leaves, j)
 
 
-def _core_links(plane: int, leaves: int, ports: Ports, drawn: int, radix: int) -> Iterator[tuple[Node, Node]]:
+def _core_links(plane: int, leaves: int, ports: Ports, slices: int, radix: int) -> Iterator[tuple[Node, Node]]:
     """Three tiers: aggregation switch j of every pod goes to the core switches of group j in turn."""
     pods, w = ceil_ratio(leaves, ports.pod_leaves), ports.pod_up
     group = core_count(leaves, ports, radix)
     for pod in range(pods):
-        for j in range(drawn):
+        for j in range(slices):
             for i in range(w):
                 yield (2, plane, pod, j), (3, plane, j, (pod * w + i) % group)
 
@@ -207,15 +207,15 @@ def count_levels(wiring: WiredGraph, family: DesignFamily, ports: Ports) -> tupl
         up_ports = max(_up_ports(wiring, node) for node in switches)
         copies = wiring.copies * family.copies * (wiring.slices if level > 1 else 1)
         links = sum(down_ports.values()) * copies
-        above = Counter({links: count * copies for links, count in Counter(down_ports.values()).items()})
-        ends = _listed(_ends_below(wiring, family, level)), _listed(above)
+        upper_ends = Counter({links: count * copies for links, count in Counter(down_ports.values()).items()})
+        ends = _device_links(_ends_below(wiring, family, level)), _device_links(upper_ends)
         counts.append(LevelCount(len(switches) * copies, links, max(down_ports.values()), up_ports, *ends))
     if ports.tiers == 1:
         return (_one_tier(wiring, family, counts[0]),)
     return tuple(counts)
 
 
-def _listed(ends: Counter[int]) -> tuple[tuple[int, int], ...]:
+def _device_links(ends: Counter[int]) -> tuple[tuple[int, int], ...]:
     """Devices and the links of each, from how many devices have so many."""
     return tuple((count, links) for links, count in sorted(ends.items()) if links)
 
@@ -227,8 +227,8 @@ def _ends_below(wiring: WiredGraph, family: DesignFamily, level: int) -> Counter
         cages = family.gear.nic.cages
         return Counter({family.copies // cages: family.domains * family.rails * cages})
     copies = wiring.copies * family.copies * (wiring.slices if level > 2 else 1)
-    below = Counter(_up_ports(wiring, node) for node in wiring.graph if node[0] == level - 1)
-    return Counter({links: count * copies for links, count in below.items()})
+    lower_ends = Counter(_up_ports(wiring, node) for node in wiring.graph if node[0] == level - 1)
+    return Counter({links: count * copies for links, count in lower_ends.items()})
 
 
 def _one_tier(wiring: WiredGraph, family: DesignFamily, level_count: LevelCount) -> LevelCount:
@@ -239,9 +239,11 @@ def _one_tier(wiring: WiredGraph, family: DesignFamily, level_count: LevelCount)
     switches = ceil_ratio(family.planes, wiring.planes) * family.copies
     links = one_plane * family.planes * family.copies
     fullest = one_plane * wiring.planes
-    whole, rest = divmod(one_plane * family.planes, fullest)
-    above = Counter({fullest: whole * family.copies}) + Counter({rest: family.copies if rest else 0})
-    return LevelCount(switches, links, one_plane, 0, _listed(_ends_below(wiring, family, 1)), _listed(above))
+    full_switches, last_ports = divmod(one_plane * family.planes, fullest)
+    upper_ends = Counter({fullest: full_switches * family.copies})
+    upper_ends += Counter({last_ports: family.copies if last_ports else 0})
+    ends = _device_links(_ends_below(wiring, family, 1)), _device_links(upper_ends)
+    return LevelCount(switches, links, one_plane, 0, *ends)
 
 
 def _down_ports(wiring: WiredGraph, node: Node) -> int:
@@ -249,35 +251,35 @@ def _down_ports(wiring: WiredGraph, node: Node) -> int:
     data = wiring.graph.nodes[node]
     if "ends" in data:
         return int(data["ends"])
-    return sum(edge["links"] for other, edge in wiring.graph[node].items() if other[0] < node[0])
+    return sum(edge["links"] for neighbour, edge in wiring.graph[node].items() if neighbour[0] < node[0])
 
 
 def _up_ports(wiring: WiredGraph, node: Node) -> int:
     """Links of a switch to the level above; a leaf has one in every slice."""
-    drawn_links = sum(edge["links"] for other, edge in wiring.graph[node].items() if other[0] > node[0])
+    drawn_links = sum(edge["links"] for neighbour, edge in wiring.graph[node].items() if neighbour[0] > node[0])
     return int(drawn_links) * (wiring.slices if node[0] == 1 else 1)
 
 
 def fullest_switches(wiring: WiredGraph) -> dict[int, int]:
     """Ports in use of the switch of each tier that uses most, with links of leaves into a core shared with others."""
-    used: dict[int, int] = {}
+    ports_in_use: dict[int, int] = {}
     for node in wiring.graph:
         if node[0]:
-            shared = int(wiring.graph.nodes[node].get("shared", 0))
-            ports = _down_ports(wiring, node) + _up_ports(wiring, node) + shared
-            used[node[0]] = max(ports, used.get(node[0], 0))
-    return used
+            core_links = int(wiring.graph.nodes[node].get("shared", 0))
+            ports = _down_ports(wiring, node) + _up_ports(wiring, node) + core_links
+            ports_in_use[node[0]] = max(ports, ports_in_use.get(node[0], 0))
+    return ports_in_use
 
 
 def uneven_switches(wiring: WiredGraph) -> int:
     """Switches at the top that have not equally many links to each switch of the level below that they could join."""
     top = max(node[0] for node in wiring.graph)
-    below = Counter(_group(node, top) for node in wiring.graph if node[0] == top - 1)
+    switches_below = Counter(_group(node, top) for node in wiring.graph if node[0] == top - 1)
     uneven = 0
     for node in wiring.graph:
         if node[0] == top:
             bundles = [edge["links"] for edge in wiring.graph[node].values()]
-            uneven += len(bundles) != below[_group(node, top)] or len(set(bundles)) > 1
+            uneven += len(bundles) != switches_below[_group(node, top)] or len(set(bundles)) > 1
     return uneven
 
 
@@ -294,7 +296,8 @@ def attached_ends(wiring: WiredGraph) -> int:
     return sum(
         1
         for node in wiring.graph
-        if node[0] == 0 and [(other[0], edge["links"]) for other, edge in wiring.graph[node].items()] == [(1, 1)]
+        if node[0] == 0
+        and [(neighbour[0], edge["links"]) for neighbour, edge in wiring.graph[node].items()] == [(1, 1)]
     )
 
 

@@ -62,14 +62,14 @@ class ClaimedRun(NamedTuple):
 
 
 def match_workloads(
-    ledger: Ledger, asked: Sequence[Workload], claims: Sequence[WorkloadPlan]
+    ledger: Ledger, workloads: Sequence[Workload], claims: Sequence[WorkloadPlan]
 ) -> list[tuple[Workload, WorkloadPlan]]:
     """Check that the workloads that run are those that are asked for, in order; each with its claim, none if not."""
-    expected, claimed = tuple(workload.name for workload in asked), tuple(claim.name for claim in claims)
-    why = f"Workloads {', '.join(expected)} are asked for, the plan runs {', '.join(claimed) or 'none'}."
-    if not ledger.same("workloads", claimed, expected, why):
+    names, claimed_names = tuple(workload.name for workload in workloads), tuple(claim.name for claim in claims)
+    complaint = f"Workloads {', '.join(names)} are asked for, the plan runs {', '.join(claimed_names) or 'none'}."
+    if not ledger.same("workloads", claimed_names, names, complaint):
         return []
-    return list(zip(asked, claims, strict=True))
+    return list(zip(workloads, claims, strict=True))
 
 
 def check_mappings(
@@ -82,21 +82,26 @@ def check_mappings(
 
 def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: DesignFamily) -> ClaimedRun | None:
     """Check divisibility, allowed values and placement; None where no time can be computed."""
-    who = f"workload {workload.name!r}"
-    why = f"{family.gpus} GPUs train, {who} runs on {claim.gpus}."
-    ledger.same("workload-gpus", claim.gpus, family.gpus, why)
+    subject = f"workload {workload.name!r}"
+    complaint = f"{family.gpus} GPUs train, {subject} runs on {claim.gpus}."
+    ledger.same("workload-gpus", claim.gpus, family.gpus, complaint)
     mapping = claim.mapping
     text = ", ".join(f"{key} {value}" for key, value in mapping.model_dump().items())
     fault = mapping_fault(workload, family.gpus, mapping)
-    if not ledger.holds("mapping", not fault, text, fault or "allowed", f"In {who}: {fault}"):
+    if not ledger.holds("mapping", not fault, text, fault or "allowed", f"In {subject}: {fault}"):
         return None
     place = placement_of(workload, claim, family.active, family.rooms)
     text = ", ".join(f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items())
     need = f"its mapping and fill a domain of {family.active} active GPUs"
-    why = f"The placement of {who} does not multiply out to {need}, with one stage to a NIC, or cannot be turned round."
+    complaint = f"The placement of {subject} does not multiply out to {need}, with one stage to a NIC, "
+    complaint += "or cannot be turned round."
     turned = mapping.outermost == "dp"
     sound = place is not None and family.holds(place.pp_in) and (family.charges_loads or not turned)
-    if not ledger.holds("placement", sound, text, f"{family.active} GPUs inside", why) or place is None or not sound:
+    if (
+        not ledger.holds("placement", sound, text, f"{family.active} GPUs inside", complaint)
+        or place is None
+        or not sound
+    ):
         return None
     return ClaimedRun(workload, claim, scalar_mapping(mapping), place)
 
@@ -124,42 +129,53 @@ def _routes(
     ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, gpu: Gpu, wait_s: float, goodput: float
 ) -> None:
     """Check that flows keep to paths, no faster than any paths let them be, and meet the bound on those found."""
-    claimed, who = run.claim.routes, f"workload {run.workload.name!r}"
+    claimed_slowdowns, subject = run.claim.routes, f"workload {run.workload.name!r}"
     charged = charged_slowdowns(reach, run.claim, run.place, looped=run.looped)
     pinned = reach.layout is not None and reach.discipline.routing == "pinned"
-    wrong = [kind for kind in claimed if not pinned or claimed[kind] < charged.get(kind, math.inf) * (1 - TOLERANCE)]
-    texts = [tuple(f"{kind} {found[kind]:.6g}" for kind in claimed if kind in found) for found in (claimed, charged)]
-    why = f"No paths slow traffic of {who} as little as the plan says: {', '.join(wrong)}."
-    if not ledger.holds("routes", not wrong, texts[0], texts[1], why, TOLERANCE):
+    wrong = [
+        kind
+        for kind in claimed_slowdowns
+        if not pinned or claimed_slowdowns[kind] < charged.get(kind, math.inf) * (1 - TOLERANCE)
+    ]
+    texts = [
+        tuple(f"{kind} {values[kind]:.6g}" for kind in claimed_slowdowns if kind in values)
+        for values in (claimed_slowdowns, charged)
+    ]
+    fault = f"No paths slow traffic of {subject} as little as the plan says: {', '.join(wrong)}."
+    if not ledger.holds("routes", not wrong, texts[0], texts[1], fault, TOLERANCE):
         return
-    slowdowns, named = {**charged, **claimed}, flows_named(run.claim, run.place)
-    rings = (math.inf if kind in named else slow / family.nic_byte_s for kind, slow in slowdowns.items())
+    slowdowns, flows_by_kind = {**charged, **claimed_slowdowns}, flows_named(run.claim, run.place)
+    rings = (math.inf if kind in flows_by_kind else slow / family.nic_byte_s for kind, slow in slowdowns.items())
 
     def others(kind: str) -> OtherWays:
         """The way that has routes, which no other replaces."""
         ways = ("halving", "trees")
-        return OtherWays(*(slowdowns[kind] / family.nic_byte_s if named.get(kind) == way else math.inf for way in ways))
+        return OtherWays(
+            *(slowdowns[kind] / family.nic_byte_s if flows_by_kind.get(kind) == way else math.inf for way in ways)
+        )
 
     speed = Speeds._make([family.hb.gbyte_s * 1e9, *rings, others])
     work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s)
     time_s, bound = iteration_s(work, run.place, speed), run.workload.bound_s * goodput
-    why = f"An iteration of {who} takes {time_s:.9g} s with its routes, more than the {bound:.9g} s allowed."
-    ledger.holds("routes-deadline", time_s <= bound * (1 + TOLERANCE), bound, time_s, why, TOLERANCE)
+    fault = f"An iteration of {subject} takes {time_s:.9g} s with its routes, more than the {bound:.9g} s allowed."
+    ledger.holds("routes-deadline", time_s <= bound * (1 + TOLERANCE), bound, time_s, fault, TOLERANCE)
 
 
 def flows_named(claim: WorkloadPlan, place: Placement) -> dict[str, Flows]:
     """Kinds of traffic for which a plan names a way between domains that is no ring, and who sends to whom by it."""
     across = {"tp": place.tp_across, "dp": place.dp_across * place.cp_across, "edp": place.copies_across}
     ways: dict[str, Flows] = {"halving and doubling": "halving", "double binary tree": "trees"}
-    named = {kind: ways[name] for kind, name in claim.collectives.items() if name in ways}
-    return {kind: flows for kind, flows in named.items() if across.get(kind, 1) > 1}
+    flows_by_kind = {kind: ways[name] for kind, name in claim.collectives.items() if name in ways}
+    return {kind: flows for kind, flows in flows_by_kind.items() if across.get(kind, 1) > 1}
 
 
 def charged_slowdowns(reach: Reach, claim: WorkloadPlan, place: Placement, *, looped: bool) -> dict[str, float]:
     """How far each kind of traffic is slowed that goes the way that a plan names."""
     charged = slowdowns_of(reach, place.filled, place, looped=looped)._asdict()
-    named = flows_named(claim, place)
-    return charged | {kind: getattr(other_ways(reach, place.filled, place, kind), named[kind]) for kind in named}
+    flows_by_kind = flows_named(claim, place)
+    return charged | {
+        kind: getattr(other_ways(reach, place.filled, place, kind), flows_by_kind[kind]) for kind in flows_by_kind
+    }
 
 
 def check_run_at_speed(
@@ -174,10 +190,10 @@ def check_run_at_speed(
     late: float = TOLERANCE,
 ) -> None:
     """Check time, memory and utilisation by the scalar model; the bound may be missed by a share of `late`."""
-    claimed, expected = run.claim.knobs, run.workload.options.knobs
-    texts = [", ".join(knobs) or "nothing" for knobs in (expected, claimed)]
-    why = f"Workload {run.workload.name!r} departs from ordinary training by {texts[0]}, the plan says {texts[1]}."
-    ledger.same("knobs", claimed, expected, why)
+    claimed_knobs, knobs_of_options = run.claim.knobs, run.workload.options.knobs
+    texts = [", ".join(knobs) or "nothing" for knobs in (knobs_of_options, claimed_knobs)]
+    fault = f"Workload {run.workload.name!r} departs from ordinary training by {texts[0]}, the plan says {texts[1]}."
+    ledger.same("knobs", claimed_knobs, knobs_of_options, fault)
     work = Clock(run.workload, gpu).work(run.split)
     _collectives(ledger, run, work, speed)
     _time(
@@ -188,13 +204,13 @@ def check_run_at_speed(
 
 def _collectives(ledger: Ledger, run: ClaimedRun, work: Work, speed: Speeds) -> None:
     """Check what the plan says collectives run by."""
-    claimed = run.claim.collectives
+    claimed_names = run.claim.collectives
     possible = algorithm_names(work, run.place, speed)
-    wrong = [kind for kind in {**possible, **claimed} if claimed.get(kind) not in possible.get(kind, ())]
+    wrong = [kind for kind in {**possible, **claimed_names} if claimed_names.get(kind) not in possible.get(kind, ())]
     expected = tuple(f"{kind}: {alternatives(names)}" for kind, names in possible.items())
-    who = f"workload {run.workload.name!r}"
-    why = f"Collectives of {who} run otherwise than the plan says: {', '.join(wrong)}."
-    ledger.holds("collectives", not wrong, tuple(f"{k}: {name}" for k, name in claimed.items()), expected, why)
+    subject = f"workload {run.workload.name!r}"
+    fault = f"Collectives of {subject} run otherwise than the plan says: {', '.join(wrong)}."
+    ledger.holds("collectives", not wrong, tuple(f"{k}: {name}" for k, name in claimed_names.items()), expected, fault)
 
 
 def _time(
@@ -204,70 +220,76 @@ def _time(
     gpus: int,
     speed: Speeds,
     gpu: Gpu,
-    late: float,
+    lateness: float,
     goodput: float,
     *,
     of_sites: bool,
 ) -> None:
     workload, claim = run.workload, run.claim
-    who = f"workload {workload.name!r}"
+    subject = f"workload {workload.name!r}"
     time_s = iteration_s(work, run.place, speed)
-    claimed = claim.iteration_time_s
-    why = f"An iteration of {who} takes {time_s:.6g} s, the plan says {claimed:.6g} s."
-    ledger.close("iteration-time", claimed, time_s, why)
+    claimed_s = claim.iteration_time_s
+    fault = f"An iteration of {subject} takes {time_s:.6g} s, the plan says {claimed_s:.6g} s."
+    ledger.close("iteration-time", claimed_s, time_s, fault)
     parts, claimed_parts = breakdown(work, run.place, speed)._asdict(), claim.breakdown_s
     if not of_sites:
         del parts["wan"]
     differing = [
-        key for key in {**parts, **claimed_parts} if not _alike(claimed_parts.get(key), parts.get(key), time_s)
+        key for key in {**parts, **claimed_parts} if not _same_part(claimed_parts.get(key), parts.get(key), time_s)
     ]
     ledger.holds(
         "breakdown",
         not differing,
         tuple(f"{key} {value:.6g}" for key, value in claimed_parts.items()),
         tuple(f"{key} {value:.6g}" for key, value in parts.items()),
-        f"The breakdown of {who} differs in: {', '.join(differing)}.",
+        f"The breakdown of {subject} differs in: {', '.join(differing)}.",
         TOLERANCE,
     )
     bound = workload.bound_s * goodput
-    why = f"The instance gives {who} {bound:.6g} s, the plan says {claim.bound_s:.6g} s."
-    ledger.close("bound-time", claim.bound_s, bound, why)
-    why = f"An iteration of {who} takes {time_s:.9g} s, more than the {bound:.9g} s allowed."
-    ledger.holds("deadline", time_s <= bound * (1 + late), bound, time_s, why, late)
+    fault = f"The instance gives {subject} {bound:.6g} s, the plan says {claim.bound_s:.6g} s."
+    ledger.close("bound-time", claim.bound_s, bound, fault)
+    fault = f"An iteration of {subject} takes {time_s:.9g} s, more than the {bound:.9g} s allowed."
+    ledger.holds("deadline", time_s <= bound * (1 + lateness), bound, time_s, fault, lateness)
     _rates(ledger, run, gpus, gpu, time_s)
 
 
 def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) -> None:
     """What follows from the time: utilisation and tokens."""
     workload, claim = run.workload, run.claim
-    who = f"workload {workload.name!r}"
+    subject = f"workload {workload.name!r}"
     hardware = hardware_flop_per_token(workload, run.split.recompute)
-    for name, claimed, flop in (("mfu", claim.mfu, model_flop_per_token(workload.model)), ("hfu", claim.hfu, hardware)):
+    for name, claimed_share, flop in (
+        ("mfu", claim.mfu, model_flop_per_token(workload.model)),
+        ("hfu", claim.hfu, hardware),
+    ):
         recomputed = utilisation(workload, gpu, gpus, flop, time_s)
         ledger.close(
-            name, claimed, recomputed, f"{name.upper()} of {who} is {recomputed:.4%}, the plan says {claimed:.4%}."
+            name,
+            claimed_share,
+            recomputed,
+            f"{name.upper()} of {subject} is {recomputed:.4%}, the plan says {claimed_share:.4%}.",
         )
     rate = workload.tokens_per_iteration / time_s
-    why = f"W{who[1:]} trains {rate:,.1f} tokens each second, the plan says {claim.tokens_per_s:,.1f}."
-    ledger.close("tokens", claim.tokens_per_s, rate, why)
+    fault = f"W{subject[1:]} trains {rate:,.1f} tokens each second, the plan says {claim.tokens_per_s:,.1f}."
+    ledger.close("tokens", claim.tokens_per_s, rate, fault)
 
 
-def _alike(claimed: float | None, recomputed: float | None, time_s: float) -> bool:
+def _same_part(claimed_part: float | None, recomputed: float | None, time_s: float) -> bool:
     """Whether two parts of a time agree up to their own rounding or that of the whole time."""
-    if claimed is None or recomputed is None:
+    if claimed_part is None or recomputed is None:
         return False
-    return agree(claimed, recomputed) or abs(claimed - recomputed) <= 1e-3 * TOLERANCE * time_s
+    return agree(claimed_part, recomputed) or abs(claimed_part - recomputed) <= 1e-3 * TOLERANCE * time_s
 
 
 def _memory(ledger: Ledger, run: ClaimedRun, gpu: Gpu) -> None:
-    claim, who = run.claim, f"workload {run.workload.name!r}"
+    claim, subject = run.claim, f"workload {run.workload.name!r}"
     need, room = memory_bytes(run.workload, run.split) / GIB, gpu.usable_bytes / GIB
-    why = f"The fullest GPU of {who} needs {need:.6g} GiB, the plan says {claim.memory_gib:.6g}."
-    ledger.close("memory", claim.memory_gib, need, why)
-    why = f"{gpu.name!r} holds {room:.6g} GiB, the plan says {claim.memory_limit_gib:.6g}."
-    ledger.close("memory-capacity", claim.memory_limit_gib, room, why)
-    why = f"The fullest GPU of {who} needs {need:.6g} GiB, more than the {room:.6g} GiB it has."
-    ledger.holds("memory-fits", need <= room * (1 + TOLERANCE), room, need, why, TOLERANCE)
+    fault = f"The fullest GPU of {subject} needs {need:.6g} GiB, the plan says {claim.memory_gib:.6g}."
+    ledger.close("memory", claim.memory_gib, need, fault)
+    fault = f"{gpu.name!r} holds {room:.6g} GiB, the plan says {claim.memory_limit_gib:.6g}."
+    ledger.close("memory-capacity", claim.memory_limit_gib, room, fault)
+    fault = f"The fullest GPU of {subject} needs {need:.6g} GiB, more than the {room:.6g} GiB it has."
+    ledger.holds("memory-fits", need <= room * (1 + TOLERANCE), room, need, fault, TOLERANCE)
 
 
 def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, list[str]]:
@@ -286,25 +308,30 @@ def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, li
     }
     if work.parameters.experts:
         kinds["edp"] = (replicas["edp"], exchanges(work, work.parameters.experts), data)
-    found = {
-        kind: _gather_names(*one, work.links, sized=kind != "cp" and not (kind == "tp" and work.traffic.row_gathers))
-        for kind, one in kinds.items()
-        if one[0].inside * one[0].across > 1
+    names = {
+        kind: _gather_names(*gather, work.links, sized=kind != "cp" and not (kind == "tp" and work.traffic.row_gathers))
+        for kind, gather in kinds.items()
+        if gather[0].inside * gather[0].across > 1
     }
     if work.parameters.experts and place.ep_in * place.ep_across > 1:
-        found["ep"] = _exchange_names(work, place, speed)
-    return found
+        names["ep"] = _exchange_names(work, place, speed)
+    return names
 
 
 def _gather_names(
-    group: Group, several: list[Repeated], summed: Summed, links: LinkShares, *, sized: bool
+    group: Group, collectives: list[Repeated], summed: Summed, links: LinkShares, *, sized: bool
 ) -> list[str]:
     """The ways that take least, which may be several."""
-    tables = [gather_ways(one.size_bytes, group, links, summed) for one in several]
+    tables = [gather_ways(collective.size_bytes, group, links, summed) for collective in collectives]
     choices = list(zip(*tables, strict=True))
-    seconds = [sum(one.times * way.seconds(links) for one, way in zip(several, ways, strict=True)) for ways in choices]
-    near = [ways[0] for ways, one_s in zip(choices, seconds, strict=True) if one_s <= min(seconds) * (1 + NEAR)]
-    return [_gather_name(way, group, links, summed, sized=sized) for way in near]
+    seconds = [
+        sum(collective.times * way.seconds(links) for collective, way in zip(collectives, ways, strict=True))
+        for ways in choices
+    ]
+    fastest_ways = [
+        ways[0] for ways, choice_s in zip(choices, seconds, strict=True) if choice_s <= min(seconds) * (1 + NEAR)
+    ]
+    return [_gather_name(way, group, links, summed, sized=sized) for way in fastest_ways]
 
 
 def _gather_name(way: GatherWay, group: Group, links: LinkShares, summed: Summed, *, sized: bool) -> str:
@@ -325,6 +352,9 @@ def _exchange_names(work: Work, place: Placement, speed: Speeds) -> list[str]:
     ends, links = (place.ep_in, place.ep_across), work.links
     if not (links.overlap and work.traffic.sends_once and min(ends) > 1):
         return ["exchange"]
-    where = (*ends, sent_shares(work.traffic, *ends), speed.inside_byte_s, speed.ep_s_byte)
-    at_once, by_levels = (exchange_s(1e9, *where, links._replace(overlap=both)) for both in (True, False))
+    ranks_and_speeds = (*ends, sent_shares(work.traffic, *ends), speed.inside_byte_s, speed.ep_s_byte)
+    # of any size: both start alike, and grow with the bytes
+    at_once, by_levels = (
+        exchange_s(1e9, *ranks_and_speeds, links._replace(overlap=at_same_time)) for at_same_time in (True, False)
+    )
     return ["exchange on both levels at once"] if at_once < by_levels else ["exchange"]
