@@ -197,7 +197,7 @@ def _fitted(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str,
     from coopt.validation.calibration import calibration_of
     from coopt.validation.runs import runs_among
 
-    found = calibration_of(runs_among(measured), sets, told=note)
+    found = calibration_of(runs_among(measured), sets, report=note)
     return rendered(calibration_report(found)), catalog_lines(found), found.model_dump_json(indent=2)
 
 
@@ -207,5 +207,5 @@ def _held(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str, s
     from coopt.report.tables import rendered
     from coopt.validation.own_calibration import own_calibration_of
 
-    found = own_calibration_of(measured, sets, told=note)
+    found = own_calibration_of(measured, sets, report=note)
     return rendered(posterior_report(found)), posterior_lines(found.posteriors), found.model_dump_json(indent=2)

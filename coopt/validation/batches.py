@@ -50,10 +50,10 @@ class Batch:
 
 def batches_of(runs: Sequence[MeasuredRun]) -> list[Batch]:
     """All runs, sorted into batches."""
-    shared: dict[object, list[int]] = {}
+    members_by_question: dict[object, list[int]] = {}
     for index, run in enumerate(runs):
-        shared.setdefault(_question(run), []).append(index)
-    return [_batch([runs[i] for i in members], members) for members in shared.values()]
+        members_by_question.setdefault(_question(run), []).append(index)
+    return [_batch([runs[i] for i in members], members) for members in members_by_question.values()]
 
 
 def predicted_s(batches: Sequence[Batch], hardware: Hardware, framework: Framework) -> Floats:
@@ -78,12 +78,12 @@ def unchanged_s(batches: Sequence[Batch]) -> Floats:
 
 def breakdowns_s(batches: Sequence[Batch]) -> list[dict[str, float]]:
     """The seconds of every run by cause."""
-    found: dict[int, dict[str, float]] = {}
+    seconds_of_runs: dict[int, dict[str, float]] = {}
     for batch in batches:
         parts = batch.evaluated(batch.gpu, batch.workload.options.software).breakdown_s(batch.reciprocals)
         for row, index in enumerate(batch.position):
-            found[int(index)] = {name: float(seconds[row]) for name, seconds in parts.items()}
-    return [found[index] for index in range(len(found))]
+            seconds_of_runs[int(index)] = {name: float(seconds[row]) for name, seconds in parts.items()}
+    return [seconds_of_runs[index] for index in range(len(seconds_of_runs))]
 
 
 def _question(run: MeasuredRun) -> object:
@@ -156,17 +156,17 @@ def ranking_of(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predict
 
 def _groups(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_s: Floats) -> list[_RankedGroup]:
     """Groups of at least two mappings whose times are not all the same."""
-    alike: dict[object, dict[object, list[int]]] = {}
+    runs_by_mapping: dict[object, dict[object, list[int]]] = {}
     for index, (row, run) in enumerate(zip(rows, runs, strict=True)):
-        alike.setdefault(_all_but_mapping(row, run), {}).setdefault(run.split, []).append(index)
-    found = [
+        runs_by_mapping.setdefault(_all_but_mapping(row, run), {}).setdefault(run.split, []).append(index)
+    groups = [
         _RankedGroup(
             [median(runs[i].measured_s for i in repeats) for repeats in mappings.values()],
             [float(predicted_s[repeats[0]]) for repeats in mappings.values()],
         )
-        for mappings in alike.values()
+        for mappings in runs_by_mapping.values()
     ]
-    return [group for group in found if len(set(group.measured_s)) > 1]
+    return [group for group in groups if len(set(group.measured_s)) > 1]
 
 
 def _all_but_mapping(row: Measurement, run: MeasuredRun) -> object:
@@ -191,5 +191,5 @@ def _spearman(group: _RankedGroup) -> float:
 def _ranks(times: Sequence[float]) -> Floats:
     """The place of each time among all, the mean place of those that are equal."""
     column = np.array(times)
-    below, upto = (column[:, None] > column).sum(1), (column[:, None] >= column).sum(1)
-    return np.asarray((below + upto + 1) / 2, dtype=np.float64)
+    smaller, not_larger = (column[:, None] > column).sum(1), (column[:, None] >= column).sum(1)
+    return np.asarray((smaller + not_larger + 1) / 2, dtype=np.float64)

@@ -14,7 +14,7 @@ from coopt.instance.reserves import error_names
 from coopt.validation.comparison import Score, architecture_of, score_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import (
-    Told,
+    Report,
     acts_on,
     errors_of,
     fitted_settings,
@@ -87,12 +87,14 @@ class Calibration(Table):
     unseen: Annotated[tuple[UnseenError, ...], Field(description="rows that were used, each by fits without its group")]
 
 
-def calibration_of(runs: Sequence[MeasuredRun], sets: Sequence[FitSet], told: Told = lambda text: None) -> Calibration:
+def calibration_of(
+    runs: Sequence[MeasuredRun], sets: Sequence[FitSet], report: Report = lambda text: None
+) -> Calibration:
     """Fit every set that has rows, in order: later ones build on the values of earlier ones.
 
     Parameters
     ----------
-    told
+    report
         Takes a line about what is being done.
 
     Raises
@@ -102,21 +104,21 @@ def calibration_of(runs: Sequence[MeasuredRun], sets: Sequence[FitSet], told: To
     """
     feasible = feasible_sets(runs, sets)
     settings = Settings()
-    for asked in feasible:
-        rows = runs_used(asked, runs)
-        told(f"fitting {set_name(asked)} to {len(rows)} row{'s' if len(rows) > 1 else ''}")
-        settings = fitted_settings(asked, rows, settings, FIRST)
-    left = left_out_errors(runs, feasible, settings, told)
-    taken = [i for i, run in enumerate(runs) if any(is_used(asked, run) for asked in feasible)]
-    every = [runs[i] for i in taken]
+    for fit_set in feasible:
+        rows = runs_used(fit_set, runs)
+        report(f"fitting {set_name(fit_set)} to {len(rows)} row{'s' if len(rows) > 1 else ''}")
+        settings = fitted_settings(fit_set, rows, settings, FIRST)
+    unseen_errors = left_out_errors(runs, feasible, settings, report)
+    used_rows = [i for i, run in enumerate(runs) if any(is_used(fit_set, run) for fit_set in feasible)]
+    used_runs = [runs[i] for i in used_rows]
     return Calibration(
-        fits=tuple(_summary(asked, runs, settings, taken, left) for asked in feasible),
-        before=_certain(score_of(errors_of(every, Settings()))),
-        fitted=_certain(score_of(errors_of(every, settings))),
-        leave_one_group_out=_left(left, taken),
-        architecture=tuple(_kinds(runs, settings, taken, left)),
-        left_out=tuple(set_name(asked) for asked in sets if asked not in feasible),
-        unseen=tuple(_unseen(runs[i], left[i]) for i in sorted(left)),
+        fits=tuple(_summary(fit_set, runs, settings, used_rows, unseen_errors) for fit_set in feasible),
+        before=_certain(score_of(errors_of(used_runs, Settings()))),
+        fitted=_certain(score_of(errors_of(used_runs, settings))),
+        leave_one_group_out=_unseen_score(unseen_errors, used_rows),
+        architecture=tuple(_kinds(runs, settings, used_rows, unseen_errors)),
+        left_out=tuple(set_name(fit_set) for fit_set in sets if fit_set not in feasible),
+        unseen=tuple(_unseen(runs[i], unseen_errors[i]) for i in sorted(unseen_errors)),
     )
 
 
@@ -128,34 +130,40 @@ def feasible_sets(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[F
     InstanceError
         When there is none.
     """
-    feasible = [asked for asked in sets if len(runs_used(asked, runs)) >= len(asked.parameters)]
+    feasible = [fit_set for fit_set in sets if len(runs_used(fit_set, runs)) >= len(fit_set.parameters)]
     if not feasible:
-        wanted = ", ".join(f"{len(asked.parameters)} of {set_name(asked)}" for asked in sets)
+        needs = ", ".join(f"{len(fit_set.parameters)} of {set_name(fit_set)}" for fit_set in sets)
         raise InstanceError(
-            f"too few rows to fit anything, needs at least as many as parameters: {wanted}; --posterior takes fewer"
+            f"too few rows to fit anything, needs at least as many as parameters: {needs}; --posterior takes fewer"
         )
     return feasible
 
 
 def _summary(
-    asked: FitSet, runs: Sequence[MeasuredRun], settings: Settings, taken: Collection[int], left: Mapping[int, float]
+    fit_set: FitSet,
+    runs: Sequence[MeasuredRun],
+    settings: Settings,
+    used_rows: Collection[int],
+    unseen_errors: Mapping[int, float],
 ) -> Fit:
-    places = [i for i, run in enumerate(runs) if is_used(asked, run)]
+    places = [i for i, run in enumerate(runs) if is_used(fit_set, run)]
     rows = [runs[i] for i in places]
-    before, after = Settings().values_of(asked, rows[0]), settings.values_of(asked, rows[0])
-    unused = [run for i, run in enumerate(runs) if acts_on(asked, run) and i not in taken]
+    values_before, values_after = Settings().values_of(fit_set, rows[0]), settings.values_of(fit_set, rows[0])
+    unused = [run for i, run in enumerate(runs) if acts_on(fit_set, run) and i not in used_rows]
     return Fit(
-        name=set_name(asked),
-        generation=asked.generation,
-        precision="" if asked.software else asked.precision,
-        software=asked.software,
-        parameters=tuple(Parameter(name=name, before=before[name], after=after[name]) for name in asked.parameters),
+        name=set_name(fit_set),
+        generation=fit_set.generation,
+        precision="" if fit_set.software else fit_set.precision,
+        software=fit_set.software,
+        parameters=tuple(
+            Parameter(name=name, before=values_before[name], after=values_after[name]) for name in fit_set.parameters
+        ),
         rows=tuple(run.id for run in rows),
         groups=tuple(dict.fromkeys(run.group for run in rows)),
         before=_certain(score_of(errors_of(rows, Settings()))),
         fitted=_certain(score_of(errors_of(rows, settings))),
         held_out=score_of(errors_of(unused, settings)),
-        leave_one_group_out=_left(left, places),
+        leave_one_group_out=_unseen_score(unseen_errors, places),
     )
 
 
@@ -165,19 +173,21 @@ def _unseen(run: MeasuredRun, error: float) -> UnseenError:
 
 
 def _kinds(
-    runs: Sequence[MeasuredRun], settings: Settings, taken: Sequence[int], left: Mapping[int, float]
+    runs: Sequence[MeasuredRun], settings: Settings, used_rows: Sequence[int], unseen_errors: Mapping[int, float]
 ) -> Iterator[ArchitectureFit]:
     """Errors of dense models and of mixtures of experts."""
-    for name in dict.fromkeys(architecture_of(runs[i]) for i in taken):
-        places = [i for i in taken if architecture_of(runs[i]) == name]
+    for name in dict.fromkeys(architecture_of(runs[i]) for i in used_rows):
+        places = [i for i in used_rows if architecture_of(runs[i]) == name]
         errors = errors_of([runs[i] for i in places], settings)
-        yield ArchitectureFit(name=name, fitted=_certain(score_of(errors)), leave_one_group_out=_left(left, places))
+        yield ArchitectureFit(
+            name=name, fitted=_certain(score_of(errors)), leave_one_group_out=_unseen_score(unseen_errors, places)
+        )
 
 
-def _left(left: Mapping[int, float], places: Sequence[int]) -> Score | None:
-    return score_of(np.array([left[i] for i in places if i in left]))
+def _unseen_score(unseen_errors: Mapping[int, float], places: Sequence[int]) -> Score | None:
+    return score_of(np.array([unseen_errors[i] for i in places if i in unseen_errors]))
 
 
-def _certain(found: Score | None) -> Score:
-    assert found is not None
-    return found
+def _certain(score: Score | None) -> Score:
+    assert score is not None
+    return score

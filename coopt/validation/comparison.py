@@ -78,8 +78,8 @@ def fitted_of_hardware(generation: str, precision: str) -> frozenset[str]:
         if isinstance(gpu, Gpu) and gpu.generation == generation
         for field in _marked(gpu)
     }
-    found = {name for name in names if f"{table}.{name}" in marked or table in marked}
-    return frozenset(f"{generation} {precision} {name}" for name in found)
+    fitted_names = {name for name in names if f"{table}.{name}" in marked or table in marked}
+    return frozenset(f"{generation} {precision} {name}" for name in fitted_names)
 
 
 def fitted_of_software(framework: str) -> frozenset[str]:
@@ -174,10 +174,12 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
     """Predict every row that says enough."""
     outcomes = [outcome_of(row) for row in rows]
     runs = [outcome for outcome in outcomes if isinstance(outcome, MeasuredRun)]
-    asked = [corrected(row) for row, outcome in zip(rows, outcomes, strict=True) if isinstance(outcome, MeasuredRun)]
+    predicted_rows = [
+        corrected(row) for row, outcome in zip(rows, outcomes, strict=True) if isinstance(outcome, MeasuredRun)
+    ]
     batches = batches_of(runs)
     predicted, parts = unchanged_s(batches), breakdowns_s(batches)
-    done = [_result(asked[i], run, float(predicted[i]), parts[i]) for i, run in enumerate(runs)]
+    done = [_result(predicted_rows[i], run, float(predicted[i]), parts[i]) for i, run in enumerate(runs)]
     in_turn = iter(done)
     groups = _grouped(runs, done, lambda run: run.group)
     return Comparison(
@@ -186,7 +188,7 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
         hardware=_grouped(runs, done, _hardware_of),
         architecture=_grouped(runs, done, architecture_of),
         overall=next(iter(_grouped(runs, done, lambda run: "all")), None),
-        ranking=ranking_of(asked, runs, predicted),
+        ranking=ranking_of(predicted_rows, runs, predicted),
         memory=MemoryResult(
             stated=sum(result.states_mapping for result in done), refused=sum(result.refused for result in done)
         ),
@@ -248,8 +250,8 @@ def _doubt(row: Measurement, run: MeasuredRun) -> str:
     kind = RECOMPUTE[run.split.recompute]
     if row.recompute:
         return f"recomputation {kind} is published: parts of it, or of what is offloaded, may not be"
-    whole = replace(run.split, recompute=RECOMPUTE.index("full"))
-    least_gib = float(memory_bytes(run.workload, mappings_of([whole]))[0]) / GIB
+    recomputed = replace(run.split, recompute=RECOMPUTE.index("full"))
+    least_gib = float(memory_bytes(run.workload, mappings_of([recomputed]))[0]) / GIB
     return f"its table does not say what is recomputed, its recipe has {kind}; with all of it {least_gib:.1f} GiB"
 
 

@@ -49,8 +49,8 @@ class RowFact(Fact):
 
     def holds_for_row(self, row: WordedRow) -> bool:
         """Whether this row is meant."""
-        named = self.holds_for(row.text) and re.search(self.model, row.model, re.IGNORECASE) is not None
-        return named and all(getattr(row, column) == value for column, value in self.printed.items())
+        name_fits = self.holds_for(row.text) and re.search(self.model, row.model, re.IGNORECASE) is not None
+        return name_fits and all(getattr(row, column) == value for column, value in self.printed.items())
 
 
 class Correction(RowFact):

@@ -23,7 +23,7 @@ NARROW = 1e-4  # of the first step: the simplex counts as a point
 FLAT = 1e-9  # between best and worst value: nothing is left to gain
 GAIN = 1e-3  # share of the value that makes another descent worth while
 AGAIN = 90  # evaluations of a fit that starts from the one with all groups
-Told = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(kw_only=True)
@@ -54,13 +54,14 @@ def minimise(box: BoundedObjective, start: Vector, step: Vector, evaluations: in
     evaluations
         When to stop at the latest.
     """
-    found = _descended(box, np.clip(start, box.low, box.high), step, evaluations)
+    corner = _descended(box, np.clip(start, box.low, box.high), step, evaluations)
     while box.evaluations < evaluations:
-        again = _descended(box, found[1], -step / 2.0, evaluations)
-        if again[0] > found[0] * (1.0 - GAIN):
+        # mirrored and half as wide, so that its corners are new
+        next_corner = _descended(box, corner[1], -step / 2.0, evaluations)
+        if next_corner[0] > corner[0] * (1.0 - GAIN):
             break
-        found = again
-    return found
+        corner = next_corner
+    return corner
 
 
 def _descended(box: BoundedObjective, start: Vector, step: Vector, evaluations: int) -> Corner:
@@ -74,8 +75,8 @@ def _descended(box: BoundedObjective, start: Vector, step: Vector, evaluations: 
         if better is not None:
             simplex[-1] = better
         else:
-            best = simplex[0][1]
-            simplex[1:] = [box.corner((best + point) / 2.0) for _, point in simplex[1:]]
+            best_point = simplex[0][1]
+            simplex[1:] = [box.corner((best_point + point) / 2.0) for _, point in simplex[1:]]
 
 
 def _improved(box: BoundedObjective, simplex: list[Corner]) -> Corner | None:
@@ -95,8 +96,8 @@ def _improved(box: BoundedObjective, simplex: list[Corner]) -> Corner | None:
 def _beside(box: BoundedObjective, start: Vector, step: Vector, direction: int) -> Vector:
     """A corner next to the start, on the other side where the box ends."""
     point = start.astype(np.float64)
-    there = point[direction] + step[direction]
-    point[direction] += step[direction] * (1.0 if box.low[direction] <= there <= box.high[direction] else -1.0)
+    target = point[direction] + step[direction]
+    point[direction] += step[direction] * (1.0 if box.low[direction] <= target <= box.high[direction] else -1.0)
     return point
 
 
@@ -106,26 +107,26 @@ def _has_settled(simplex: list[Corner], step: Vector) -> bool:
     return width < NARROW or simplex[-1][0] - simplex[0][0] < FLAT
 
 
-def set_name(asked: FitSet) -> str:
+def set_name(fit_set: FitSet) -> str:
     """`hopper 16-bit`, `megatron-deepspeed`."""
-    return asked.software or f"{asked.generation} {asked.precision}"
+    return fit_set.software or f"{fit_set.generation} {fit_set.precision}"
 
 
-def acts_on(asked: FitSet, run: MeasuredRun) -> bool:
+def acts_on(fit_set: FitSet, run: MeasuredRun) -> bool:
     """Whether the parameters act on a run."""
-    if asked.software:
-        return run.software.name == asked.software
-    return (run.generation, run.precision) == (asked.generation, asked.precision)
+    if fit_set.software:
+        return run.software.name == fit_set.software
+    return (run.generation, run.precision) == (fit_set.generation, fit_set.precision)
 
 
-def is_used(asked: FitSet, run: MeasuredRun) -> bool:
+def is_used(fit_set: FitSet, run: MeasuredRun) -> bool:
     """Whether the set is fitted to a run."""
-    return acts_on(asked, run) and any(fnmatchcase(run.id, glob) for glob in asked.rows)
+    return acts_on(fit_set, run) and any(fnmatchcase(run.id, glob) for glob in fit_set.rows)
 
 
-def runs_used(asked: FitSet, runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
+def runs_used(fit_set: FitSet, runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
     """Runs a set is fitted to."""
-    return [run for run in runs if is_used(asked, run)]
+    return [run for run in runs if is_used(fit_set, run)]
 
 
 def errors_of(runs: Sequence[MeasuredRun], settings: Settings) -> Floats:
@@ -134,67 +135,75 @@ def errors_of(runs: Sequence[MeasuredRun], settings: Settings) -> Floats:
     return np.asarray(predicted_s(batches_of(runs), settings.gpu, settings.framework) / measured - 1.0)
 
 
-def fitted_settings(asked: FitSet, rows: Sequence[MeasuredRun], settings: Settings, evaluations: int) -> Settings:
+def fitted_settings(fit_set: FitSet, rows: Sequence[MeasuredRun], settings: Settings, evaluations: int) -> Settings:
     """The settings with the values of one set that suit `rows` best, held to its prior; without enough rows just that.
 
     The search starts from the prior where there is one, so that a fit does not depend on what the catalog has.
     """
-    prior = settings.prior_of(asked)
-    if not has_enough_rows(asked, rows):
-        return settings.replaced(asked, prior) if prior else settings
+    prior = settings.prior_of(fit_set)
+    if not has_enough_rows(fit_set, rows):
+        return settings.replaced(fit_set, prior) if prior else settings
     batches, measured = batches_of(rows), np.array([run.measured_s for run in rows])
-    names, now = asked.parameters, settings.values_of(asked, rows[0]) | prior
-    step, low, high = (np.array([getattr(RANGES[name], key) for name in names]) for key in ("step", "low", "high"))
-    start = np.array([now[name] for name in names])
+    names, values = fit_set.parameters, settings.values_of(fit_set, rows[0]) | prior
+    step, lowest, highest = (
+        np.array([getattr(RANGES[name], key) for name in names]) for key in ("step", "low", "high")
+    )
+    start = np.array([values[name] for name in names])
 
-    def changed(point: Floats) -> Settings:
-        return settings.replaced(asked, {name: float(x) for name, x in zip(names, point, strict=True)})
+    def with_values(point: Floats) -> Settings:
+        return settings.replaced(fit_set, {name: float(x) for name, x in zip(names, point, strict=True)})
 
     def objective(point: Floats) -> float:
-        tried = changed(point)
-        held = asked.weight / len(rows) * float((((point - start) / step) ** 2).sum())
-        return held + loss_of(asked.loss, predicted_s(batches, tried.gpu, tried.framework), measured)
+        candidate = with_values(point)
+        # the loss is a mean over rows: the more there are, the less the prior counts
+        penalty = fit_set.weight / len(rows) * float((((point - start) / step) ** 2).sum())
+        return penalty + loss_of(fit_set.loss, predicted_s(batches, candidate.gpu, candidate.framework), measured)
 
-    _, best = minimise(BoundedObjective(objective=objective, low=low, high=high), start, step, evaluations)
-    return changed(best)
+    _, best_point = minimise(BoundedObjective(objective=objective, low=lowest, high=highest), start, step, evaluations)
+    return with_values(best_point)
 
 
-def has_enough_rows(asked: FitSet, rows: Sequence[MeasuredRun]) -> bool:
+def has_enough_rows(fit_set: FitSet, rows: Sequence[MeasuredRun]) -> bool:
     """Whether some rows can say anything about a set: one where a prior holds the rest, else one per parameter."""
-    return len(rows) >= (1 if asked.weight else len(asked.parameters))
+    return len(rows) >= (1 if fit_set.weight else len(fit_set.parameters))
 
 
 def left_out_errors(
-    runs: Sequence[MeasuredRun], sets: Sequence[FitSet], settings: Settings, told: Told
+    runs: Sequence[MeasuredRun], sets: Sequence[FitSet], settings: Settings, report: Report
 ) -> dict[int, float]:
     """Errors of the rows that some set uses, by their position among `runs`, each group by fits without it.
 
     A row is missing where without its group nothing at all says what a parameter should be.
     """
-    found: dict[int, float] = {}
-    taken = [i for i, run in enumerate(runs) if any(is_used(asked, run) for asked in sets)]
-    for group in dict.fromkeys(runs[i].group for i in taken):
-        without, unknown = _fitted_without(group, runs, sets, settings, told)
-        blind = [i for i in taken if runs[i].group == group and not any(is_used(asked, runs[i]) for asked in unknown)]
+    unseen: dict[int, float] = {}
+    used_rows = [i for i, run in enumerate(runs) if any(is_used(fit_set, run) for fit_set in sets)]
+    for group in dict.fromkeys(runs[i].group for i in used_rows):
+        without, unknown = _fitted_without(group, runs, sets, settings, report)
+        blind = [
+            i for i in used_rows if runs[i].group == group and not any(is_used(fit_set, runs[i]) for fit_set in unknown)
+        ]
         if blind:
             errors = errors_of([runs[i] for i in blind], without)
-            found |= {i: float(error) for i, error in zip(blind, errors, strict=True)}
-    return found
+            unseen |= {i: float(error) for i, error in zip(blind, errors, strict=True)}
+    return unseen
 
 
 def _fitted_without(
-    group: str, runs: Sequence[MeasuredRun], sets: Sequence[FitSet], settings: Settings, told: Told
+    group: str, runs: Sequence[MeasuredRun], sets: Sequence[FitSet], settings: Settings, report: Report
 ) -> tuple[Settings, list[FitSet]]:
     """The fits without a group, and the sets of which nothing is known without it."""
-    lost, others = ([run for run in runs if (run.group == group) is mine] for mine in (True, False))
-    changed, unknown = set[str](), list[FitSet]()
-    for asked in sets:
-        upstream = " ".join(asked.after) in changed if asked.after else bool(asked.software and changed)
-        if runs_used(asked, lost) or upstream:
-            told(f"fitting {set_name(asked)} without {group}")
-            left = runs_used(asked, others)
-            settings = fitted_settings(asked, left, settings, AGAIN)
-            changed.add(set_name(asked))
-            if not has_enough_rows(asked, left) and not settings.prior_of(asked):
-                unknown.append(asked)
+    runs_of_group, other_runs = (
+        [run for run in runs if (run.group == group) is in_group] for in_group in (True, False)
+    )
+    refitted, unknown = set[str](), list[FitSet]()
+    for fit_set in sets:
+        # a set builds on those before it: one whose prior was fitted anew is too, and software after any hardware
+        upstream = " ".join(fit_set.after) in refitted if fit_set.after else bool(fit_set.software and refitted)
+        if runs_used(fit_set, runs_of_group) or upstream:
+            report(f"fitting {set_name(fit_set)} without {group}")
+            rows = runs_used(fit_set, other_runs)
+            settings = fitted_settings(fit_set, rows, settings, AGAIN)
+            refitted.add(set_name(fit_set))
+            if not has_enough_rows(fit_set, rows) and not settings.prior_of(fit_set):
+                unknown.append(fit_set)
     return settings, unknown

@@ -1,6 +1,6 @@
 r"""What runs of one's own say, and which mapping to run next: the one whose time, once known, is expected to save most.
 
-The logarithms of the times of mappings are taken for jointly normal with middle :math:`\mu` and covariance
+The logarithms of the times of mappings are taken for jointly normal with mean :math:`\mu` and covariance
 :math:`C = A \Sigma A^T + \sigma^2 I`: common by the parameters, and each of its own. Once that of mapping j is known,
 
 .. math:: \mu_k(n) = \mu_k + \frac{C_{kj}}{\sqrt{C_{jj}}} n, \qquad n \sim N(0, 1)
@@ -27,7 +27,7 @@ from coopt.perf.mapping import Floats, Mappings, Placements
 from coopt.perf.memory import memory_bytes
 from coopt.validation.batches import Batch, unchanged_s
 from coopt.validation.facts import FitSet
-from coopt.validation.fitting import Told, runs_used, set_name
+from coopt.validation.fitting import Report, runs_used, set_name
 from coopt.validation.posterior import NINETY, Belief, Posterior, posterior_of
 from coopt.validation.published import Measurement
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
@@ -70,19 +70,20 @@ class OwnCalibration(Table):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prediction:
-    """Times of the mappings in question: middles (k,) and covariance (k, k) of their logarithms."""
+    """Times of the mappings in question: means (k,) and covariance (k, k) of their logarithms."""
 
-    middle: Floats
+    mean: Floats
     covariance: Floats
 
     @property
     def expected_s(self) -> Floats:
         """Expected times; shape (k,)."""
-        return np.asarray(np.exp(self.middle + np.diag(self.covariance) / 2.0))
+        # the mean of a number whose logarithm is normal
+        return np.asarray(np.exp(self.mean + np.diag(self.covariance) / 2.0))
 
 
 def own_calibration_of(
-    rows: Sequence[Measurement], sets: Sequence[FitSet], told: Told = lambda text: None
+    rows: Sequence[Measurement], sets: Sequence[FitSet], report: Report = lambda text: None
 ) -> OwnCalibration:
     """The posterior of every set that has rows, and what to run next for the largest run of each.
 
@@ -92,21 +93,23 @@ def own_calibration_of(
         When no row can be predicted that a set is about, with the reasons.
     """
     outcomes = [outcome_of(row) for row in rows]
-    skipped = {one.id: one.why for one in outcomes if isinstance(one, SkippedRow)}
-    runs = [one for one in outcomes if isinstance(one, MeasuredRun)]
-    members = [(asked, used) for asked in sets if not asked.software and (used := runs_used(asked, runs))]
+    skipped = {outcome.id: outcome.why for outcome in outcomes if isinstance(outcome, SkippedRow)}
+    runs = [outcome for outcome in outcomes if isinstance(outcome, MeasuredRun)]
+    members = [
+        (fit_set, set_runs) for fit_set in sets if not fit_set.software and (set_runs := runs_used(fit_set, runs))
+    ]
     if not members:
-        others = [f"{run.id} ran on {run.generation} in {run.precision}" for run in runs]
-        reasons = "; ".join([*(f"{name}: {why}" for name, why in skipped.items()), *others])
+        places = [f"{run.id} ran on {run.generation} in {run.precision}" for run in runs]
+        reasons = "; ".join([*(f"{name}: {reason}" for name, reason in skipped.items()), *places])
         raise InstanceError(f"no run to fit anything to ({reasons}), needs one; --set adds what a log leaves out")
     posteriors, following = [], []
-    for asked, used in members:
-        told(f"fitting {set_name(asked)} to {len(used)} row{'s' if len(used) > 1 else ''}")
-        posterior, belief = posterior_of(used, asked)
+    for fit_set, set_runs in members:
+        report(f"fitting {set_name(fit_set)} to {len(set_runs)} row{'s' if len(set_runs) > 1 else ''}")
+        posterior, belief = posterior_of(set_runs, fit_set)
         posteriors.append(posterior)
-        largest = max(used, key=lambda run: (run.gpus, run.measured_s))
-        told(f"looking for the mapping to run next of {largest.id}")
-        following.append(next_run(largest, used, belief))
+        largest_run = max(set_runs, key=lambda run: (run.gpus, run.measured_s))
+        report(f"looking for the mapping to run next of {largest_run.id}")
+        following.append(next_run(largest_run, set_runs, belief))
     return OwnCalibration(posteriors=tuple(posteriors), next_runs=tuple(following), skipped=skipped)
 
 
@@ -118,37 +121,37 @@ def next_run(run: MeasuredRun, measured: Sequence[MeasuredRun], belief: Belief) 
     measured
         Runs whose times are known; those of the same question are no longer in doubt.
     """
-    every, _ = mappings(run.workload, run.gpus)
-    fits = every.take(memory_bytes(run.workload, every) <= run.gpu.hbm_gb * 1e9)
-    known = [one for one in measured if _question(one) == _question(run)]
-    few = _fastest(run, fits, mappings_of([one.split for one in known]))
-    rows = _batch(run, few)
-    slopes = belief.slopes([rows], belief.middle)
-    covariance = slopes @ belief.covariance @ slopes.T + belief.own_error**2 * np.eye(len(few))
-    prediction = Prediction(middle=belief.log_times([rows], belief.middle), covariance=covariance)
-    for place, one in enumerate(known):
-        prediction = given(prediction, place, float(np.log(one.measured_s)))
-    best = int(np.argmin(prediction.expected_s))
+    all_mappings, _ = mappings(run.workload, run.gpus)
+    fits = all_mappings.take(memory_bytes(run.workload, all_mappings) <= run.gpu.hbm_gb * 1e9)
+    known_runs = [known_run for known_run in measured if _question(known_run) == _question(run)]
+    candidates = _fastest_mappings(run, fits, mappings_of([known_run.split for known_run in known_runs]))
+    rows = _batch(run, candidates)
+    slopes = belief.slopes([rows], belief.mean)
+    covariance = slopes @ belief.covariance @ slopes.T + belief.own_error**2 * np.eye(len(candidates))
+    prediction = Prediction(mean=belief.log_times([rows], belief.mean), covariance=covariance)
+    for place, known_run in enumerate(known_runs):
+        prediction = conditioned(prediction, place, float(np.log(known_run.measured_s)))
+    best_place = int(np.argmin(prediction.expected_s))
     return NextRun(
         like=run.id,
         gpus=run.gpus,
         mappings=len(fits),
-        chosen=few.choice(best),
-        chosen_s=float(prediction.expected_s[best]),
-        proposals=tuple(_proposals(prediction, few, len(known))),
+        chosen=candidates.choice(best_place),
+        chosen_s=float(prediction.expected_s[best_place]),
+        proposals=tuple(_proposals(prediction, candidates, len(known_runs))),
     )
 
 
-def given(prediction: Prediction, place: int, log_s: float) -> Prediction:
+def conditioned(prediction: Prediction, place: int, log_s: float) -> Prediction:
     """The prediction once the time of one mapping is known."""
     column = prediction.covariance[:, place]
     variance = float(column[place])
     if variance <= 0.0:
         return prediction
-    middle = prediction.middle + column / variance * (log_s - prediction.middle[place])
+    mean = prediction.mean + column / variance * (log_s - prediction.mean[place])
     covariance = prediction.covariance - np.outer(column, column) / variance
     covariance[place, :] = covariance[:, place] = 0.0
-    return Prediction(middle=middle, covariance=covariance)
+    return Prediction(mean=mean, covariance=covariance)
 
 
 def worth(prediction: Prediction, place: int) -> tuple[float, float]:
@@ -156,40 +159,44 @@ def worth(prediction: Prediction, place: int) -> tuple[float, float]:
     variance = float(prediction.covariance[place, place])
     if variance <= 0.0:
         return 0.0, 0.0
-    after = given(prediction, place, float(prediction.middle[place]))
+    after = conditioned(prediction, place, float(prediction.mean[place]))
     shift = prediction.covariance[:, place] / np.sqrt(variance)
-    times = np.exp(after.middle + np.outer(DRAWS, shift) + np.diag(after.covariance) / 2.0)
-    now = prediction.expected_s
-    saved = float(now.min() - np.mean(times.min(axis=1)))
-    return max(0.0, saved), float(np.mean(times.argmin(axis=1) != now.argmin()))
+    times = np.exp(after.mean + np.outer(DRAWS, shift) + np.diag(after.covariance) / 2.0)
+    expected_s = prediction.expected_s
+    saved = float(expected_s.min() - np.mean(times.min(axis=1)))
+    return max(0.0, saved), float(np.mean(times.argmin(axis=1) != expected_s.argmin()))
 
 
-def _proposals(prediction: Prediction, few: Mappings, known: int) -> list[Proposal]:
+def _proposals(prediction: Prediction, candidates: Mappings, known_count: int) -> list[Proposal]:
     """Mappings that were not run, by what they save."""
-    now, spread = prediction.expected_s, NINETY * np.sqrt(np.maximum(np.diag(prediction.covariance), 0.0))
-    found = []
-    for place in range(known, len(few)):
+    expected_s, spread = prediction.expected_s, NINETY * np.sqrt(np.maximum(np.diag(prediction.covariance), 0.0))
+    proposals = []
+    for place in range(known_count, len(candidates)):
         saved, changes = worth(prediction, place)
         if saved > 0.0:
             proposal = Proposal(
-                mapping=few.choice(place),
-                predicted_s=float(now[place]),
-                low_s=float(np.exp(prediction.middle[place] - spread[place])),
-                high_s=float(np.exp(prediction.middle[place] + spread[place])),
+                mapping=candidates.choice(place),
+                predicted_s=float(expected_s[place]),
+                low_s=float(np.exp(prediction.mean[place] - spread[place])),
+                high_s=float(np.exp(prediction.mean[place] + spread[place])),
                 changes=changes,
-                saves=saved / float(now.min()),
+                saves=saved / float(expected_s.min()),
             )
-            found.append(proposal)
-    return sorted(found, key=lambda one: -one.saves)[:SHOWN]
+            proposals.append(proposal)
+    return sorted(proposals, key=lambda proposal: -proposal.saves)[:SHOWN]
 
 
-def _fastest(run: MeasuredRun, fits: Mappings, known: Mappings) -> Mappings:
+def _fastest_mappings(run: MeasuredRun, fits: Mappings, known_mappings: Mappings) -> Mappings:
     """Mappings that were run, and the fastest by the catalog of those that were not."""
-    ran = {_row(known, i) for i in range(len(known))}
-    left = fits.take(np.array([i for i in range(len(fits)) if _row(fits, i) not in ran], dtype=np.int64))
-    order = np.argsort(unchanged_s([_batch(run, left)]))[:FASTEST] if len(left) else np.zeros(0, dtype=np.int64)
-    few = left.take(order)
-    table = {f.name: np.concatenate([getattr(known, f.name), getattr(few, f.name)]) for f in fields(Mappings)}
+    ran = {_row(known_mappings, i) for i in range(len(known_mappings))}
+    unmeasured = fits.take(np.array([i for i in range(len(fits)) if _row(fits, i) not in ran], dtype=np.int64))
+    order = (
+        np.argsort(unchanged_s([_batch(run, unmeasured)]))[:FASTEST] if len(unmeasured) else np.zeros(0, dtype=np.int64)
+    )
+    quickest = unmeasured.take(order)
+    table = {
+        f.name: np.concatenate([getattr(known_mappings, f.name), getattr(quickest, f.name)]) for f in fields(Mappings)
+    }
     return Mappings(**table)
 
 

@@ -94,18 +94,18 @@ def measurements_of(
         With what is wrong in which file, or with columns that do not exist.
     """
     _check_stated(stated)
-    every: list[Measurement] = []
-    own: list[Measurement] = []
+    table_rows: list[Measurement] = []
+    log_rows: list[Measurement] = []
     for path in paths:
         text = _text(Path(path))
-        read = _reader(text, nvtx_range)
-        if read is None:
-            every += read_measurements(path)
+        read_cells = _reader(text, nvtx_range)
+        if read_cells is None:
+            table_rows += read_measurements(path)
         else:
-            own.append(_row(path, {**stated, **read(text, Path(path).name)}))
-    if stated and not own:
+            log_rows.append(_row(path, {**stated, **read_cells(text, Path(path).name)}))
+    if stated and not log_rows:
         raise InstanceError("--set: says what logs leave out, needs a log or a trace among the files")
-    return every + own, own
+    return table_rows + log_rows, log_rows
 
 
 def table_of(rows: Sequence[Measurement]) -> str:
@@ -150,7 +150,7 @@ def _reader(text: str, nvtx_range: str | None) -> Callable[[str, str], Cells] | 
     if text.lstrip()[:1] == "{":
         return _cells_of_trace
     if any(all(name in line for name in SUMMARY) for line in text.splitlines()[:200]):
-        return lambda whole, name: _cells_of_summary(whole, name, nvtx_range)
+        return lambda content, name: _cells_of_summary(content, name, nvtx_range)
     return _cells_of_log if _is_log(text) else None
 
 
@@ -174,15 +174,15 @@ def _cells_of_trace(text: str, name: str) -> Cells:
 
 def _steps(events: list[Any]) -> dict[int, tuple[float, float]]:
     """Start and length in microseconds of every step on the host, by its number."""
-    found: dict[int, tuple[float, float]] = {}
+    steps: dict[int, tuple[float, float]] = {}
     for event in events:
         if not isinstance(event, dict) or event.get("cat") == "gpu_user_annotation":
             continue
         step = STEP.match(str(event.get("name", "")))
         start, length = event.get("ts"), event.get("dur")
         if step and _is_time(start) and _is_time(length):
-            found[int(step[1])] = (float(start), float(length))
-    return found
+            steps[int(step[1])] = (float(start), float(length))
+    return steps
 
 
 def _is_time(value: object) -> TypeGuard[float]:
@@ -198,9 +198,9 @@ def _step_us(steps: Mapping[int, tuple[float, float]]) -> float:
 
 def _word(trace: Mapping[str, Any], table: str, key: str) -> str:
     """A value of a table at the head of a trace, or of the first table of a list; empty where there is none."""
-    found = trace.get(table)
-    first = found[0] if isinstance(found, list) and found else found
-    return str(first.get(key, "")) if isinstance(first, dict) else ""
+    value = trace.get(table)
+    entry = value[0] if isinstance(value, list) and value else value
+    return str(entry.get(key, "")) if isinstance(entry, dict) else ""
 
 
 def _cells_of_summary(text: str, name: str, nvtx_range: str | None) -> Cells:
@@ -210,17 +210,20 @@ def _cells_of_summary(text: str, name: str, nvtx_range: str | None) -> Cells:
     rows = [row for row in csv.DictReader(lines[head:]) if row.get("Range")]
     names = [row["Range"].lstrip(":") for row in rows]
     if nvtx_range is None:
-        raise InstanceError(f"{name}: needs --range with the range that is an iteration, one of {_few(names)}")
-    found = sorted(
+        raise InstanceError(f"{name}: needs --range with the range that is an iteration, one of {_first_names(names)}")
+    medians = sorted(
         (_number(row["Med (ns)"], name), _number(row.get("Instances") or "1", name))
         for row, label in zip(rows, names, strict=True)
         if fnmatchcase(label, nvtx_range)
     )
-    if not found:
-        raise InstanceError(f"{name}: --range = {nvtx_range!r}: no range is like that, needs one of {_few(names)}")
-    upto = list(accumulate(count for _, count in found))
-    middle = next(ns for (ns, _), count in zip(found, upto, strict=True) if 2 * count >= upto[-1])
-    return {"iter_time_s": f"{middle * 1e-9:.6g}", "notes": "read from a summary of NVTX ranges"}
+    if not medians:
+        raise InstanceError(
+            f"{name}: --range = {nvtx_range!r}: no range is like that, needs one of {_first_names(names)}"
+        )
+    # of each range a summary has the median and the count: their median, each as often as it ran
+    upto = list(accumulate(count for _, count in medians))
+    median_ns = next(ns for (ns, _), count in zip(medians, upto, strict=True) if 2 * count >= upto[-1])
+    return {"iter_time_s": f"{median_ns * 1e-9:.6g}", "notes": "read from a summary of NVTX ranges"}
 
 
 def _number(cell: str | None, name: str) -> float:
@@ -233,7 +236,7 @@ def _number(cell: str | None, name: str) -> float:
     return number
 
 
-def _few(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names[:8]) + (", ..." if len(names) > 8 else "")
 
 
@@ -260,7 +263,7 @@ def _cells_of_log(text: str, name: str) -> Cells:
     lines = text.splitlines()
     arguments = _arguments(lines)
     cells = _counted(arguments) | _parallel(arguments) | _precision(arguments) | _saved(arguments)
-    cells |= {key: found for key, found in _printed(text).items() if key not in cells}
+    cells |= {key: cell for key, cell in _printed(text).items() if key not in cells}
     seconds, batch = _iterations(lines)
     if batch:
         cells["global_batch"] = batch
@@ -270,11 +273,14 @@ def _cells_of_log(text: str, name: str) -> Cells:
 
 def _iterations(lines: list[str]) -> tuple[float, str]:
     """Seconds of an iteration, and the batch where the lines tell it."""
-    found = list(_timed(lines))
-    last = found[-1][1]
-    steady = [seconds for seconds, _ in takewhile(lambda one: one[1] == last, reversed(found))][::-1]
-    first = 0 if len(steady) < len(found) else min(WARM_UP, len(steady) - 1)
-    return median(steady[first:]), last
+    iterations = list(_timed(lines))
+    last_batch = iterations[-1][1]
+    steady = [seconds for seconds, _ in takewhile(lambda iteration: iteration[1] == last_batch, reversed(iterations))][
+        ::-1
+    ]
+    # where the batch grew before, those that warm up came with a smaller one
+    warm_up = 0 if len(steady) < len(iterations) else min(WARM_UP, len(steady) - 1)
+    return median(steady[warm_up:]), last_batch
 
 
 def _timed(lines: list[str]) -> Iterator[tuple[float, str]]:
@@ -290,12 +296,12 @@ def _timed(lines: list[str]) -> Iterator[tuple[float, str]]:
 
 def _arguments(lines: list[str]) -> dict[str, str]:
     """The first value of every argument a column depends on; what is switched off is left out."""
-    found: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     for line in lines:
         match = DOTTED.search(line) or LISTED.match(line)
         if match and match[1] in KNOWN:
-            found.setdefault(match[1], match[2].strip("'\""))
-    return {key: value for key, value in found.items() if value not in NOTHING or key == "group_query_attention"}
+            arguments.setdefault(match[1], match[2].strip("'\""))
+    return {key: value for key, value in arguments.items() if value not in NOTHING or key == "group_query_attention"}
 
 
 def _counted(arguments: Mapping[str, str]) -> Cells:
@@ -347,8 +353,8 @@ def _saved(arguments: Mapping[str, str]) -> Cells:
 
 def _printed(text: str) -> Cells:
     """What Megatron-LM says in sentences before the first iteration."""
-    found = {"vocab": PADDED.search(text), "gpus": WORLD.search(text)}
-    return {column: match[1] for column, match in found.items() if match}
+    matches = {"vocab": PADDED.search(text), "gpus": WORLD.search(text)}
+    return {column: match[1] for column, match in matches.items() if match}
 
 
 def _check_gating(arguments: Mapping[str, str], cells: Cells, name: str) -> None:

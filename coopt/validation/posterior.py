@@ -78,15 +78,15 @@ class Belief:
     `own_error` is the standard error of the logarithm of each time beside it.
     """
 
-    asked: FitSet
-    middle: Floats
+    fit_set: FitSet
+    mean: Floats
     covariance: Floats
     own_error: float
 
     def log_times(self, batches: Sequence[Batch], theta: Floats) -> Floats:
         """Logarithms of the predicted times of the rows of `batches`, for logarithms of the parameters."""
-        values = {name: float(x) for name, x in zip(self.asked.parameters, np.exp(theta), strict=True)}
-        settings = Settings().replaced(self.asked, values)
+        values = {name: float(x) for name, x in zip(self.fit_set.parameters, np.exp(theta), strict=True)}
+        settings = Settings().replaced(self.fit_set, values)
         return np.asarray(np.log(predicted_s(batches, settings.gpu, settings.framework)))
 
     def slopes(self, batches: Sequence[Batch], theta: Floats) -> Floats:
@@ -101,7 +101,7 @@ class Belief:
         )
 
 
-def posterior_of(runs: Sequence[MeasuredRun], asked: FitSet) -> tuple[Posterior, Belief]:
+def posterior_of(runs: Sequence[MeasuredRun], fit_set: FitSet) -> tuple[Posterior, Belief]:
     """The parameters of one set given its runs.
 
     Raises
@@ -109,25 +109,25 @@ def posterior_of(runs: Sequence[MeasuredRun], asked: FitSet) -> tuple[Posterior,
     InstanceError
         When a parameter has no logarithm in the catalog, or none acts on the runs.
     """
-    prior = _prior(runs, asked)
+    prior = _prior(runs, fit_set)
     batches, measured = batches_of(runs), np.log([run.measured_s for run in runs])
     belief = _updated(prior, batches, measured)
-    before, after = prior.log_times(batches, prior.middle), belief.log_times(batches, belief.middle)
-    scores = [score_of(np.expm1(times - measured)) for times in (before, after)]
+    log_s_before, log_s_after = prior.log_times(batches, prior.mean), belief.log_times(batches, belief.mean)
+    scores = [score_of(np.expm1(times - measured)) for times in (log_s_before, log_s_after)]
     assert scores[0] is not None
     assert scores[1] is not None
-    slopes = prior.slopes(batches, prior.middle)
+    slopes = prior.slopes(batches, prior.mean)
     posterior = Posterior(
-        name=set_name(asked),
-        generation=asked.generation,
-        precision=asked.precision,
+        name=set_name(fit_set),
+        generation=fit_set.generation,
+        precision=fit_set.precision,
         parameters=tuple(_intervals(prior, belief)),
         rows=tuple(run.id for run in runs),
         before=scores[0],
         fitted=scores[1],
         common_error=math.sqrt(float(np.mean(_variances(slopes, prior.covariance)))),
         own_error=belief.own_error,
-        surprising=_is_surprising(before - measured, slopes, prior),
+        surprising=_is_surprising(log_s_before - measured, slopes, prior),
     )
     return posterior, belief
 
@@ -138,64 +138,66 @@ def _is_surprising(off: Floats, slopes: Floats, prior: Belief) -> bool:
     return bool(abs(np.mean(off)) > NINETY * np.sqrt(np.mean(spread)))
 
 
-def _prior(runs: Sequence[MeasuredRun], asked: FitSet) -> Belief:
+def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
     """The catalog's values, as wide as its errors on published runs whose source was left out of the fit.
 
     A parameter is as uncertain, beside the others, as its first step in a fit is long. All are scaled together, so that
     they explain the share of the variance of times that runs of one source have in common; none is wider than its step.
     """
-    values = Settings().values_of(asked, runs[0])
+    values = Settings().values_of(fit_set, runs[0])
     without = [name for name, value in values.items() if not value > 0.0]
     if without:
         raise InstanceError(
-            f"--parameters: {', '.join(without)} of {set_name(asked)} is 0 in the catalog, which has no logarithm: "
+            f"--parameters: {', '.join(without)} of {set_name(fit_set)} is 0 in the catalog, which has no logarithm: "
             "needs others, such as gemm,hbm"
         )
     error = max(_left_out_error(run) for run in runs)
-    middle = np.log(list(values.values()))
+    mean = np.log(list(values.values()))
     widths = np.diag([(RANGES[name].step / value) ** 2 for name, value in values.items()])
-    unscaled = Belief(asked=asked, middle=middle, covariance=widths, own_error=error * math.sqrt(1.0 - COMMON))
-    explained = float(np.mean(_variances(unscaled.slopes(batches_of(runs), middle), widths)))
+    unscaled = Belief(fit_set=fit_set, mean=mean, covariance=widths, own_error=error * math.sqrt(1.0 - COMMON))
+    explained = float(np.mean(_variances(unscaled.slopes(batches_of(runs), mean), widths)))
     if explained <= 1e-12:
         raise InstanceError(
-            f"--parameters: {', '.join(asked.parameters)} do not act on {', '.join(run.id for run in runs)}, "
+            f"--parameters: {', '.join(fit_set.parameters)} do not act on {', '.join(run.id for run in runs)}, "
             "needs some that do, such as gemm,hbm"
         )
+    # what runs of one source have in common is what parameters explain; the rest is each mapping's own
     scale = min(1.0, COMMON * error**2 / explained)
-    return Belief(asked=asked, middle=middle, covariance=widths * scale, own_error=unscaled.own_error)
+    return Belief(fit_set=fit_set, mean=mean, covariance=widths * scale, own_error=unscaled.own_error)
 
 
 def _left_out_error(run: MeasuredRun) -> float:
     """The standard error of times of runs like this one whose source was left out of the fit; of all where none is."""
-    known = entries("model_error")
-    errors = [known.get(name, known["all"]) for name in error_names(run.gpu, run.workload)]
-    return max(one.left_out for one in errors if isinstance(one, ModelError)) * math.sqrt(math.pi / 2)
+    model_errors = entries("model_error")
+    errors = [model_errors.get(name, model_errors["all"]) for name in error_names(run.gpu, run.workload)]
+    # the catalog has the mean size of errors, over which a normal law has a standard error sqrt(pi / 2) times as large
+    return max(entry.left_out for entry in errors if isinstance(entry, ModelError)) * math.sqrt(math.pi / 2)
 
 
 def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belief:
     """The posterior by Gauss and Newton's steps, each halved until it is one towards the more probable."""
-    weight, own = np.linalg.inv(prior.covariance), prior.own_error**2
-    ranges = [RANGES[name] for name in prior.asked.parameters]
-    low = np.minimum(prior.middle, np.log([max(one.low, 1e-12) for one in ranges]))
-    high = np.maximum(prior.middle, np.log([one.high for one in ranges]))
+    weight, own_variance = np.linalg.inv(prior.covariance), prior.own_error**2
+    ranges = [RANGES[name] for name in prior.fit_set.parameters]
+    lowest = np.minimum(prior.mean, np.log([max(parameter_range.low, 1e-12) for parameter_range in ranges]))
+    highest = np.maximum(prior.mean, np.log([parameter_range.high for parameter_range in ranges]))
 
     def doubt(theta: Floats) -> float:
-        off, missed = theta - prior.middle, measured - prior.log_times(batches, theta)
-        return float(off @ weight @ off + missed @ missed / own)
+        off, missed = theta - prior.mean, measured - prior.log_times(batches, theta)
+        return float(off @ weight @ off + missed @ missed / own_variance)
 
-    theta: Floats = prior.middle
+    theta: Floats = prior.mean
     covariance, value = prior.covariance, doubt(theta)
     for _ in range(ROUNDS):
         slopes = prior.slopes(batches, theta)
-        covariance = np.asarray(np.linalg.inv(weight + slopes.T @ slopes / own), dtype=np.float64)
+        covariance = np.asarray(np.linalg.inv(weight + slopes.T @ slopes / own_variance), dtype=np.float64)
         missed = measured - prior.log_times(batches, theta)
-        step = covariance @ (slopes.T @ missed / own - weight @ (theta - prior.middle))
-        tried = [np.clip(theta + step * 0.5**n, low, high) for n in range(8)]
-        better = next(((point, x) for point in tried if (x := doubt(point)) < value), None)
+        step = covariance @ (slopes.T @ missed / own_variance - weight @ (theta - prior.mean))
+        candidates = [np.clip(theta + step * 0.5**n, lowest, highest) for n in range(8)]
+        better = next(((point, x) for point in candidates if (x := doubt(point)) < value), None)
         if better is None or np.max(np.abs(better[0] - theta)) < STILL:
             break
         theta, value = np.asarray(better[0]), better[1]
-    return Belief(asked=prior.asked, middle=theta, covariance=covariance, own_error=prior.own_error)
+    return Belief(fit_set=prior.fit_set, mean=theta, covariance=covariance, own_error=prior.own_error)
 
 
 def _variances(slopes: Floats, covariance: Floats) -> Floats:
@@ -205,11 +207,11 @@ def _variances(slopes: Floats, covariance: Floats) -> Floats:
 
 def _intervals(prior: Belief, belief: Belief) -> list[Interval]:
     columns = []
-    for one in (prior, belief):
-        spread = NINETY * np.sqrt(np.diag(one.covariance))
-        columns += [np.exp(one.middle), np.exp(one.middle - spread), np.exp(one.middle + spread)]
+    for state in (prior, belief):
+        spread = NINETY * np.sqrt(np.diag(state.covariance))
+        columns += [np.exp(state.mean), np.exp(state.mean - spread), np.exp(state.mean + spread)]
     names = ("before", "before_low", "before_high", "after", "low", "high")
     return [
         Interval.model_validate({"name": name, **dict(zip(names, map(float, row), strict=True))})
-        for name, row in zip(prior.asked.parameters, np.stack(columns, axis=1), strict=True)
+        for name, row in zip(prior.fit_set.parameters, np.stack(columns, axis=1), strict=True)
     ]

@@ -75,11 +75,11 @@ class Measurement:
     @property
     def release(self) -> str:
         """The state of software and machine that its source tells apart, or the release that its words name."""
-        for known in published_facts().release:
-            if known.holds_for_row(self):
-                return known.name
-        named = RELEASE.search(self.text)
-        return named[1] if named else ""
+        for fact in published_facts().release:
+            if fact.holds_for_row(self):
+                return fact.name
+        match = RELEASE.search(self.text)
+        return match[1] if match else ""
 
     @property
     def text(self) -> str:
@@ -141,10 +141,10 @@ def read_measurements(path: str | Path) -> list[Measurement]:
 
 
 def _wrong_header(names: list[str]) -> Iterator[str]:
-    needed = NEEDED if "model" in names else (*NEEDED, *SHAPE)
-    missing = [name for name in needed if name not in names]
-    if missing:
-        yield f"{_columns_named(missing, 'missing')}, needs the columns {', '.join(needed)}"
+    required = NEEDED if "model" in names else (*NEEDED, *SHAPE)
+    absent = [name for name in required if name not in names]
+    if absent:
+        yield f"{_columns_named(absent, 'missing')}, needs the columns {', '.join(required)}"
     if not set(MEASURED) & set(names):
         yield f"no column holds a measurement, needs one of {', '.join(MEASURED)}"
     twice = sorted({name for name in names if name in COLUMNS and names.count(name) > 1})
@@ -154,8 +154,8 @@ def _wrong_header(names: list[str]) -> Iterator[str]:
 
 def _columns_named(names: list[str], state: str) -> str:
     """`column tp is missing`, `columns gpus, tp are missing`."""
-    one = len(names) == 1
-    return f"{'column' if one else 'columns'} {', '.join(names)} {'is' if one else 'are'} {state}"
+    is_single = len(names) == 1
+    return f"{'column' if is_single else 'columns'} {', '.join(names)} {'is' if is_single else 'are'} {state}"
 
 
 def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) -> Measurement:
@@ -172,27 +172,27 @@ def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) ->
             values[column] = cell
             continue
         try:
-            values[column] = _number(cell, whole=kind.startswith("int"), least=0 if column in MAY_BE_ZERO else 1)
+            values[column] = _number(cell, is_whole=kind.startswith("int"), minimum=0 if column in MAY_BE_ZERO else 1)
         except ValueError as error:
             complaints.append(f"row {name or number}: {column} = {cell!r}: {error}")
     return Measurement(**values)
 
 
-def _number(cell: str, *, whole: bool, least: int) -> int | float | None:
+def _number(cell: str, *, is_whole: bool, minimum: int) -> int | float | None:
     """A cell as a number, also one of `1,536` or `41.5%`; None where it says that nothing was published."""
     if cell.lower() in UNPUBLISHED:
         return None
-    plain = cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell
+    digits = cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell
     try:
-        number = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
+        number = float(digits[:-1]) / 100 if digits.endswith("%") else float(digits)
     except ValueError:
         raise ValueError("needs a number, or nothing where it is not published") from None
-    if not whole:
+    if not is_whole:
         if not LEAST <= number <= LARGEST:
             raise ValueError(f"needs a number above 0 and at most {LARGEST:g}")
         return number
-    if not math.isfinite(number) or number != int(number) or not least <= number <= MOST:
-        raise ValueError(f"needs a whole number of {least} to {MOST}")
+    if not math.isfinite(number) or number != int(number) or not minimum <= number <= MOST:
+        raise ValueError(f"needs a whole number of {minimum} to {MOST}")
     return int(number)
 
 

@@ -91,6 +91,7 @@ def runs_among(rows: Iterable[Measurement]) -> list[MeasuredRun]:
 
 def run_of(row: Measurement) -> MeasuredRun:
     """The question a row asks, or UnusableError with the first thing that is missing."""
+    # what the source corrects elsewhere comes first, and each correction is an assumption that is listed
     printed, row = row, corrected(row)
     assumed = [
         f"{name} {getattr(row, name)}, printed as {getattr(printed, name)}"
@@ -199,10 +200,10 @@ def software_of(stack: SoftwareStack, recipe: Mapping[str, Any]) -> Software:
 def _device(row: Measurement) -> PublishedGpu:
     if not row.gpu:
         raise UnusableError("GPU not published")
-    said = plain_gpu_name(row.gpu)
+    plain_name = plain_gpu_name(row.gpu)
     for device in published_facts().device:
         names = {name.lower() for name in device.names}
-        if said in names and device.holds_for(f"{row.text} | {said}"):
+        if plain_name in names and device.holds_for(f"{row.text} | {plain_name}"):
             return device
     raise UnusableError(f"accelerator {row.gpu} is not in the catalog")
 

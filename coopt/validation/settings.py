@@ -56,7 +56,7 @@ def fittable_parameters(precision: str) -> tuple[str, ...]:
 
 def hardware_values(gpu: Gpu, precision: str, names: tuple[str, ...]) -> dict[str, float]:
     """The values that the catalog has for a GPU and precision."""
-    table = gpu.efficiency if precision == "16-bit" else _own(gpu, precision)
+    table = gpu.efficiency if precision == "16-bit" else _narrow_shares(gpu, precision)
     return {name: float(getattr(table, name)) for name in names}
 
 
@@ -83,15 +83,17 @@ def _by_watts(gpu: Gpu, precision: str, values: Values) -> Values:
 
 def with_hardware(gpu: Gpu, precision: str, values: Values) -> Gpu:
     """A GPU that reaches other shares in a precision; other precisions stay as they are."""
-    own = gpu.efficiency
+    efficiency = gpu.efficiency
     if precision == "16-bit":
-        changed = own.model_copy(update=dict(values))
+        updated = efficiency.model_copy(update=dict(values))
     else:
-        changed = own.model_copy(update={precision: _own(gpu, precision).model_copy(update=dict(values))})
-    return gpu.model_copy(update={"efficiency": changed})
+        updated = efficiency.model_copy(
+            update={precision: _narrow_shares(gpu, precision).model_copy(update=dict(values))}
+        )
+    return gpu.model_copy(update={"efficiency": updated})
 
 
-def _own(gpu: Gpu, precision: str) -> Reached:
+def _narrow_shares(gpu: Gpu, precision: str) -> Reached:
     """The shares of a precision below 16 bits, or those it takes over."""
     return gpu.reached("fp8" if precision == "fp8" else "fp4")
 
@@ -116,25 +118,27 @@ class Settings:
         values = self.software.get(software.name)
         return software if values is None else software.model_copy(update=dict(values))
 
-    def replaced(self, asked: FitSet, values: Mapping[str, float]) -> Settings:
+    def replaced(self, fit_set: FitSet, values: Mapping[str, float]) -> Settings:
         """These settings with other values for one set of parameters."""
-        if asked.software:
-            return Settings(hardware=self.hardware, software={**self.software, asked.software: values})
-        return Settings(hardware={**self.hardware, (asked.generation, asked.precision): values}, software=self.software)
+        if fit_set.software:
+            return Settings(hardware=self.hardware, software={**self.software, fit_set.software: values})
+        return Settings(
+            hardware={**self.hardware, (fit_set.generation, fit_set.precision): values}, software=self.software
+        )
 
-    def values_of(self, asked: FitSet, run: MeasuredRun) -> dict[str, float]:
+    def values_of(self, fit_set: FitSet, run: MeasuredRun) -> dict[str, float]:
         """The values a set of parameters has now, as `run` meets them."""
-        if asked.software:
+        if fit_set.software:
             table = self.framework(run.software)
-            return {name: float(getattr(table, name)) for name in asked.parameters}
-        return hardware_values(self.gpu(reference_of(run.generation)), asked.precision, asked.parameters)
+            return {name: float(getattr(table, name)) for name in fit_set.parameters}
+        return hardware_values(self.gpu(reference_of(run.generation)), fit_set.precision, fit_set.parameters)
 
-    def prior_of(self, asked: FitSet) -> dict[str, float]:
+    def prior_of(self, fit_set: FitSet) -> dict[str, float]:
         """The values a set of parameters is held to: stated, or those of the generation or precision before."""
-        if asked.after is None:
-            return {name: asked.prior[name] for name in asked.parameters if name in asked.prior}
-        generation, precision = asked.after
-        return hardware_values(self.gpu(reference_of(generation)), precision, asked.parameters)
+        if fit_set.after is None:
+            return {name: fit_set.prior[name] for name in fit_set.parameters if name in fit_set.prior}
+        generation, precision = fit_set.after
+        return hardware_values(self.gpu(reference_of(generation)), precision, fit_set.parameters)
 
 
 def sets_asked(
@@ -152,17 +156,18 @@ def sets_asked(
         _check_generation(generation)
     elif names:
         raise InstanceError("--parameters: fits one generation at a time, needs --generation NAME")
+    # parameters that are named without a precision are those of 16 bits
     narrow = precision or ("16-bit" if names else None)
-    meant = [asked for asked in published_facts().fit if _is_meant(asked, generation, narrow)]
+    meant = [fit_set for fit_set in published_facts().fit if _is_meant(fit_set, generation, narrow)]
     if generation is not None and narrow is not None and not meant:
-        every = {"generation": generation, "precision": narrow, "parameters": fittable_parameters("fp8")}
-        meant = [FitSet.model_validate(every)]
+        table = {"generation": generation, "precision": narrow, "parameters": fittable_parameters("fp8")}
+        meant = [FitSet.model_validate(table)]
     changes = {**({"parameters": names} if names else {}), **({"rows": tuple(rows)} if rows else {})}
-    for asked in meant:
-        _check_parameters(names, asked)
+    for fit_set in meant:
+        _check_parameters(names, fit_set)
     if not meant:
         raise InstanceError(f"nothing to fit for {generation or 'any generation'}, needs --precision as well")
-    return tuple(asked.model_copy(update=changes) for asked in meant)
+    return tuple(fit_set.model_copy(update=changes) for fit_set in meant)
 
 
 def check_globs(globs: Sequence[str], ids: Collection[str]) -> None:
@@ -180,10 +185,10 @@ def check_globs(globs: Sequence[str], ids: Collection[str]) -> None:
         )
 
 
-def _is_meant(asked: FitSet, generation: str | None, precision: str | None) -> bool:
-    if asked.software:
+def _is_meant(fit_set: FitSet, generation: str | None, precision: str | None) -> bool:
+    if fit_set.software:
         return generation is None and precision is None
-    return generation in (None, asked.generation) and precision in (None, asked.precision)
+    return generation in (None, fit_set.generation) and precision in (None, fit_set.precision)
 
 
 def _parameter_names(parameters: str | None) -> tuple[str, ...]:
@@ -196,16 +201,20 @@ def _parameter_names(parameters: str | None) -> tuple[str, ...]:
 
 
 def _check_generation(generation: str) -> None:
-    found = dict.fromkeys(gpu.generation for gpu in entries("gpu").values() if isinstance(gpu, Gpu) and gpu.generation)
-    if generation not in found:
-        raise InstanceError(f"--generation = {generation!r}: no GPU of the catalog, needs one of {', '.join(found)}")
+    generations = dict.fromkeys(
+        gpu.generation for gpu in entries("gpu").values() if isinstance(gpu, Gpu) and gpu.generation
+    )
+    if generation not in generations:
+        raise InstanceError(
+            f"--generation = {generation!r}: no GPU of the catalog, needs one of {', '.join(generations)}"
+        )
 
 
-def _check_parameters(names: Sequence[str], asked: FitSet) -> None:
-    known_names = OF_SOFTWARE if asked.software else fittable_parameters(asked.precision)
+def _check_parameters(names: Sequence[str], fit_set: FitSet) -> None:
+    known_names = OF_SOFTWARE if fit_set.software else fittable_parameters(fit_set.precision)
     unknown = [name for name in names if name not in known_names]
     if unknown:
         raise InstanceError(
-            f"--parameters: {', '.join(unknown)} cannot be fitted for {asked.precision}, "
+            f"--parameters: {', '.join(unknown)} cannot be fitted for {fit_set.precision}, "
             f"needs some of {', '.join(known_names)}"
         )

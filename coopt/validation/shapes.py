@@ -49,27 +49,27 @@ def shape_by_name(row: Measurement, assumed: list[str]) -> Transformer | None:
     assumed
         Takes a sentence about what came from the catalog.
     """
-    missing, model = unpublished_columns(row), catalog_model(row.model)
-    if not missing or not isinstance(model, Transformer):
+    absent, model = unpublished_columns(row), catalog_model(row.model)
+    if not absent or not isinstance(model, Transformer):
         return None
     if any(getattr(row, column) not in (None, getattr(model, name)) for column, name in ALIKE.items()):
         return None
-    assumed.append(f"{', '.join(missing)} of {model.name} from the catalog")
+    assumed.append(f"{', '.join(absent)} of {model.name} from the catalog")
     return model.model_copy(update={"vocab": row.vocab or model.vocab, "seq": row.seq or model.seq})
 
 
 def catalog_model(name: str) -> Transformer | None:
     """The catalog's model of a name, whatever its case, hyphens and what stands in brackets; Llama 3.1 and 3.3 have the
     shapes of Llama 3, and Nemotron 3 may say its size."""
-    said = _letters(name)
+    letters = _letters(name)
     models = (model for model in entries("model").values() if isinstance(model, Transformer))
-    return next((model for model in models if _letters(model.name) == said), None)
+    return next((model for model in models if _letters(model.name) == letters), None)
 
 
 def _letters(name: str) -> str:
-    plain = re.sub(r"\(.*?\)|[^a-z0-9]", "", name.lower())
-    plain = re.sub(r"^nemotronv?3(nano|super|ultra)(?:\d+b)?(?:a\d+b)?$", r"nemotron3\1", plain)
-    return re.sub(r"^(?:meta)?llama3[13](?=8b|70b|405b)", "llama3", re.sub(r"^gpt3(?=175b)", "gpt", plain))
+    letters = re.sub(r"\(.*?\)|[^a-z0-9]", "", name.lower())
+    letters = re.sub(r"^nemotronv?3(nano|super|ultra)(?:\d+b)?(?:a\d+b)?$", r"nemotron3\1", letters)
+    return re.sub(r"^(?:meta)?llama3[13](?=8b|70b|405b)", "llama3", re.sub(r"^gpt3(?=175b)", "gpt", letters))
 
 
 def transformer_of(row: Measurement, assumed: list[str]) -> Transformer:
@@ -85,9 +85,9 @@ def transformer_of(row: Measurement, assumed: list[str]) -> Transformer:
     UnusableError
         When the row does not say enough.
     """
-    found = shape_by_name(row, assumed)
-    if found is not None:
-        return found
+    model = shape_by_name(row, assumed)
+    if model is not None:
+        return model
     _refuse_unlike(row)
     _refuse_unknown(row)
     special = _special(row)
@@ -117,9 +117,9 @@ def transformer_of(row: Measurement, assumed: list[str]) -> Transformer:
 
 def _list_known(row: Measurement, special: dict[str, Any], assumed: list[str]) -> None:
     """Name what no column says and only the name of the model tells."""
-    told = [words for name, words in BY_NAME.items() if special.get(name)]
-    if told:
-        assumed.append(f"{', '.join(told)}: known of models named {row.model}")
+    phrases = [words for name, words in BY_NAME.items() if special.get(name)]
+    if phrases:
+        assumed.append(f"{', '.join(phrases)}: known of models named {row.model}")
 
 
 def _refuse_unlike(row: Measurement) -> None:
@@ -137,9 +137,9 @@ def _vocabulary(row: Measurement, assumed: list[str], *, gated: bool) -> int:
 
 
 def _refuse_unknown(row: Measurement) -> None:
-    missing = [name for name in unpublished_columns(row) if name != "vocab"]
-    if missing:
-        raise UnusableError(f"model shape not published ({', '.join(missing)}), nor that of a catalog model named so")
+    absent = [name for name in unpublished_columns(row) if name != "vocab"]
+    if absent:
+        raise UnusableError(f"model shape not published ({', '.join(absent)}), nor that of a catalog model named so")
 
 
 def _head_dim(row: Measurement, special: dict[str, Any], assumed: list[str]) -> int:
@@ -156,22 +156,22 @@ def _head_dim(row: Measurement, special: dict[str, Any], assumed: list[str]) -> 
 def _special(row: Measurement) -> dict[str, Any]:
     """What the facts say about this model beyond its columns; layers counted for this row's depth."""
     assert row.layers is not None
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for shape in published_facts().shape:
         if not re.search(shape.model, row.model, re.IGNORECASE) or not shape.holds_for(row.text):
             continue
-        found |= {name: value for name in COPIED if (value := getattr(shape, name))}
-        found |= {name: value for name in ("gated", "tied_embeddings") if (value := getattr(shape, name)) is not None}
+        facts |= {name: value for name in COPIED if (value := getattr(shape, name))}
+        facts |= {name: value for name in ("gated", "tied_embeddings") if (value := getattr(shape, name)) is not None}
         if shape.extra_predictions:
-            found["extra_predictions"] = shape.extra_predictions
+            facts["extra_predictions"] = shape.extra_predictions
         if shape.dense_every:
-            found["dense_layers"] = row.layers // shape.dense_every
+            facts["dense_layers"] = row.layers // shape.dense_every
         if shape.window_every:
-            found["window_layers"] = row.layers // shape.window_every
+            facts["window_layers"] = row.layers // shape.window_every
         if shape.neighbours and row.experts and row.topk and row.experts % row.topk == 0:
-            found |= {"expert_groups": row.experts // row.topk, "top_groups": 1}
+            facts |= {"expert_groups": row.experts // row.topk, "top_groups": 1}
     if not row.experts:
-        found = {k: v for k, v in found.items() if k not in OF_EXPERTS}
-    if found.get("dense_layers", 0) >= row.layers:
-        found["dense_layers"] = row.layers - 1
-    return found
+        facts = {k: v for k, v in facts.items() if k not in OF_EXPERTS}
+    if facts.get("dense_layers", 0) >= row.layers:
+        facts["dense_layers"] = row.layers - 1
+    return facts

@@ -79,11 +79,12 @@ def split_of(
 
 def ranks_inside(degrees: tuple[int, int, int, int], size: int) -> tuple[int, int, int, int]:
     """The part of TP, CP, DP, PP inside a domain of `size`: each takes as many as divide it and still fit."""
-    inside, room, whole = [1, 1, 1, 1], size, True
+    inside, room, is_whole = [1, 1, 1, 1], size, True
     for place, degree in enumerate(degrees):
-        if whole:
+        # ranks are numbered one dimension after the other: one lies inside only where all before it do in full
+        if is_whole:
             inside[place] = max(n for n in range(1, min(degree, room) + 1) if degree % n == 0)
-            whole, room = inside[place] == degree, room // inside[place]
+            is_whole, room = inside[place] == degree, room // inside[place]
     return inside[0], inside[1], inside[2], inside[3]
 
 
@@ -111,12 +112,12 @@ def _degrees(row: Measurement, assumed: list[str]) -> tuple[int, int, int, int]:
     return t, p, c, d
 
 
-def _tensor_parallel(row: Measurement, others: int, assumed: list[str]) -> int:
+def _tensor_parallel(row: Measurement, other_degrees: int, assumed: list[str]) -> int:
     """TP as published; else what the other degrees leave of the GPUs; else none where ZeRO shards everything."""
     if row.tp is not None:
         return row.tp
-    if row.gpus and row.dp and row.gpus % (row.dp * others) == 0:
-        t = row.gpus // (row.dp * others)
+    if row.gpus and row.dp and row.gpus % (row.dp * other_degrees) == 0:
+        t = row.gpus // (row.dp * other_degrees)
     elif row.zero == SHARDED:
         t = 1
     else:
@@ -162,8 +163,8 @@ def _recompute(row: Measurement, assumed: list[str]) -> int:
     if recipe is not None:
         kind = recipe.kind
         share = recipe.offload_percent
-        kept = f", and {share}% of activations in the memory of the host" if share else ""
-        assumed.append(f"recomputation {kind}, as its recipe has it{kept}" + OFFLOADED * recipe.offloads)
+        offload_note = f", and {share}% of activations in the memory of the host" if share else ""
+        assumed.append(f"recomputation {kind}, as its recipe has it{offload_note}" + OFFLOADED * recipe.offloads)
     elif row.recompute:
         kind = _named_kind(row.recompute)
         if row.recompute.lower() not in RECOMPUTE and row.recompute != f"{kind}+seqpar":
@@ -173,18 +174,18 @@ def _recompute(row: Measurement, assumed: list[str]) -> int:
 
 def _named_kind(cell: str) -> Recompute:
     """The kind a cell names: of several kinds or modules with a plus between them the one that repeats most."""
-    known = published_facts().recompute
+    kinds = published_facts().recompute
     parts = [part.strip() for part in cell.lower().split("+")]
-    if any(part not in known for part in parts):
+    if any(part not in kinds for part in parts):
         raise UnusableError(f"recomputation {cell!r} is not known")
-    return max((known[part] for part in parts), key=BY_COST.index)
+    return max((kinds[part] for part in parts), key=BY_COST.index)
 
 
 def recomputed_of(row: Measurement) -> Recomputed | None:
     """What is known of the recomputation of a row's recipe; None where nothing is known or the row says it."""
     for entry in published_facts().recomputed:
-        told = entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE)
-        if told and row.recompute == entry.published:
+        applies = entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE)
+        if applies and row.recompute == entry.published:
             return entry
     return None
 
@@ -212,9 +213,9 @@ def _expert_tp(row: Measurement, model: Transformer, t: int, assumed: list[str])
     noted = EXPERT_TP.search(row.notes)
     if noted:
         return int(noted[1]) > 1
-    few = model.experts < MANY_EXPERTS
-    assumed.append("TP splits the experts" if few else "TP does not split the experts")
-    return few
+    are_split = model.experts < MANY_EXPERTS
+    assumed.append("TP splits the experts" if are_split else "TP does not split the experts")
+    return are_split
 
 
 def _expert_parallel(row: Measurement, model: Transformer, ranks: int) -> int:

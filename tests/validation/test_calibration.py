@@ -87,7 +87,7 @@ def test_a_pattern_that_fits_no_id_is_named():
 def test_one_row_is_no_rows(rows):
     heard = []
     one = HOPPER.model_copy(update={"parameters": ("gemm",)})
-    calibration_of([run_of(rows[0])], [one], told=heard.append)
+    calibration_of([run_of(rows[0])], [one], report=heard.append)
     assert heard[0] == "fitting hopper 16-bit to 1 row"
 
 

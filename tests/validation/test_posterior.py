@@ -11,7 +11,7 @@ from coopt.instance.errors import InstanceError
 from coopt.validation.batches import batches_of, predicted_s
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import errors_of
-from coopt.validation.own_calibration import Prediction, given, next_run, own_calibration_of, worth
+from coopt.validation.own_calibration import Prediction, conditioned, next_run, own_calibration_of, worth
 from coopt.validation.posterior import COMMON, posterior_of
 from coopt.validation.runs import runs_among
 from coopt.validation.settings import Settings
@@ -73,7 +73,7 @@ def test_the_posterior_of_one_parameter_is_that_of_a_grid(runs):
     weights = np.exp(-0.5 * ((grid - middle) / width) ** 2 - 0.5 * missed / belief.own_error**2)
     weights /= weights.sum()
     mean = weights @ grid
-    assert belief.middle[0] == pytest.approx(mean, abs=0.1 * width)
+    assert belief.mean[0] == pytest.approx(mean, abs=0.1 * width)
     assert belief.covariance[0, 0] ** 0.5 == pytest.approx((weights @ (grid - mean) ** 2) ** 0.5, rel=0.1)
 
 
@@ -123,11 +123,11 @@ def test_rows_without_a_run_are_refused_with_the_reasons(row):
 def test_the_worth_of_a_measurement_is_what_drawing_times_says():
     rng = np.random.default_rng(7)
     root = rng.normal(size=(5, 5)) * 0.05
-    prediction = Prediction(middle=np.log([10.0, 10.2, 10.5, 11.0, 12.0]), covariance=root @ root.T + 0.002 * np.eye(5))
+    prediction = Prediction(mean=np.log([10.0, 10.2, 10.5, 11.0, 12.0]), covariance=root @ root.T + 0.002 * np.eye(5))
     now = prediction.expected_s.min()
-    draws = rng.multivariate_normal(prediction.middle, prediction.covariance, size=4000)
+    draws = rng.multivariate_normal(prediction.mean, prediction.covariance, size=4000)
     for place in range(5):
-        later = [given(prediction, place, draw[place]).expected_s for draw in draws]
+        later = [conditioned(prediction, place, draw[place]).expected_s for draw in draws]
         saved, changes = worth(prediction, place)
         assert saved == pytest.approx(now - np.mean([times.min() for times in later]), abs=0.02)
         changed = np.mean([times.argmin() != prediction.expected_s.argmin() for times in later])
@@ -135,10 +135,10 @@ def test_the_worth_of_a_measurement_is_what_drawing_times_says():
 
 
 def test_a_time_that_is_known_is_worth_nothing_more():
-    prediction = Prediction(middle=np.log([10.0, 11.0]), covariance=np.array([[0.01, 0.004], [0.004, 0.01]]))
-    known = given(prediction, 0, np.log(12.0))
+    prediction = Prediction(mean=np.log([10.0, 11.0]), covariance=np.array([[0.01, 0.004], [0.004, 0.01]]))
+    known = conditioned(prediction, 0, np.log(12.0))
     assert known.expected_s[0] == pytest.approx(12.0)
-    assert known.middle[1] == pytest.approx(np.log(11.0) + 0.4 * np.log(1.2))
+    assert known.mean[1] == pytest.approx(np.log(11.0) + 0.4 * np.log(1.2))
     assert worth(known, 0) == (0.0, 0.0)
     assert worth(known, 1)[0] > 0.0
 
