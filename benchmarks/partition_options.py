@@ -133,7 +133,7 @@ def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01
         ),
     )
     spent = worth(free, _thrifty(free))
-    limits = tuple(replace(a, cap=float(np.ceil(spent.used[a.name] * (1 + slack)))) for a in free.limits)
+    limits = tuple(replace(a, cap=float(np.ceil(spent.uses[a.name] * (1 + slack)))) for a in free.limits)
     return replace(free, limits=limits, budget=float(round(spent.capex_usd * (1 + slack))))
 
 

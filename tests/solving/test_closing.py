@@ -15,7 +15,7 @@ from coopt.instance.schema import Solver
 from coopt.solving import highs
 from coopt.solving.backend import Backend, backend_of
 from coopt.solving.partition.arrays import worth
-from coopt.solving.partition.parts import closed
+from coopt.solving.partition.parts import prove_part
 from coopt.solving.partition.search import search_partition
 from formulations.partition_data import Ints, PartitionData
 from tests.conftest import example_count
@@ -29,9 +29,9 @@ def shown(data: PartitionData, value: float) -> tuple[float, float | None]:
 
     def worth_of(chosen: Ints, floor: float = math.inf) -> float:
         found = worth(data, chosen)
-        return found.objective if found.within else math.inf
+        return found.objective if found.is_within else math.inf
 
-    bound, better = closed(data, value, time.perf_counter() + 60, worth_of)
+    bound, better = prove_part(data, value, time.perf_counter() + 60, worth_of)
     return bound, None if better is None else worth_of(better)
 
 

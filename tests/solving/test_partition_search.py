@@ -64,8 +64,8 @@ def test_a_choice_is_worth_what_its_parts_are() -> None:
     assert found.quantity.tolist() == [0, 7]
     assert found.capex_usd == 2 + 4 + 7 * 9
     assert found.objective == found.capex_usd + 1 + 1 + 2 * 5
-    assert found.used == {"gpus": 10}
-    assert found.within
+    assert found.uses == {"gpus": 10}
+    assert found.is_within
 
 
 def test_too_few_units_for_a_bracket_are_rounded_up_where_that_is_cheaper() -> None:

@@ -23,7 +23,7 @@ from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, fleet_data, out
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.partition.answer import island_part
-from coopt.solving.partition.choice import Settled, best_choice, over_limits
+from coopt.solving.partition.choice import BestChoice, best_choice, over_limits
 from coopt.solving.partition.search import search_partition
 from coopt.solving.robust.survival import survived
 from coopt.solving.runs import Counted, Run
@@ -216,12 +216,12 @@ def outcomes_of(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes 
     for factors in outcomes:
         then, least = at_prices(hopeful, factors), math.inf
         for offer in offers_then(plain, then):
-            ended = search_partition(offer.data, backend=backend, deadline=run.deadline, allowed=offer.allowed)
+            ended = search_partition(offer.data, backend=backend, deadline=run.deadline, is_allowed=offer.allowed)
             run.log.searches.append(ended)
             if ended.outcome not in ("optimal", "infeasible"):
                 return ended.outcome
-            if ended.chosen is not None:
-                least = min(least, _value(with_core_of(then, offer.instance), offer.built(ended.chosen)))
+            if ended.rows is not None:
+                least = min(least, _value(with_core_of(then, offer.instance), offer.built(ended.rows)))
         if math.isinf(least):  # limits do not depend on the outlook
             return "infeasible"
         found.append((factors, then, least))
@@ -246,7 +246,7 @@ def _value(instance: Instance, built: Sequence[Placed]) -> float:
     return fleet_bill(instance, built).cost.of(instance.objective.minimize)
 
 
-def _plan(run: Run, offer: Offer, choice: Settled, outlooks: Outcomes) -> Plan:
+def _plan(run: Run, offer: Offer, choice: BestChoice, outlooks: Outcomes) -> Plan:
     instance, robust, built = offer.instance, run.instance.robust, offer.built(choice.rows)
     bill, kind = fleet_bill(instance, built), instance.objective.minimize
     turns = tuple(

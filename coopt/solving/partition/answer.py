@@ -25,7 +25,7 @@ from coopt.solving.days import fastest_on
 from coopt.solving.explain import missing_optic, rounded_up
 from coopt.solving.outcome import answered, claim_of, ending, infeasible
 from coopt.solving.partition.arrays import Variant, partition_data
-from coopt.solving.partition.choice import Settled, best_choice, over_limits
+from coopt.solving.partition.choice import BestChoice, best_choice, over_limits
 from coopt.solving.runs import Counted, Run, StoppedError
 from formulations.partition_data import Ints, PartitionData
 
@@ -40,18 +40,18 @@ def answer_partition(run: Run) -> Plan:
     instance = run.instance
     run.formulation = FORMULATION
     variants = _variants(run)
-    missing = np.setdiff1d(np.arange(len(instance.workload)), variants[0].options.workload)
-    if len(missing):
-        return infeasible(run, partial(no_island, run, missing.tolist()))
+    unserved = np.setdiff1d(np.arange(len(instance.workload)), variants[0].options.workload)
+    if len(unserved):
+        return infeasible(run, partial(no_island, run, unserved.tolist()))
     table = run.log.table
     assert table is not None
     run.tell("build", f"{table.enumerated:,} islands enumerated, {table.kept:,} kept")
     run.tell("solve", f"formulation {FORMULATION!r} handed to {run.backend.name}")
     choice = best_choice(
         run,
-        [(one.data, partial(_allowed, one)) for one in variants],
+        [(variant.data, partial(_keeps_limits, variant)) for variant in variants],
         lambda: over_limits(
-            run, [one.data for one in variants], lambda: [_with_more_gpus(run, one) for one in variants]
+            run, [variant.data for variant in variants], lambda: [_with_more_gpus(run, variant) for variant in variants]
         ),
     )
     return choice if isinstance(choice, Plan) else _plan(run, variants[choice.offer], choice)
@@ -59,42 +59,42 @@ def answer_partition(run: Run) -> Plan:
 
 def _variants(run: Run) -> list[Variant]:
     """The islands that workloads may have, for each optic that a core may have."""
-    found = []
-    for asked in with_core_optics(run.instance):
+    variants = []
+    for question in with_core_optics(run.instance):
         options = list_options(
-            asked, lambda w: run.tell("columns", f"islands of {w.name}"), run.check_clock, run.listed
+            question, lambda w: run.tell("columns", f"islands of {w.name}"), run.check_clock, run.listed
         )
-        found.append(Variant(instance=asked, options=options, data=partition_data(asked, options)))
-    gated = sum((Counter(one.options.gated) for one in found), Counter[str]())
-    run.log.table = Counted(gated=dict(gated), kept=sum(one.options.kept for one in found))
+        variants.append(Variant(instance=question, options=options, data=partition_data(question, options)))
+    gated = sum((Counter(variant.options.gated) for variant in variants), Counter[str]())
+    run.log.table = Counted(gated=dict(gated), kept=sum(variant.options.kept for variant in variants))
     run.log.columns_s = run.elapsed_s()
-    return found
+    return variants
 
 
-def _built(variant: Variant, chosen: Ints) -> list[tuple[Family, int]]:
+def _networks(variant: Variant, rows: Ints) -> list[tuple[Family, int]]:
     """The chosen islands as families with their uplinks."""
     market, islands = Market(instance=variant.instance), variant.options.islands
-    return [(market.family(islands, row), int(islands.uplinks[row])) for row in chosen.tolist()]
+    return [(market.family(islands, row), int(islands.uplinks[row])) for row in rows.tolist()]
 
 
-def _allowed(variant: Variant, chosen: Ints) -> bool:
+def _keeps_limits(variant: Variant, rows: Ints) -> bool:
     """Whether islands keep the limits when they are written out."""
-    built = _built(variant, chosen)
-    return island_limits(variant.instance, [family for family, _ in built], island_bill(variant.instance, built))
+    networks = _networks(variant, rows)
+    return island_limits(variant.instance, [family for family, _ in networks], island_bill(variant.instance, networks))
 
 
-def _plan(run: Run, variant: Variant, choice: Settled) -> Plan:
-    instance, built = variant.instance, _built(variant, choice.rows)
-    cost = island_bill(instance, built)
+def _plan(run: Run, variant: Variant, choice: BestChoice) -> Plan:
+    instance, networks = variant.instance, _networks(variant, choice.rows)
+    cost = island_bill(instance, networks)
     claim = claim_of(instance.objective.minimize, cost.of(instance.objective.minimize), choice.bound)
-    pairs = list(zip(instance.workload, built, strict=True))
+    pairs = list(zip(instance.workload, networks, strict=True))
     islands = {workload.name: family for workload, (family, _) in pairs}
     return answered(
         run,
         ending(run, choice.outcome, claim),
         claim,
         cost=cost,
-        parts=tuple(island_part(instance, *one, (workload,), name=workload.name) for workload, one in pairs),
+        parts=tuple(island_part(instance, *network, (workload,), name=workload.name) for workload, network in pairs),
         couplings=Couplings(cores=cores_of(instance, [(None, None, islands)])),
     )
 
@@ -122,33 +122,33 @@ def island_part(
     )
 
 
-def no_island(run: Run, missing: list[int]) -> tuple[str, ...]:
+def no_island(run: Run, workloads: list[int]) -> tuple[str, ...]:
     """Workloads that meet their bound on no island."""
-    return tuple(_alone(run, run.instance.workload[w]) for w in missing)
+    return tuple(_why_no_island(run, run.instance.workload[w]) for w in workloads)
 
 
-def _alone(run: Run, workload: Workload) -> str:
+def _why_no_island(run: Run, workload: Workload) -> str:
     instance, gpus = run.instance, run.instance.cluster.gpus[0]
     sizes = "" if workload.gpus is None else " of a size its gpus list"
-    where = f"workload {workload.name!r}: no island of up to {gpus:,} GPUs{sizes}"
-    short = missing_optic(instance, lambda asked: _serves(run, asked, workload, workload.bound_s))
-    if short is not None:
-        return f"{where} meets its bound of {workload.bound_s:.6g} s: {short}"
+    subject = f"workload {workload.name!r}: no island of up to {gpus:,} GPUs{sizes}"
+    missing_part = missing_optic(instance, lambda question: _serves(run, question, workload, workload.bound_s))
+    if missing_part is not None:
+        return f"{subject} meets its bound of {workload.bound_s:.6g} s: {missing_part}"
     try:
-        least = _least_bound_s(run, workload)
+        bound_s = _least_bound_s(run, workload)
     except StoppedError:
-        return f"{where} meets its bound of {workload.bound_s:.6g} s, and there was no time to find one that would do"
-    if least is None:
+        return f"{subject} meets its bound of {workload.bound_s:.6g} s, and there was no time to find one that would do"
+    if bound_s is None:
         return (
-            f"{where} holds it: no mapping divides evenly and fits into memory, or no network joins its domains"
+            f"{subject} holds it: no mapping divides evenly and fits into memory, or no network joins its domains"
             f"{'' if core_switch(instance) is None else ' and has ports left for the core'}: "
             "needs another batch, wider mapping lists, more memory or other parts"
         )
-    change = f"{least / workload.bound_s - 1:+.2%}"
-    own = f", that is {workload.in_own_units(least)}" if workload.max_iteration_time_s is None else ""
+    change = f"{bound_s / workload.bound_s - 1:+.2%}"
+    own_units = f", that is {workload.in_own_units(bound_s)}" if workload.max_iteration_time_s is None else ""
     return (
-        f"{where} meets its bound of {workload.bound_s:.6g} s: needs a bound of {rounded_up(least)} s ({change}){own} "
-        "or more GPUs"
+        f"{subject} meets its bound of {workload.bound_s:.6g} s: needs a bound of {rounded_up(bound_s)} s "
+        f"({change}){own_units} or more GPUs"
     )
 
 
@@ -156,22 +156,22 @@ def _least_bound_s(run: Run, workload: Workload) -> float | None:
     """A bound that some island meets, hardly longer than the least there is; None where none helps."""
     if not _serves(run, run.instance, workload, workload.bound_s * 2.0**40):
         return None
-    late, enough = workload.bound_s, 2 * workload.bound_s
-    while not _serves(run, run.instance, workload, enough):
-        late, enough = enough, 2 * enough
-    while enough > late * (1 + CLOSE):
-        middle = (late * enough) ** 0.5
+    too_short, long_enough = workload.bound_s, 2 * workload.bound_s
+    while not _serves(run, run.instance, workload, long_enough):
+        too_short, long_enough = long_enough, 2 * long_enough
+    while long_enough > too_short * (1 + CLOSE):
+        middle = (too_short * long_enough) ** 0.5
         if _serves(run, run.instance, workload, middle):
-            enough = middle
+            long_enough = middle
         else:
-            late = middle
-    return enough
+            too_short = middle
+    return long_enough
 
 
 def _serves(run: Run, instance: Instance, workload: Workload, bound_s: float) -> bool:
     slower = {"max_iteration_time_s": bound_s, "min_tokens_per_s": None, "train_days": None, "train_tokens": None}
-    alone = instance.model_copy(update={"workload": (workload.model_copy(update=slower),)})
-    return has_island(alone, alone.workload[0], run.check_clock)
+    question = instance.model_copy(update={"workload": (workload.model_copy(update=slower),)})
+    return has_island(question, question.workload[0], run.check_clock)
 
 
 def _with_more_gpus(run: Run, variant: Variant) -> PartitionData:

@@ -134,19 +134,21 @@ def partition_data(instance: Instance, options: IslandOptions) -> PartitionData:
 def coupled(grid: Grid, uses: OptionUses) -> PartitionData:
     """The numbers of options over phases and sites, at the prices of an instance."""
     instance, count = grid.instance, len(uses.slot)
+    # A phase buys what stands beyond the phase before: PartitionData counts what is bought, and `uses` what stands.
     rises = np.diff(uses.units, axis=1, prepend=0.0)
     assert (rises >= 0).all(), "nothing is thrown away"
     watts, only_watts = grid.watts(uses.units), instance.objective.minimize == "power"
     per_w = np.array([[grid.per_w(t, site) for t in range(grid.phases)] for site in grid.sites])
-    other = (watts * per_w[uses.site]).sum(axis=1)  # -1, no site, is the only entry where there are none
-    other += (uses.units * grid.support).sum(axis=(1, 2)) - (grid.weight - 1) * uses.labour_usd
+    opex = (watts * per_w[uses.site]).sum(axis=1)  # -1, no site, is the only entry where there are none
+    # `usd` holds labour, but its weight holds support and labour of purchases, neither of which labour bears itself.
+    opex += (uses.units * grid.support).sum(axis=(1, 2)) - (grid.weight - 1) * uses.labour_usd
     budget = instance.limits.sums.get("capex")
     cores = tuple(_cores(grid, uses))
     return PartitionData(
         workloads=uses.slots,
         workload=uses.slot,
         usd=uses.labour_usd,
-        other=other,
+        other=opex,
         quantity=rises.reshape(count, grid.phases * len(grid.goods)),
         products=tuple(products_of(grid, flat=only_watts and budget is None)),
         kinds=tuple(_kinds(grid)),
@@ -162,9 +164,10 @@ def products_of(grid: Grid, *, flat: bool) -> Iterator[Product]:
     for t in range(grid.phases):
         for g, good in enumerate(grid.goods):
             so_far = [factor(grid.instance, earlier, good.kind) for earlier in range(t + 1)]
+            # Without brackets to reach, units are bought ahead in the cheapest phase so far, which sets their price.
             by = min(so_far) if flat or len(good.usd) == 1 else so_far[-1]
-            before = (t - 1) * len(grid.goods) + g if t else None
-            yield replace(product_of(good, by, flat=flat), before=before)
+            earlier_product = (t - 1) * len(grid.goods) + g if t else None
+            yield replace(product_of(good, by, flat=flat), before=earlier_product)
 
 
 def product_of(good: Good, by: float, *, flat: bool = False) -> Product:
@@ -179,10 +182,11 @@ def product_of(good: Good, by: float, *, flat: bool = False) -> Product:
 
 
 def _kinds(grid: Grid) -> Iterator[Kind]:
-    last = (grid.phases - 1) * len(grid.goods)
-    for name, most in grid.instance.sharing.most_products.given.items():
-        of_kind = np.array([last + g for g, good in enumerate(grid.goods) if good.kind == name])
-        yield Kind(name=name, products=of_kind, most=most)
+    # What stands in the last phase contains what stood before, so its products are all that are ever in use.
+    last_phase = (grid.phases - 1) * len(grid.goods)
+    for name, max_products in grid.instance.sharing.most_products.given.items():
+        of_kind = np.array([last_phase + g for g, good in enumerate(grid.goods) if good.kind == name])
+        yield Kind(name=name, products=of_kind, most=max_products)
 
 
 def _cores(grid: Grid, uses: OptionUses) -> Iterator[CoreLayer]:
@@ -207,28 +211,34 @@ def _limits(grid: Grid, uses: OptionUses, watts: Floats, cores: Sequence[CoreLay
     """GPUs, sums over products, racks of every phase, and power of its sites, by the names users know them by."""
     instance = grid.instance
     switches = [core.product % len(grid.goods) for core in cores]
-    used = [(cap, cap.used(uses.units)) for cap in grid.caps]
+    cap_uses = [(cap, cap.used(uses.units)) for cap in grid.caps]
     core_phase = [c // len(grid.sites) for c in range(len(cores))]
     for t, (year, (key, gpus)) in enumerate(zip(instance.years, instance.gpu_caps.items(), strict=True)):
-        when = "" if year is None else f" in {year:g}"
+        in_year = "" if year is None else f" in {year:g}"
         yield LimitedUse(name=key, use=uses.gpus[:, t], cap=float(gpus), resource="gpus", phase=t)
-        here = [core_phase[c] == t for c in range(len(cores))]
-        for cap, use in used:
-            each = tuple(cap.each[place] / cap.scale * now for place, now in zip(switches, here, strict=True))
-            told, scale = f"{cap.key}{when}", 1 / cap.scale
-            yield LimitedUse(name=told, use=use[:, t], cap=cap.most, core=each, resource=cap.name, phase=t, scale=scale)
-        if (most := instance.limits.racks) is not None:
-            yield LimitedUse(name=f"limits.racks{when}", use=uses.racks[:, t], cap=most, resource="racks", phase=t)
+        is_current = [core_phase[c] == t for c in range(len(cores))]
+        for cap, use in cap_uses:
+            core_uses = tuple(
+                cap.each[place] / cap.scale * current for place, current in zip(switches, is_current, strict=True)
+            )
+            name, scale = f"{cap.key}{in_year}", 1 / cap.scale
+            yield LimitedUse(
+                name=name, use=use[:, t], cap=cap.most, core=core_uses, resource=cap.name, phase=t, scale=scale
+            )
+        if (max_racks := instance.limits.racks) is not None:
+            yield LimitedUse(
+                name=f"limits.racks{in_year}", use=uses.racks[:, t], cap=max_racks, resource="racks", phase=t
+            )
         for s, site in enumerate(grid.sites):
             if site is not None:
                 pue = grid.objective(site).pue
                 core = tuple(
-                    grid.goods[place].w / 1e6 * pue * (now and c % len(grid.sites) == s)
-                    for c, (place, now) in enumerate(zip(switches, here, strict=True))
+                    grid.goods[place].w / 1e6 * pue * (current and c % len(grid.sites) == s)
+                    for c, (place, current) in enumerate(zip(switches, is_current, strict=True))
                 )
                 use = np.where(uses.site == s, watts[:, t], 0.0) / 1e6 * pue
                 yield LimitedUse(
-                    name=f"power_mw of site {site.name}{when}",
+                    name=f"power_mw of site {site.name}{in_year}",
                     use=use,
                     cap=site.power_mw,
                     core=core,
@@ -258,66 +268,67 @@ class Worth:
     capex_usd: float
     quantity: Floats
     core_switches: tuple[int, ...]
-    used: dict[str, float]
-    within: bool
+    uses: dict[str, float]
+    is_within: bool
 
 
-def worth(data: PartitionData, chosen: Ints) -> Worth:
+def worth(data: PartitionData, rows: Ints) -> Worth:
     """Cost and use of one option for each workload, with the core switches they need and the least bill."""
-    switches = switches_of(data, chosen)
-    quantity = data.quantity[chosen].sum(axis=0)
+    switches = switches_of(data, rows)
+    quantity = data.quantity[rows].sum(axis=0)
     for core, count in zip(data.cores, switches, strict=True):
         quantity[core.product] += core.quantity * (count - (0 if core.before is None else switches[core.before]))
-    capex = float(data.usd[chosen].sum()) + _bills(data, data.products, quantity)
+    capex = float(data.usd[rows].sum()) + _bills(data, data.products, quantity)
     core_other = sum(core.other * count for core, count in zip(data.cores, switches, strict=True))
-    objective = data.weight * capex + float(data.other[chosen].sum()) + core_other
+    objective = data.weight * capex + float(data.other[rows].sum()) + core_other
     if data.outlooks:
-        objective = max(0.0, *(_regret(data, one, chosen, switches, quantity) for one in data.outlooks))
-    used = {
-        limit.name: float(limit.use[chosen].sum()) + sum(a * n for a, n in zip(limit.core, switches, strict=False))
+        objective = max(0.0, *(_regret(data, outlook, rows, switches, quantity) for outlook in data.outlooks))
+    uses = {
+        limit.name: float(limit.use[rows].sum()) + sum(a * n for a, n in zip(limit.core, switches, strict=False))
         for limit in data.limits
     }
-    in_use = {int(p): bool(data.uses(int(p))[chosen].any()) for kind in data.kinds for p in kind.products}
+    in_use = {int(p): bool(data.uses(int(p))[rows].any()) for kind in data.kinds for p in kind.products}
     return Worth(
         objective=objective,
         capex_usd=capex,
         quantity=quantity,
         core_switches=switches,
-        used=used,
-        within=(data.budget is None or capex <= data.budget * (1 + ROUNDING))
-        and all(used[limit.name] <= limit.cap * (1 + ROUNDING) for limit in data.limits)
+        uses=uses,
+        is_within=(data.budget is None or capex <= data.budget * (1 + ROUNDING))
+        and all(uses[limit.name] <= limit.cap * (1 + ROUNDING) for limit in data.limits)
         and all(sum(in_use[int(p)] for p in kind.products) <= kind.most for kind in data.kinds),
     )
 
 
-def switches_of(data: PartitionData, chosen: Ints) -> tuple[int, ...]:
+def switches_of(data: PartitionData, rows: Ints) -> tuple[int, ...]:
     """Whole switches of each core with a port for every link, and no fewer than in the phase before."""
-    found: list[int] = []
+    switches: list[int] = []
     for core in data.cores:
-        least = 0 if core.before is None else found[core.before]
-        found.append(max(-int(-core.up[chosen].sum() // core.ports), least))
-    return tuple(found)
+        min_switches = 0 if core.before is None else switches[core.before]
+        switches.append(max(-int(-core.up[rows].sum() // core.ports), min_switches))
+    return tuple(switches)
 
 
-def _regret(data: PartitionData, one: PriceOutlook, chosen: Ints, switches: Sequence[int], quantity: Floats) -> float:
+def _regret(data: PartitionData, outlook: PriceOutlook, rows: Ints, switches: Sequence[int], quantity: Floats) -> float:
     """What a choice costs beyond the best one in an outlook."""
-    products = [replace(p, usd=usd) for p, usd in zip(data.products, one.prices, strict=True)]
-    capex = float(one.usd[chosen].sum()) + _bills(data, products, quantity)
-    core = sum(other * count for other, count in zip(one.core, switches, strict=True))
-    return data.weight * capex + float(one.other[chosen].sum()) + core - one.best
+    products = [replace(p, usd=usd) for p, usd in zip(data.products, outlook.prices, strict=True)]
+    capex = float(outlook.usd[rows].sum()) + _bills(data, products, quantity)
+    core = sum(opex * count for opex, count in zip(outlook.core, switches, strict=True))
+    return data.weight * capex + float(outlook.other[rows].sum()) + core - outlook.best
 
 
 def _bills(data: PartitionData, products: Sequence[Product], quantity: Floats) -> float:
     """The least bill of what is needed of all products, each in the phase that needs it or before (USD)."""
-    last = set(range(len(products))) - {p.before for p in products}
-    whole = 0.0
-    for p in sorted(p for p in last if p is not None):
+    last_products = set(range(len(products))) - {p.before for p in products}
+    total_usd = 0.0
+    # A chain of phases is billed at its end, once: its purchases are decided together.
+    for p in sorted(p for p in last_products if p is not None):
         chain = data.chain(p)[::-1]
-        whole += orders([products[q] for q in chain], [float(quantity[q]) for q in chain])[0]
-    return whole
+        total_usd += orders([products[q] for q in chain], [float(quantity[q]) for q in chain])[0]
+    return total_usd
 
 
-def orders(phases: Sequence[Product], needed: Sequence[float]) -> tuple[float, tuple[float, ...]]:
+def orders(phases: Sequence[Product], units_needed: Sequence[float]) -> tuple[float, tuple[float, ...]]:
     """The least bill of a product over its phases (USD), and how many units each phase buys.
 
     Given the bracket of every phase, bills and purchases are linear: at least its threshold is bought in each, and what
@@ -325,20 +336,24 @@ def orders(phases: Sequence[Product], needed: Sequence[float]) -> tuple[float, t
     choices of brackets is the least bill.
     """
     if len(phases) == 1 and len(phases[0].usd) == 1:
-        return float(phases[0].usd[0]) * needed[0], (needed[0],)
+        return float(phases[0].usd[0]) * units_needed[0], (units_needed[0],)
     brackets = product(*(range(len(phase.usd)) for phase in phases))
-    return min((_in_brackets(phases, needed, chosen) for chosen in brackets), key=lambda one: (one[0], sum(one[1])))
+    return min(
+        (_in_brackets(phases, units_needed, combination) for combination in brackets),
+        key=lambda order: (order[0], sum(order[1])),
+    )
 
 
 def _in_brackets(
-    phases: Sequence[Product], needed: Sequence[float], chosen: tuple[int, ...]
+    phases: Sequence[Product], units_needed: Sequence[float], combination: tuple[int, ...]
 ) -> tuple[float, tuple[float, ...]]:
     """The least bill with a bracket chosen in every phase, and the purchases."""
-    usd = [float(phase.usd[b]) for phase, b in zip(phases, chosen, strict=True)]
-    bought = [float(phase.start[b]) for phase, b in zip(phases, chosen, strict=True)]
+    usd = [float(phase.usd[b]) for phase, b in zip(phases, combination, strict=True)]
+    purchases = [float(phase.start[b]) for phase, b in zip(phases, combination, strict=True)]
+    # With brackets given a later phase has no say in what an earlier one lacks, so phases are filled up in order.
     for t in range(len(phases)):
-        short = sum(needed[: t + 1]) - sum(bought[: t + 1])
-        if short > 0:
-            bought[min(range(t, -1, -1), key=lambda earlier: usd[earlier])] += short
-    given = sum(float(phase.given[b]) for phase, b in zip(phases, chosen, strict=True))
-    return given + sum(price * units for price, units in zip(usd, bought, strict=True)), tuple(bought)
+        shortfall = sum(units_needed[: t + 1]) - sum(purchases[: t + 1])
+        if shortfall > 0:
+            purchases[min(range(t, -1, -1), key=lambda earlier: usd[earlier])] += shortfall
+    offset = sum(float(phase.given[b]) for phase, b in zip(phases, combination, strict=True))
+    return offset + sum(price * units for price, units in zip(usd, purchases, strict=True)), tuple(purchases)

@@ -68,38 +68,39 @@ def narrowed(data: PartitionData) -> PartitionData:
     """The problem with those brackets only that some choice may buy in; every choice is worth what it was."""
     if data.outlooks:  # their prices belong to the brackets as they are
         return data
-    first = data.workload == 0
+    of_first_workload = data.workload == 0
     usd, products = data.usd, []
     for p, good in enumerate(data.products):
+        # The quantity of a chain of phases is no sum of one phase's options, so no range of it is known.
         if len(data.following(p)) + len(data.chain(p)) > 2:  # it may be bought ahead of its phase
             products.append(good)
             continue
-        least, most = _range(data, p)
-        good, given = _within(good, least, most)
+        min_units, max_units = _range(data, p)
+        good, offset = _within(good, min_units, max_units)
         products.append(good)
-        if given:
-            usd = usd + given * first  # workload 0 has one option, whichever it is
+        if offset:
+            usd = usd + offset * of_first_workload  # workload 0 has one option, whichever it is
     return replace(data, usd=usd, products=tuple(products))
 
 
 def _range(data: PartitionData, p: int) -> tuple[float, float]:
-    held = data.quantity[:, p]
-    least = sum(held[data.workload == w].min() for w in range(data.workloads))
-    return float(least), float(data.most(p).sum())
+    units = data.quantity[:, p]
+    min_units = sum(units[data.workload == w].min() for w in range(data.workloads))
+    return float(min_units), float(data.most(p).sum())
 
 
-def _within(product: Product, least: float, most: float) -> tuple[Product, float]:
+def _within(product: Product, min_units: float, max_units: float) -> tuple[Product, float]:
     """A product whose quantity lies in a range, and what its bill has beside."""
-    first = int(np.flatnonzero(product.start <= least)[-1])
-    given = float(product.given[first])
-    start, usd = np.append(0.0, product.start[first + 1 :]), product.usd[first:]
-    last = len(usd)
-    while last > 1 and start[last - 1] >= most:
-        lower = replace(product, start=start[: last - 1], usd=usd[: last - 1])
-        if product.discount == "all-units" and usd[last - 1] * start[last - 1] < lower.bill(most):
+    first_bracket = int(np.flatnonzero(product.start <= min_units)[-1])
+    offset = float(product.given[first_bracket])
+    start, usd = np.append(0.0, product.start[first_bracket + 1 :]), product.usd[first_bracket:]
+    brackets = len(usd)
+    while brackets > 1 and start[brackets - 1] >= max_units:
+        shorter = replace(product, start=start[: brackets - 1], usd=usd[: brackets - 1])
+        if product.discount == "all-units" and usd[brackets - 1] * start[brackets - 1] < shorter.bill(max_units):
             break
-        last -= 1
-    return replace(product, start=start[:last], usd=usd[:last]), given
+        brackets -= 1
+    return replace(product, start=start[:brackets], usd=usd[:brackets]), offset
 
 
 MOST_SETS = 2_000  # each is a search of its own; of more sets one search has all options
@@ -112,66 +113,74 @@ def product_sets(data: PartitionData) -> list[Ints]:
     """
     if data.outlooks:  # bounds of single sets are those of one price, not of the largest regret
         return [np.arange(len(data.workload))]
-    used = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
-    kinds = [(kind, [int(p) for p in kind.products if used[:, p].any()]) for kind in data.kinds]
-    kinds = [(kind, there) for kind, there in kinds if len(there) > kind.most]
-    if not kinds or prod(comb(len(there), kind.most) for kind, there in kinds) > MOST_SETS:
+    uses = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
+    kinds = [(kind, [int(p) for p in kind.products if uses[:, p].any()]) for kind in data.kinds]
+    kinds = [(kind, products) for kind, products in kinds if len(products) > kind.most]
+    if not kinds or prod(comb(len(products), kind.most) for kind, products in kinds) > MOST_SETS:
         return [np.arange(len(data.workload))]
-    found: list[Bools] = []
-    for chosen in product(*(combinations(there, kind.most) for kind, there in kinds)):
-        barred = [p for (_, there), few in zip(kinds, chosen, strict=True) for p in there if p not in few]
-        found.append(np.asarray(~used[:, barred].any(axis=1)))
-    whole = [rows for rows in found if len(np.unique(data.workload[rows])) == data.workloads]
-    return [np.flatnonzero(rows) for rows in _largest(whole)]
+    sets: list[Bools] = []
+    for selection in product(*(combinations(products, kind.most) for kind, products in kinds)):
+        # Fewer than may be used are never a set of their own: the options of a larger set contain theirs.
+        barred = [
+            p for (_, products), members in zip(kinds, selection, strict=True) for p in products if p not in members
+        ]
+        sets.append(np.asarray(~uses[:, barred].any(axis=1)))
+    complete = [rows for rows in sets if len(np.unique(data.workload[rows])) == data.workloads]
+    return [np.flatnonzero(rows) for rows in _maximal(complete)]
 
 
-def _largest(sets: list[Bools]) -> Iterator[Bools]:
+def _maximal(sets: list[Bools]) -> Iterator[Bools]:
     """Those that lie within no other; of equal ones the first."""
-    kept: list[Bools] = []
-    for rows in sorted(sets, key=lambda one: -int(one.sum())):
-        if not any((rows <= other).all() for other in kept):
-            kept.append(rows)
+    maximal: list[Bools] = []
+    for rows in sorted(sets, key=lambda member: -int(member.sum())):
+        if not any((rows <= larger).all() for larger in maximal):
+            maximal.append(rows)
             yield rows
 
 
 def part_of(data: PartitionData, rows: Ints) -> PartitionData:
     """The problem of some options, with the brackets they may buy in and the kinds that still have to be counted."""
-    few = subset(data, rows)
-    used = [bool(few.uses(p).any()) for p in range(len(few.products))]
-    kinds = tuple(kind for kind in few.kinds if sum(used[p] for p in kind.products) > kind.most)
-    return narrowed(replace(few, kinds=kinds))
+    part = subset(data, rows)
+    is_used = [bool(part.uses(p).any()) for p in range(len(part.products))]
+    kinds = tuple(kind for kind in part.kinds if sum(is_used[p] for p in kind.products) > kind.most)
+    return narrowed(replace(part, kinds=kinds))
 
 
-def subset(data: PartitionData, kept: Ints) -> PartitionData:
+def subset(data: PartitionData, rows: Ints) -> PartitionData:
     """The same problem with some of its options."""
     return replace(
         data,
-        workload=data.workload[kept],
-        usd=data.usd[kept],
-        other=data.other[kept],
-        quantity=data.quantity[kept],
-        limits=tuple(replace(limit, use=limit.use[kept]) for limit in data.limits),
-        cores=tuple(replace(core, up=core.up[kept]) for core in data.cores),
-        outlooks=tuple(replace(one, usd=one.usd[kept], other=one.other[kept]) for one in data.outlooks),
+        workload=data.workload[rows],
+        usd=data.usd[rows],
+        other=data.other[rows],
+        quantity=data.quantity[rows],
+        limits=tuple(replace(limit, use=limit.use[rows]) for limit in data.limits),
+        cores=tuple(replace(core, up=core.up[rows]) for core in data.cores),
+        outlooks=tuple(replace(outlook, usd=outlook.usd[rows], other=outlook.other[rows]) for outlook in data.outlooks),
     )
 
 
 def useful(data: PartitionData) -> Ints:
     """Positions of options that hold an optimum whenever there is one, by `coopt.columns.dominance`."""
-    counted = sorted({int(p) for kind in data.kinds for p in kind.products})
+    counted_products = sorted({int(p) for kind in data.kinds for p in kind.products})
     slopes = slopes_of(data)
     uses = [data.other, *(limit.use for limit in data.limits), *(core.up for core in data.cores)]
-    for one in data.outlooks:
-        uses += [one.usd, one.other]
-    kept = [np.zeros(0, dtype=np.int64)]
+    # A dominated option has to be no better in any outlook, so each counts as a resource of its own.
+    for outlook in data.outlooks:
+        uses += [outlook.usd, outlook.other]
+    useful_rows = [np.zeros(0, dtype=np.int64)]
     for w in range(data.workloads):
-        mine = np.flatnonzero(data.workload == w)
-        if len(mine):
-            few = subset(data, mine)
-            joins = np.array([few.uses(p) for p in counted], dtype=bool).reshape(len(counted), len(mine)).T
-            shown = np.column_stack([use[mine] for use in uses])
-            kept.append(mine[needed_options(few.usd, shown, few.quantity, joins, slopes)])
-    return np.concatenate(kept)
+        rows = np.flatnonzero(data.workload == w)
+        if len(rows):
+            part = subset(data, rows)
+            joins = (
+                np.array([part.uses(p) for p in counted_products], dtype=bool)
+                .reshape(len(counted_products), len(rows))
+                .T
+            )
+            use_table = np.column_stack([use[rows] for use in uses])
+            useful_rows.append(rows[needed_options(part.usd, use_table, part.quantity, joins, slopes)])
+    return np.concatenate(useful_rows)
 
 
 def slopes_of(data: PartitionData) -> Slopes:
@@ -180,17 +189,18 @@ def slopes_of(data: PartitionData) -> Slopes:
     A unit needed in a phase may be bought in it or before, so it adds no more than the least first price so far. One
     less is needed: of the purchases so far the last can be smaller, which saves no less than the least last price.
     """
-    prices = [one.prices for one in data.outlooks] or [tuple(product.usd for product in data.products)]
-    least, most = np.full(len(data.products), np.inf), np.zeros(len(data.products))
+    prices = [outlook.prices for outlook in data.outlooks] or [tuple(product.usd for product in data.products)]
+    min_usd, max_usd = np.full(len(data.products), np.inf), np.zeros(len(data.products))
     for usd in prices:
         for p in range(len(data.products)):
             chain = data.chain(p)
-            least[p] = min(least[p], *(_least(data, q, usd[q]) for q in chain))
-            most[p] = max(most[p], min(float(usd[q][0]) for q in chain))
-    return Slopes(least_usd=least, most_usd=most)
+            min_usd[p] = min(min_usd[p], *(_least_saving(data, q, usd[q]) for q in chain))
+            max_usd[p] = max(max_usd[p], min(float(usd[q][0]) for q in chain))
+    return Slopes(least_usd=min_usd, most_usd=max_usd)
 
 
-def _least(data: PartitionData, p: int, usd: Floats) -> float:
+def _least_saving(data: PartitionData, p: int, usd: Floats) -> float:
+    # One unit less may miss the threshold of a price for all units, so that nothing is saved for sure.
     spare = data.products[p].discount == "all-units" and len(usd) > 1
     return 0.0 if spare else float(usd[-1])
 
@@ -200,6 +210,7 @@ def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData,
 
     Where it is known what the best choice is `worth`, that is the unit in place of the dearest choice.
     """
+    # Solvers have absolute tolerances: in units near 1 they are relative to what counts.
     usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
     capex = float(data.largest(usd).sum()) / LARGEST or 1.0
     objective = float(data.largest(np.abs(data.weight * usd) + np.abs(data.other)).sum()) / LARGEST or 1.0
@@ -222,7 +233,7 @@ def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData,
             replace(core, quantity=core.quantity / unit[core.product], other=core.other / objective)
             for core in data.cores
         ),
-        outlooks=tuple(_outlook(one, unit, capex, objective) for one in data.outlooks),
+        outlooks=tuple(_outlook(outlook, unit, capex, objective) for outlook in data.outlooks),
     )
     return small, objective
 
@@ -232,30 +243,30 @@ def cut_off(data: PartitionData, worth: float) -> PartitionData:
 
     Units are whole, so that a choice that pays one of these was no better and still is not; discounts keep their order.
     """
-    most = NEAR * worth
-    other = np.minimum(data.other, most)
-    cores = tuple(replace(core, other=min(core.other, most)) for core in data.cores)
+    ceiling = NEAR * worth
+    opex = np.minimum(data.other, ceiling)
+    cores = tuple(replace(core, other=min(core.other, ceiling)) for core in data.cores)
     outlooks = tuple(
         replace(
-            one,
-            usd=np.minimum(one.usd, most) if data.weight else one.usd,
-            other=np.minimum(one.other, most),
-            prices=tuple(np.minimum(usd, most) for usd in one.prices) if data.weight else one.prices,
-            core=tuple(min(other, most) for other in one.core),
+            outlook,
+            usd=np.minimum(outlook.usd, ceiling) if data.weight else outlook.usd,
+            other=np.minimum(outlook.other, ceiling),
+            prices=tuple(np.minimum(usd, ceiling) for usd in outlook.prices) if data.weight else outlook.prices,
+            core=tuple(min(opex, ceiling) for opex in outlook.core),
         )
-        for one in data.outlooks
+        for outlook in data.outlooks
     )
     if data.weight == 0 or data.outlooks:  # no price at which limits hold counts in the objective
-        return replace(data, other=other, cores=cores, outlooks=outlooks)
-    products = tuple(replace(product, usd=np.minimum(product.usd, most / data.weight)) for product in data.products)
-    usd = np.minimum(data.usd, most / data.weight)
-    return replace(data, usd=usd, other=other, products=products, cores=cores)
+        return replace(data, other=opex, cores=cores, outlooks=outlooks)
+    products = tuple(replace(product, usd=np.minimum(product.usd, ceiling / data.weight)) for product in data.products)
+    usd = np.minimum(data.usd, ceiling / data.weight)
+    return replace(data, usd=usd, other=opex, products=products, cores=cores)
 
 
 def _units(data: PartitionData) -> list[float]:
     """The most of each product over all phases, which share a unit since purchases of phases add up."""
-    most = [float(data.most(p).sum()) for p in range(len(data.products))]
-    return [max(sum(most[q] for q in {*data.following(data.chain(p)[-1])}), 1.0) for p in range(len(most))]
+    max_units = [float(data.most(p).sum()) for p in range(len(data.products))]
+    return [max(sum(max_units[q] for q in {*data.following(data.chain(p)[-1])}), 1.0) for p in range(len(max_units))]
 
 
 def _share(limit: LimitedUse) -> LimitedUse:
@@ -265,25 +276,27 @@ def _share(limit: LimitedUse) -> LimitedUse:
     return replace(limit, use=limit.use / limit.cap, core=tuple(use / limit.cap for use in limit.core), cap=1.0 + SLACK)
 
 
-def _outlook(one: PriceOutlook, unit: list[float], capex: float, objective: float) -> PriceOutlook:
+def _outlook(outlook: PriceOutlook, unit: list[float], capex: float, objective: float) -> PriceOutlook:
     return replace(
-        one,
-        usd=one.usd / capex,
-        other=one.other / objective,
-        prices=tuple(usd * u / capex for usd, u in zip(one.prices, unit, strict=True)),
-        core=tuple(other / objective for other in one.core),
-        best=one.best / objective,
+        outlook,
+        usd=outlook.usd / capex,
+        other=outlook.other / objective,
+        prices=tuple(usd * u / capex for usd, u in zip(outlook.prices, unit, strict=True)),
+        core=tuple(opex / objective for opex in outlook.core),
+        best=outlook.best / objective,
     )
 
 
-class Closed(NamedTuple):
+class PartProof(NamedTuple):
     """A bound below every choice of a part, and a choice that is worth less than was to be shown, if one was found."""
 
     bound: float
     better: Ints | None
 
 
-def closed(data: PartitionData, value: float, deadline: float, worth_of: Callable[[Ints, float], float]) -> Closed:
+def prove_part(
+    data: PartitionData, value: float, deadline: float, worth_of: Callable[[Ints, float], float]
+) -> PartProof:
     """Show that no choice is worth less than a value, as far as `WORK` and the time do.
 
     Parameters
@@ -297,31 +310,35 @@ def closed(data: PartitionData, value: float, deadline: float, worth_of: Callabl
         floor and keeps not all limits, which are not looked at otherwise.
     """
     if data.outlooks and value <= 0:  # no regret is below 0
-        return Closed(bound=value, better=None)
+        return PartProof(bound=value, better=None)
     better: list[Ints] = []
-    floor = value - HAIR * abs(value) - COSTS * max((abs(one.best) for one in data.outlooks), default=0.0)
+    # A bound has to reach the value but for what one choice's value differs by when it is billed in another order.
+    floor = value - HAIR * abs(value) - COSTS * max((abs(outlook.best) for outlook in data.outlooks), default=0.0)
     addends = data.workloads + len(data.products) + len(data.limits) + len(data.cores) + len(data.outlooks)
 
-    def settled(chosen: list[int]) -> bool:
-        choice = np.array(chosen)
+    def settles(rows: list[int]) -> bool:
+        choice = np.array(rows)
         if worth_of(choice, floor) >= floor:
             return True
         better.append(choice)
         return False
 
-    whole = [n for n, one in enumerate(data.limits) if not any(one.core) and (one.use == np.floor(one.use)).all()]
+    # Only what comes in whole units, and of which cores take nothing, can be counted exactly choice by choice.
+    unit_limits = [
+        n for n, limit in enumerate(data.limits) if not any(limit.core) and (limit.use == np.floor(limit.use)).all()
+    ]
     prover = Prover(
         data,
         floor,
         deadline,
-        whole,
-        check=settled,
+        unit_limits,
+        check=settles,
         leeway=(addends + SPARE) * ROUNDED,
         most_cases=max(FEWEST, min(WORK // len(data.usd), MOST)),
         most_open=MOST_OPEN,
         most_billed=MOST_BILLED,
     )
     prover.tree()
-    found = min(better, key=lambda choice: worth_of(choice, floor), default=None)
-    shown = found is None and prover.proven >= floor
-    return Closed(bound=value if shown else -math.inf, better=found)
+    best_choice = min(better, key=lambda choice: worth_of(choice, floor), default=None)
+    is_shown = best_choice is None and prover.proven >= floor
+    return PartProof(bound=value if is_shown else -math.inf, better=best_choice)

@@ -36,13 +36,13 @@ from coopt.solving.backend import Backend, backend_of
 from coopt.solving.driver import UNLIMITED_S, Decided, Subproblem, drive
 from coopt.solving.highs import COARSE, Outcome, solved
 from coopt.solving.partition.arrays import Worth, worth
-from coopt.solving.partition.parts import closed, cut_off, part_of, product_sets, scaled, subset, useful
+from coopt.solving.partition.parts import cut_off, part_of, product_sets, prove_part, scaled, subset, useful
 from coopt.solving.runs import Effort
 from coopt.solving.watching import OnStanding
 from formulations.partition import FORMULATIONS, REGRET, Equation, add_choice_cut, build
 from formulations.partition_data import Floats, Ints, LimitedUse, PartitionData, Product
 
-Allowed = Callable[[Ints], bool]
+LimitCheck = Callable[[Ints], bool]
 ALONE = 10  # parts that are searched one by one
 
 SAFETY = 1e-9  # of the bound, given up to rounding
@@ -59,7 +59,7 @@ class Partition(Effort):
     """
 
     outcome: Outcome
-    chosen: Ints | None
+    rows: Ints | None
     worth: Worth | None
     options: int
     filter_s: float
@@ -72,7 +72,7 @@ def search_partition(
     gap: float = 0.0,
     backend: Backend | None = None,
     deadline: float | None = None,
-    allowed: Allowed = lambda _: True,
+    is_allowed: LimitCheck = lambda _: True,
     on_standing: OnStanding | None = None,
 ) -> Partition:
     """The choice of least objective, or the best found in time.
@@ -86,34 +86,38 @@ def search_partition(
         The solver, whose gap is this one; the built-in one where left out.
     deadline
         When to stop, on the clock of `time.perf_counter`.
-    allowed
+    is_allowed
         Whether options, one for each workload, keep the limits when they are written out.
     on_standing
         Hears how far the search is, in objective units.
     """
     started = time.perf_counter()
-    kept = useful(data)
-    few = subset(data, kept)
+    # Dropped before anything is built, since models grow with options and most of them are dominated.
+    useful_rows = useful(data)
+    useful_data = subset(data, useful_rows)
     filter_s = time.perf_counter() - started
     pieces = _Pieces(
-        data=few, equations=REGRET if data.outlooks else FORMULATIONS[formulation], kept=kept, allowed=allowed
+        data=useful_data,
+        equations=REGRET if data.outlooks else FORMULATIONS[formulation],
+        rows=useful_rows,
+        is_allowed=is_allowed,
     )
-    found = drive(
+    ending = drive(
         pieces.subproblems(),
         backend or backend_of(Solver(gap=gap)),
         gap=gap,
         deadline=started + UNLIMITED_S if deadline is None else deadline,
         on_standing=on_standing,
-        joined=(ALONE, pieces.joined),
+        joined=(ALONE, pieces.merge),
     )
-    chosen = None if found.found is None else kept[found.found]
-    effort = {field.name: getattr(found, field.name) for field in fields(Effort)}
+    rows = None if ending.found is None else useful_rows[ending.found]
+    effort = {field.name: getattr(ending, field.name) for field in fields(Effort)}
     effort["build_s"] += pieces.build_s
     return Partition(
-        outcome=found.outcome,
-        chosen=chosen,
-        worth=None if chosen is None else worth(data, chosen),
-        options=len(kept),
+        outcome=ending.outcome,
+        rows=rows,
+        worth=None if rows is None else worth(data, rows),
+        options=len(useful_rows),
         filter_s=filter_s,
         **effort,
     )
@@ -121,62 +125,65 @@ def search_partition(
 
 @dataclass(kw_only=True, eq=False)
 class _Pieces:
-    """The filtered problem cut into parts by sets of products; `kept` are the positions of its options in the whole."""
+    """The filtered problem cut into parts by sets of products; `rows` are the positions of its options in the whole."""
 
     data: PartitionData
     equations: tuple[Equation, ...]
-    kept: Ints
-    allowed: Allowed
+    rows: Ints
+    is_allowed: LimitCheck
     build_s: float = 0.0
 
     @cached_property
     def sets(self) -> list[Ints]:
         """The options of each part; none where a workload has no option."""
-        whole = len(np.unique(self.data.workload)) == self.data.workloads
-        return product_sets(self.data) if whole else []
+        is_complete = len(np.unique(self.data.workload)) == self.data.workloads
+        return product_sets(self.data) if is_complete else []
 
     def subproblems(self) -> list[Subproblem[Ints]]:
         """A subproblem for each part, with its bound where there are several."""
         started = time.perf_counter()
         parts = [part_of(self.data, rows) for rows in self.sets]
+        # A single part is solved in any case, so that its bound would decide nothing.
         bounds = [-math.inf] if len(parts) == 1 else [lower_bound(part) for part in parts]
-        found = [self._of(n, *one) for n, one in enumerate(zip(self.sets, parts, bounds, strict=True))]
+        subproblems = [self._of(n, *piece) for n, piece in enumerate(zip(self.sets, parts, bounds, strict=True))]
         self.build_s = time.perf_counter() - started
-        return found
+        return subproblems
 
-    def joined(self, several: Sequence[Subproblem[Ints]]) -> Subproblem[Ints]:
+    def merge(self, several: Sequence[Subproblem[Ints]]) -> Subproblem[Ints]:
         """Several parts as one: where bounds are weak that is quicker."""
-        rows = np.unique(np.concatenate([self.sets[one.number] for one in several]))
-        return self._of(-1, rows, part_of(self.data, rows), min(one.bound for one in several))
+        rows = np.unique(np.concatenate([self.sets[piece.number] for piece in several]))
+        return self._of(-1, rows, part_of(self.data, rows), min(piece.bound for piece in several))
 
     def _of(
-        self, number: int, rows: Ints, part: PartitionData, bound: float, *, known: float = math.inf
+        self, number: int, rows: Ints, part: PartitionData, bound: float, *, best_value: float = math.inf
     ) -> Subproblem[Ints]:
         """A part; its numbers are in units of what the best choice is worth, where that is known."""
-        small, scale = scaled(part if math.isinf(known) else cut_off(part, known), known)
+        small, scale = scaled(part if math.isinf(best_value) else cut_off(part, best_value), best_value)
 
         def build_part() -> tuple[pyo.ConcreteModel, float]:
             return build(small, self.equations), scale
 
         def closer(value: float) -> Subproblem[Ints] | None:
-            costs = value + max((one.best for one in part.outlooks), default=0.0)  # a regret is a difference of costs
-            return self._of(number, rows, part, bound, known=costs) if 0 < costs < COARSE * scale else None
+            costs = value + max(
+                (outlook.best for outlook in part.outlooks), default=0.0
+            )  # a regret is a difference of costs
+            return self._of(number, rows, part, bound, best_value=costs) if 0 < costs < COARSE * scale else None
 
         def read(model: pyo.ConcreteModel) -> Decided[Ints] | None:
             picked = choice(model, part)
             found = worth(self.data, rows[picked])
-            if not found.within or not self.allowed(self.kept[rows[picked]]):
+            if not found.is_within or not self.is_allowed(self.rows[rows[picked]]):
                 add_choice_cut(model, picked.tolist())
                 return None
             return Decided(choice=rows[picked], value=found.objective)
 
         def worth_of(picked: Ints, floor: float) -> float:
             found = worth(self.data, rows[picked])
-            keeps = found.objective >= floor or (found.within and self.allowed(self.kept[rows[picked]]))
+            keeps = found.objective >= floor or (found.is_within and self.is_allowed(self.rows[rows[picked]]))
             return found.objective if keeps else math.inf
 
         def close(value: float, deadline: float) -> tuple[float, Decided[Ints] | None]:
-            proven, better = closed(part, value, deadline, worth_of)
+            proven, better = prove_part(part, value, deadline, worth_of)
             found = None if better is None else Decided(choice=rows[better], value=worth_of(better, math.inf))
             return proven, found
 
@@ -187,6 +194,7 @@ def choice(model: pyo.ConcreteModel, data: PartitionData) -> Ints:
     """The option of each workload in the solution."""
     z = np.array([model.z[o].value for o in model.O])
     of = [np.flatnonzero(data.workload == w) for w in range(data.workloads)]
+    # The solver's values are near 0 and 1 within its tolerance: the largest of a workload is the option chosen.
     return np.array([rows[np.argmax(z[rows])] for rows in of])
 
 
@@ -196,51 +204,58 @@ def lower_bound(data: PartitionData) -> float:
     cost, uses = line.cost, line.uses
     scale = max(float(np.abs(cost).max()), 1.0)
     multipliers, ray = _multipliers(data, cost / scale, uses)
+    # A ray without costs shows that no choice keeps the limits: all use more than there is at these prices.
     if _cheapest(data, uses @ ray) > float(ray.sum()) * (1 + SAFETY):
         return math.inf
-    due, left = scale * (uses @ multipliers), scale * float(multipliers.sum())
-    found = line.fixed + _cheapest(data, cost + due - LEEWAY * (line.size + due)) - left
-    return found - SAFETY * (abs(line.fixed) + abs(found)) - LEEWAY * (line.fixed_size + left)
+    due, slack = scale * (uses @ multipliers), scale * float(multipliers.sum())
+    bound = line.constant + _cheapest(data, cost + due - LEEWAY * (line.size + due)) - slack
+    return bound - SAFETY * (abs(line.constant) + abs(bound)) - LEEWAY * (line.constant_size + slack)
 
 
 class CostLine(NamedTuple):
     """Straight lines below the cost of every choice, one option for each workload (O,).
 
-    `size` and `fixed_size` are the same sums of absolute values; `uses` (O, L) are shares of what is left of each
+    `size` and `constant_size` are the same sums of absolute values; `uses` (O, L) are shares of what is left of each
     limit.
     """
 
     cost: Floats
     size: Floats
-    fixed: float
-    fixed_size: float
+    constant: float
+    constant_size: float
     uses: Floats
 
 
-def _cheapest(data: PartitionData, priced: Floats) -> float:
+def _cheapest(data: PartitionData, prices: Floats) -> float:
     """The least sum of one option for each workload."""
-    return sum(float(priced[data.workload == w].min()) for w in range(data.workloads))
+    return sum(float(prices[data.workload == w].min()) for w in range(data.workloads))
 
 
 def _linear(data: PartitionData) -> CostLine:
     """Cost of each option, what is due in any case, and use of each limit as a share of what is left of it."""
     shares = [core.up / core.ports for core in data.cores]
-    quantity, held, other = data.quantity.copy(), data.quantity.copy(), data.other
+    quantity, moved_units, opex = data.quantity.copy(), data.quantity.copy(), data.other
     for core, share in zip(data.cores, shares, strict=True):
+        # Only switches beyond those of the phase before are bought, in shares: whole switches would cost no less.
         earlier = 0.0 if core.before is None else shares[core.before]
         quantity[:, core.product] += core.quantity * (share - earlier)
-        held[:, core.product] += core.quantity * (share + earlier)
-        other = other + core.other * share
+        moved_units[:, core.product] += core.quantity * (share + earlier)
+        opex = opex + core.other * share
     lines = [_below(data, p) for p in range(len(data.products))]
     offsets, slopes = np.array([line[0] for line in lines]), np.array([line[1] for line in lines])
-    capex, fixed, most = data.usd + quantity @ slopes, float(offsets.sum()), float(sum(line[2] for line in lines))
+    capex, constant, max_bill = (
+        data.usd + quantity @ slopes,
+        float(offsets.sum()),
+        float(sum(line[2] for line in lines)),
+    )
     uses = [(limit.use + _by_cores(limit, shares), limit.cap) for limit in data.limits]
     if data.budget is not None:
-        uses.append((capex, data.budget - fixed + LEEWAY * (data.budget + most)))
+        uses.append((capex, data.budget - constant + LEEWAY * (data.budget + max_bill)))
+    # Of a limit of nothing there is no share: an option that uses any of it takes more than all workloads may.
     columns = [use / cap if cap > 0 else np.where(use > 0, 2.0 * data.workloads, 0.0) for use, cap in uses]
     table = np.stack(columns, axis=1) if columns else np.zeros((len(capex), 0))
-    size = data.weight * (data.usd + held @ slopes) + np.abs(other)
-    return CostLine(data.weight * capex + other, size, data.weight * fixed, data.weight * most, table)
+    size = data.weight * (data.usd + moved_units @ slopes) + np.abs(opex)
+    return CostLine(data.weight * capex + opex, size, data.weight * constant, data.weight * max_bill, table)
 
 
 def _by_cores(limit: LimitedUse, shares: Sequence[Floats]) -> Any:
@@ -256,24 +271,24 @@ def _below(data: PartitionData, p: int) -> tuple[float, float, float]:
     both ends is below it everywhere. Of a product that may be bought ahead of its phase no unit costs less than the
     last price of any phase so far.
     """
-    product, held = data.products[p], data.quantity[:, p]
+    product, units = data.products[p], data.quantity[:, p]
     if len(product.usd) > 1 and len(data.following(p)) + len(data.chain(p)) > 2:
         return 0.0, min(float(data.products[q].usd[-1]) for q in data.chain(p)), 0.0
     if len(product.usd) == 1:
         return 0.0, float(product.usd[0]), 0.0
-    least = float(sum(held[data.workload == w].min() for w in range(data.workloads)))
-    most = float(data.most(p).sum())
-    dearest = product.bill(most)
-    if most <= least:
+    min_units = float(sum(units[data.workload == w].min() for w in range(data.workloads)))
+    max_units = float(data.most(p).sum())
+    dearest = product.bill(max_units)
+    if max_units <= min_units:
         return dearest, 0.0, dearest
-    slope = (dearest - product.bill(least)) / (most - least)
-    at = [least, most, *_corners(product, least, most)]
+    slope = (dearest - product.bill(min_units)) / (max_units - min_units)
+    at = [min_units, max_units, *_corners(product, min_units, max_units)]
     return min(product.bill(q) - slope * q for q in at), slope, dearest
 
 
-def _corners(product: Product, least: float, most: float) -> list[float]:
+def _corners(product: Product, min_units: float, max_units: float) -> list[float]:
     """Thresholds between two quantities, where the slope of a bill may grow."""
-    return [float(t) for t in product.start if least < t < most]
+    return [float(t) for t in product.start if min_units < t < max_units]
 
 
 def _multipliers(data: PartitionData, cost: Floats, uses: Floats) -> tuple[Floats, Floats]:
@@ -290,13 +305,14 @@ def _multipliers(data: PartitionData, cost: Floats, uses: Floats) -> tuple[Float
     lp.a_matrix_.index_ = np.column_stack([data.workload, rows]).astype(np.int32).ravel()
     lp.a_matrix_.value_ = np.column_stack([np.ones(count), uses]).ravel()
     h = solved(lp)
-    status, none = h.getModelStatus(), np.zeros(limits)
+    status, zeros = h.getModelStatus(), np.zeros(limits)
     if status == highspy.HighsModelStatus.kInfeasible:
-        _, there, ray = h.getDualRay()
-        return none, _positive(ray[workloads:]) if there else none
+        _, has_ray, ray = h.getDualRay()
+        return zeros, _positive(ray[workloads:]) if has_ray else zeros
     if status == highspy.HighsModelStatus.kOptimal:
-        return _positive(h.getSolution().row_dual[workloads:]), none
-    return none, none
+        return _positive(h.getSolution().row_dual[workloads:]), zeros
+    # Without a verdict no limit has a price, which still is a bound.
+    return zeros, zeros
 
 
 def _positive(duals: Any) -> Floats:
