@@ -219,6 +219,8 @@ Lost = Literal["nic", "leaf", "plane", "domain"]
 Factor = Annotated[float, Field(gt=0, le=1000)]
 Interval = Annotated[tuple[Factor, Factor], one_or_series]
 Longer = Annotated[float, Field(ge=1, le=1000)]
+Losses = Mapping[Lost, float]
+"""Parts of which any one may be lost, each with the factor by which bounds are longer then."""
 
 
 class Prices(Table):

@@ -20,7 +20,7 @@ from coopt.instance.base import (
     one_or_many,
 )
 from coopt.instance.catalog import named
-from coopt.instance.couplings import Phase, Robust, Sharing, Site, Wan
+from coopt.instance.couplings import Lost, Phase, Robust, Sharing, Site, Wan, corners
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
 from coopt.instance.quotes import CatalogFiles
@@ -264,7 +264,7 @@ class Question(Table):
         """Which of these tables a question has, as people call them."""
         named: dict[Asked, tuple[str, object]] = {
             "ring": ("[[site]] tables without sharing.mode = 'partition'", self.site and self.sharing.mode == "time"),
-            "losses": ("robust.survive", self.robust is not None and self.robust.survive),
+            "losses": ("robust.survive", self.losses),
             "failures": ("an [availability] table", self.availability),
             "direct": ("direct links", "direct" in self.network.fabrics),
             "phases": ("[[phase]] tables", self.phase),
@@ -304,6 +304,11 @@ class Question(Table):
         return phases or {"cluster.gpus": self.cluster.gpus[0]}
 
     @property
+    def losses(self) -> dict[Lost, float]:
+        """The parts of which any one may be lost, each with the factor by which bounds are longer then."""
+        return {} if self.robust is None else {part: self.robust.slower.of_part[part] for part in self.robust.survive}
+
+    @property
     def efficiencies(self) -> tuple[float, float]:
         """The least and the best factor on what the GPU reaches that may turn out."""
         return (1.0, 1.0) if self.robust is None else self.robust.efficiency
@@ -312,6 +317,14 @@ class Question(Table):
     def minimizes_regret(self) -> bool:
         """Whether the objective is a regret: how much a plan costs more than the best one, not what it costs."""
         return self.robust is not None and self.robust.aim == "regret"
+
+    @property
+    def outlooks(self) -> list[dict[str, float]]:
+        """Every way prices may turn out in which a regret is measured, as factors by kind; none for other objectives.
+
+        Cost is linear in prices, so that the largest excess over the best plan lies at ends of the intervals.
+        """
+        return corners(self.robust.prices) if self.robust is not None and self.minimizes_regret else []
 
     @property
     def problem(self) -> Problem:

@@ -240,6 +240,11 @@ class Couplings(Record):
     losses: tuple[PartLosses, ...] = ()
     myopic: Myopic | None = None
 
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """All ways prices may turn out, where a regret is minimised."""
+        return () if self.outlooks is None else self.outlooks.turns
+
     def __bool__(self) -> bool:
         """Whether anything ties the parts."""
         return self != Couplings()

@@ -90,15 +90,12 @@ def _nothing(name: str) -> Iterator[Program]:
 
 def _robust(run: Run) -> Programs:
     """The shared network at the worst prices, or with a row for every way prices may turn out."""
-    robust = run.instance.robust
-    assert robust is not None
-    listed = at_least_efficiency(run.instance)
-    if robust.aim == "worst-case":
-        return _of_field(at_worst_prices(run, listed, robust))
-    field = within_list_limits(run, listed, robust)
+    if not run.instance.minimizes_regret:
+        return _of_field(at_worst_prices(run))
+    field = within_list_limits(run, at_least_efficiency(run.instance))
     if not isinstance(field, Field):
         return _nothing
-    outlooks = outlooks_of(run, robust)
+    outlooks = outlooks_of(run)
     assert not isinstance(outlooks, str), f"the best plans were not found: {outlooks}"
     problem = assemble(field.instance, field.families, field.table)
     data = with_scenarios(problem, outlooks)

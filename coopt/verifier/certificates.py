@@ -16,7 +16,6 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from coopt.instance.couplings import Robust, corners
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_billed
@@ -120,15 +119,15 @@ def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: Object
     if bound is None and plan.status != "infeasible":
         return Certificate(bound_claimed=None, bound_proven=None, exact=None, by="no claim", reasons={}, ok=True)
     ceiling = math.inf if bound is None else bound
-    robust = instance.robust
     if instance.problem == "shared":
         search = least_design if instance.availability is None else _least_interrupted
         return _certificate(plan, *search(instance, kind, ceiling))
-    if instance.problem == "robust" and robust is not None:
-        if robust.aim == "regret" and bound is not None:
-            return _of_regret(instance, plan, robust, kind)
+    if instance.problem == "robust":
+        if instance.minimizes_regret and bound is not None:
+            return _of_regret(instance, plan, kind)
         question = certain_question(instance)
-        return _certificate(plan, *least_design(question, kind, ceiling, loss_condition(question, robust, LENIENT)))
+        stands = loss_condition(question, instance.losses, LENIENT)
+        return _certificate(plan, *least_design(question, kind, ceiling, stands))
     if instance.problem == "phased" and kind != "power":
         least = least_growth_below(growths_of(instance, kind), ceiling, LENIENT)
         return _certificate(plan, least, Counter())
@@ -192,14 +191,13 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
     )
 
 
-def _of_regret(instance: Instance, plan: Plan, robust: Robust, kind: ObjectiveKind) -> Certificate:
+def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certificate:
     """What follows when every design is priced at every way prices may turn out, the best of each among them."""
-    bound, every = plan.objective.bound, list(corners(robust.prices))
-    turns = [] if plan.robust is None else [(turn.factors, turn.best) for turn in plan.robust.turns]
-    if bound is None or [factors for factors, _ in turns] != every:
+    bound, turns = plan.objective.bound, [(turn.factors, turn.best) for turn in plan.couplings.turns]
+    if bound is None or [factors for factors, _ in turns] != instance.outlooks:
         return _unproven(plan, "nothing: the plan does not have every way that prices may turn out")
-    hopeful = hopeful_question(instance, robust)
-    stands = loss_condition(hopeful, robust, LENIENT)
+    hopeful = hopeful_question(instance)
+    stands = loss_condition(hopeful, instance.losses, LENIENT)
     for factors, best in turns:
         at = partial(exact_value, hopeful, kind=kind, factors=factors)
         least, _ = least_design(hopeful, kind, best * JUST_ABOVE, stands, at)
@@ -212,7 +210,7 @@ def _of_regret(instance: Instance, plan: Plan, robust: Robust, kind: ObjectiveKi
         return max(Fraction(), *values)
 
     ceiling = bound - ROUNDING * max([bound, *(best for _, best in turns)])
-    rival = least_design(question, kind, ceiling, loss_condition(question, robust, LENIENT), regret)
+    rival = least_design(question, kind, ceiling, loss_condition(question, instance.losses, LENIENT), regret)
     return _certificate(plan, *rival)
 
 

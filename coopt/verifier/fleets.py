@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coopt.instance.couplings import Robust, Site
+from coopt.instance.couplings import Losses, Site
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -14,11 +14,11 @@ from coopt.verifier.checks.claims import island_places
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.core import core_end_of, joining_nic, question_as_built, told_core_end
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
-from coopt.verifier.couplings.fleet_checks import check_fleet_cores, check_fleet_limits, check_fleet_outlooks
+from coopt.verifier.couplings.fleet_checks import check_fleet_cores, check_fleet_limits
 from coopt.verifier.couplings.growth import is_drawn
 from coopt.verifier.couplings.losses import check_losses
 from coopt.verifier.couplings.orders import check_orders
-from coopt.verifier.couplings.outlooks import certain_question
+from coopt.verifier.couplings.outlooks import certain_question, check_fleet_outlooks
 from coopt.verifier.couplings.prices import question_of_island
 from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.couplings.stages import (
@@ -44,7 +44,7 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if plan.cost is None or not plan.parts:
         return
     fleet = fleet_of(instance, plan)
-    islands = _check_islands(ledger, fleet, instance.robust, plan)
+    islands = _check_islands(ledger, fleet, instance.losses, plan)
     if islands is None:
         return
     check_fleet_cores(ledger, fleet, islands, plan)
@@ -61,7 +61,7 @@ def fleet_of(instance: Instance, plan: Plan) -> Fleet:
     return Fleet(question_as_built(certain_question(instance), plan.objective.kind, plan), plan.objective.kind)
 
 
-def _check_islands(ledger: Ledger, fleet: Fleet, robust: Robust | None, plan: Plan) -> list[FleetIsland] | None:
+def _check_islands(ledger: Ledger, fleet: Fleet, losses: Losses, plan: Plan) -> list[FleetIsland] | None:
     """Check every part, island by island; None where one is so wrong that no bill can be made."""
     by_name = {part.name: part for part in plan.parts}
     places = list(island_places(fleet.question))
@@ -74,8 +74,8 @@ def _check_islands(ledger: Ledger, fleet: Fleet, robust: Robust | None, plan: Pl
         found.append(_check_island(ledger, fleet, island, own, core_end_of(plan, island)))
         ledger.turn_to()
     islands = [one for one in found if one is not None]
-    if robust is not None and len(islands) == len(found):
-        _check_survival(ledger, fleet, robust, plan, islands)
+    if len(islands) == len(found):
+        _check_survival(ledger, fleet, losses, plan, islands)
     return islands if len(islands) == len(found) else None
 
 
@@ -254,13 +254,13 @@ def _check_training(
         check_run(ledger, run, stage.family, reach, gpu, goodput=goodput)
 
 
-def _check_survival(ledger: Ledger, fleet: Fleet, robust: Robust, plan: Plan, islands: Sequence[FleetIsland]) -> None:
+def _check_survival(ledger: Ledger, fleet: Fleet, losses: Losses, plan: Plan, islands: Sequence[FleetIsland]) -> None:
     """Check what each loss does to every part on which a workload trains."""
     training = [
         (island, t, asked)
         for island in islands
         for t in fleet.phases
-        if (asked := fleet.workloads_in(t, island.name)) and robust.survive
+        if (asked := fleet.workloads_in(t, island.name)) and losses
     ]
     names = {(island, year): name for island, year, name in island_places(fleet.question)}
     wanted = tuple(names[island.name, fleet.year(t)] for island, t, _ in training)
@@ -274,5 +274,5 @@ def _check_survival(ledger: Ledger, fleet: Fleet, robust: Robust, plan: Plan, is
         here = island.phases[t]
         assert here is not None
         question = fleet.questions[t].model_copy(update={"workload": asked})
-        check_losses(ledger, question, robust, one.survived, here.stage.family, here.stage.with_up(here.uplinks))
+        check_losses(ledger, question, losses, one.survived, here.stage.family, here.stage.with_up(here.uplinks))
     ledger.turn_to()

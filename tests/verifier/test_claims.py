@@ -63,6 +63,14 @@ def test_every_kind_of_problem_has_its_checks() -> None:
     assert set(CHECKED) == set(get_args(Problem)) - chosen_of
 
 
+def test_a_plan_of_least_cost_has_no_ways_prices_turn_out() -> None:
+    instance, _ = solved("robust")
+    table = written("robust")
+    table["couplings"]["outlooks"]["turns"] = [{"factors": {"nic": 1.0}, "value": 5.0, "best": 3.0}]
+    verdict = verify(instance, Plan.model_validate(table))
+    assert [check.name for check in verdict.failures] == ["turns"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bound_no_plan_keeps_is_rejected(kind: str) -> None:
     instance, plan = solved(kind)

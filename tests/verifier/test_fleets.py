@@ -34,6 +34,17 @@ def test_answers_to_random_fleets_are_accepted(instance: Instance) -> None:
     assert verdict.failures == ()
 
 
+def test_a_fleet_that_need_not_survive_a_loss_tells_of_none() -> None:
+    instance = FLEETS["sites"]()
+    assert instance.robust is None
+    plan = coopt.solve(instance)
+    table = plan.model_dump(mode="json", by_alias=True)
+    lost = {"part": "nic", "nics_lost": 1, "slower": 1.5, "slowdown": 1.2}
+    table["couplings"]["losses"] = [{"part": plan.parts[0].name, "survived": [lost]}]
+    verdict = verify(instance, Plan.model_validate(table))
+    assert [check.name for check in verdict.failures] == ["part-losses"]
+
+
 @settings(max_examples=example_count(8))
 @given(fleets(phases=(1, 2, 3), sites=(0, 1), doubts=True, many_sided=SIDES))
 def test_answers_to_random_fleets_of_planes_and_bundles_are_accepted(instance: Instance) -> None:

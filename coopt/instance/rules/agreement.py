@@ -73,10 +73,10 @@ def _failures(instance: Question) -> Iterator[str]:
     """Failures are counted for each network alone, whose runs restart and do not go on with less."""
     if instance.availability is None:
         return
-    robust, one_network = instance.robust, instance.sharing.mode == "time"
+    one_network = instance.sharing.mode == "time"
     others = {
         "one model trained at several sites": one_network and instance.site,
-        "robust.survive, where training goes on after a loss": robust is not None and robust.survive,
+        "robust.survive, where training goes on after a loss": instance.losses,
         "the fabric 'direct'": "direct" in instance.network.fabrics,
     }
     beside = [name for name, given in others.items() if given]
@@ -89,7 +89,7 @@ def _failures(instance: Question) -> Iterator[str]:
             f"network.gpus_per_nic = {numbers(sharing)}: GPUs that fail with their NIC are of one host, needs divisors "
             f"of availability.rates.gpus_per_host = {hosted}"
         )
-    if one_network and robust is not None and len(instance.cluster.gpus) > 1:
+    if one_network and instance.robust is not None and len(instance.cluster.gpus) > 1:
         yield f"cluster.gpus = {numbers(instance.cluster.gpus)}: [robust] with [availability] needs one number"
 
 

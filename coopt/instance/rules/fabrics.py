@@ -94,8 +94,8 @@ def _few(texts: Iterable[str]) -> str:
 def _planes(instance: Question) -> Iterator[str]:
     """NICs with ports on several planes, and NICs of several GPUs; direct links are those of whole NICs."""
     network = instance.network
-    direct, robust = instance.asks("direct"), instance.robust
-    domains = ["robust.survive = 'domain'"] if robust is not None and "domain" in robust.survive else []
+    direct = instance.asks("direct")
+    domains = ["robust.survive = 'domain'"] if "domain" in instance.losses else []
     lists = {
         "nic_planes": ("several planes", network.nic_planes, direct),
         "gpus_per_nic": ("NICs of several GPUs", network.gpus_per_nic, direct + domains),

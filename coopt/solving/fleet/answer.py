@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from coopt.instance.couplings import Robust, corners
+from coopt.instance.couplings import Losses
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_built, at_best_efficiency, at_least_efficiency, at_prices
 from coopt.network.core import Standing, cores_of, with_core_of, with_core_optics
-from coopt.network.optics import measures_of
 from coopt.plan.couplings import Outlooks, Part, PartLosses, Turn
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
@@ -63,14 +62,13 @@ class Offered:
 
 def offered(run: Run) -> Offered | Plan:
     """Everything a fleet may be built from; a plan that says why where there is no answer."""
-    robust, regret = run.instance.robust or Robust(), run.instance.minimizes_regret
-    run.formulation = "regret of islands" if regret else "totals"
+    run.formulation = "regret of islands" if run.instance.minimizes_regret else "totals"
     placed = islands_listed(run)
     served = {one.slot for _, some in placed for one in some}
     missing = [slot for number, slot in enumerate(slots_of(run.instance)) if number not in served]
     if missing:
         return infeasible(run, partial(_no_island, run.instance, missing, partial(_has_island, run)))
-    outlooks: Outcomes | str = outcomes_of(run, robust, placed) if regret else ()
+    outlooks = outcomes_of(run, placed)
     if outlooks == "infeasible":
         return infeasible(run, lambda: over_limits(run, [one.data for one in offers_of(placed, ())]))
     if isinstance(outlooks, str):
@@ -81,7 +79,7 @@ def offered(run: Run) -> Offered | Plan:
 def islands_listed(run: Run, *, beaten_optics: bool = False) -> list[Listed]:
     """The islands that bills count, at the prices of these bills, on request with cores whose optic another one
     beats."""
-    return _listed(run, as_built(run.instance), run.instance.robust or Robust(), beaten_optics)
+    return _listed(run, as_built(run.instance), beaten_optics)
 
 
 def offers_of(placed: Sequence[Listed], outlooks: Outcomes) -> tuple[Offer, ...]:
@@ -106,25 +104,24 @@ def fleet_plan(run: Run) -> Plan:
     return choice if isinstance(choice, Plan) else _plan(run, offers[choice.offer], choice, found.outlooks)
 
 
-def _listed(run: Run, billed: Instance, robust: Robust, beaten_optics: bool = False) -> list[Listed]:
+def _listed(run: Run, billed: Instance, beaten_optics: bool = False) -> list[Listed]:
     """Every island by each optic of the core; where any number of optics may be in use, these are the same islands."""
     asked = list(with_core_optics(billed, beaten=beaten_optics))
     alike = billed.phase and billed.network.link_ends == "same" and billed.network.switch_cages == "told"
     if alike and billed.sharing.most_products.optics is None:
-        placed = _placed(run, asked[0], robust)
+        placed = _placed(run, asked[0])
         return [(one, placed) for one in asked]
-    return [(one, _placed(run, one, robust)) for one in asked]
+    return [(one, _placed(run, one)) for one in asked]
 
 
-def _placed(run: Run, billed: Instance, robust: Robust) -> tuple[Placed, ...]:
+def _placed(run: Run, billed: Instance) -> tuple[Placed, ...]:
     """Every island of every workload at every site."""
     found: list[Placed] = []
     gated: Counter[str] = Counter()
     sites = [None if site is None else s for s, site in enumerate(billed.sites)]
     for number, slot in enumerate(slots_of(billed)):
         run.tell("columns", f"islands of {', '.join(slot.workloads)}")
-        measures = measures_of(run.instance)
-        listing = list_islands(billed, slot.workloads, robust, measures, run.check_clock)
+        listing = list_islands(billed, slot.workloads, run.instance, run.check_clock)
         run.log.families += listing.families
         gated.update(listing.gated)
         found += [Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites]
@@ -174,7 +171,7 @@ def _alone(instance: Instance, slot: Slot) -> str:
 def _asked(instance: Instance) -> str:
     """In which phases, and in spite of what, bounds have to be met."""
     when = "in every phase with training, " if len(instance.years) > 1 else ""
-    lost = "" if instance.robust is None or not instance.robust.survive else "also after every loss in robust.survive, "
+    lost = "also after every loss in robust.survive, " if instance.losses else ""
     if instance.availability is not None:
         listed = instance.availability.spare_domains
         most = f" and at most {max(listed):,} spare domains" if listed else ""
@@ -184,9 +181,8 @@ def _asked(instance: Instance) -> str:
 
 def _has_island(run: Run, slot: Slot, asked: Instance) -> bool:
     """Whether a slot has an island in an instance that differs from the run's in its network alone."""
-    robust = asked.robust or Robust()
     billed = next(iter(with_core_optics(at_least_efficiency(asked))))
-    return bool(list_islands(billed, slot.workloads, robust, measures_of(run.instance), run.check_clock).paths)
+    return bool(list_islands(billed, slot.workloads, run.instance, run.check_clock).paths)
 
 
 def _offer(asked: Instance, placed: tuple[Placed, ...], outlooks: Sequence[tuple[Instance, float]]) -> Offer:
@@ -202,18 +198,20 @@ def _in_outlooks(offer: Offer, outlooks: Sequence[tuple[Instance, float]]) -> Of
     return replace(offer, data=replace(offer.data, outlooks=at))
 
 
-def outcomes_of(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes | str:
-    """The question at every way prices may turn out, with the least objective at the best efficiency then.
+def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
+    """The question at every way prices may turn out, with the least objective at the best efficiency then; none where
+    no regret is minimised.
 
     These optima are exact, whatever gap the instance allows: regret is measured from them. Where one of them stayed
     open the reason is returned, and "infeasible" where limits leave nothing. `placed` are islands at the least
     efficiency, which are those at the best one where the two are the same.
     """
-    hopeful, plain = at_best_efficiency(run.instance), hopeful_offers(run, robust, placed)
+    if not run.instance.outlooks:
+        return ()
+    hopeful, plain = at_best_efficiency(run.instance), hopeful_offers(run, placed)
     backend = backend_of(run.instance.solver.model_copy(update={"gap": 0.0}), run.backend.cancel)
     found = []
-    outcomes = corners(robust.prices)
-    for factors in outcomes:
+    for factors in run.instance.outlooks:
         then, least = at_prices(hopeful, factors), math.inf
         for offer in offers_then(plain, then):
             ended = search_partition(offer.data, backend=backend, deadline=run.deadline, is_allowed=offer.allowed)
@@ -225,14 +223,14 @@ def outcomes_of(run: Run, robust: Robust, placed: Sequence[Listed]) -> Outcomes 
         if math.isinf(least):  # limits do not depend on the outlook
             return "infeasible"
         found.append((factors, then, least))
-        run.tell_outcomes(len(found), len(outcomes))
+        run.tell_outcomes(len(found), len(run.instance.outlooks))
     return tuple(found)
 
 
-def hopeful_offers(run: Run, robust: Robust, placed: Sequence[Listed], *, beaten_optics: bool = False) -> list[Offer]:
+def hopeful_offers(run: Run, placed: Sequence[Listed], *, beaten_optics: bool = False) -> list[Offer]:
     """What a fleet may be built from at the best efficiency, given the islands at the least."""
-    low, high = robust.efficiency
-    listed = placed if low == high else _listed(run, at_best_efficiency(run.instance), robust, beaten_optics)
+    low, high = run.instance.efficiencies
+    listed = placed if low == high else _listed(run, at_best_efficiency(run.instance), beaten_optics)
     return [_offer(asked, some, ()) for asked, some in listed]
 
 
@@ -270,7 +268,7 @@ def _plan(run: Run, offer: Offer, choice: BestChoice, outlooks: Outcomes) -> Pla
             update={
                 "cores": cores_of(instance, _standing(instance, built)),
                 "outlooks": doubt,
-                "losses": tuple(_losses(instance, built, robust)) if robust else (),
+                "losses": tuple(_losses(instance, built, run.instance.losses)),
             }
         ),
     )
@@ -301,14 +299,14 @@ def _standing(instance: Instance, built: Sequence[Placed]) -> Iterator[Standing]
                 yield None if site is None else site.name, year, islands
 
 
-def _losses(instance: Instance, built: Sequence[Placed], robust: Robust) -> Iterator[PartLosses]:
+def _losses(instance: Instance, built: Sequence[Placed], losses: Losses) -> Iterator[PartLosses]:
     """What each loss does to each part on which a workload trains."""
     questions = phase_questions(instance)
     for one in built:
         slot = slots_of(instance)[one.slot]
         for t, family, uplinks in one.path.stands:
             asked = workloads_named(questions[t], slot.workloads)
-            if asked and robust.survive:
+            if asked and losses:
                 alone = questions[t].model_copy(update={"workload": asked})
                 name = part_name(slot, instance.years[t])
-                yield PartLosses(part=name, survived=survived(alone, family, uplinks, robust))
+                yield PartLosses(part=name, survived=survived(alone, family, uplinks, losses))

@@ -20,7 +20,7 @@ import numpy as np
 from coopt.columns.context import context_of
 from coopt.columns.islands.shapes import quick_degrees
 from coopt.columns.table import columns, needs
-from coopt.instance.couplings import Robust
+from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of
 from coopt.instance.workload import Workload
@@ -82,7 +82,7 @@ def phase_questions(instance: Instance) -> tuple[Instance, ...]:
 def list_paths(
     instance: Instance,
     names: Collection[str],
-    robust: Robust | None,
+    losses: Losses,
     measures: tuple[ObjectiveKind, ...],
     check: Check,
 ) -> Listing:
@@ -92,8 +92,8 @@ def list_paths(
     ----------
     instance
         The question without intervals, at the least efficiency.
-    robust
-        The losses to survive, if any.
+    losses
+        What any one of may be lost.
     measures
         What optics are compared by.
     check
@@ -110,7 +110,7 @@ def list_paths(
         if last.core_links >= links[last.gpus]:
             lines.append(stages_of(last, before, instance.network.largest_ratio, links))
     trained = {t: [trained_on(stages, sizes[t], last=t == final) for stages in lines] for t in asked}
-    return paths_on(instance, asked, lines, trained, robust, check)
+    return paths_on(instance, asked, lines, trained, losses, check)
 
 
 def paths_on(
@@ -118,7 +118,7 @@ def paths_on(
     asked: Mapping[int, Instance],
     lines: Sequence[Stages],
     trained: Mapping[int, Sequence[Collection[int]]],
-    robust: Robust | None,
+    losses: Losses,
     check: Check,
 ) -> Listing:
     """The islands on some lines that meet the bounds of all phases, as `list_paths` has them.
@@ -136,7 +136,7 @@ def paths_on(
     for alike in _alike(asked):
         listed = list(dict.fromkeys((n, gpus) for t in alike for n, some in enumerate(trained[t]) for gpus in some))
         of_listed = [lines[n][gpus] for n, gpus in listed]
-        enough = served_on(asked[alike[-1]], of_listed, robust, check, found.gated)
+        enough = served_on(asked[alike[-1]], of_listed, losses, check, found.gated)
         by_line = {key: enough[number] for number, key in enumerate(listed) if number in enough}
         for t in alike:
             served[t] = [[one for g in some for one in by_line.get((n, g), ())] for n, some in enumerate(trained[t])]
@@ -201,7 +201,7 @@ def _alike(asked: Mapping[int, Instance]) -> list[list[int]]:
 
 
 def served_on(
-    question: Instance, listed: list[Family], robust: Robust | None, check: Check, gated: Counter[str]
+    question: Instance, listed: list[Family], losses: Losses, check: Check, gated: Counter[str]
 ) -> dict[int, list[Family]]:
     """The networks on which the workload of a question meets its bound, by position, with the uplinks that do.
 
@@ -213,8 +213,8 @@ def served_on(
     need = needs(table.columns, len(question.workload))
     kept = list(from_least((family, need.get(table.numbers[context_of(family)])) for family in numbered))
     kept = list(in_days(question, tuple(kept), table, check))
-    if robust is not None and robust.survive:
-        kept = list(surviving(question, robust, tuple(kept), check))
+    if losses:
+        kept = list(surviving(question, losses, tuple(kept), check))
     found: dict[int, list[Family]] = {}
     for family in kept:
         assert isinstance(family, NumberedFamily), "narrowing keeps the number"

@@ -25,13 +25,14 @@ from coopt.columns.islands.needs import fastest_byte_s, quick_mappings, rows_of
 from coopt.columns.islands.options import Coupling, Usage, windows
 from coopt.columns.islands.shapes import Sites, quick_degrees
 from coopt.columns.pools import place, timely
-from coopt.instance.couplings import Robust, corners
+from coopt.instance.couplings import Losses
 from coopt.instance.hardware import HbDomain
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.instance.variants import at_prices
 from coopt.network.core import core_ports_of, links_to_core
 from coopt.network.family import Family
 from coopt.network.growth import factors_paid
+from coopt.network.optics import measures_of
 from coopt.network.parts import racks
 from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Ints
@@ -58,30 +59,34 @@ Choice = tuple[Family, int]
 def list_islands(
     instance: Instance,
     names: Collection[str],
-    robust: Robust | None,
-    measures: tuple[ObjectiveKind, ...],
+    original: Instance,
     check: Check,
 ) -> Listing:
     """Every island that may be needed, of those that meet the bounds of some workloads in all phases.
 
     Parameters
     ----------
-    instance, names, robust, measures, check
+    instance
+        The question at the prices of a bill and an efficiency, without intervals.
+    names, check
         As in `coopt.solving.fleet.paths.list_paths`.
+    original
+        The same question with what prices may turn out to be and what may be lost.
     """
+    losses, measures = original.losses, measures_of(original)
     asked = asked_in(instance, names)
     first, *later = asked.values()
     if later and (instance.sharing.mode == "time" or any(one.workload != first.workload for one in later)):
-        return list_paths(instance, names, robust, measures, check)
+        return list_paths(instance, names, losses, measures, check)
     start = min(asked)
-    factors = corners(robust.prices) if robust and robust.aim == "regret" else []
+    factors = original.outlooks
     if paid := factors_paid(instance, start):
         factors = [{kind: by * one.get(kind, 1.0) for kind, by in of.items()} for of in paid for one in factors or [{}]]
     outlooks = tuple(at_prices(first, one) for one in factors)
     compared = first.model_copy(update={"site": instance.site})  # sites limit power, whatever is minimized
     coupling = Coupling(market=Market(instance=compared, measures=measures), outlooks=outlooks)
     search = _IslandSearch(question=first, coupling=coupling, check=check)
-    search.list_all(robust)
+    search.list_all(losses)
     listing, phases = search.found, len(instance.years)
     listing.paths = [stretched({start: uplinks}, {start: family}, phases) for family, uplinks in search.kept]
     if later:
@@ -93,7 +98,7 @@ def list_islands(
             ]
             for t in asked
         }
-        grown = paths_on(instance, asked, [stages for stages, _ in begun], trained, robust, check)
+        grown = paths_on(instance, asked, [stages for stages, _ in begun], trained, losses, check)
         listing.paths += grown.paths
         listing.families += grown.families
         listing.gated += grown.gated
@@ -136,7 +141,7 @@ class _IslandSearch:
     def __post_init__(self) -> None:
         self.taken = self._taken([])
 
-    def list_all(self, robust: Robust | None) -> None:
+    def list_all(self, losses: Losses) -> None:
         """Keep every island that may be needed."""
         closed = np.zeros(len(self.question.network.hb_domains), dtype=np.bool_)
         for some in windows(np.array(sizes_of(self.question), dtype=np.int64)):
@@ -145,7 +150,7 @@ class _IslandSearch:
                 break
             sites = self.in_time(self.unbeaten_sites(some, closed))
             for n in range(len(sites)):
-                self.look_at(sites.take(np.array([n])), robust)
+                self.look_at(sites.take(np.array([n])), losses)
 
     def open_gears(self, sizes: Ints) -> dict[tuple[str, int], dict[int, list[int]]]:
         """By HB domain and GPUs of it that train: for each gear the sizes at which no island that is kept dominates
@@ -209,7 +214,7 @@ class _IslandSearch:
         placed = place(workload, gpu, hb, there, mine)
         return bool(placed.undisturbed_s(byte_s).min(initial=np.inf) > workload.bound_s)
 
-    def look_at(self, site: Sites, robust: Robust | None) -> None:
+    def look_at(self, site: Sites, losses: Losses) -> None:
         """Keep what serves on a site and nothing kept dominates."""
         self.check()
         market, gpus, domains = self.coupling.market, int(site.gpus[0]), int(site.domains[0])
@@ -224,7 +229,7 @@ class _IslandSearch:
         few = np.flatnonzero(~beaten_options(self.taken, least, self.coupling.slopes))
         self.found.families += len(listed)
         self.found.gated["dominated"] += len(listed) - len(few)
-        served = served_on(self.question, [listed[n] for n in few], robust, self.check, self.found.gated)
+        served = served_on(self.question, [listed[n] for n in few], losses, self.check, self.found.gated)
         # with more uplinks and as many spare domains there is no less of anything
         new = [(family, family.uplink_choices[0]) for some in served.values() for family in some]
         choices = [*self.kept, *new]

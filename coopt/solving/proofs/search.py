@@ -8,7 +8,6 @@ import time
 import numpy as np
 
 from coopt.columns.islands.options import list_options
-from coopt.instance.couplings import corners
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance
@@ -112,15 +111,14 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
             for variant in with_core_optics(instance, beaten=True)
         ], []
     islands = islands_listed(run, beaten_optics=True)
-    robust = instance.robust
-    if robust is None or robust.aim != "regret" or plan.status == "infeasible":  # limits do not depend on the outlook
+    if not instance.outlooks or plan.status == "infeasible":  # limits do not depend on the outlook
         return [(variant.instance, variant.data) for variant in offers_of(islands, ())], []
-    turns = () if plan.couplings.outlooks is None else plan.couplings.outlooks.turns
-    if [turn.factors for turn in turns] != corners(robust.prices):
+    turns = plan.couplings.turns
+    if [turn.factors for turn in turns] != instance.outlooks:
         raise InstanceError(f"{instance.name}: the plan does not have every way that prices may turn out")
     hopeful = at_best_efficiency(instance)
     outlooks = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in turns)
-    dominating = hopeful_offers(run, robust, islands, beaten_optics=True)
+    dominating = hopeful_offers(run, islands, beaten_optics=True)
     offers = [(variant.instance, variant.data) for variant in offers_of(islands, outlooks)]
     return offers, [
         ([(variant.instance, variant.data) for variant in offers_then(dominating, outlook)], best_value)

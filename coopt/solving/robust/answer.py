@@ -12,9 +12,9 @@ import numpy as np
 import pyomo.core as pyo
 
 from coopt.columns.context import context_of
-from coopt.instance.couplings import Lost, Robust, corners
+from coopt.instance.couplings import Losses, Lost
 from coopt.instance.schema import Instance, Limits
-from coopt.instance.variants import after_a_loss, at_best_efficiency, at_least_efficiency, at_prices
+from coopt.instance.variants import after_a_loss, as_built, at_best_efficiency, at_least_efficiency, at_prices
 from coopt.network.family import Family, LinkEnds
 from coopt.network.parts import Affine, cost_of, price, within_limits
 from coopt.plan.couplings import Couplings, Outlooks, Turn, one_network, one_networks_losses
@@ -45,66 +45,63 @@ HELP: dict[Lost, str] = {
 
 def robust_plan(run: Run) -> Plan:
     """The plan of least worst-case cost, or of least regret, among those that stand every loss."""
-    robust = run.instance.robust
-    assert robust is not None
-    listed = at_least_efficiency(run.instance)
-    return (_worst_case if robust.aim == "worst-case" else _least_regret)(run, robust, listed)
+    return _least_regret(run) if run.instance.minimizes_regret else _worst_case(run)
 
 
-def _worst_case(run: Run, robust: Robust, listed: Instance) -> Plan:
+def _worst_case(run: Run) -> Plan:
     """The plan of least cost at the worst prices."""
-    field = at_worst_prices(run, listed, robust)
+    field = at_worst_prices(run)
     if not isinstance(field, Field):
         return infeasible(run, field)
     result = searched(run, field)
     if result.found is None:
         return nothing_found(run, field, result)
     best = written_out(field.instance, result.found, result.bound, field.table)
-    return _answered(run, robust, listed, result.found, best, ending(run, result.outcome, best.objective))
+    return _answered(run, result.found, best, ending(run, result.outcome, best.objective))
 
 
-def _least_regret(run: Run, robust: Robust, listed: Instance) -> Plan:
+def _least_regret(run: Run) -> Plan:
     """The plan of least regret over all prices."""
     run.formulation = "regret"
-    field = within_list_limits(run, listed, robust)
+    field = within_list_limits(run, at_least_efficiency(run.instance))
     if not isinstance(field, Field):
         return infeasible(run, field)
-    outlooks = outlooks_of(run, robust)
+    outlooks = outlooks_of(run)
     if isinstance(outlooks, str):
         return unknown(run, outlooks)
     result = search_regret(run, field, outlooks)
     if result.found is None:
         return nothing_found(run, field, result)
     regret = largest_regret(outlooks, result.found.family, result.found.uplinks)
-    claim = claim_of(listed.objective.minimize, regret, result.bound)
+    claim = claim_of(run.instance.objective.minimize, regret, result.bound)
     best = written_out(field.instance, result.found, result.bound, field.table)
     best = best.model_copy(update={"objective": claim})
-    return _answered(run, robust, listed, result.found, best, ending(run, result.outcome, claim), outlooks)
+    return _answered(run, result.found, best, ending(run, result.outcome, claim), outlooks)
 
 
-def at_worst_prices(run: Run, listed: Instance, robust: Robust) -> Field | Why:
+def at_worst_prices(run: Run) -> Field | Why:
     """What can be built at the upper ends of all prices, or why there is nothing."""
-    return _standing(run, at_prices(listed, robust.prices.worst), robust)
+    return _standing(run, as_built(run.instance))
 
 
-def _standing(run: Run, instance: Instance, robust: Robust) -> Field | Why:
+def _standing(run: Run, instance: Instance) -> Field | Why:
     """The networks of an instance without intervals that survive every loss, or why there is none."""
-    field = field_of(run, instance)
+    losses, field = run.instance.losses, field_of(run, instance)
     if not isinstance(field, Field):
         return field
-    kept = surviving(instance, robust, field.families, run.check_clock)
+    kept = surviving(instance, losses, field.families, run.check_clock)
     run.tell("columns", f"{len(kept):,} families survive every loss")
     if not kept:
-        return partial(no_survivor, instance, robust, field.families, run.check_clock)
+        return partial(no_survivor, instance, losses, field.families, run.check_clock)
     return replace(field, families=kept)
 
 
-def within_list_limits(run: Run, instance: Instance, robust: Robust) -> Field | Why:
+def within_list_limits(run: Run, instance: Instance) -> Field | Why:
     """Of these the networks within the limits at list prices, for the instance without limits, or why there is none.
 
     What a network uses never falls with uplinks, so that each family keeps its uplinks up to some number.
     """
-    field = _standing(run, instance, robust)
+    field = _standing(run, instance)
     if not isinstance(field, Field):
         return field
     kept = []
@@ -120,12 +117,12 @@ def within_list_limits(run: Run, instance: Instance, robust: Robust) -> Field | 
     return replace(field, instance=free, families=standing)
 
 
-def outlooks_of(run: Run, robust: Robust) -> tuple[Outlook, ...] | str:
+def outlooks_of(run: Run) -> tuple[Outlook, ...] | str:
     """Every way prices may turn out at the best efficiency, with its optimum; why a search ended that left one open.
 
     These optima are exact, whatever gap the instance allows: regret is measured from them.
     """
-    field = within_list_limits(run, at_best_efficiency(run.instance), robust)
+    field = within_list_limits(run, at_best_efficiency(run.instance))
     assert isinstance(field, Field), "what serves at the least efficiency serves at the best"
     solver = run.instance.solver.model_copy(update={"gap": 0.0})
     exact = replace(
@@ -135,8 +132,7 @@ def outlooks_of(run: Run, robust: Robust) -> tuple[Outlook, ...] | str:
         on_progress=None,
     )
     found: list[Outlook] = []
-    outcomes = corners(robust.prices)
-    for factors in outcomes:
+    for factors in run.instance.outlooks:
         then = at_prices(field.instance, factors)
         families = tuple(repriced(family, factors) for family in field.families)
         result = searched(exact, replace(field, instance=then, families=families))
@@ -147,19 +143,13 @@ def outlooks_of(run: Run, robust: Robust) -> tuple[Outlook, ...] | str:
         if reason != "optimal":
             return reason
         found.append(Outlook(factors=factors, instance=then, best=best))
-        run.tell_outcomes(len(found), len(outcomes))
+        run.tell_outcomes(len(found), len(run.instance.outlooks))
     return tuple(found)
 
 
-def _answered(
-    run: Run,
-    robust: Robust,
-    listed: Instance,
-    found: Candidate,
-    best: Alternative,
-    reason: str,
-    outlooks: tuple[Outlook, ...] = (),
-) -> Plan:
+def _answered(run: Run, found: Candidate, best: Alternative, reason: str, outlooks: tuple[Outlook, ...] = ()) -> Plan:
+    robust, listed = run.instance.robust, at_least_efficiency(run.instance)
+    assert robust is not None
     couplings = Couplings(
         outlooks=Outlooks(
             aim=robust.aim,
@@ -167,7 +157,7 @@ def _answered(
             list_value=_at_list_prices(listed, found),
             turns=turns(outlooks, found.family, found.uplinks),
         ),
-        losses=one_networks_losses(survived(listed, found.family, found.uplinks, robust)),
+        losses=one_networks_losses(survived(listed, found.family, found.uplinks, run.instance.losses)),
     )
     parts = (one_network(best.cost, best.workloads, design=best.design),)
     return answered(run, reason, best.objective, cost=best.cost, parts=parts, couplings=couplings)
@@ -191,17 +181,17 @@ def _at_list_prices(listed: Instance, found: Candidate) -> float:
     return cost_of(listed, family, found.uplinks).of(listed.objective.minimize)
 
 
-def no_survivor(instance: Instance, robust: Robust, families: tuple[Family, ...], check: Check) -> tuple[str, ...]:
+def no_survivor(instance: Instance, losses: Losses, families: tuple[Family, ...], check: Check) -> tuple[str, ...]:
     """One sentence for each loss that no network which meets the bounds stands; else one for all of them together."""
 
     def fatal(part: Lost) -> bool:
-        only = robust.model_copy(update={"survive": (part,)})
-        return only == robust or not surviving(instance, only, families, check)
+        only = {part: losses[part]}
+        return only == losses or not surviving(instance, only, families, check)
 
-    alone = [part for part in robust.survive if fatal(part)]
+    alone = [part for part in losses if fatal(part)]
     if alone:
-        return tuple(_alone(instance, robust.slower.of_part[part], part, families, check) for part in alone)
-    parts = ", ".join(robust.survive)
+        return tuple(_alone(instance, losses[part], part, families, check) for part in alone)
+    parts = ", ".join(losses)
     return (
         f"robust.survive = {parts}: each of these losses is survived by some network that meets the bounds, all of "
         "them by none: needs a larger robust.slower, or fewer losses to survive",

@@ -25,7 +25,7 @@ from coopt.columns.context import Context, DomainSet, context_left, context_of
 from coopt.columns.islands.shapes import least_compute_s, quick_degrees
 from coopt.columns.pools import Fitting, fitting, pool
 from coopt.columns.table import best_rows, columns, full_bandwidth, needs
-from coopt.instance.couplings import Lost, Robust
+from coopt.instance.couplings import Losses, Lost
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss, within
@@ -39,10 +39,10 @@ from coopt.plan.schema import WorkloadPlan
 from coopt.solving.arrays import fastest_row, workload_plan
 
 
-def survived(instance: Instance, family: Family, uplinks: int, robust: Robust) -> tuple[Survived, ...]:
+def survived(instance: Instance, family: Family, uplinks: int, losses: Losses) -> tuple[Survived, ...]:
     """What each loss does to a network that survives it; nothing to lose without a network."""
-    parts = robust.survive if family.tiers else ()
-    return tuple(_survived(instance, family, uplinks, part, robust.slower.of_part[part]) for part in parts)
+    parts = losses.items() if family.tiers else ()
+    return tuple(_survived(instance, family, uplinks, part, slower) for part, slower in parts)
 
 
 def _survived(instance: Instance, family: Family, uplinks: int, part: Lost, slower: float) -> Survived:
@@ -69,16 +69,15 @@ def nics_lost(family: Family, part: Lost) -> int:
 
 
 def surviving(
-    instance: Instance, robust: Robust, families: tuple[Family, ...], check: Callable[[], None]
+    instance: Instance, losses: Losses, families: tuple[Family, ...], check: Callable[[], None]
 ) -> tuple[Family, ...]:
     """The families with those of their uplinks with which they survive every loss; others are left out."""
-    factors = robust.slower.of_part
-    on_nics = [part for part in robust.survive if part != "domain"]
-    for slower in dict.fromkeys(factors[part] for part in on_nics):
-        parts = [part for part in on_nics if factors[part] == slower]
+    on_nics = {part: slower for part, slower in losses.items() if part != "domain"}
+    for slower in dict.fromkeys(on_nics.values()):
+        parts = [part for part in on_nics if on_nics[part] == slower]
         families = _without_nics(after_a_loss(instance, slower), parts, families, check)
-    if "domain" in robust.survive:
-        families = surviving_domains(after_a_loss(instance, factors["domain"]), families, check)
+    if "domain" in losses:
+        families = surviving_domains(after_a_loss(instance, losses["domain"]), families, check)
     return families
 
 

@@ -203,13 +203,11 @@ def _memory(instance: Instance) -> NumericLimit:
 
 def _losses(instance: Instance) -> Iterator[NumericLimit]:
     """How much slower training may be after each loss."""
-    robust = instance.robust
-    for part in robust.survive if robust else ():
-        assert robust is not None
+    for part, slower in instance.losses.items():
         yield NumericLimit(
             key=f"robust.slower.{part}",
             unit="times the bounds",
-            now=robust.slower.of_part[part],
+            now=slower,
             loosest=MOST_SLOWER,
         )
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from coopt.instance.couplings import Robust
 from coopt.instance.errors import counted
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
@@ -239,28 +238,25 @@ def built_alike(family: DesignFamily, ports: Ports) -> tuple[object, ...]:
 
 def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no design that stands all losses costs less, and that none exists where the plan says so."""
-    robust = instance.robust
-    assert robust is not None
     question = certain_question(instance)
-    if robust.aim == "worst-case" or plan.status == "infeasible":
-        check_bound(ledger, question, plan, lambda margin: loss_condition(question, robust, margin))
+    if instance.minimizes_regret and plan.status != "infeasible":
+        _check_least_regret(ledger, instance, plan)
     else:
-        _check_least_regret(ledger, instance, robust, plan)
+        check_bound(ledger, question, plan, lambda margin: loss_condition(question, instance.losses, margin))
 
 
-def _check_least_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan) -> None:
+def _check_least_regret(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no design has a regret below the bound, measured from the best values that the plan claims."""
     bound, kind = plan.objective.bound, plan.objective.kind
     if bound is None:
         return
-    outlooks = price_outlooks(instance, robust)
-    claimed = plan.robust.turns if plan.robust is not None else ()
-    best = [turn.best for turn in claimed]
+    outlooks = price_outlooks(instance)
+    best = [turn.best for turn in plan.couplings.turns]
     if len(best) != len(outlooks):
-        best = best_values(instance, robust, kind, outlooks, LENIENT)
+        best = best_values(instance, kind, outlooks, LENIENT)
     floor = bound - ROUNDING * max([*best, bound])
-    near = min(regrets(instance, robust, kind, best, LENIENT), default=math.inf)
-    found = min(regrets(instance, robust, kind, best, STRICT), default=math.inf) if near < floor else near
+    near = min(regrets(instance, kind, best, LENIENT), default=math.inf)
+    found = min(regrets(instance, kind, best, STRICT), default=math.inf) if near < floor else near
     why = f"A design has a regret of {found:,.2f}, less than the bound of {bound:,.2f}."
     ledger.holds("bound", found >= floor, bound, found, why, ROUNDING)
     if near < floor <= found:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from operator import add, le, sub
 from typing import NamedTuple
 
-from coopt.instance.couplings import Robust, corners
+from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
@@ -52,12 +52,11 @@ def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no choice of islands is worth less than the bound, or that there is none."""
-    bound, robust, turns = plan.objective.bound, instance.robust, _turns(plan)
-    if robust is not None and robust.aim == "regret" and bound is not None and not turns:
-        turns = _best_plans(instance, robust, plan)
+    bound, turns = plan.objective.bound, _turns(plan)
+    if bound is not None and not turns:
+        turns = _best_plans(instance, plan)
     floor = math.inf if bound is None else bound - ROUNDING * max([abs(bound), *(turn.best for turn in turns)])
-    question = certain_question(instance)
-    choices = FleetChoices(question, plan.objective.kind, robust)
+    choices = FleetChoices(certain_question(instance), plan.objective.kind, instance.losses)
     near = choices.least_value(turns, floor, LENIENT)
     least = choices.least_value(turns, floor, STRICT) if near < floor else near
     if near < floor <= least:
@@ -77,25 +76,20 @@ class PriceTurn(NamedTuple):
 
 def _turns(plan: Plan) -> list[PriceTurn]:
     """The ways prices may turn out, with the best plan of each; none where cost is minimised."""
-    outlooks = plan.couplings.outlooks
-    return [] if outlooks is None else [PriceTurn(turn.factors, turn.best) for turn in outlooks.turns]
+    return [PriceTurn(turn.factors, turn.best) for turn in plan.couplings.turns]
 
 
-def _best_plans(instance: Instance, robust: Robust, plan: Plan) -> list[PriceTurn]:
-    """The ways prices may turn out, for an answer without a plan that says what is best then."""
-    question, every = hopeful_question(instance, robust), corners(robust.prices)
-    choices = FleetChoices(question, plan.objective.kind, robust)
-    alone = [choices.least_value([PriceTurn(factors, 0.0)], math.inf, LENIENT) for factors in every]
-    return [PriceTurn(factors, best) for factors, best in zip(every, alone, strict=True)]
+def _best_plans(instance: Instance, plan: Plan) -> list[PriceTurn]:
+    """The ways prices may turn out, for an answer without a plan that says what is best then; none where cost is
+    minimised."""
+    choices = FleetChoices(hopeful_question(instance), plan.objective.kind, instance.losses)
+    alone = [choices.least_value([PriceTurn(factors, 0.0)], math.inf, LENIENT) for factors in instance.outlooks]
+    return [PriceTurn(factors, best) for factors, best in zip(instance.outlooks, alone, strict=True)]
 
 
 def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check what the best plan is worth at every outlook, within limits at the prices of the instance."""
-    robust = instance.robust
-    if robust is None:
-        return
-    question = hopeful_question(instance, robust)
-    choices = FleetChoices(question, plan.objective.kind, robust)
+    choices = FleetChoices(hopeful_question(instance), plan.objective.kind, instance.losses)
     for factors, best in _turns(plan):
         ceiling, alone = best * (1 + 2 * TOLERANCE) + TOLERANCE, [PriceTurn(factors, 0.0)]
         least = choices.least_value(alone, ceiling, STRICT)
@@ -118,8 +112,8 @@ def _found(least: float, best: float) -> bool:
 class FleetChoices:
     """All choices of islands for one question; islands are listed once, as no price that turns out changes them."""
 
-    def __init__(self, question: Instance, kind: ObjectiveKind, robust: Robust | None) -> None:
-        self._question, self._kind, self._robust = question, kind, robust
+    def __init__(self, question: Instance, kind: ObjectiveKind, losses: Losses) -> None:
+        self._question, self._kind, self._losses = question, kind, losses
         self._listed: dict[float, list[FleetMenus]] = {}
 
     def least_value(self, turns: Sequence[PriceTurn], ceiling: float, margin: float) -> float:
@@ -139,7 +133,7 @@ class FleetChoices:
     def _menus(self, margin: float) -> list[FleetMenus]:
         if margin not in self._listed:
             fleets = [Fleet(asked, self._kind) for asked in questions_by_core_optic(self._question, self._kind)]
-            listed = ((fleet, IslandPaths(fleet, self._robust, margin)) for fleet in fleets)
+            listed = ((fleet, IslandPaths(fleet, self._losses, margin)) for fleet in fleets)
             self._listed[margin] = [
                 FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands]) for fleet, paths in listed
             ]

@@ -313,7 +313,7 @@ def _strange_couplings(instance: Instance, plan: Plan) -> Iterator[str]:
         yield "growth"
     if [(core.site, core.phase) for core in found.cores] not in ([], [(None, None)]):
         yield "cores"
-    losses = [NETWORK] if instance.robust is not None and instance.robust.survive else []
+    losses = [NETWORK] if instance.losses else []
     if [one.part for one in found.losses] not in ([], losses):  # a single domain has no network that could be lost
         yield "losses"
 

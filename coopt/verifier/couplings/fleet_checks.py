@@ -1,17 +1,15 @@
-"""What couples the islands of a fleet: limits and products, the cores of its sites, and what outlooks cost."""
+"""What couples the islands of a fleet: limits and products, and the cores of its sites."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from coopt.instance.couplings import Robust, Site, corners
+from coopt.instance.couplings import Site
 from coopt.instance.errors import alternatives, counted
-from coopt.instance.schema import Instance
-from coopt.instance.variants import at_efficiency
 from coopt.plan.couplings import SharedCore, SitePower
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.core import core_optic, optics_of_core
 from coopt.verifier.couplings.fleet import (
     Fleet,
@@ -23,7 +21,6 @@ from coopt.verifier.couplings.fleet import (
     standing_units,
 )
 from coopt.verifier.couplings.orders import fleet_total
-from coopt.verifier.couplings.outlooks import check_list_value, check_regret_value, check_terms, price_outlooks
 from coopt.verifier.couplings.prices import LimitedSum, ProductKey, check_limit, check_products_in_use
 from coopt.verifier.couplings.sites import check_fed_sites
 from coopt.verifier.parts.bills import keeps
@@ -138,37 +135,3 @@ def _stands(island: FleetIsland, t: int, site: str | None) -> bool:
 
 def _place(year: float | None, site: str | None) -> str:
     return " ".join(words for words in (site and f"at {site}", "" if year is None else f"in {year:.10g}") if words)
-
-
-def check_fleet_outlooks(
-    ledger: Ledger, instance: Instance, plan: Plan, fleet: Fleet, islands: Sequence[FleetIsland]
-) -> None:
-    """Check terms, value at list prices and, where regret is minimised, what the fleet costs at every outlook."""
-    robust, claim = instance.robust, plan.couplings.outlooks
-    why = "A plan has outlooks of prices where its question asks for them, and nowhere else."
-    if not ledger.same("robust-terms", claim is not None, robust is not None, why) or robust is None or claim is None:
-        return
-    check_terms(ledger, robust, claim)
-    check_list_value(ledger, claim, value_at(at_efficiency(instance, robust.efficiency[0]), fleet, islands), "fleet")
-    values = outlook_values(instance, robust, fleet, islands) if robust.aim == "regret" else []
-    factors = corners(robust.prices) if robust.aim == "regret" else []
-    found = [(str(one), value) for one, value in zip(factors, values, strict=True)]
-    told = [(str(turn.factors), turn.value) for turn in claim.turns]
-    fine = len(told) == len(found) and all(a[0] == b[0] and agree(a[1], b[1]) for a, b in zip(told, found, strict=True))
-    claimed, expected = (tuple(f"{value:.12g}" for _, value in rows) for rows in (told, found))
-    why = "What the fleet costs in each outlook of prices differs from what the plan says."
-    ledger.holds("turns", fine, claimed, expected, why, TOLERANCE)
-    if robust.aim == "regret" and fine:
-        regret = max([0.0, *(value - turn.best for value, turn in zip(values, claim.turns, strict=True))])
-        check_regret_value(ledger, plan, regret, values)
-
-
-def outlook_values(instance: Instance, robust: Robust, fleet: Fleet, islands: Sequence[FleetIsland]) -> list[float]:
-    """The objective of a fleet at every way prices may turn out."""
-    return [value_at(outlook, fleet, islands) for outlook in price_outlooks(instance, robust)]
-
-
-def value_at(instance: Instance, fleet: Fleet, islands: Sequence[FleetIsland]) -> float:
-    """The objective of a fleet at the prices of an instance, with the core that the fleet has."""
-    sharing = instance.sharing.model_copy(update={"core": fleet.question.sharing.core})
-    return fleet_total(Fleet(instance.model_copy(update={"sharing": sharing}), fleet.kind), islands).of(fleet.kind)

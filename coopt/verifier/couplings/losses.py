@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from coopt.instance.couplings import Lost, Robust
+from coopt.instance.couplings import Losses, Lost
 from coopt.instance.errors import counted
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
@@ -51,19 +51,18 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     return slowdown_without(family, nics_off, ports_off)
 
 
-def loss_condition(question: Instance, robust: Robust, short: float = STRICT) -> Condition:
+def loss_condition(question: Instance, losses: Losses, short: float = STRICT) -> Condition:
     """The condition that a design meets the longer bounds of a question without intervals after every loss.
 
     Bounds are taken short by a share, as `Trainer` does.
     """
-    factors = robust.slower.of_part
-    parts = [part for part in robust.survive if part != "domain"]
-    trainers = {factor: Trainer(after_a_loss(question, factor), short) for factor in {factors[part] for part in parts}}
-    restart = Restart(after_a_loss(question, factors["domain"]), short)
+    parts = {part: factor for part, factor in losses.items() if part != "domain"}
+    trainers = {factor: Trainer(after_a_loss(question, factor), short) for factor in set(parts.values())}
+    restart = Restart(after_a_loss(question, losses["domain"]), short) if "domain" in losses else None
 
     def stands(family: DesignFamily, ports: Ports) -> bool:
-        without_parts = all(_trains_without(trainers[factors[part]], family, ports, part) for part in parts)
-        return without_parts and ("domain" not in robust.survive or restart.stands(family, ports))
+        without_parts = all(_trains_without(trainers[factor], family, ports, part) for part, factor in parts.items())
+        return without_parts and (restart is None or restart.stands(family, ports))
 
     return stands
 
@@ -80,14 +79,13 @@ def _trains_without(trainer: Trainer, family: DesignFamily, ports: Ports, part: 
 
 
 def check_losses(
-    ledger: Ledger, question: Instance, robust: Robust, claims: tuple[Survived, ...], family: DesignFamily, ports: Ports
+    ledger: Ledger, question: Instance, losses: Losses, claims: tuple[Survived, ...], family: DesignFamily, ports: Ports
 ) -> None:
     """Check what each loss takes, and that the design stands it; how workloads run without a domain is in the plan."""
-    factors = robust.slower.of_part
-    parts = robust.survive if family.gear else ()
+    parts = losses if family.gear else {}
     claimed = tuple(f"{claim.part}: {claim.nics_lost} NICs, bounds times {claim.slower:.12g}" for claim in claims)
     expected = tuple(
-        f"{part}: {nics_lost(family, ports, part)} NICs, bounds times {factors[part]:.12g}" for part in parts
+        f"{part}: {nics_lost(family, ports, part)} NICs, bounds times {factor:.12g}" for part, factor in parts.items()
     )
     holds = claimed == expected and all(_slowed_alike(claim, family, ports) for claim in claims)
     ledger.holds(
@@ -98,15 +96,15 @@ def check_losses(
         "What the design loses with a part differs from what the plan says.",
         TOLERANCE,
     )
-    without_domain = robust.model_copy(update={"survive": tuple(part for part in robust.survive if part != "domain")})
+    without_domain: Losses = {part: factor for part, factor in losses.items() if part != "domain"}
     stands = loss_condition(question, without_domain, LENIENT)(family, ports) and (
-        family.gear is not None or without_domain == robust
+        family.gear is not None or without_domain == losses
     )
     why = "After a loss the design does not meet its longer bounds."
     ledger.holds("survives", stands, True, stands, why)
     for claim in claims:
         if claim.part == "domain":
-            check_restart(ledger, after_a_loss(question, factors["domain"]), family, ports, claim.workloads)
+            check_restart(ledger, after_a_loss(question, losses["domain"]), family, ports, claim.workloads)
 
 
 def _slowed_alike(claim: Survived, family: DesignFamily, ports: Ports) -> bool:

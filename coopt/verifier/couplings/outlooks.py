@@ -1,4 +1,4 @@
-"""Outlooks of prices: what a design costs when prices turn out otherwise, and what the best design costs then."""
+"""Outlooks of prices: what a design or a fleet costs when prices turn out otherwise, and the best design then."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from coopt.instance.couplings import Robust, corners
+from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_efficiency, at_prices
-from coopt.plan.couplings import Outlooks
+from coopt.plan.couplings import Outlooks, Turn
 from coopt.plan.schema import Plan
 from coopt.plan.schema_one import Standing
 from coopt.verifier.checks.claims import note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, Ledger, agree, below
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.losses import check_losses, loss_condition
+from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.parts.bills import bill, bill_total, levels
 from coopt.verifier.parts.enumeration import designs_below
 from coopt.verifier.parts.layouts import Ports
@@ -36,19 +38,19 @@ def certain_question(instance: Instance) -> Instance:
     if robust is None:
         return instance
     if robust.aim == "regret":
-        return question_at_list_prices(instance, robust, robust.efficiency[0])
+        return question_at_list_prices(instance, robust.efficiency[0])
     listed = at_efficiency(instance, robust.efficiency[0])
     return at_prices(listed, {kind: high for kind, (_, high) in robust.prices.intervals.items()})
 
 
-def question_at_list_prices(instance: Instance, robust: Robust, efficiency: float) -> Instance:
+def question_at_list_prices(instance: Instance, efficiency: float) -> Instance:
     """The question at list prices; it keeps in mind that prices may turn out otherwise, which makes optics a choice."""
-    return at_efficiency(instance, efficiency).model_copy(update={"robust": robust})
+    return at_efficiency(instance, efficiency).model_copy(update={"robust": instance.robust})
 
 
-def hopeful_question(instance: Instance, robust: Robust) -> Instance:
+def hopeful_question(instance: Instance) -> Instance:
     """The question at list prices and the best efficiency, at which the best plans are that regret is measured from."""
-    return question_at_list_prices(instance, robust, robust.efficiency[1])
+    return question_at_list_prices(instance, instance.efficiencies[1])
 
 
 def check_terms(ledger: Ledger, robust: Robust, claim: Standing | Outlooks) -> None:
@@ -69,14 +71,18 @@ def check_robustness(ledger: Ledger, instance: Instance, plan: Plan, part: Count
     assert robust is not None
     assert claim is not None
     check_terms(ledger, robust, claim)
-    check_losses(ledger, certain_question(instance), robust, claim.survived, part.family, part.ports)
+    check_losses(ledger, certain_question(instance), instance.losses, claim.survived, part.family, part.ports)
     if part.optics is None:
         return
     built = EquippedDesign(part.family, part.ports, part.optics)
     listed = at_efficiency(instance, robust.efficiency[0])
     check_list_value(ledger, claim, design_value(listed, plan.objective.kind, built), "design")
-    if robust.aim == "regret":
-        check_regret(ledger, instance, robust, plan, built)
+    values = [design_value(outlook, plan.objective.kind, built) for outlook in price_outlooks(instance)]
+    stated = check_turns(ledger, instance, claim.turns, values, "design")
+    if stated and values:
+        _check_best(ledger, instance, plan)
+    if values:
+        check_regret_value(ledger, plan, claim.turns, values)
 
 
 def design_value(instance: Instance, kind: ObjectiveKind, built: EquippedDesign) -> float:
@@ -95,45 +101,39 @@ def design_value(instance: Instance, kind: ObjectiveKind, built: EquippedDesign)
     return bill_total(lines, instance.objective).of(kind)
 
 
-def price_outlooks(instance: Instance, robust: Robust) -> list[Instance]:
-    """The instance at every corner of its price intervals, at the best efficiency."""
-    question = at_efficiency(instance, robust.efficiency[1])
-    return [at_prices(question, factors) for factors in corners(robust.prices)]
+def price_outlooks(instance: Instance) -> list[Instance]:
+    """The instance at every corner of its price intervals, at the best efficiency; none where no regret counts."""
+    question = at_efficiency(instance, instance.efficiencies[1])
+    return [at_prices(question, factors) for factors in instance.outlooks]
 
 
-def check_regret(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan, built: EquippedDesign) -> None:
-    """Check what the plan and the best design cost in every outlook, and the largest difference."""
-    assert plan.robust is not None
-    kind, outlooks, turns = plan.objective.kind, price_outlooks(instance, robust), plan.robust.turns
-    values = [design_value(outlook, kind, built) for outlook in outlooks]
+def check_turns(ledger: Ledger, instance: Instance, turns: Sequence[Turn], values: Sequence[float], words: str) -> bool:
+    """Check what a plan says that a design or a fleet, as `words` call it, costs in every outlook; whether it holds."""
     told = [(str(turn.factors), turn.value) for turn in turns]
-    wanted = [(str(factors), value) for factors, value in zip(corners(robust.prices), values, strict=True)]
-    holds = len(told) == len(wanted) and all(
-        a[0] == b[0] and agree(a[1], b[1]) for a, b in zip(told, wanted, strict=True)
+    found = [(str(factors), value) for factors, value in zip(instance.outlooks, values, strict=True)]
+    holds = len(told) == len(found) and all(
+        a[0] == b[0] and agree(a[1], b[1]) for a, b in zip(told, found, strict=True)
     )
-    texts = [tuple(f"{value:.12g}" for _, value in rows) for rows in (told, wanted)]
-    why = "What the plan costs in each outlook of prices differs from what it says."
-    if ledger.holds("turns", holds, texts[0], texts[1], why, TOLERANCE):
-        _check_best(ledger, instance, robust, plan)
-    regret = max([0.0, *(value - turn.best for value, turn in zip(values, turns, strict=False))])
-    check_regret_value(ledger, plan, regret, values)
+    claimed, expected = (tuple(f"{value:.12g}" for _, value in rows) for rows in (told, found))
+    why = f"What the {words} costs in each outlook of prices differs from what the plan says."
+    return ledger.holds("turns", holds, claimed, expected, why, TOLERANCE)
 
 
-def check_regret_value(ledger: Ledger, plan: Plan, regret: float, values: Sequence[float]) -> None:
+def check_regret_value(ledger: Ledger, plan: Plan, turns: Sequence[Turn], values: Sequence[float]) -> None:
     """Check that the objective is the largest regret; it is a difference, so its rounding is that of its terms."""
-    value = plan.objective.value
+    value, regret = plan.objective.value, max([0.0, *(a - turn.best for a, turn in zip(values, turns, strict=False))])
     holds = value is not None and abs(value - regret) <= TOLERANCE * regret + ROUNDING * max(values)
     ledger.holds("objective", holds, value, regret, f"The largest regret is {regret:,.2f}, not {value}.", TOLERANCE)
 
 
-def _check_best(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan) -> None:
+def _check_best(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that in every outlook some design is worth what the plan says is least, and that none is worth less."""
     assert plan.robust is not None
-    kind, outlooks, turns = plan.objective.kind, price_outlooks(instance, robust), plan.robust.turns
-    near = [list(column) for column in zip(*outlook_values(instance, robust, kind, outlooks, LENIENT), strict=True)]
+    kind, outlooks, turns = plan.objective.kind, price_outlooks(instance), plan.robust.turns
+    near = [list(column) for column in zip(*outlook_values(instance, kind, outlooks, LENIENT), strict=True)]
     least = [min(values) for values in near] or [math.inf] * len(turns)
     if any(below(value, turn.best) for value, turn in zip(least, turns, strict=True)):  # by rounding alone?
-        least = best_values(instance, robust, kind, outlooks, STRICT)
+        least = best_values(instance, kind, outlooks, STRICT)
     for n, turn in enumerate(turns):
         values = near[n] if near else []
         prices = ", ".join(f"{kind} x {factor:g}" for kind, factor in turn.factors.items())
@@ -145,27 +145,44 @@ def _check_best(ledger: Ledger, instance: Instance, robust: Robust, plan: Plan) 
 
 
 def outlook_values(
-    instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: Sequence[Instance], short: float
+    instance: Instance, kind: ObjectiveKind, outlooks: Sequence[Instance], short: float
 ) -> Iterator[tuple[float, ...]]:
     """What every design that stands what it has to is worth at every outlook; limits hold at list prices."""
-    question = hopeful_question(instance, robust)
-    for design in designs_below(question, kind, math.inf, loss_condition(question, robust, short), short):
+    question = hopeful_question(instance)
+    for design in designs_below(question, kind, math.inf, loss_condition(question, instance.losses, short), short):
         yield tuple(design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
 
 
-def best_values(
-    instance: Instance, robust: Robust, kind: ObjectiveKind, outlooks: Sequence[Instance], short: float
-) -> list[float]:
+def best_values(instance: Instance, kind: ObjectiveKind, outlooks: Sequence[Instance], short: float) -> list[float]:
     """The least objective in every way prices may turn out; infinite where nothing stands what it has to."""
-    rows = list(outlook_values(instance, robust, kind, outlooks, short))
+    rows = list(outlook_values(instance, kind, outlooks, short))
     return [min(column) for column in zip(*rows, strict=True)] or [math.inf] * len(outlooks)
 
 
-def regrets(
-    instance: Instance, robust: Robust, kind: ObjectiveKind, best: Sequence[float], short: float
-) -> Iterator[float]:
+def regrets(instance: Instance, kind: ObjectiveKind, best: Sequence[float], short: float) -> Iterator[float]:
     """The largest regret of every design that stands what it has to."""
-    question, outlooks = certain_question(instance), price_outlooks(instance, robust)
-    for design in designs_below(question, kind, math.inf, loss_condition(question, robust, short), short):
+    question, outlooks = certain_question(instance), price_outlooks(instance)
+    for design in designs_below(question, kind, math.inf, loss_condition(question, instance.losses, short), short):
         values = (design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
         yield max([0.0, *(v - b for v, b in zip(values, best, strict=True))])
+
+
+def check_fleet_outlooks(
+    ledger: Ledger, instance: Instance, plan: Plan, fleet: Fleet, islands: Sequence[FleetIsland]
+) -> None:
+    """Check terms, value at list prices and, where regret is minimised, what the fleet costs at every outlook."""
+    robust, claim = instance.robust, plan.couplings.outlooks
+    why = "A plan has outlooks of prices where its question asks for them, and nowhere else."
+    if not ledger.same("robust-terms", claim is not None, robust is not None, why) or robust is None or claim is None:
+        return
+    check_terms(ledger, robust, claim)
+    check_list_value(ledger, claim, value_at(at_efficiency(instance, robust.efficiency[0]), fleet, islands), "fleet")
+    values = [value_at(outlook, fleet, islands) for outlook in price_outlooks(instance)]
+    if check_turns(ledger, instance, claim.turns, values, "fleet") and values:
+        check_regret_value(ledger, plan, claim.turns, values)
+
+
+def value_at(instance: Instance, fleet: Fleet, islands: Sequence[FleetIsland]) -> float:
+    """The objective of a fleet at the prices of an instance, with the core that the fleet has."""
+    sharing = instance.sharing.model_copy(update={"core": fleet.question.sharing.core})
+    return fleet_total(Fleet(instance.model_copy(update={"sharing": sharing}), fleet.kind), islands).of(fleet.kind)

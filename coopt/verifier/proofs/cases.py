@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from coopt.instance.couplings import Robust, corners
+from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
@@ -278,18 +278,18 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     Where regret is minimised, the best plan of every way prices may turn out is proven first: that one is worth what
     the plan says it is.
     """
-    robust, kind = instance.robust, plan.objective.kind
+    kind, losses = plan.objective.kind, instance.losses
     bound = math.inf if plan.objective.bound is None else plan.objective.bound
     if proof.bound is not None:
         bound = min(bound, float(proof.bound))
-    if robust is None or robust.aim != "regret" or math.isinf(bound):  # limits hold at list prices
+    if not instance.minimizes_regret or math.isinf(bound):  # limits hold at list prices
         return _asked(instance, kind).proven([], bound, proof.cases)
-    turns = [] if plan.couplings.outlooks is None else [(t.factors, t.best) for t in plan.couplings.outlooks.turns]
-    if [factors for factors, _ in turns] != list(corners(robust.prices)) or len(proof.bests) != len(turns):
+    turns = [(turn.factors, turn.best) for turn in plan.couplings.turns]
+    if [factors for factors, _ in turns] != instance.outlooks or len(proof.bests) != len(turns):
         return ProvenCases(-math.inf, 0, 0, "plan and proof do not have every way that prices may turn out")
-    least, most = (question_at_list_prices(instance, robust, factor) for factor in robust.efficiency)
-    certain, leaves, opened = AskedIslands(least, kind, robust), 0, 0
-    hopeful = certain if least == most else AskedIslands(most, kind, robust)
+    least, most = (question_at_list_prices(instance, factor) for factor in instance.efficiencies)
+    certain, leaves, opened = AskedIslands(least, kind, losses), 0, 0
+    hopeful = certain if least == most else AskedIslands(most, kind, losses)
     for (factors, best), cases in zip(turns, proof.bests, strict=True):
         found = hopeful.proven([(factors, 0.0)], best * JUST_ABOVE, cases)
         leaves, opened = leaves + found.leaves, opened + found.opened
@@ -309,18 +309,18 @@ def prove_without_multipliers(instance: Instance, kind: ObjectiveKind) -> Proven
 
 def _asked(instance: Instance, kind: ObjectiveKind) -> AskedIslands:
     """The islands of a question at the prices of its bill."""
-    return AskedIslands(certain_question(instance), kind, instance.robust)
+    return AskedIslands(certain_question(instance), kind, instance.losses)
 
 
 class AskedIslands:
     """A question with every optic that its core may have, and the islands of each, listed once."""
 
-    def __init__(self, question: Instance, kind: ObjectiveKind, robust: Robust | None) -> None:
+    def __init__(self, question: Instance, kind: ObjectiveKind, losses: Losses) -> None:
         self._asked: list[tuple[str | None, Fleet, list[IslandMenu]]] = []
         for asked in questions_by_core_optic(question, kind):
             fleet = Fleet(asked, kind)
-            paths = IslandPaths(fleet, robust, LENIENT, math.inf)
-            by_bill = robust is None or robust.aim != "regret"
+            paths = IslandPaths(fleet, losses, LENIENT, math.inf)
+            by_bill = not question.minimizes_regret
             menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=by_bill)) for name in fleet.islands]
             self._asked.append((asked.sharing.optic_in_use, fleet, menus))
 
