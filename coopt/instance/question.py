@@ -21,6 +21,7 @@ from coopt.instance.base import (
 )
 from coopt.instance.catalog import named
 from coopt.instance.couplings import Lost, Phase, Robust, Sharing, Site, Wan, corners
+from coopt.instance.errors import alternatives
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
 from coopt.instance.quotes import CatalogFiles
@@ -35,6 +36,10 @@ BILLED: dict[ObjectiveKind, BillKind] = {
     **{"time": "capex", "usd_per_token": "tco", "carbon": "power"},
 }
 """The sum of a bill that an objective weighs by the time of training; of equally fast designs the cheapest counts."""
+LISTS = (
+    "hb_domains", "fabrics", "nics", "nics_per_gpu", "gpus_per_nic", "nic_planes", "pod_bundles", "switches", "optics",
+)  # fmt: skip
+"""Keys of a network whose entries are chosen from."""
 Asked = Literal["ring", "losses", "failures", "direct", "phases", "core"]
 Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", "fleet", "choice"]
 
@@ -72,6 +77,21 @@ class Cluster(Table):
         if self.generations and self.generations[0] != self.gpu:
             raise ValueError(first_of_list("generations", "gpu"))
         return self
+
+    @property
+    def counts_text(self) -> str:
+        """`4,096 or 8,192`: how many GPUs may train, as a sentence has it."""
+        return alternatives(f"{count:,}" for count in self.gpus)
+
+    @property
+    def most_gpus(self) -> int:
+        """The most that one network may have, and that all islands may have together."""
+        return max(self.gpus)
+
+    def shares_of(self, gpus: int) -> int:
+        """How many of the shares so many GPUs are."""
+        assert self.shares is not None, "only GPUs at several sites are divided into shares"
+        return gpus * self.shares // self.gpus[0]
 
 
 class Objective(Table):
@@ -296,6 +316,11 @@ class Question(Table):
         """The sums of a bill that something limits: that of all parts, or power where they stand."""
         of_all = set(self.limits.sums)
         return of_all | {"power"} if self.site else of_all
+
+    @property
+    def lists(self) -> dict[str, tuple[Any, ...]]:
+        """Every list of which a network takes an entry, by its key."""
+        return {"cluster.gpus": self.cluster.gpus} | {f"network.{key}": getattr(self.network, key) for key in LISTS}
 
     @property
     def gpu_caps(self) -> dict[str, int]:

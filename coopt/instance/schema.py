@@ -13,7 +13,7 @@ from typing import Annotated, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from coopt.instance.base import Count, Name, Table
-from coopt.instance.errors import InstanceError, alternatives
+from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import HbDomain
 from coopt.instance.network import FabricKind as FabricKind
 from coopt.instance.network import Network as Network
@@ -38,9 +38,8 @@ class Instance(Question):
     """A question coopt can answer; see docs/network.md for the designs it ranges over."""
 
     def __repr__(self) -> str:
-        gpus = alternatives(f"{count:,}" for count in self.cluster.gpus)
         named = ", ".join(workload.name for workload in self.workload)
-        return f"Instance({self.name!r}, {gpus} x {self.cluster.gpu.name} for {named})"
+        return f"Instance({self.name!r}, {self.cluster.counts_text} x {self.cluster.gpu.name} for {named})"
 
     __str__ = __repr__
 

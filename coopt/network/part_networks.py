@@ -97,8 +97,7 @@ def question_of(instance: Instance, part: Part) -> Instance:
     gpus = network_of(part).gpus
     whole = instance.cluster.shares
     if whole is not None:
-        shares = gpus * whole // instance.cluster.gpus[0]
-        workloads = tuple(part_of(workload, shares, whole) for workload in workloads)
+        workloads = tuple(part_of(workload, instance.cluster.shares_of(gpus), whole) for workload in workloads)
     switched = question.network.model_copy(update={"fabrics": question.network.switched, "panels": ()})
     alone = {
         "cluster": question.cluster.model_copy(update={"gpus": (gpus,), "shares": None}),

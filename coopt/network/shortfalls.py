@@ -44,14 +44,13 @@ def nearest_shortfall(instance: Instance) -> Shortfall | None:
 
 def _shortfalls(instance: Instance) -> Iterator[Shortfall]:
     space = Space(instance=instance)
-    for gpus in instance.cluster.gpus:
-        for (hb, domains), gear in product(space.sites(gpus), space.gears):
-            for fabric in instance.network.switched if domains > 1 and gear.fits(hb.size, gpus, domains) else ():
-                links = -(-links_to_core(instance, gpus) // gear.nic_planes)
-                rails = hb.size * gear.nics_per_gpu // gear.gpus_per_nic
-                ends = EndPoints(fabric=fabric, domains=domains, rails=rails, links=links)
-                for above in _above(instance, gear.switch):
-                    yield from _short(instance, hb.name, ends, gear.switch, above)
+    for (gpus, hb, domains), gear in product(space.all_sites(), space.gears):
+        for fabric in instance.network.switched if domains > 1 and gear.fits(hb.size, gpus, domains) else ():
+            links = -(-links_to_core(instance, gpus) // gear.nic_planes)
+            rails = hb.size * gear.nics_per_gpu // gear.gpus_per_nic
+            ends = EndPoints(fabric=fabric, domains=domains, rails=rails, links=links)
+            for above in _above(instance, gear.switch):
+                yield from _short(instance, hb.name, ends, gear.switch, above)
 
 
 def _above(instance: Instance, leaf: Switch) -> Iterator[Switch]:

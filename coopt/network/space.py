@@ -162,6 +162,22 @@ class Space:
             for domains in self.domain_counts(gpus, hb):
                 yield hb, domains
 
+    def all_sites(self) -> Iterator[tuple[int, HbDomain, int]]:
+        """Every number of GPUs that is asked for, on every site that may hold it."""
+        for gpus in self.instance.cluster.gpus:
+            for hb, domains in self.sites(gpus):
+                yield gpus, hb, domains
+
+    def nearby_counts(self) -> tuple[int, ...]:
+        """Other numbers of GPUs that fill whole HB domains, nearest first; without 0."""
+        counts = self.instance.cluster.gpus
+        near = {
+            whole
+            for gpus, hb in product(counts, self.instance.network.hb_domains)
+            for whole in (gpus // hb.size * hb.size, -(-gpus // hb.size) * hb.size)
+        }
+        return tuple(sorted(near - {0, *counts}, key=lambda n: min(abs(n - gpus) for gpus in counts)))
+
     @cached_property
     def own_ends(self) -> bool:
         """Whether each end of links has a product of its own."""
@@ -294,9 +310,8 @@ def families(
         Whether they have stood smaller before.
     """
     space = Space(instance=instance, measures=measures, grow=grow)
-    for gpus in instance.cluster.gpus:
-        for hb, domains in space.sites(gpus):
-            yield from space.families(gpus, hb, domains, space.gears)
+    for gpus, hb, domains in space.all_sites():
+        yield from space.families(gpus, hb, domains, space.gears)
 
 
 EndsByModule = list[dict[tuple[int, int], tuple[LinkEnds, ...]]]

@@ -167,7 +167,7 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     network = instance.network
     for workload in instance.workload:
         yield f"Train {workload.name}", f"{training_text(workload)}; {_bound(workload)}"
-    yield "GPUs", f"{words.alternatives(map(words.count, instance.cluster.gpus))} x {instance.cluster.gpu.name}"
+    yield "GPUs", f"{instance.cluster.counts_text} x {instance.cluster.gpu.name}"
     yield "HB domains", words.alternatives(domain.name for domain in network.hb_domains)
     yield "Networks", f"{words.alternatives(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}"
     yield "Oversubscription", _ratios(instance)

@@ -80,7 +80,7 @@ def up_to_cheapest(
     them; where none serves all workloads within the limits, all that are in time and that no other beats.
     """
     space, ceiling = Space(instance=instance, measures=measures), Cheapest(instance)
-    sites = [(gpus, *site) for gpus in instance.cluster.gpus for site in space.sites(gpus)]
+    sites = list(space.all_sites())
     floors = [_floor(instance, space.gears, *site) for site in sites]
     found: dict[int, tuple[Family, ...]] = {}
     tables: list[Columns] = []

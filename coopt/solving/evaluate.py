@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -169,7 +169,7 @@ def evaluate_instance(
     require_one_network(instance, "evaluate")
     workloads = pinned(instance, mappings)
     complaints = [] if design else list(open_design(instance))
-    gpus = design.gpus if design else instance.cluster.gpus[0]
+    gpus = design.gpus if design else instance.cluster.most_gpus
     open_keys = [text for workload in workloads for text in open_mapping(workload, gpus)]
     if open_keys and not complaints:
         open_keys.append("to rank the mappings that are left open on this network, use `coopt evaluate --mappings 10`")
@@ -241,20 +241,9 @@ def with_one_cp(workloads: Iterable[Workload]) -> tuple[Workload, ...]:
 def open_design(instance: Instance) -> Iterator[str]:
     """Sentences about lists of parts that leave a choice."""
     network = instance.network
-    lists: Mapping[str, tuple[Any, ...]] = {
-        "cluster.gpus": instance.cluster.gpus,
-        "network.hb_domains": tuple(hb.name for hb in network.hb_domains),
-        "network.fabrics": network.fabrics,
-        "network.nics": tuple(nic.name for nic in network.nics),
-        "network.nics_per_gpu": network.nics_per_gpu,
-        "network.gpus_per_nic": network.gpus_per_nic,
-        "network.nic_planes": network.nic_planes,
-        "network.pod_bundles": network.pod_bundles,
-        "network.switches": tuple(switch.name for switch in network.switches),
-    }
-    for key, values in lists.items():
-        if len(values) > 1:
-            yield _open(key, values)
+    for key, entries in instance.lists.items():
+        if len(entries) > 1 and key != "network.optics":  # of which the cheapest are taken
+            yield _open(key, tuple(getattr(entry, "name", entry) for entry in entries))
     ratio = network.oversubscription
     if (isinstance(ratio, tuple) and len(ratio) > 1) or (isinstance(ratio, float) and ratio > 1):
         shown = ", ".join(f"{r:g}" for r in ratio) if isinstance(ratio, tuple) else f"anything up to {ratio:g}"

@@ -24,10 +24,10 @@ from coopt.network.family import Family
 from coopt.network.optics import optic_choices
 from coopt.network.parts import resources
 from coopt.network.shortfalls import nearest_shortfall
-from coopt.network.space import Space, domain_counts, families
+from coopt.network.space import Space, families
 from coopt.perf.memory import GIB
 from coopt.solving.days import interrupted_paces
-from coopt.solving.reasons.limits import nearby_counts, typed, with_part
+from coopt.solving.reasons.limits import typed, with_part
 from coopt.solving.reasons.lists import text_of
 from coopt.solving.runs import StoppedError
 
@@ -44,12 +44,12 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
     may_own_ends
         Whether the question that is asked may give each end of a link its own product.
     """
-    network, counts = instance.network, instance.cluster.gpus
+    network, counts, space = instance.network, instance.cluster.counts_text, Space(instance=instance)
     sizes = ", ".join(f"{hb.name} ({hb.size})" for hb in network.hb_domains)
-    if not any(domain_counts(gpus, hb, network.domain_fill) for gpus in counts for hb in network.hb_domains):
-        near = tuple(sorted(nearby_counts(instance)))
+    if next(space.all_sites(), None) is None:
+        near = tuple(sorted(space.nearby_counts()))
         return (
-            f"{_listed(counts)} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "
+            f"{counts} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "
             f"needs another GPU count (such as {_listed(near)}) or another HB domain",
         )
     if short := _no_reach(instance, _joins, may_own_ends=may_own_ends):
@@ -57,7 +57,7 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
     lacks = f"; {nearest}" if (nearest := nearest_shortfall(instance)) else ""
     helps = ["switches of more ports", "optics that reach further", "a larger oversubscription", "more tiers"]
     return (
-        f"no network of at most {counted(network.max_tiers, 'tier')} joins {_listed(counts)} GPUs in HB domains "
+        f"no network of at most {counted(network.max_tiers, 'tier')} joins {counts} GPUs in HB domains "
         f"{sizes}: needs {alternatives(helps[: 4 if network.max_tiers < MOST_TIERS else 3])}{lacks}",
     )
 
@@ -251,7 +251,7 @@ def no_split(instance: Instance, workload: Workload) -> str:
     groups = f"{model.mamba_groups} groups of Mamba-2, " if model.mamba_layers else ""
     whole = "sequences stay whole in layers with Mamba-2 (cp = 1); " if model.mamba_layers else ""
     return (
-        f"workload {workload.name!r}: no TP x PP x DP split of {_listed(instance.cluster.gpus)} GPUs divides "
+        f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text} GPUs divides "
         f"{model.heads} heads, {groups}{model.layers} layers and a batch of {workload.global_batch} "
         f"within workload.mapping ({f'{lists}; ' if lists else ''}{whole}layers may fall short of full stages by "
         f"{MISSING_LAYERS}): needs another batch{batches}, GPU count{counts} or wider mapping lists"

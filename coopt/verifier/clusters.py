@@ -185,7 +185,7 @@ def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[BuiltIsland
 
 
 def _check_size(ledger: Ledger, instance: Instance, workload: Workload, gpus: int) -> bool:
-    most, sizes = instance.cluster.gpus[0], workload.gpus
+    most, sizes = instance.cluster.most_gpus, workload.gpus
     fits = 1 <= gpus <= most and (sizes is None or gpus in sizes)
     allowed = f"1 to {most}" if sizes is None else ", ".join(map(str, sizes))
     why = f"It trains on {gpus} GPUs, sizes allowed are {allowed}."

@@ -277,7 +277,7 @@ def _growing(
     into."""
     market = coupling.market
     network, gpu = market.instance.network, market.instance.cluster.gpu
-    degrees = quick_degrees(workload, gpu, market.instance.cluster.gpus[0])
+    degrees = quick_degrees(workload, gpu, market.instance.cluster.most_gpus)
     sizes = degrees.prod(axis=1)
     all_sites, looked_into = sites_of(np.unique(sizes), network.hb_domains), 0
     is_closed = np.zeros(len(network.hb_domains), dtype=np.bool_)

@@ -99,12 +99,12 @@ def listed_rows(run: Run) -> list[Row]:
     """The mappings that may be in time at some place."""
     instance, listed, gated = run.instance, list[Row](), Counter[str]()
     workload, started_s = instance.workload[0], run.elapsed_s()
-    sources = {gpus: fitting(workload, instance.cluster.gpu, gpus) for gpus in instance.cluster.gpus}
-    for place in every_place(instance):
-        if place.most_links() >= 0:
-            new_rows, dropped = worthwhile(place, sources[place.gpus])
-            listed += new_rows
-            gated += dropped
+    places = [place for place in every_place(instance) if place.most_links() >= 0]
+    sources = {gpus: fitting(workload, instance.cluster.gpu, gpus) for gpus in {place.gpus for place in places}}
+    for place in places:
+        new_rows, dropped = worthwhile(place, sources[place.gpus])
+        listed += new_rows
+        gated += dropped
     run.log.table = Counted(gated=gated, kept=len(listed))
     run.log.columns_s += run.elapsed_s() - started_s
     return listed

@@ -21,7 +21,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.optics import optic_choices
 from coopt.network.parts import domain_lines, included_lines, keeps_limits, total, weigh
-from coopt.network.space import domain_counts
+from coopt.network.space import Space
 from coopt.perf.affine import NO_NETWORK, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows
 from coopt.plan.parts import line
@@ -101,20 +101,20 @@ def every_place(instance: Instance) -> Iterator[DirectPlace]:
     """Every place of at least two domains, in the order of the instance's lists."""
     network, objective = instance.network, instance.objective
     panel = min(network.panels, key=lambda p: weigh(objective, p.usd_per_port, p.w_per_port), default=None)
-    for gpus, hb in product(instance.cluster.gpus, network.hb_domains):
-        for domains, nic, per_gpu in product(domain_counts(gpus, hb), network.nics, network.nics_per_gpu):
-            levels = optic_choices(instance, nic)
-            for optic in levels[1] if domains > 1 and len(levels) > 1 else ():
-                yield DirectPlace(
-                    instance=instance,
-                    gpus=gpus,
-                    hb=hb,
-                    domains=domains,
-                    nic=nic,
-                    nics_per_gpu=per_gpu,
-                    optic=optic,
-                    panel=panel,
-                )
+    sites = Space(instance=instance).all_sites()
+    for (gpus, hb, domains), nic, per_gpu in product(sites, network.nics, network.nics_per_gpu):
+        levels = optic_choices(instance, nic)
+        for optic in levels[1] if domains > 1 and len(levels) > 1 else ():
+            yield DirectPlace(
+                instance=instance,
+                gpus=gpus,
+                hb=hb,
+                domains=domains,
+                nic=nic,
+                nics_per_gpu=per_gpu,
+                optic=optic,
+                panel=panel,
+            )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

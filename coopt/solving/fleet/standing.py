@@ -190,7 +190,7 @@ class _IslandSearch:
         if self.question.sharing.mode == "time":
             return sites
         (workload,), network, gpu = self.question.workload, self.question.network, self.question.cluster.gpu
-        mine = quick_degrees(workload, gpu, self.question.cluster.gpus[0])
+        mine = quick_degrees(workload, gpu, self.question.cluster.most_gpus)
         mine = mine[np.isin(mine.prod(axis=1), sites.gpus)]
         byte_s = fastest_byte_s(network)
         whole = quick_mappings(workload, gpu, network, mine, byte_s)

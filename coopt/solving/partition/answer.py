@@ -128,7 +128,7 @@ def no_island(run: Run, workloads: list[int]) -> tuple[str, ...]:
 
 
 def _why_no_island(run: Run, workload: Workload) -> str:
-    instance, gpus = run.instance, run.instance.cluster.gpus[0]
+    instance, gpus = run.instance, run.instance.cluster.most_gpus
     sizes = "" if workload.gpus is None else " of a size its gpus list"
     subject = f"workload {workload.name!r}: no island of up to {gpus:,} GPUs{sizes}"
     missing_part = missing_optic(instance, lambda question: _serves(run, question, workload, workload.bound_s))
@@ -176,6 +176,6 @@ def _serves(run: Run, instance: Instance, workload: Workload, bound_s: float) ->
 
 def _with_more_gpus(run: Run, variant: Variant) -> PartitionData:
     """The problem with more GPUs than there are."""
-    cluster = variant.instance.cluster.model_copy(update={"gpus": (MORE * run.instance.cluster.gpus[0],)})
+    cluster = variant.instance.cluster.model_copy(update={"gpus": (MORE * run.instance.cluster.most_gpus,)})
     wider = variant.instance.model_copy(update={"cluster": cluster})
     return partition_data(wider, list_options(wider, lambda _: None, run.check_clock))

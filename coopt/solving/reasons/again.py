@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -148,10 +150,10 @@ def feasible(instance: Instance) -> bool:
     tried too, each with the fewest spare domains (docs/days.md).
     """
     space = _space_within_limits(instance)
-    for gpus in instance.cluster.gpus:
+    for gpus, of_size in groupby(space.all_sites(), key=itemgetter(0)):
         sources = [fitting(workload, instance.cluster.gpu, gpus) for workload in instance.workload]
         sources.sort(key=_quick)
-        for hb, domains in space.sites(gpus):
+        for _, hb, domains in of_size:
             for site, gears in _sites(space, gpus, hb, domains).items():
                 if _any_in_time(space, sources, hb, site, gears):
                     return True

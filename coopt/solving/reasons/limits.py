@@ -120,15 +120,3 @@ def typed(value: float, *, up: bool = True) -> float:
         return value
     rounding = ROUND_CEILING if up else ROUND_FLOOR
     return float(Context(prec=DIGITS, rounding=rounding).create_decimal_from_float(value))
-
-
-def nearby_counts(instance: Instance) -> tuple[int, ...]:
-    """Counts that fill whole HB domains, nearest first; without 0."""
-    counts = instance.cluster.gpus
-    near = {
-        whole
-        for gpus in counts
-        for hb in instance.network.hb_domains
-        for whole in (gpus // hb.size * hb.size, -(-gpus // hb.size) * hb.size)
-    }
-    return tuple(sorted(near - {0, *counts}, key=lambda n: min(abs(n - gpus) for gpus in counts)))

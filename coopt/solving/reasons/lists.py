@@ -193,7 +193,7 @@ def _as_in(instance: Instance, entry: Entry) -> Entry:
 
 def _sizes(instance: Instance) -> Iterator[Listed]:
     """The sizes of islands: doubled and halved, and powers of two up to all the GPUs there are."""
-    there = max(instance.cluster.gpus)
+    there = instance.cluster.most_gpus
     for w, workload in enumerate(instance.workload):
         if workload.gpus is not None:
             some = {size * 2**k for size in (1, *workload.gpus) for k in range(there.bit_length())}

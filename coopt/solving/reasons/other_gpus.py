@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -14,7 +14,7 @@ from coopt.instance.errors import alternatives
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance, Network
 from coopt.instance.workload import Workload
-from coopt.network.space import domain_counts
+from coopt.network.space import Space, domain_counts
 from coopt.plan.explanation import Change
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.limits import with_part
@@ -56,8 +56,17 @@ def more_or_fewer(instance: Instance, is_enough: IsEnough, *, tries: int = TRIES
 def fewer(instance: Instance, is_enough: IsEnough, *, tries: int = TRIES) -> Tried:
     """The largest number of GPUs that is enough and below what is asked for."""
     counts, unit = possible_counts(instance)
-    below = [count for count in counts if count < max(instance.cluster.gpus)]
+    below = [count for count in counts if count < instance.cluster.most_gpus]
     return _sought(instance, is_enough, below, Steps(unit, tries), is_least=False)
+
+
+def nearby(instance: Instance) -> Iterator[Changed]:
+    """Numbers of GPUs that fill whole HB domains in place of those asked for, nearest first."""
+    now = instance.cluster.gpus
+    for gpus in Space(instance=instance).nearby_counts():
+        share = gpus / now[0] - 1
+        change = Change(limit="cluster.gpus", now=text_of(now), to=text_of((gpus,)), least=gpus, share=share)
+        yield (change,), with_gpus(instance, gpus)
 
 
 def possible_counts(instance: Instance) -> tuple[list[int], int]:
@@ -122,6 +131,12 @@ def _number(instance: Instance, gpus: int, step: int, *, is_least: bool) -> Chan
     least = gpus if is_least else None
     change = Change(limit="cluster.gpus", now=text_of(now), to=text_of(gpus), least=least, share=share, step=step)
     return (change,), with_gpus(instance, gpus)
+
+
+def left_out_of_sums(instance: Instance, keys: Iterable[str]) -> Iterator[str]:
+    """That sums of plans with other GPUs, or another number of them, leave these out, where they do."""
+    if {"cluster.gpus", "cluster.gpu"} & set(keys) and "gpu" not in instance.objective.include:
+        yield 'The price of GPUs is left out of these sums: objective.include = ["gpu", ...] counts it.'
 
 
 def another_gpu(instance: Instance, is_enough: IsEnough) -> Tried:

@@ -16,7 +16,7 @@ from coopt.perf.mapping import Bools
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.reasons.again import WIDEST_RATIO, feasible, solved
 from coopt.solving.reasons.designs import Designs, designs_of
-from coopt.solving.reasons.limits import Limit, limits_of, nearby_counts, typed, with_gpu, with_part, without_bound
+from coopt.solving.reasons.limits import Limit, limits_of, typed, with_gpu, with_part, without_bound
 from coopt.solving.reasons.lists import (
     Changed,
     Listed,
@@ -27,7 +27,7 @@ from coopt.solving.reasons.lists import (
     text_of,
     widened,
 )
-from coopt.solving.reasons.other_gpus import Tried, another_gpu, fewer, more_or_fewer
+from coopt.solving.reasons.other_gpus import Tried, another_gpu, fewer, more_or_fewer, nearby
 from coopt.solving.reasons.rivals import least_memory_bytes
 
 PARTS = ("network.nics", "network.switches", "network.optics")
@@ -240,12 +240,8 @@ def _after_memory(designs: Designs) -> Iterator[Changed]:
 
 def _other_counts(instance: Instance) -> Iterator[Relaxation]:
     """The nearest number of GPUs that domains hold and some network joins in time."""
-    now = instance.cluster.gpus
-    for gpus in nearby_counts(instance):
-        change = Change(
-            limit="cluster.gpus", now=text_of(now), to=text_of((gpus,)), least=gpus, share=gpus / now[0] - 1
-        )
-        found = _verified(instance, ((change,), with_part(instance, "cluster", {"gpus": (gpus,)})))
+    for changed in nearby(instance):
+        found = _verified(instance, changed)
         if found:
             yield found
             return

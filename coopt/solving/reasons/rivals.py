@@ -24,7 +24,7 @@ from coopt.instance.workload import LONGEST_S
 from coopt.network.failures import slower_without_leaf
 from coopt.network.family import Family
 from coopt.network.parts import cost_of
-from coopt.network.space import domain_counts
+from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Floats
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.plan.explanation import Bound, NextPlan, Rival, RunnerUp
@@ -77,8 +77,7 @@ def runner_up(designs: Designs, chosen: int) -> RunnerUp | None:
 
 
 def _listed(instance: Instance, part: str) -> list[str]:
-    table, key = part.split(".")
-    return [str(getattr(entry, "name", entry)) for entry in getattr(getattr(instance, table), key)]
+    return [str(getattr(entry, "name", entry)) for entry in instance.lists[part]]
 
 
 def _rival(designs: Designs, chosen: int, part: str, choice: str, among: Bools) -> Rival:
@@ -178,10 +177,10 @@ def _obstacle(designs: Designs, among: Bools) -> str:
 
 def _no_design(instance: Instance, part: str, choice: str) -> str:
     """Why not even one family has that part."""
-    network, counts = instance.network, instance.cluster.gpus
+    network = instance.network
     if part == "network.hb_domains":
         hb = next(one for one in network.hb_domains if one.name == choice)
-        if not any(domain_counts(gpus, hb, network.domain_fill) for gpus in counts):
+        if all(held != hb for _, held, _ in Space(instance=instance).all_sites()):
             return f"the GPUs do not spread evenly over domains of {hb.size} with more than half of each in use"
     listed = [(nic, planes) for nic, planes in product(network.nics, network.nic_planes) if planes in nic.ports]
     rates = {nic.gbit_s / planes for nic, planes in listed}

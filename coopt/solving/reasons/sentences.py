@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from coopt.instance.errors import alternatives, counted
 from coopt.instance.schema import Instance, ObjectiveKind
@@ -155,12 +155,6 @@ def of_gpus_in_vain(tried: Sequence[str]) -> Iterator[str]:
     """Which other GPUs do not help alone."""
     if tried:
         yield f"None of these is enough alone, with all else as it is: {'; '.join(tried)}."
-
-
-def of_gpus_left_out(instance: Instance, keys: Iterable[str]) -> Iterator[str]:
-    """That sums of plans with other GPUs, or another number of them, leave these out, where they do."""
-    if {"cluster.gpus", "cluster.gpu"} & set(keys) and "gpu" not in instance.objective.include:
-        yield 'The price of GPUs is left out of these sums: objective.include = ["gpu", ...] counts it.'
 
 
 def of_no_prices(kind: ObjectiveKind) -> str:

@@ -21,6 +21,7 @@ from coopt.solving.reasons import sentences as say
 from coopt.solving.reasons.again import UnprovenError, conflicts_of, solved
 from coopt.solving.reasons.designs import Designs, designs_of, with_design
 from coopt.solving.reasons.labels import SAYINGS, changes_and_cost, costs, costs_more, label
+from coopt.solving.reasons.other_gpus import left_out_of_sums
 from coopt.solving.reasons.price_ranges import ranges_of
 from coopt.solving.reasons.relaxations import relaxations_of, with_other_gpus
 from coopt.solving.reasons.rivals import bounds_of, others_of, rival_choice, rivals_of, runner_up
@@ -124,7 +125,7 @@ def _of_choices(
     said = (
         f"With {best.chosen.text}: {first[0].lower()}{first[1:]}",
         *(say.of_rival(kind, value, one) for one in rivals),
-        *say.of_gpus_left_out(asked, (one.part for one in rivals)),
+        *left_out_of_sums(asked, (one.part for one in rivals)),
         *rest,
         *([say.of_untried(untried)] if untried else []),
     )
@@ -235,7 +236,7 @@ def _infeasible(instance: Instance, plan: Plan) -> Explanation:
     if not found:
         said += plan.explanation
     said += say.of_gpus_in_vain(in_vain)
-    said += say.of_gpus_left_out(instance, (change.limit for one in found for change in one.changes))
+    said += left_out_of_sums(instance, (change.limit for one in found for change in one.changes))
     return Explanation(
         **_heading(instance),
         status="infeasible",

@@ -167,7 +167,7 @@ class Jobs:
     def places(self, w: int, hb: HbDomain) -> tuple[JobPlace, ...]:
         """Where a workload could run in time on domains of a kind, the most promising place first."""
         if (w, hb.name) not in self._places:
-            self._places[w, hb.name] = places(self.instance.workload[w], self.gpu, hb, max(self.instance.cluster.gpus))
+            self._places[w, hb.name] = places(self.instance.workload[w], self.gpu, hb, self.instance.cluster.most_gpus)
         return self._places[w, hb.name]
 
     def source(self, w: int, place: JobPlace) -> Fitting:

@@ -28,7 +28,8 @@ from coopt.solving.reasons.labels import (
     uses,
     with_unit,
 )
-from coopt.solving.reasons.sentences import of_gpus_in_vain, of_gpus_left_out, of_untried, with_tp_said
+from coopt.solving.reasons.other_gpus import left_out_of_sums
+from coopt.solving.reasons.sentences import of_gpus_in_vain, of_untried, with_tp_said
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.relaxations import relaxations_of
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
@@ -133,7 +134,7 @@ def _infeasible(study: _Study, answer: Plan) -> Explanation:
     if not found and not study.untried:
         said.append("No limit that is a number, and no list, lets a plan in: what is asked has to change.")
     said += of_gpus_in_vain(in_vain)
-    said += of_gpus_left_out(study.instance, (change.limit for one in found for change in one.changes))
+    said += left_out_of_sums(study.instance, (change.limit for one in found for change in one.changes))
     return study.explanation("infeasible", said, relaxations=tuple(found))
 
 

@@ -47,11 +47,10 @@ def only_plan(instance: Instance) -> Plan:
 
 
 def _open_workloads(instance: Instance) -> Iterator[str]:
-    """What workloads leave open on the numbers of GPUs that they may have."""
-    counts = tuple(dict.fromkeys(phase.gpus for phase in instance.phase)) or instance.cluster.gpus
+    """What workloads leave open on the GPUs that they have, in the last phase where there are several."""
     shared_out = instance.sharing.mode == "partition"
     for workload in instance.workload:
-        sizes = workload.gpus if shared_out else counts
+        sizes = workload.gpus if shared_out else (instance.cluster.most_gpus,)
         if sizes is None or (shared_out and len(sizes) > 1):
             yield f"workload {workload.name!r}: gpus leaves the size of its island open, needs one number to evaluate"
         elif not instance.site:

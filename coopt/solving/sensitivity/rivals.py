@@ -28,8 +28,6 @@ from coopt.solving.reasons.labels import why_worse
 from coopt.solving.reasons.limits import with_entry, with_part
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
 
-LISTS = ("hb_domains", "fabrics", "nics", "nics_per_gpu", "gpus_per_nic", "nic_planes", "switches", "optics")
-
 TIMES = 10.0
 """Prices are tried from one part in so many of what they are to so many times as much."""
 ROUNDING = 1e-6
@@ -58,14 +56,13 @@ class ListedChoice:
 
     def excluded(self, instance: Instance) -> Instance:
         """The instance without it in the list."""
-        return _with_list(instance, self.part, tuple(one for one in _entries(instance, self.part) if one != self.entry))
+        return _with_list(instance, self.part, tuple(one for one in instance.lists[self.part] if one != self.entry))
 
 
 def lists_of_choices(instance: Instance) -> Iterator[tuple[ListedChoice, ...]]:
     """The entries of every list with more than one, and the numbers of GPUs to choose from."""
-    for part in ("cluster.gpus", *(f"network.{key}" for key in LISTS)):
-        entries = _entries(instance, part)
-        if len(entries) > 1:
+    for part, entries in instance.lists.items():
+        if len(entries) > 1 and part != "network.pod_bundles":
             yield tuple(ListedChoice(part=part, entry=entry) for entry in entries)
 
 
@@ -123,12 +120,6 @@ def _compared(
         why=why or "costs more in another way",
         excluded=excluded,
     )
-
-
-def _entries(instance: Instance, part: str) -> tuple[Any, ...]:
-    table, key = part.split(".")
-    found: tuple[Any, ...] = getattr(getattr(instance, table), key)
-    return found
 
 
 def _with_list(instance: Instance, part: str, entries: tuple[Any, ...]) -> Instance:

@@ -32,7 +32,16 @@ from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.runs import Counted, Run, StoppedError, Toll
 from coopt.solving.sites.arrays import Built, RingProblem, built, least_with, may_feed, promising, ring_problems
-from coopt.solving.sites.options import Networks, Offers, Option, gradient_bytes, local_question, networks, offers
+from coopt.solving.sites.options import (
+    Networks,
+    Offers,
+    Option,
+    gpus_w,
+    gradient_bytes,
+    local_question,
+    networks,
+    offers,
+)
 from formulations.sites import FORMULATIONS, add_choice_cut, build
 
 PLENTY = 10**7  # of MW and channels, more than anyone has
@@ -110,9 +119,7 @@ def _unfed(run: Run, fed: int) -> list[Option]:
 
 def _can_be_fed(instance: Instance, shares: int) -> bool:
     """Whether some site can feed the GPUs alone of that many shares."""
-    (gpus,) = local_question(instance, shares).cluster.gpus
-    least_w = gpus * instance.cluster.gpu.w
-    return any(may_feed(instance.objective, site, least_w) for site in instance.site)
+    return any(may_feed(instance.objective, site, gpus_w(instance, shares)) for site in instance.site)
 
 
 def _plan(run: Run, result: Drive[Built], found: Built) -> Plan:
@@ -177,11 +184,9 @@ def no_option(instance: Instance, most: int) -> tuple[str, ...]:
     whole = instance.cluster.shares
     assert whole is not None
     if most == 0:
-        (gpus,) = local_question(instance, 1).cluster.gpus
-        share_mw = gpus * instance.cluster.gpu.w / 1e6
         return (
-            f"site: no site can feed the GPUs of one of {whole} shares, which take {share_mw:.6g} MW times its PUE: "
-            "needs more power, more shares of less power each, or fewer GPUs",
+            f"site: no site can feed the GPUs of one of {whole} shares, which take {gpus_w(instance, 1) / 1e6:.6g} MW "
+            "times its PUE: needs more power, more shares of less power each, or fewer GPUs",
         )
     local = local_question(instance, most)
     every = tuple(families(local))

@@ -38,6 +38,12 @@ def local_question(instance: Instance, shares: int) -> Instance:
     return instance.model_copy(update={"cluster": cluster, "workload": parts, **alone})
 
 
+def gpus_w(instance: Instance, shares: int) -> float:
+    """Power of the GPUs alone of some shares (W)."""
+    (gpus,) = local_question(instance, shares).cluster.gpus
+    return gpus * instance.cluster.gpu.w
+
+
 def gradient_bytes(workload: Workload) -> float:
     """Bytes of the gradients of all parameters, as one GPU would hold them that trains the model alone."""
     alone = Mappings.of(tp=np.ones(1, dtype=np.int64))

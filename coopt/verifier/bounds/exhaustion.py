@@ -221,7 +221,7 @@ def _menus(instance: Instance, plan: Plan, margin: float) -> list[Menu] | None:
 def _many(instance: Instance) -> bool:
     """Whether there are too many networks to time every workload on."""
     count = 0
-    for gpus in range(1, instance.cluster.gpus[0] + 1):
+    for gpus in range(1, instance.cluster.most_gpus + 1):
         cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
         for _ in families(instance.model_copy(update={"cluster": cluster})):
             count += len(instance.workload)
@@ -232,7 +232,7 @@ def _many(instance: Instance) -> bool:
 
 def _islands(instance: Instance, plan: Plan, workload: Workload, margin: float) -> Iterator[tuple[UnitCounts, int]]:
     kind = plan.objective.kind
-    for gpus in range(1, instance.cluster.gpus[0] + 1):
+    for gpus in range(1, instance.cluster.most_gpus + 1):
         if workload.gpus is None or gpus in workload.gpus:
             question = question_of_island(instance, (workload,), gpus)
             for family, ports, optics in least_designs(question, kind, margin):

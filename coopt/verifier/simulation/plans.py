@@ -131,7 +131,7 @@ def workloads_of_part(instance: Instance, part: Part, gpus: int) -> list[tuple[W
         workloads = tuple(workload for workload in workloads if workload.name in claimed_names)
     shares = instance.cluster.shares
     if shares is not None:
-        share = gpus * shares // instance.cluster.gpus[0]
+        share = instance.cluster.shares_of(gpus)
         workloads = tuple(part_of(workload, share, shares) for workload in workloads)
     if [workload.name for workload in workloads] != claimed_names:
         names = ", ".join(repr(workload.name) for workload in workloads) or "nothing"
