@@ -81,11 +81,6 @@ def used_of(limits: Limits, plan: Plan) -> dict[str, float | None]:
     return {key: used for key, (used, _) in taken.items()}
 
 
-def fed_mw(plan: Plan, site: str) -> float:
-    """What a site feeds, in the phase in which it feeds most (MW)."""
-    return max((one.facility_w for one in plan.couplings.sites if one.site == site), default=0.0) / 1e6
-
-
 def bought(plan: Plan) -> list[Item]:
     """Everything that is bought, in whichever phase, at the prices that are paid for it."""
     assert plan.cost is not None

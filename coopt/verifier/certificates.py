@@ -299,11 +299,8 @@ def _lines(instance: Instance, row: DesignChain, up: int) -> list[CountedItem]:
 def _keeps_limits(instance: Instance, row: DesignChain, up: int) -> bool:
     """Whether a design may keep the limits: sums that are over one by their rounding alone are not held against it."""
     limits, hb = instance.limits, row.family.hb
-    for kind, limit, unit in (("capex", limits.capex_usd, 1), ("power", limits.power_mw, 1_000_000)):
-        if limit is not None:
-            used = exact_value(instance, row, up, "capex" if kind == "capex" else "power")
-            if used > decimal(limit) * unit * (1 + SLACK):
-                return False
+    if any(exact_value(instance, row, up, of) > decimal(most) * (1 + SLACK) for of, most in limits.sums.items()):
+        return False
     return (
         limits.racks is None or hb.racks is None or least_racks(row.family.domains, hb.racks, -LENIENT) <= limits.racks
     )

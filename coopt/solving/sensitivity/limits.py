@@ -132,7 +132,7 @@ def _sites(instance: Instance) -> Iterator[NumericLimit]:
             unit="MW",
             now=site.power_mw,
             loosest=site.power_mw * MORE_POWER,
-            used=lambda plan, name=site.name: contents.fed_mw(plan, name),  # type: ignore[misc]
+            used=partial(_fed_mw, site.name),
         )
     for i, wan in enumerate(instance.wan):
         yield NumericLimit(
@@ -143,6 +143,11 @@ def _sites(instance: Instance) -> Iterator[NumericLimit]:
             used=lambda plan, ends=frozenset(wan.between): plan.couplings.lit_channels(ends),  # type: ignore[misc]
             whole=True,
         )
+
+
+def _fed_mw(site: str, plan: Plan) -> float:
+    """What a site feeds, in the phase in which it feeds most (MW)."""
+    return max((one.facility_w for one in plan.couplings.sites if one.site == site), default=0.0) / 1e6
 
 
 def _sharing(instance: Instance) -> Iterator[NumericLimit]:

@@ -12,7 +12,7 @@ import numpy as np
 from coopt.fabric.bills import together
 from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
-from coopt.network.parts import cost_of, electricity_of, owned_usd, site_power, total, usd_per_w, weigh
+from coopt.network.parts import cost_of, electricity_of, fed_share, owned_usd, site_power, total, usd_per_w, weigh
 from coopt.perf.mapping import Floats
 from coopt.plan.couplings import SitePower
 from coopt.plan.parts import Cost, line
@@ -87,7 +87,7 @@ class RingProblem:
 
 def may_feed(objective: Objective, site: Site, it_w: float) -> bool:
     """Whether a site can feed that IT power, but for rounding: the bill of what is built decides on that."""
-    return it_w * electricity_of(objective, site).pue <= site.power_mw * 1e6 * (1 + ROUNDING)
+    return bool(fed_share(objective, site, it_w) <= 1 + ROUNDING)
 
 
 def channel_price(instance: Instance, link: Wan, kind: ObjectiveKind) -> float:
@@ -182,12 +182,11 @@ def _limits(instance: Instance, ring: SiteRing, rows: Sequence[tuple[int, Option
     w, usd = (np.array([getattr(option, name) for _, option in rows]) for name in ("w", "usd"))
     link_w, link_usd = (np.array([getattr(link, name) for link in ring.links]) for name in ("w", "usd"))
     for s, site in enumerate(instance.site[i] for i in ring.sites):
-        pue, cap = electricity_of(of, site).pue, site.power_mw * 1e6
         ends = np.array([site.name in link.between for link in ring.links], dtype=bool)
         yield SiteLimit(
             name=f"power of {site.name}",
-            use=np.where(on == s, w, 0.0) * pue / cap,
-            channel=link_w / 2 * ends * pue / cap,
+            use=fed_share(of, site, np.where(on == s, w, 0.0)),
+            channel=fed_share(of, site, link_w / 2 * ends),
             cap=1.0,
         )
     filled = np.array([float(option.racks) for _, option in rows])

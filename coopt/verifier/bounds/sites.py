@@ -21,7 +21,7 @@ from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING
 from coopt.verifier.couplings.fleet_paths import TooManyError
-from coopt.verifier.couplings.sites import objective_at, question_of_site, wait_for_gradients
+from coopt.verifier.couplings.sites import feeds_w, objective_at, question_of_site, wait_for_gradients
 from coopt.verifier.parts.bills import bill, decimal, exact_sum, levels, owned_share
 from coopt.verifier.parts.enumeration import DesignChain, design_chains
 from coopt.verifier.parts.spans import reach_of
@@ -73,7 +73,7 @@ def local_prices(instance: Instance, kind: ObjectiveKind, site: Site, margin: fl
     """What counts at a site, rounding of its power in favour of networks where `margin` is negative."""
     terms = objective_at(instance, site)
     kwh = decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
-    fed_w = decimal(site.power_mw) * 1_000_000 / decimal(terms.pue) * (1 + (SLACK if margin < 0 else -SLACK))
+    fed_w = feeds_w(site) / decimal(terms.pue) * (1 + (SLACK if margin < 0 else -SLACK))
     usd_per_w = {"capex": Fraction(), "power": Fraction(1), "tco": kwh * decimal(terms.usd_per_kwh)}[kind]
     return LocalPrices(owned_share(terms, kind), usd_per_w, fed_w)
 

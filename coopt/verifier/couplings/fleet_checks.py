@@ -22,7 +22,7 @@ from coopt.verifier.couplings.fleet import (
 )
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.couplings.prices import LimitedSum, ProductKey, check_limit, check_products_in_use
-from coopt.verifier.couplings.sites import check_fed_sites
+from coopt.verifier.couplings.sites import check_fed_sites, sites_fed
 from coopt.verifier.parts.bills import keeps
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.space import core_switch
@@ -44,7 +44,7 @@ def check_fleet_limits(
     ledger.turn_to()
     check_limit(ledger, "limit-capex", limits.capex_usd, capex_usd, "USD")
     check_products_in_use(ledger, fleet.question, products_in_use(fleet, islands))
-    powers = [(fleet.year(t), site, facility_w) for t, site, facility_w in _fed(fleet, standing_by_place)]
+    powers = [(fleet.year(t), site, drawn_w) for t, site, drawn_w in _fed(fleet, standing_by_place)]
     check_fed_sites(ledger, powers, fed)
 
 
@@ -75,8 +75,7 @@ def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], short: float) -> 
             return False
         if not all(keeps(_taken(fleet, cap, standing_by_place, t), most, short) for cap, most in fleet.caps):
             return False
-    fed = ((facility_w, site.power_mw * 1e6) for _, site, facility_w in _fed(fleet, standing_by_place))
-    if not all(keeps(w, limit_w, short) for w, limit_w in fed):
+    if not sites_fed(((site, drawn_w) for _, site, drawn_w in _fed(fleet, standing_by_place)), short):
         return False
     return limits.capex_usd is None or keeps(fleet_total(fleet, islands).capex_usd, limits.capex_usd, short)
 

@@ -5,7 +5,8 @@ What joins sites is checked too: the ring, its channels, and the gradients that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from itertools import pairwise
 
 from coopt.instance.couplings import Site, Wan, part_of
@@ -14,6 +15,7 @@ from coopt.instance.workload import Workload
 from coopt.plan.couplings import Exchange, SitePower
 from coopt.plan.schema_one import SitePlan, Together
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.parts.bills import decimal, keeps
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import held_parameters
 
@@ -68,6 +70,21 @@ def check_fed_sites(
         ledger.turn_to(f"Site {_when(site.name, year)}")
         _check_facility(ledger, site, facility_w, claim)
     ledger.turn_to()
+
+
+def sites_fed(powers: Iterable[tuple[Site, float]], margin: float) -> bool:
+    """Whether each site can feed its facility power (W); with a negative `margin` to within the rounding of sums."""
+    return all(keeps(facility_w, site.power_mw * 1e6, margin) for site, facility_w in powers)
+
+
+def feeds_w(site: Site) -> Fraction:
+    """The facility power that a site can feed, exactly (W)."""
+    return decimal(site.power_mw) * 1_000_000
+
+
+def power_name(site: Site) -> str:
+    """What the power of a site goes by in proofs."""
+    return f"power_w of {site.name}"
 
 
 def _check_facility(ledger: Ledger, site: Site, facility_w: float, claim: SitePlan | SitePower) -> None:

@@ -247,12 +247,10 @@ def domain_lines(instance: Instance, family: DesignFamily) -> list[CountedItem]:
 
 def within_limits(instance: Instance, family: DesignFamily, sums: BillTotal, margin: float = 0.0) -> bool:
     """Whether price, power and racks stay within their limits; a negative `margin` puts rounding in their favour."""
-    limits = instance.limits
-    if not (keeps(sums.capex_usd, limits.capex_usd, margin) and keeps(sums.power_w / 1e6, limits.power_mw, margin)):
-        return False
-    if limits.racks is None or family.hb.racks is None:
-        return True
-    return least_racks(family.bought, family.hb.racks, max(-margin, 0.0)) <= limits.racks
+    slack, each = max(-margin, 0.0), family.hb.racks
+    filled = 0 if each is None else least_racks(family.bought, each, slack)
+    taken = instance.limits.against(usd=sums.capex_usd, w=sums.power_w, racks=filled)
+    return all(keeps(used, most, margin) for used, most in taken.values())
 
 
 def keeps(total: float, limit: float | None, margin: float) -> bool:

@@ -18,7 +18,7 @@ from coopt.plan.claims import Leaf
 from coopt.verifier.checks.verdict import ROUNDING
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.prices import ProductKey
-from coopt.verifier.couplings.sites import objective_at
+from coopt.verifier.couplings.sites import feeds_w, objective_at, power_name
 from coopt.verifier.parts.bills import decimal, owned_share
 from coopt.verifier.parts.space import core_switch
 from coopt.verifier.proofs.choices import ExactLimit
@@ -130,12 +130,13 @@ class LeafPrices:
 
     def _check_names(self) -> None:
         """Refuse what is not of the question."""
-        sites = [site.name for site in self._fleet.sites if site is not None]
-        limits = {GPUS, RACKS, *(cap.name for cap, _ in self._fleet.caps), *(f"power_w of {name}" for name in sites)}
+        sites = [site for site in self._fleet.sites if site is not None]
+        limits = {GPUS, RACKS, *(cap.name for cap, _ in self._fleet.caps), *map(power_name, sites)}
         leaf, phases = self._leaf, len(self._fleet.phases)
         given = {**leaf.units, **leaf.limits, **leaf.links}
         names = set(leaf.units) <= set(self._terms.counted) and set(leaf.limits) <= limits
-        names = names and set(leaf.links) <= set(sites or [""]) and len(leaf.outlooks) == len(self._terms.outlooks)
+        names = names and set(leaf.links) <= ({site.name for site in sites} or {""})
+        names = names and len(leaf.outlooks) == len(self._terms.outlooks)
         if not names or any(len(amounts) != phases for amounts in given.values()):
             raise NothingProvenError("it speaks of other products, limits, sites, phases or outlooks")
 
@@ -176,9 +177,8 @@ class LeafPrices:
         """What a watt is worth: in the objective, and by the limit of its site."""
         limits, local = self._leaf.limits, Fraction()
         if site is not None:
-            local = self._of(limits, f"power_w of {site.name}", phase) * decimal(
-                objective_at(self._fleet.question, site).pue
-            )
+            pue = decimal(objective_at(self._fleet.question, site).pue)
+            local = self._of(limits, power_name(site), phase) * pue
         return self._whole * self._terms.usd_per_w(phase, site) + local
 
     def _check_core(self, found: Mapping[Measure, Fraction], phase: int, site: Site | None) -> None:
@@ -208,21 +208,20 @@ class LeafPrices:
 
     def _caps(self) -> Fraction:
         """What all limits are worth that islands leave free."""
-        leaf, question, whole = self._leaf, self._fleet.question, Fraction()
+        leaf, limits, whole = self._leaf, self._fleet.question.limits, Fraction()
+        racks, budget = limits.racks, limits.capex_usd
         for t in self._fleet.phases:
             whole += self._of(leaf.limits, GPUS, t) * self._fleet.gpus(t)
-            caps: list[tuple[str, float | None, int]] = [(RACKS, question.limits.racks, 1)]
-            caps += [(cap.name, most, cap.scale) for cap, most in self._fleet.caps]
-            caps += [
-                (f"power_w of {one.name}", one.power_mw, 1_000_000) for one in self._fleet.sites if one is not None
-            ]
-            whole += sum((self._cap(self._of(leaf.limits, name, t), cap, unit) for name, cap, unit in caps), Fraction())
-        return whole + self._cap(Fraction(leaf.budget), question.limits.capex_usd, 1)
+            caps: list[tuple[str, Fraction | None]] = [(RACKS, None if racks is None else decimal(racks))]
+            caps += [(cap.name, decimal(most) * cap.scale) for cap, most in self._fleet.caps]
+            caps += [(power_name(one), feeds_w(one)) for one in self._fleet.sites if one is not None]
+            whole += sum((self._cap(self._of(leaf.limits, name, t), cap) for name, cap in caps), Fraction())
+        return whole + self._cap(Fraction(leaf.budget), None if budget is None else decimal(budget))
 
-    def _cap(self, price: Fraction, cap: float | None, unit: int) -> Fraction:
+    def _cap(self, price: Fraction, cap: Fraction | None) -> Fraction:
         if price and cap is None:
             raise NothingProvenError("it prices a limit that is not set")
-        return price * decimal(cap) * unit * (1 + SLACK) if price and cap is not None else Fraction()
+        return price * cap * (1 + SLACK) if price and cap is not None else Fraction()
 
     @cached_property
     def exact(self) -> ExactLimit:
