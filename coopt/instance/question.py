@@ -334,6 +334,12 @@ class Question(Table):
         return {} if self.robust is None else {part: self.robust.slower.of_part[part] for part in self.robust.survive}
 
     @property
+    def power_caps_mw(self) -> dict[str, float]:
+        """The caps on power by the key of each: of all parts, and of what each site feeds (MW)."""
+        of_all = {} if self.limits.power_mw is None else {"limits.power_mw": self.limits.power_mw}
+        return of_all | {f"site[{s}].power_mw": site.power_mw for s, site in enumerate(self.site)}
+
+    @property
     def efficiencies(self) -> tuple[float, float]:
         """The least and the best factor on what the GPU reaches that may turn out."""
         return (1.0, 1.0) if self.robust is None else self.robust.efficiency

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from coopt.instance.couplings import BOUND_KEYS, Discount, Phase, PhaseWorkload
+from coopt.instance.couplings import BOUND_KEYS, Discount, Phase, PhaseWorkload, part_of
 from coopt.instance.question import CostKind, Question
 from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 
@@ -38,6 +38,19 @@ def workloads_of(instance: Q, phase: Phase) -> tuple[Workload, ...]:
 def workloads_in(instance: Q, year: float | None) -> tuple[Workload, ...]:
     """The workloads as the phase that begins in a year bounds them; those of the instance where nothing grows."""
     return next((workloads_of(instance, phase) for phase in instance.phase if phase.year == year), instance.workload)
+
+
+def trained_on(instance: Q, year: float | None, names: Collection[str], gpus: int) -> tuple[Workload, ...]:
+    """The workloads of a part with so many GPUs, as the phase of that year asks for them there.
+
+    An island has those of its `names`; where sites share GPUs and batches, a part trains its share of each batch.
+    """
+    workloads, whole = workloads_in(instance, year), instance.cluster.shares
+    if instance.sharing.mode == "partition":
+        workloads = tuple(workload for workload in workloads if workload.name in names)
+    if whole is None:
+        return workloads
+    return tuple(part_of(workload, instance.cluster.shares_of(gpus), whole) for workload in workloads)
 
 
 def bounded(workload: Workload, bound: dict[str, float]) -> Workload:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from coopt.instance.couplings import part_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance, Limits
-from coopt.instance.variants import as_built, workloads_in
+from coopt.instance.variants import as_built, trained_on
 from coopt.instance.workload import Workload
 from coopt.network.core import core_switch, links_to_core, with_core_optic
 from coopt.network.family import Family, LinkEnds
@@ -90,14 +89,8 @@ def question_of(instance: Instance, part: Part) -> Instance:
     """
     if instance.problem == "shared":
         return _with_workloads(instance, part, instance.workload)
-    question, workloads = as_built(instance), workloads_in(instance, part.phase)
-    if instance.sharing.mode == "partition":
-        trained = {run.name for run in part.workloads}
-        workloads = tuple(workload for workload in workloads if workload.name in trained)
-    gpus = network_of(part).gpus
-    whole = instance.cluster.shares
-    if whole is not None:
-        workloads = tuple(part_of(workload, instance.cluster.shares_of(gpus), whole) for workload in workloads)
+    question, gpus = as_built(instance), network_of(part).gpus
+    workloads = trained_on(instance, part.phase, [run.name for run in part.workloads], gpus)
     switched = question.network.model_copy(update={"fabrics": question.network.switched, "panels": ()})
     alone = {
         "cluster": question.cluster.model_copy(update={"gpus": (gpus,), "shares": None}),

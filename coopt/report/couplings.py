@@ -145,7 +145,8 @@ def sites_report(instance: Instance, cost: Cost, together: Together, *, none_ins
     yield ""
     yield margins_table(site_checks(instance, together, cost))
     yield ""
-    yield from notes(instance, [site.design for site in together.sites], slowest, none_inside=none_inside)
+    designs, channels = [site.design for site in together.sites], ["wide-area channels"] if instance.wan else []
+    yield from notes(instance, designs, slowest, none_inside=none_inside, beside=channels)
 
 
 def _sites(together: Together) -> RenderableType:

@@ -66,9 +66,16 @@ def notes(
     workloads: Sequence[WorkloadPlan],
     *,
     none_inside: bool = False,
+    beside: Sequence[str] = (),
 ) -> Iterator[str]:
-    """What is counted and what is not, how bounds are meant, and how far figures carry."""
-    yield counting_sentence(instance)
+    """What is counted and what is not, how bounds are meant, and how far figures carry.
+
+    Parameters
+    ----------
+    beside
+        What the bill holds further than `include` says.
+    """
+    yield counting_sentence(instance, beside)
     for domain in _domains(instance, designs):
         if domain.usd_per_gpu == 0 and "hb" in instance.objective.include:
             yield f"The interconnect of {domain.name} is part of its servers' price and counts as $0 here."
@@ -124,11 +131,8 @@ def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
             f"With its {words.both(left_out)} this plan draws {words.with_unit(together_mw, 'MW')}, more than "
             f"limits.power_mw = {limit_mw:g}, which holds for what objective.include lists: add {kinds} there."
         )
-    limits = {"limits.power_mw": limit_mw} | {
-        f"site[{s}].power_mw": one.power_mw for s, one in enumerate(instance.site)
-    }
-    for key, cap_mw in limits.items():
-        if cap_mw is not None and cap_mw > FAR * together_mw:
+    for key, cap_mw in instance.power_caps_mw.items():
+        if cap_mw > FAR * together_mw:
             yield (
                 f"{key} = {cap_mw:,g} is more than {FAR:g} times the {words.with_unit(together_mw, 'MW')} that this "
                 "plan draws with its GPUs: check its unit, which is MW."
@@ -352,10 +356,9 @@ def _origin(gpu: Gpu) -> Iterator[str]:
         yield f"Times are estimates: the efficiencies of {gpu.name} are not fitted to its own measurements."
 
 
-def counting_sentence(instance: Instance) -> str:
-    """What the bill holds and what it leaves out."""
-    included = [text for kind, text in COUNTED.items() if kind in instance.objective.include]
-    included += ["wide-area channels"] if instance.wan else []
+def counting_sentence(instance: Instance, beside: Sequence[str] = ()) -> str:
+    """What the bill holds, with what it has `beside` the kinds of `include`, and what it leaves out."""
+    included = [text for kind, text in COUNTED.items() if kind in instance.objective.include] + [*beside]
     excluded = [text for kind, text in COUNTED.items() if kind not in instance.objective.include]
     not_counted = [*excluded, "racks", "cooling", "spare parts", "networks for storage and management"]
     return f"Counted: {', '.join(included)}. Not counted: {', '.join(not_counted)}."

@@ -9,11 +9,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from coopt.instance.couplings import part_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_efficiency, workloads_of
+from coopt.instance.variants import at_efficiency, trained_on
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Design, InstanceId, Part, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question
@@ -124,15 +123,8 @@ def workloads_of_part(instance: Instance, part: Part, gpus: int) -> list[tuple[W
     InstanceError
         When the plan runs other workloads there.
     """
-    phase = next((one for one in instance.phase if one.year == part.phase), None)
-    workloads = instance.workload if phase is None else workloads_of(instance, phase)
     claimed_names = [claim.name for claim in part.workloads]
-    if instance.sharing.mode == "partition":
-        workloads = tuple(workload for workload in workloads if workload.name in claimed_names)
-    shares = instance.cluster.shares
-    if shares is not None:
-        share = instance.cluster.shares_of(gpus)
-        workloads = tuple(part_of(workload, share, shares) for workload in workloads)
+    workloads = trained_on(instance, part.phase, claimed_names, gpus)
     if [workload.name for workload in workloads] != claimed_names:
         names = ", ".join(repr(workload.name) for workload in workloads) or "nothing"
         raise InstanceError(
