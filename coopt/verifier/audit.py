@@ -24,13 +24,16 @@ from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.links import check_link_bounds
 from coopt.verifier.bounds.timed import billed, check_timed
 from coopt.verifier.checks.claims import (
+    PlanForm,
     check_asked,
     check_form,
     check_gap,
     check_numbers,
     check_question,
     check_status,
+    every_island,
     none_feasible,
+    only_network,
 )
 from coopt.verifier.checks.verdict import Check, Ledger, Value, Verdict
 from coopt.verifier.clusters import (
@@ -41,9 +44,10 @@ from coopt.verifier.clusters import (
     check_sites,
     check_sites_bound,
 )
-from coopt.verifier.couplings.growth import check_growth, check_phases, growths_of
+from coopt.verifier.couplings.growth import phase_places
 from coopt.verifier.couplings.prices import CAPS
-from coopt.verifier.couplings.purchases import check_myopic, check_purchases
+from coopt.verifier.couplings.purchases import check_phased
+from coopt.verifier.couplings.sites import ring_places
 from coopt.verifier.fleets import check_fleet
 from coopt.verifier.routes import check_routes
 
@@ -233,36 +237,52 @@ def _fed(placed: list[PlacedCheck], subject: str) -> Value:
     return next(one.check.recomputed for one in placed if one.check.name == "site-power" and one.subject == subject)
 
 
-def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Re-derive what a plan says of its phases, of their cost, and of planning phase by phase."""
-    kind = plan.objective.kind
-    why = "Phases are planned for capex or tco."
-    holds = ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why)
-    if not holds or plan.cost is None:
-        return
-    growths = growths_of(instance, kind)
-    grown = check_growth(ledger, growths, plan)
-    if grown is not None:
-        check_phases(ledger, growths, plan, grown)
-        check_purchases(ledger, instance, plan, grown)
-    check_myopic(ledger, growths, plan)
-
-
 class PlanChecks(NamedTuple):
-    """How plans of a kind of problem are checked: what they hold, if anything, and what they say is proven."""
+    """How plans of a kind of problem are checked: what they hold, if anything, what they say is proven, their form."""
 
     contents: PlanCheck
     bound: PlanCheck
+    form: PlanForm
 
 
 KINDS: dict[Problem, PlanChecks] = {
-    "shared": PlanChecks(check_shared, check_bound),
-    "partition": PlanChecks(check_partition, check_partition_bound),
-    "phased": PlanChecks(check_phased, check_phased_bound),
-    "sites": PlanChecks(check_sites, check_sites_bound),
-    "robust": PlanChecks(check_robust, check_robust_bound),
-    "direct": PlanChecks(check_on_links, check_link_bounds),
-    "fleet": PlanChecks(check_fleet, check_fleet_bound),
+    "shared": PlanChecks(
+        check_shared,
+        check_bound,
+        PlanForm(("design", "workloads", "parts"), ("alternatives", "alternatives_stop"), only_network),
+    ),
+    "partition": PlanChecks(
+        check_partition,
+        check_partition_bound,
+        PlanForm(("parts",), ("design", "workloads", "cores"), every_island, once_unbilled=True),
+    ),
+    "phased": PlanChecks(
+        check_phased,
+        check_phased_bound,
+        PlanForm(("parts", "growth"), ("myopic",), phase_places, once_unbilled=True),
+    ),
+    "sites": PlanChecks(
+        check_sites,
+        check_sites_bound,
+        PlanForm(("parts", "sites", "ring"), ("design", "workloads"), ring_places),
+    ),
+    "robust": PlanChecks(
+        check_robust,
+        check_robust_bound,
+        PlanForm(("design", "workloads", "parts", "outlooks"), ("losses",), only_network),
+    ),
+    "direct": PlanChecks(
+        check_on_links, check_link_bounds, PlanForm(("workloads", "parts", "rivals"), ("design",), only_network)
+    ),
+    "fleet": PlanChecks(
+        check_fleet,
+        check_fleet_bound,
+        PlanForm(
+            ("parts",),
+            ("design", "workloads", "sites", "growth", "cores", "outlooks", "losses"),
+            every_island,
+        ),
+    ),
 }
 
 
@@ -311,11 +331,11 @@ def verify(
 
 def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:
     """Check a plan as the answer to the first question, and its bound as one on all of them."""
-    question = questions[0]
+    question, form = questions[0], KINDS[questions[0].problem].form
     check_asked(ledger, question, plan)
-    check_status(ledger, question, plan)
+    check_status(ledger, question, plan, form)
     check_gap(ledger, plan)
-    check_form(ledger, question, plan)
+    check_form(ledger, question, plan, form)
     if check_timed(ledger, question, plan):
         KINDS[question.problem].contents(ledger, question, plan)
         before = len(ledger.checks)

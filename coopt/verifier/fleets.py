@@ -48,7 +48,7 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if islands is None:
         return
     check_fleet_cores(ledger, fleet, islands, plan)
-    sums = check_orders(ledger, fleet, islands, plan.couplings.growth, plan.cost)
+    sums = check_orders(ledger, fleet, islands, plan.couplings, plan.cost)
     if sums is not None:
         check_fleet_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
         check_fleet_outlooks(ledger, instance, plan, fleet, islands)

@@ -32,6 +32,7 @@ from coopt.verifier.couplings.prices import (
     volume_bill,
 )
 from coopt.verifier.couplings.purchases import (
+    link_labour_usd,
     links_per_uplink,
     phase_electricity_usd,
     price_factor,
@@ -118,7 +119,7 @@ def _arriving(
 ) -> dict[int, Fraction]:
     """The least value so far with the labour of a phase, by its uplinks, which are no fewer than those before."""
     new_links, old_links = links_per_uplink(path[t - 1], path[t])
-    rate = decimal(instance.phase[t].retrofit_usd_per_link)
+    rate = decimal(link_labour_usd(instance, t))
     pending = sorted(least_before.items(), reverse=True)
     arrivals: dict[int, Fraction] = {}
     least_value: Fraction | None = None
@@ -157,7 +158,7 @@ def _standing(
 def _unit_charge_usd(instance: Instance, t: int, kind: str, unit_usd: float) -> Fraction:
     """What a unit in place adds in a phase, less what one of the next phase need not pay again (USD)."""
     factor = decimal(least_price_factor(instance, t, kind))
-    is_last = t + 1 == len(instance.phase)
+    is_last = t + 1 == len(instance.years)
     return decimal(unit_usd) * (factor - (0 if is_last else decimal(least_price_factor(instance, t + 1, kind))))
 
 

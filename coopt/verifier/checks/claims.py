@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from coopt.instance.catalog import UnknownNameError
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import overridden
-from coopt.instance.schema import Instance, ObjectiveKind, Problem
-from coopt.plan.couplings import NETWORK, Part, phase_name
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.variants import phases_of
+from coopt.plan.couplings import NETWORK, Part
 from coopt.plan.schema import Couplings, ObjectiveClaim, Plan
 from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger, agree
 
@@ -20,27 +21,23 @@ LARGEST_NUMBER = 1e18
 """No count, price, power or time of a plan comes near this; beyond it arithmetic stops being exact or overflows."""
 
 
-SECTIONS: dict[Problem, tuple[str, ...]] = {
-    "shared": ("design", "workloads", "parts"),
-    "partition": ("parts",),
-    "phased": ("parts", "growth"),
-    "sites": ("parts", "sites", "ring"),
-    "robust": ("design", "workloads", "parts", "outlooks"),
-    "direct": ("workloads", "parts", "rivals"),
-    "fleet": ("parts",),
-}
-"""What a plan for each kind of problem has, beside cost and value."""
+class Place(NamedTuple):
+    """What a part or a coupling is of."""
 
-MAY_HOLD: dict[Problem, tuple[str, ...]] = {
-    "shared": ("alternatives", "alternatives_stop"),
-    "partition": ("design", "workloads", "cores"),
-    "phased": ("myopic",),
-    "sites": ("design", "workloads"),
-    "robust": ("losses",),
-    "direct": ("design",),
-    "fleet": ("design", "workloads", "sites", "growth", "cores", "outlooks", "losses"),
-}
-"""What a plan for each kind of problem may have besides."""
+    name: str | None = None
+    site: str | None = None
+    phase: float | None = None
+
+
+class PlanForm(NamedTuple):
+    """What a plan for a kind of problem consists of: sections beside cost and value, others that it may have, and its
+    parts in order; and whether plans of schema 1 have no bills of these parts."""
+
+    has: tuple[str, ...]
+    may_have: tuple[str, ...]
+    places: Callable[[Instance, Plan], Iterable[Place]]
+    once_unbilled: bool = False
+
 
 ABOUT = (
     *("schema_", "instance", "status", "stop_reason", "explanation"),
@@ -151,15 +148,15 @@ def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         ledger.overridden.append(f"a gap of {target:.4%} in place of {instance.solver.gap:.4%}")
 
 
-def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+def check_status(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
     """Check that status, contents and gap go together."""
-    fault = _status_fault(plan, gap_target(instance, plan), instance.problem)
+    fault = _status_fault(plan, gap_target(instance, plan), form, linked=instance.problem == "direct")
     ledger.holds("status", not fault, plan.status, "consistent" if not fault else "inconsistent", fault)
 
 
-def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
+def _status_fault(plan: Plan, target: float, form: PlanForm, *, linked: bool) -> str:
     """What contradicts the status, as a sentence; empty where nothing does."""
-    objective, sections = plan.objective, SECTIONS[problem] + MAY_HOLD.get(problem, ())
+    objective, sections = plan.objective, (*form.has, *form.may_have)
     held = [name for name in EVERY_SECTION if getattr(plan if name in TOP else plan.couplings, name)]
     if foreign := [name for name in held if name not in sections]:
         return f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of instance."
@@ -174,9 +171,9 @@ def _status_fault(plan: Plan, target: float, problem: Problem) -> str:
         if plan.status == "infeasible" and objective.bound is not None:
             return "An infeasible instance has no bound, and yet one is given."
         return ""
-    if problem == "direct" and (plan.design is None) == (plan.direct is None):
+    if linked and (plan.design is None) == (plan.direct is None):
         return "A plan has either switches or direct links: one of the two."
-    missing = [key for key in (*parts, *SECTIONS[problem]) if key not in present]
+    missing = [key for key in (*parts, *form.has) if key not in present]
     if missing:
         return f"Status {plan.status!r} needs a plan, and {', '.join(missing)} is missing."
     if plan.status == "optimal":
@@ -236,44 +233,31 @@ def note_undecided(ledger: Ledger, plan: Plan, text: str, rival: float | None = 
     note_source(ledger, plan, source, rival)
 
 
-class Place(NamedTuple):
-    """What a part or a coupling is of."""
-
-    name: str | None = None
-    site: str | None = None
-    phase: float | None = None
-
-
-def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+def check_form(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
     """Check which parts there are, which of them couplings speak of, and what is said of a part more than once."""
     if not plan.parts:
         return
-    said, wanted = [Place(part.name, part.site, part.phase) for part in plan.parts], list(_places(instance, plan))
+    said, wanted = [Place(part.name, part.site, part.phase) for part in plan.parts], list(form.places(instance, plan))
     why = f"The parts are to be {_text(wanted)}, the plan has {_text(said)}."
     ledger.holds("parts", said == wanted, _text(said), _text(wanted), why)
     strange = list(_strange_couplings(instance, plan))
     why = f"The couplings speak of other parts than those of the plan: {', '.join(strange)}."
     ledger.holds("coupled", not strange, tuple(strange), (), why)
-    _check_networks(ledger, instance, plan)
+    _check_networks(ledger, instance, plan, form)
     _check_repeated(ledger, instance, plan)
     _check_powers(ledger, instance, plan)
 
 
-def _places(instance: Instance, plan: Plan) -> Iterator[Place]:
-    """The parts that a plan has, in order; sites are those of its ring."""
-    if instance.problem == "partition":
-        yield from (Place(workload.name) for workload in instance.workload)
-    elif instance.problem == "phased":
-        yield from (Place(phase_name(phase.year), phase=phase.year) for phase in instance.phase)
-    elif instance.problem == "sites":
-        ring = plan.couplings.ring
-        yield from (Place(name, name) for name in (ring.sites if ring is not None else ()))
-    elif instance.problem == "fleet":
-        sites = {part.name: part.site for part in plan.parts}
-        for _, year, name in island_places(instance):
-            yield Place(name, sites.get(name), year)
-    else:
-        yield Place(NETWORK)
+def only_network(instance: Instance, plan: Plan) -> Iterator[Place]:
+    """The part of a plan that builds one network at once."""
+    yield Place(NETWORK)
+
+
+def every_island(instance: Instance, plan: Plan) -> Iterator[Place]:
+    """The islands of a plan, at the sites where it has them stand."""
+    sites = {part.name: part.site for part in plan.parts} if instance.site else {}
+    for _, year, name in island_places(instance):
+        yield Place(name, sites.get(name), year)
 
 
 def island_names(instance: Instance) -> dict[str, tuple[str, ...]]:
@@ -285,14 +269,11 @@ def island_names(instance: Instance) -> dict[str, tuple[str, ...]]:
 def island_places(instance: Instance) -> Iterator[tuple[str, float | None, str]]:
     """Island, year and name of every part of a fleet: an island stands from the first phase in which it trains."""
     for island, workloads in island_names(instance).items():
-        if not instance.phase:
-            yield island, None, island
         stands = False
-        for phase in instance.phase:
-            listed = {chosen.name for chosen in phase.workloads}
-            stands = stands or not phase.workloads or not listed.isdisjoint(workloads)
+        for year, question in zip(instance.years, phases_of(instance), strict=True):
+            stands = stands or not {workload.name for workload in question.workload}.isdisjoint(workloads)
             if stands:
-                yield island, phase.year, f"{island}, {phase.year:.10g}"
+                yield island, year, island if year is None else f"{island}, {year:.10g}"
 
 
 def _text(places: list[Place]) -> str:
@@ -318,7 +299,7 @@ def _strange_couplings(instance: Instance, plan: Plan) -> Iterator[str]:
         yield "losses"
 
 
-def _check_networks(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+def _check_networks(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
     """Each part is one network; bills of parts are left out of plans of schema 1 alone, and then of all of them."""
     linked = instance.problem == "direct"
     vague = tuple(
@@ -329,8 +310,7 @@ def _check_networks(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     why = f"A part has either a design or, where the instance allows them, direct links: {', '.join(vague)}."
     ledger.holds("part-networks", not vague, vague, (), why)
     billed = [part.name for part in plan.parts if part.cost is not None]
-    may_lack = instance.problem in ("partition", "phased")
-    fine = len(billed) == len(plan.parts) or (may_lack and not billed)
+    fine = len(billed) == len(plan.parts) or (form.once_unbilled and not billed)
     why = f"Of {len(plan.parts)} parts {len(billed)} have a bill of their own, needs all."
     ledger.holds("part-bills", fine, len(billed), len(plan.parts), why)
 
@@ -359,10 +339,11 @@ def _unlike(plan: Plan, only: Part | None, *, billed: bool) -> Iterator[str]:
 
 def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """The power of a part is that of its bill, and of its phase where it is all that stands then."""
-    alone = instance.problem == "phased"
+    alone = instance.sharing.mode == "time"
     for part in plan.parts:
         drawn = [part.cost.power_w] if part.cost is not None else []
-        drawn += [spent.power_w for spent in plan.couplings.growth if alone and spent.year == part.phase]
+        if plan.cost is not None and alone and part.phase is not None:
+            drawn += [w for year, w in plan.couplings.drawn_w(plan.cost).items() if year == part.phase]
         why = f"Part {part.name!r} draws {part.power_w:,.2f} W, and {drawn} W by its bill and phase."
         fine = all(agree(part.power_w, power_w) for power_w in drawn)
         ledger.holds("part-power", fine, part.power_w, tuple(map(str, drawn)), why, TOLERANCE)

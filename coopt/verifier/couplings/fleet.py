@@ -12,7 +12,7 @@ from typing import NamedTuple
 from coopt.instance.couplings import Site
 from coopt.instance.hardware import Nic
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.variants import of_phase, years_of
+from coopt.instance.variants import phases_of, years_of
 from coopt.instance.workload import Workload
 from coopt.verifier.checks.claims import island_names
 from coopt.verifier.couplings.core import Joint, core_optic
@@ -25,7 +25,7 @@ from coopt.verifier.couplings.prices import (
     counts_of_island,
     list_prices,
 )
-from coopt.verifier.couplings.purchases import links_added
+from coopt.verifier.couplings.purchases import link_labour_usd, links_added, price_factor
 from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.couplings.stages import GrowthStage
 from coopt.verifier.parts.bills import UnitPrice, least_racks, owned_usd
@@ -95,12 +95,12 @@ class Fleet:
 
     def __init__(self, question: Instance, kind: ObjectiveKind) -> None:
         self.question, self.kind = question, kind
-        self.phases = range(max(len(question.phase), 1))
+        self.phases = range(len(question.years))
         self.sites = question.sites
         self.islands = island_names(question)
         self._tariffs: dict[tuple[int, ProductKey], Tariff] = {}
         self._units: dict[StandingIsland, Counter[ProductKey]] = {}
-        self.questions = [of_phase(question, t) for t in range(len(question.phase))] or [question]
+        self.questions = phases_of(question)
 
     @cached_property
     def prices(self) -> dict[ProductKey, UnitPrice]:
@@ -127,11 +127,16 @@ class Fleet:
 
     def year(self, phase: int) -> float | None:
         """When a phase begins; None where nothing grows."""
-        return self.question.phase[phase].year if self.question.phase else None
+        return self.question.years[phase]
+
+    def title(self, phase: int) -> str:
+        """`Phase 2027`; empty where nothing grows."""
+        year = self.year(phase)
+        return "" if year is None else f"Phase {year:g}"
 
     def years(self, phase: int) -> float:
         """How long a phase lasts."""
-        return years_of(self.question, phase) if self.question.phase else self.question.objective.years
+        return years_of(self.question, phase)
 
     def gpus(self, phase: int) -> int:
         """GPUs that may train in a phase."""
@@ -139,11 +144,11 @@ class Fleet:
 
     def price_factor(self, phase: int, kind: str) -> float:
         """What a phase pays over the prices of the question."""
-        return float(getattr(self.question.phase[phase].price, kind)) if self.question.phase else 1.0
+        return price_factor(self.question, phase, kind)
 
     def labour_usd(self, phase: int) -> float:
         """Labour for a link added to a switch that stood (USD)."""
-        return self.question.phase[phase].retrofit_usd_per_link if self.question.phase else 0.0
+        return link_labour_usd(self.question, phase)
 
     def workloads_in(self, phase: int, island: str) -> tuple[Workload, ...]:
         """What an island trains in a phase, as the phase asks for it."""
@@ -159,11 +164,16 @@ class Fleet:
         per_kwh = terms.usd_per_kwh * self.price_factor(phase, "energy")
         return self.years(phase) * 8760 / 1000 * terms.pue * per_kwh
 
+    @property
+    def supports_standing(self) -> bool:
+        """Whether support is of what stands in each phase; else it is a share of what is bought at once."""
+        return len(self.phases) > 1
+
     def work_usd(self, goods_usd: Sequence[float], standing: Sequence[Mapping[ProductKey, int]]) -> list[float]:
         """Labour for what each phase buys and support of what stands in it, at its prices of one unit; of what is
         bought at once both are shares of that (USD)."""
         terms = self.question.objective
-        if not self.question.phase:
+        if not self.supports_standing:
             return [owned_usd(terms, usd) - usd for usd in goods_usd]
         return [
             usd * terms.labour_share + math.fsum(count * self.support_usd(t, one) for one, count in units.items())

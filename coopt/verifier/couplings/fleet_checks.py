@@ -34,7 +34,7 @@ def check_fleet_limits(
     """Check everything that is limited, phase by phase."""
     limits, standing_by_place = fleet.question.limits, standing_units(fleet, islands)
     for t in fleet.phases:
-        ledger.turn_to(f"Phase {fleet.year(t):g}" if fleet.question.phase else "")
+        ledger.turn_to(fleet.title(t))
         standing = [here for island in islands if (here := island.phases[t]) is not None]
         gpus, there = sum(here.stage.family.gpus for here in standing), fleet.gpus(t)
         ledger.holds("limit-gpus", gpus <= there, there, gpus, f"The islands have {gpus} GPUs, there are {there}.")

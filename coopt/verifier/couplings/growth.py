@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.variants import of_phase
+from coopt.instance.variants import phases_of
+from coopt.plan.couplings import phase_name
 from coopt.plan.schema import Design, Plan
 from coopt.plan.schema_one import PhasePlan
+from coopt.verifier.checks.claims import Place
 from coopt.verifier.checks.verdict import LENIENT, STRICT, Ledger
 from coopt.verifier.couplings.stages import (
     GrowthPath,
@@ -27,12 +29,17 @@ from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.workload_checks import check_mappings, check_run, match_workloads
 
 
+def phase_places(instance: Instance, plan: Plan) -> Iterator[Place]:
+    """The parts of a plan of one network that grows."""
+    return (Place(phase_name(phase.year), phase=phase.year) for phase in instance.phase)
+
+
 class Growths:
     """All networks of an instance as they grow, and which uplinks serve its phases; nothing is computed twice."""
 
     def __init__(self, instance: Instance, kind: ObjectiveKind) -> None:
         self.instance, self.kind = instance, kind
-        self.questions = [of_phase(instance, t) for t in range(len(instance.phase))]
+        self.questions = [*phases_of(instance)]
         self._trainers = {
             short: [Trainer(question, short) for question in self.questions] for short in (STRICT, LENIENT)
         }

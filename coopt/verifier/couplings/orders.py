@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from coopt.plan.couplings import PhaseSpending
+from coopt.plan.couplings import Couplings, PhaseSpending
 from coopt.plan.parts import Cost, Item
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.fleet import (
@@ -19,7 +19,7 @@ from coopt.verifier.couplings.fleet import (
     units_by_phase,
 )
 from coopt.verifier.couplings.prices import ProductKey
-from coopt.verifier.couplings.purchases import RETROFIT, check_dated
+from coopt.verifier.couplings.purchases import RETROFIT, check_dated, check_spent
 from coopt.verifier.parts.bills import BillTotal, LineKey, check_products, check_sums, is_product, key_of
 
 
@@ -62,21 +62,22 @@ def _least_bills(fleet: Fleet, units: Sequence[Counter[ProductKey]]) -> Iterator
 
 
 def check_orders(
-    ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], growth: Sequence[PhaseSpending], cost: Cost
+    ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], couplings: Couplings, cost: Cost
 ) -> BillTotal | None:
     """Check what each phase buys, keeps, draws and spends, and the bill of all; the sums of what is bought.
 
     None where a plan does not have the phases of its question.
     """
-    years = tuple(f"{phase.year!r}" for phase in fleet.question.phase)
+    growth = couplings.growth
+    years = tuple(f"{year!r}" for year in fleet.question.years if year is not None)
     claimed = tuple(f"{phase.year!r}" for phase in growth)
     if not ledger.same("phases", claimed, years, f"The instance has phases {', '.join(years)}, the plan {claimed}."):
         return None
     standing = standing_units(fleet, islands)
     units, bought = units_by_phase(fleet, standing), Counter[ProductKey]()
-    orders = [phase.bought for phase in growth] or [cost.items]
+    orders = [*couplings.bought(cost).values()]
     for t, items in enumerate(orders):
-        ledger.turn_to(f"Phase {growth[t].year:g}" if growth else "")
+        ledger.turn_to(fleet.title(t))
         _check_lines(ledger, fleet, t, items, bought, units, sum(island.links_added(t) for island in islands))
         bought.update(_ordered(fleet, items))
         short = tuple(product[1] for product, count in units[t].items() if bought[product] < count)
@@ -155,7 +156,7 @@ def _check_lines(
     wanted = _added([*wanted, *([(LineKey("labour", RETROFIT), rate, 0.0, links)] if links and rate else [])])
     fine = len(given) == len(wanted) and all(map(_alike, given, wanted)) and all(map(is_product, items))
     why = "The lines are not those that so many units have at their prices, with labour for the links that are added."
-    name = "bought-lines" if fleet.question.phase else "bill-lines"
+    name = "bill-lines" if fleet.year(t) is None else "bought-lines"
     ledger.holds(name, fine, _texts(given), _texts(wanted), why, TOLERANCE)
 
 
@@ -208,17 +209,7 @@ def _check_phase(
     fine = stored == left and len(stored) == len(phase.stored)
     why = "What is in store is not what was bought and does not stand."
     ledger.holds("stored", fine, _counts_text(stored), _counts_text(left), why)
-    spent, power_w = math.fsum(item.usd for item in phase.bought), fleet.watts(placed)
-    why = f"This phase spends {spent:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
-    ledger.close("phase-capex", phase.capex_usd, spent, why)
-    why = f"What stands draws {power_w:,.2f} W, the plan says {phase.power_w:,.2f}."
-    ledger.close("phase-power", phase.power_w, power_w, why)
-    usd, years = electricity_usd(fleet, standing, t), fleet.years(t)
-    why = f"Electricity costs {usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
-    ledger.close("phase-energy", phase.energy_usd, usd, why)
-    ledger.close(
-        "phase-years", phase.years, years, f"The years that it lasts are {years:g}, the plan says {phase.years:g}."
-    )
+    check_spent(ledger, phase, fleet.watts(placed), electricity_usd(fleet, standing, t), fleet.years(t))
 
 
 def _counts_text(counts: Mapping[tuple[str, str], int]) -> tuple[str, ...]:

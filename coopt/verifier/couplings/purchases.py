@@ -21,7 +21,7 @@ from coopt.plan.couplings import Myopic, MyopicStep, PhaseSpending
 from coopt.plan.schema import Cost, Item, Plan
 from coopt.plan.schema_one import PhasePlan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
-from coopt.verifier.couplings.growth import GrownNetwork, Growths, is_drawn
+from coopt.verifier.couplings.growth import GrownNetwork, Growths, check_growth, check_phases, growths_of, is_drawn
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.stages import GrowthPath, GrowthStage
 from coopt.verifier.parts.bills import (
@@ -41,6 +41,21 @@ from coopt.verifier.parts.bills import (
 from coopt.verifier.parts.design_checks import check_gear
 
 RETROFIT = "retrofit links"
+
+
+def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Re-derive what a plan says of its phases, of their cost, and of planning phase by phase."""
+    kind = plan.objective.kind
+    why = "Phases are planned for capex or tco."
+    holds = ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why)
+    if not holds or plan.cost is None:
+        return
+    growths = growths_of(instance, kind)
+    grown = check_growth(ledger, growths, plan)
+    if grown is not None:
+        check_phases(ledger, growths, plan, grown)
+        check_purchases(ledger, instance, plan, grown)
+    check_myopic(ledger, growths, plan)
 
 
 class BegunNetwork(NamedTuple):
@@ -110,7 +125,7 @@ def _value(network: BegunNetwork, kind: str) -> float:
 def _added(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> BegunNetwork:
     """What a phase adds at its prices."""
     instance, t = growths.instance, len(uplinks) - 1
-    phase, stage = instance.phase[t], path[t]
+    stage = path[t]
     counts = units_in_place(instance, stage, uplinks[t])
     units = unit_prices(instance, (stage,), uplinks[t:])
     counts_before = units_in_place(instance, path[t - 1], uplinks[t - 1]) if t else {}
@@ -121,7 +136,7 @@ def _added(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> Begu
     links = links_added(path[t - 1], stage, uplinks[t - 1], uplinks[t]) if t else 0
     power_w = sum(units[key].w * count for key, count in counts.items())
     energy, work = phase_electricity_usd(instance, t, power_w), phase_work_usd(instance, t, goods, counts, units)
-    return BegunNetwork(path, uplinks, goods + links * phase.retrofit_usd_per_link, energy, work)
+    return BegunNetwork(path, uplinks, goods + links * link_labour_usd(instance, t), energy, work)
 
 
 def _followed(
@@ -137,7 +152,7 @@ def _followed(
         if all(agree(getattr(network, key), getattr(step, key)) for key in ("capex_usd", "energy_usd", "work_usd"))
     ]
     least_usd = _least_usd(growths, networks, t, kind)
-    holds = bool(priced) and step.year == growths.instance.phase[t].year
+    holds = bool(priced) and step.year == growths.instance.years[t]
     holds = holds and min(_value(network, kind) for network in priced) <= least_usd + TOLERANCE * abs(least_usd)
     why = f"In {step.year:g} the least to add is {least_usd:,.2f} USD, and the myopic planner adds something else."
     ledger.holds("myopic-step", holds, step.capex_usd, least_usd, why, TOLERANCE)
@@ -194,14 +209,19 @@ def _lines_of(instance: Instance, stage: GrowthStage, uplinks: int) -> list[Coun
 
 
 def price_factor(instance: Instance, phase: int, kind: str) -> float:
-    """The factor of a phase on the prices of a kind of item."""
-    return float(getattr(instance.phase[phase].price, kind))
+    """The factor of a phase on the prices of a kind of item; 1 where nothing grows."""
+    return float(getattr(instance.phase[phase].price, kind)) if instance.phase else 1.0
+
+
+def link_labour_usd(instance: Instance, phase: int) -> float:
+    """Labour for a link that a phase adds to a switch that stood (USD)."""
+    return instance.phase[phase].retrofit_usd_per_link if instance.phase else 0.0
 
 
 def phase_electricity_usd(instance: Instance, phase: int, power_w: float) -> float:
     """Price of running `power_w` until the next phase."""
     terms = instance.objective
-    usd_per_kwh = terms.usd_per_kwh * instance.phase[phase].price.energy
+    usd_per_kwh = terms.usd_per_kwh * price_factor(instance, phase, "energy")
     return years_of(instance, phase) * 8760 * power_w / 1000 * terms.pue * usd_per_kwh
 
 
@@ -245,7 +265,8 @@ def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: Grown
         _lines(ledger, instance, t, phase, grown, units)
         _covers(ledger, phase, bought, standing_counts, is_last=t + 1 == len(plan.phases))
         _bill_of_all(ledger, _lines_of(instance, grown.path[t], grown.uplinks[t]), instance, plan.parts[t].cost)
-        _sums(ledger, instance, t, phase, sum(units[key].w * count for key, count in standing_counts.items()))
+        power_w = sum(units[key].w * count for key, count in standing_counts.items())
+        check_spent(ledger, phase, power_w, phase_electricity_usd(instance, t, power_w), years_of(instance, t))
         _work(ledger, instance, t, phase, standing_counts, units)
         _limits(ledger, instance, phase, grown, t)
     ledger.turn_to()
@@ -261,7 +282,7 @@ def _lines(
     faults = [item.item for item in goods if not _priced(item, units.get(key_of(item)), instance, t)]
     faults += [key.text for key, count in Counter(map(key_of, goods)).items() if count > 1]
     links = links_added(grown.path[t - 1], grown.path[t], grown.uplinks[t - 1], grown.uplinks[t]) if t else 0
-    rate = instance.phase[t].retrofit_usd_per_link
+    rate = link_labour_usd(instance, t)
     labour_due = [(LineKey("labour", RETROFIT), links, rate, 0.0)] if links and rate else []
     if [(key_of(item), item.count, item.unit_usd, item.unit_w) for item in labour] != labour_due:
         faults.append(f"labour for {counted(links, 'link')} at {rate:g} USD")
@@ -303,15 +324,17 @@ def _bill_of_all(ledger: Ledger, lines: list[CountedItem], instance: Instance, c
         check_bill(ledger, lines, bill_total(lines, instance.objective), cost)
 
 
-def _sums(ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, power_w: float) -> None:
+def check_spent(
+    ledger: Ledger, phase: PhasePlan | PhaseSpending, power_w: float, electricity_usd: float, years: float
+) -> None:
+    """Check what a phase spends and draws, how long it lasts, and what electricity costs until the next one."""
     spent = math.fsum(item.usd for item in phase.bought)
     why = f"This phase spends {spent:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
     ledger.close("phase-capex", phase.capex_usd, spent, why)
     why = f"What stands draws {power_w:,.2f} W, the plan says {phase.power_w:,.2f}."
     ledger.close("phase-power", phase.power_w, power_w, why)
-    usd, years = phase_electricity_usd(instance, t, power_w), years_of(instance, t)
-    why = f"Electricity costs {usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
-    ledger.close("phase-energy", phase.energy_usd, usd, why)
+    why = f"Electricity costs {electricity_usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
+    ledger.close("phase-energy", phase.energy_usd, electricity_usd, why)
     ledger.close(
         "phase-years", phase.years, years, f"The years that it lasts are {years:g}, the plan says {phase.years:g}."
     )

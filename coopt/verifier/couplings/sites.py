@@ -5,7 +5,7 @@ What joins sites is checked too: the ring, its channels, and the gradients that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -13,13 +13,21 @@ from coopt.instance.couplings import Site, Wan, part_of
 from coopt.instance.schema import Instance, Objective
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Exchange, SitePower
+from coopt.plan.schema import Plan
 from coopt.plan.schema_one import SitePlan, Together
+from coopt.verifier.checks.claims import Place
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import decimal, keeps
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import held_parameters
 
 FACTS = ("gbit_s", "latency_s", "usd", "w")
+
+
+def ring_places(instance: Instance, plan: Plan) -> Iterator[Place]:
+    """The parts of a plan for one model at several sites: those of its ring."""
+    ring = plan.couplings.ring
+    return (Place(name, name) for name in (ring.sites if ring is not None else ()))
 
 
 def question_of_site(instance: Instance, shares: int) -> Instance:

@@ -78,7 +78,7 @@ class Terms:
     def support(self, phase: int, product: ProductKey, weights: Sequence[Fraction]) -> Fraction:
         """What support of a unit that stands in a phase adds to the objective, by the weights of all outlooks."""
         fleet, share = self.fleet, decimal(self.fleet.question.objective.support_share)
-        if fleet.kind != "tco" or not fleet.question.phase or not share:
+        if fleet.kind != "tco" or not fleet.supports_standing or not share:
             return Fraction()
         fleets = [one for one, _ in self.outlooks] or [fleet]
         usd = (
@@ -169,7 +169,7 @@ class LeafPrices:
     def _of_usd(self) -> Fraction:
         """What a USD of purchase adds to the objective; where phases buy, support is paid apart."""
         terms = self._fleet.question.objective
-        if self._fleet.question.phase:  # support is of what stands, by `support`
+        if self._fleet.supports_standing:
             terms = terms.model_copy(update={"support_share": 0.0})
         return owned_share(terms, self._fleet.kind)
 
