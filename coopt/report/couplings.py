@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from coopt.instance.couplings import part_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
-from coopt.plan.couplings import PhaseSpending
+from coopt.plan.couplings import Myopic, PhaseSpending
 from coopt.plan.evaluation import plan_checks, site_checks
 from coopt.plan.schema import Cost, Plan, WorkloadPlan
 from coopt.plan.schema_one import PhasePlan, Together
@@ -21,7 +21,7 @@ from coopt.report import words
 from coopt.report.parts import BILL, bill_table, bill_tables, design_tables, part_tables, workload_tables
 from coopt.report.remarks import margins_table, notes
 from coopt.report.sentence import design_text
-from coopt.report.tables import figures
+from coopt.report.tables import FigureTable, figures
 
 EACH_ON_ITS_OWN = "Either way leaves are laid out for all the GPUs that will come, and no cable moves to another leaf."
 
@@ -31,10 +31,7 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     assert plan.cost is not None
     last = plan.phases[-1]
     yield growth_table(plan)
-    yield spending_sentence(plan.cost, plan.couplings.growth)
-    yield ""
-    yield from foresight(plan)
-    yield from phase_bills(plan.couplings.growth)
+    yield from bills_by_phase(plan, plan.cost)
     yield ""
     yield from design_tables(instance, last.design)
     for t, phase in enumerate(plan.phases):
@@ -51,7 +48,33 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     )
 
 
-def spending_sentence(cost: Cost, growth: Sequence[PhaseSpending]) -> str:
+def bills_by_phase(plan: Plan, cost: Cost, prices: str = "prices") -> Iterator[RenderableType]:
+    """What all phases cost, what foresight is worth, and the bill of each; nothing where all is bought at once."""
+    growth = plan.couplings.growth
+    if growth:
+        yield _spending_sentence(cost, growth)
+        if plan.myopic is not None:
+            yield ""
+            yield from _foresight(plan, plan.myopic)
+        yield from _phase_bills(growth, prices)
+
+
+def spending_table(plan: Plan, cost: Cost) -> FigureTable:
+    """What each phase pays, with labour and support where there are any."""
+    growth = plan.couplings.growth
+    paid = [(one.capex_usd, one.work_usd, one.energy_usd) for one in growth]
+    sums = (cost.capex_usd, math.fsum(one[1] for one in paid), math.fsum(one[2] for one in paid))
+    shown = [n for n in range(3) if n != 1 or sums[1]]
+    rows = [
+        (f"{one.year:g}", *(words.exact(round(usd[n])) for n in shown), words.exact(round(one.power_w)))
+        for one, usd in zip(growth, paid, strict=True)
+    ]
+    names = ("purchase $", "labour and support $", "electricity $")
+    total = ("total", *(words.exact(round(sums[n])) for n in shown), "")
+    return figures("", ("Phase",), (*(names[n] for n in shown), "draws W"), rows, total=total, compact=True)
+
+
+def _spending_sentence(cost: Cost, growth: Sequence[PhaseSpending]) -> str:
     """What all phases cost."""
     bought = words.money(cost.capex_usd)
     electricity = words.money(math.fsum(one.energy_usd for one in growth))
@@ -60,7 +83,7 @@ def spending_sentence(cost: Cost, growth: Sequence[PhaseSpending]) -> str:
     return f"All phases together: {bought} to buy, {works}{electricity} of electricity."
 
 
-def phase_bills(growth: Sequence[PhaseSpending], prices: str = "prices") -> Iterator[RenderableType]:
+def _phase_bills(growth: Sequence[PhaseSpending], prices: str) -> Iterator[RenderableType]:
     """The bill of every phase at its prices, and what waits for a later one."""
     for phase in growth:
         yield ""
@@ -105,11 +128,9 @@ def uplinks_of(phase: PhasePlan) -> str:
     return words.count(tiers[0].uplinks_per_switch) if len(tiers) > 1 else "none"
 
 
-def foresight(plan: Plan) -> Iterator[str]:
+def _foresight(plan: Plan, claim: Myopic) -> Iterator[str]:
     """What planning phase by phase would have come to."""
-    claim, kind = plan.myopic, plan.objective.kind
-    if claim is None:
-        return
+    kind = plan.objective.kind
     first_design = claim.steps[0].design if claim.steps else None
     start = "" if first_design is None else f" It starts with {design_text(first_design)}."
     if claim.dead_end is not None:

@@ -15,7 +15,7 @@ from coopt.plan.evaluation import plan_checks
 from coopt.plan.parts import Uptime
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
-from coopt.report.couplings import foresight, phase_bills, spending_sentence
+from coopt.report.couplings import bills_by_phase
 from coopt.report.parts import BILL, bill_tables, degrees, knob_sentences, tiers_of
 from coopt.report.remarks import accuracy, counting_sentence, margins_table, tp_across
 from coopt.report.robust import robust_tables
@@ -108,7 +108,7 @@ def _islands(plan: Plan) -> RenderableType:
         name = "core" if shared.phase is None else f"core, {shared.phase:g}"
         rows.append((name, *site, product, "-", "-", words.exact(round(shared.core.power_w)), "-"))
     total = None
-    if not plan.couplings.growth:
+    if len(plan.couplings.years) == 1:
         designs = [design for _, design in _designs(plan)]
         racks = [design.racks for design in designs]
         power_w = sum(part.power_w for part in plan.parts) + sum(one.core.power_w for one in plan.couplings.cores)
@@ -203,14 +203,9 @@ def _uptime_cells(uptime: Uptime) -> tuple[str, ...]:
 
 def _bills(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
     """The bill of everything, or of every phase at its prices."""
-    worst = as_billed(instance) is not instance
-    if plan.couplings.growth:
-        yield spending_sentence(cost, plan.couplings.growth)
-        yield from foresight(plan)
-        yield from phase_bills(plan.couplings.growth, "worst prices" if worst else "prices")
-    else:
-        title = f"{BILL}, all islands together{', at the worst prices' if worst else ''}"
-        yield from bill_tables(instance, cost, title)
+    prices = "prices" if as_billed(instance) is instance else "worst prices"
+    title = f"{BILL}, all islands together{'' if prices == 'prices' else f', at the {prices}'}"
+    yield from [*bills_by_phase(plan, cost, prices)] or bill_tables(instance, cost, title)
 
 
 def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
@@ -218,12 +213,11 @@ def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Renderable
     for kind, most in instance.sharing.most_products.given.items():
         names = sorted(products(plan, kind))
         yield f"Products of kind {kind}: {len(names)} of at most {most} in use ({', '.join(names) or 'none'})."
-    bills = [(f", {phase.year:g}", phase.bought) for phase in plan.couplings.growth] or [("", cost.items)]
     rows = [
         row
-        for when, items in bills
+        for year, items in plan.couplings.bought(cost).items()
         for discount in instance.sharing.discount
-        for row in _bracket(discount, items, when)
+        for row in _bracket(discount, items, "" if year is None else f", {year:g}")
     ]
     if rows:
         yield ""

@@ -14,13 +14,14 @@ from coopt.instance.variants import workloads_in
 from coopt.network.orders import plan_order_notes
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import Baseline
-from coopt.plan.couplings import Part, PhaseSpending
+from coopt.plan.couplings import Part
 from coopt.plan.evaluation import LimitCheck, plan_checks
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, Design, Item, Plan
 from coopt.report import words
 from coopt.report.building import leaf_notes
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
+from coopt.report.couplings import spending_table
 from coopt.report.explanation import claim_text
 from coopt.report.parts import degrees, schedule, side_by_side, split, tco_sentence, tiers_of, trained_text, uptime_text
 from coopt.report.remarks import (
@@ -52,9 +53,7 @@ def plan_screen(
         yield ""
         yield from _decision(instance, plan)
         yield ""
-        yield from _bill(plan, plan.cost, baseline)
-        if instance.objective.minimize == "tco" and not plan.couplings.growth:  # growth has a column of it
-            yield tco_sentence(instance, plan.cost)
+        yield from _bill(instance, plan, plan.cost, baseline)
         yield ""
         yield _margins(instance, plan)
         yield from remarks(instance, plan, without_margin)
@@ -153,12 +152,13 @@ def _runs(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
 def parts_table(instance: Instance, plan: Plan) -> FigureTable:
     """Every part with its domains, the GPUs that train there, and its workload with the least slack, in order."""
     sited = len({part.site for part in plan.parts}) > 1
-    growth = plan.couplings.growth
-    title = "What stands when" if growth else "What stands where" if sited else "Who has what"
+    grows, bought = len(plan.couplings.years) > 1, plan.couplings.bought(plan.cost) if plan.cost else {}
+    title = "What stands when" if grows else "What stands where" if sited else "Who has what"
     names, numbers, rows = _part_rows(instance, plan, plan.parts)
-    if growth and len(growth) == len(plan.parts):  # one network: what a phase buys is bought for it
+    if grows and len(bought) == len(plan.parts):  # one network: what a phase buys is bought for it
         numbers = (*numbers, "buys $")
-        rows = [(*row, _whole(spent.capex_usd)) for row, spent in zip(rows, growth, strict=True)]
+        paid = (math.fsum(item.usd for item in items) for items in bought.values())
+        rows = [(*row, _whole(usd)) for row, usd in zip(rows, paid, strict=True)]
     return figures(title, names, numbers, rows)
 
 
@@ -198,25 +198,11 @@ def _short(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence
         yield f"  and {words.count(len(rows) - MOST_LINES)} more, which have more slack"
 
 
-def _by_phase(growth: Sequence[PhaseSpending], cost: Cost) -> RenderableType:
-    """What each phase pays, with labour and support where there are any."""
-    paid = [(one.capex_usd, one.work_usd, one.energy_usd) for one in growth]
-    sums = (cost.capex_usd, math.fsum(one[1] for one in paid), math.fsum(one[2] for one in paid))
-    shown = [n for n in range(3) if n != 1 or sums[1]]
-    rows = [
-        (f"{one.year:g}", *(_whole(usd[n]) for n in shown), _whole(one.power_w))
-        for one, usd in zip(growth, paid, strict=True)
-    ]
-    names = ("purchase $", "labour and support $", "electricity $")
-    total = ("total", *(_whole(sums[n]) for n in shown), "")
-    return figures("", ("Phase",), (*(names[n] for n in shown), "draws W"), rows, total=total, compact=True)
-
-
-def _bill(plan: Plan, cost: Cost, baseline: Baseline | None) -> Iterator[RenderableType]:
+def _bill(instance: Instance, plan: Plan, cost: Cost, baseline: Baseline | None) -> Iterator[RenderableType]:
     """The bill by phase, by product, or by kind where products are many; what full bandwidth would cost more."""
     rows: list[tuple[str, ...]]
-    if plan.couplings.growth:
-        yield _by_phase(plan.couplings.growth, cost)
+    if len(plan.couplings.years) > 1:
+        yield spending_table(plan, cost)  # which has a column of electricity
         return
     if len(cost.items) <= MOST_LINES:
         rows = [
@@ -229,6 +215,8 @@ def _bill(plan: Plan, cost: Cost, baseline: Baseline | None) -> Iterator[Rendera
     yield figures("", ("Bill", "kind"), ("count", "$", "W"), rows, total=total, compact=True)
     if baseline is not None and plan.design is not None and plan.design.fabric.tiers:
         yield " ".join(filter(None, (saving_sentence(cost, baseline.cost), alike_sentence(cost, baseline))))
+    if instance.objective.minimize == "tco":
+        yield tco_sentence(instance, cost)
 
 
 def _kind_line(kind: str, items: list[Item]) -> tuple[str, str, str, str, str]:

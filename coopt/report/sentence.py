@@ -70,8 +70,8 @@ def _value_text(plan: Plan) -> str:
 
 
 def _verb(plan: Plan) -> str:
-    phases = len(plan.couplings.growth)
-    return f"Grow in {phases} phases to" if phases else "Build"
+    phases = len(plan.couplings.years)
+    return f"Grow in {phases} phases to" if phases > 1 else "Build"
 
 
 def decision(instance: Instance, plan: Plan) -> str | None:

@@ -17,6 +17,7 @@ from rich.text import Text
 from coopt._version import __version__
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.variants import years_of
 from coopt.network.part_networks import network_of
 from coopt.plan.evaluation import limit_checks
 from coopt.plan.explanation import Explanation
@@ -290,8 +291,7 @@ def glances(instance: Instance, plan: Plan) -> Iterator[Glance]:
     counted = without_gpus(cost) or "GPUs included"
     yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=counted, number=cost.capex_usd, unit="USD")
     yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought", number=cost.power_w, unit="W")
-    years = instance.objective.years
-    years += instance.phase[-1].year - instance.phase[0].year if instance.phase else 0.0  # all phases draw power
+    years = sum(years_of(instance, t) for t in range(len(instance.years)))
     owned = f"total cost of {years:g} year{'' if years == 1 else 's'}"
     yield Glance(name="With electricity", value=words.money(cost.tco_usd), note=owned, number=cost.tco_usd, unit="USD")
     if plan.runs:
