@@ -15,7 +15,6 @@ from pydantic import Field, model_validator
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.tables import Row, frame_of, html
-from coopt.plan import schema_one
 from coopt.plan.claims import Alternative as Alternative
 from coopt.plan.claims import AlternativesStop as AlternativesStop
 from coopt.plan.claims import Answer
@@ -23,12 +22,10 @@ from coopt.plan.claims import InstanceId as InstanceId
 from coopt.plan.claims import ObjectiveClaim as ObjectiveClaim
 from coopt.plan.claims import Overrides as Overrides
 from coopt.plan.claims import Rivals as Rivals
-from coopt.plan.couplings import CorePlan, Myopic
 from coopt.plan.couplings import Couplings as Couplings
 from coopt.plan.couplings import Part as Part
 from coopt.plan.parts import Cost as Cost
 from coopt.plan.parts import Design as Design
-from coopt.plan.parts import DirectLinks
 from coopt.plan.parts import Fabric as Fabric
 from coopt.plan.parts import HbDomainChoice as HbDomainChoice
 from coopt.plan.parts import Item as Item
@@ -38,7 +35,7 @@ from coopt.plan.parts import Record as Record
 from coopt.plan.parts import SwitchChoice as SwitchChoice
 from coopt.plan.parts import Tier as Tier
 from coopt.plan.parts import WorkloadPlan as WorkloadPlan
-from coopt.plan.schema_one import Island, PhasePlan, Standing, Together, is_old, renewed, with_named_lines
+from coopt.plan.schema_one import Sections, is_old, renewed, with_named_lines
 
 VALUES = {
     **{"capex": (",.0f", "USD"), "power": (",.0f", "W"), "tco": (",.0f", "USD")},
@@ -50,7 +47,7 @@ SHOWN = ("part", "workload", "gpus", "tp", "pp", "dp", "iteration_time_s", "boun
 """Columns of the mappings that a notebook shows."""
 
 
-class Plan(Answer):
+class Plan(Answer, Sections):
     """The answer to an instance.
 
     `parts` are the networks to build and `couplings` what ties them; `cost` is the bill of everything together. All
@@ -108,41 +105,6 @@ class Plan(Answer):
     def runs(self) -> tuple[WorkloadPlan, ...]:
         """How every workload runs, part by part."""
         return tuple(run for part in self.parts for run in part.workloads)
-
-    @property
-    def islands(self) -> tuple[Island, ...]:
-        """What each workload of a partition has to itself."""
-        return schema_one.islands(self.parts, self.couplings)
-
-    @property
-    def core(self) -> CorePlan | None:
-        """The core that all islands share."""
-        return schema_one.core(self.couplings)
-
-    @property
-    def together(self) -> Together | None:
-        """Sites that train every batch together, in the order of their ring."""
-        return schema_one.together(self.parts, self.couplings)
-
-    @property
-    def robust(self) -> Standing | None:
-        """What one network stands."""
-        return schema_one.standing(self.parts, self.couplings)
-
-    @property
-    def direct(self) -> DirectLinks | None:
-        """The direct links between domains."""
-        return self.parts[0].links if len(self.parts) == 1 else None
-
-    @property
-    def phases(self) -> tuple[PhasePlan, ...]:
-        """How one network grows."""
-        return schema_one.phases(self.parts, self.couplings)
-
-    @property
-    def myopic(self) -> Myopic | None:
-        """What planning phase by phase would have built."""
-        return self.couplings.myopic
 
 
 def bill_rows(cost: Cost | None) -> Iterator[Row]:

@@ -9,7 +9,7 @@ couplings alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
@@ -108,95 +108,118 @@ class Together(Record):
     exchanges: tuple[Exchange, ...]
 
 
-def islands(parts: tuple[Part, ...], couplings: Couplings) -> tuple[Island, ...]:
-    """The parts of a partition."""
-    tied = couplings.ring or couplings.growth
-    if tied or not parts or not all(_is_island(part) for part in parts):
-        return ()
-    if len(parts) == 1 and parts[0].name == NETWORK and not couplings.cores:
-        return ()
-    return tuple(
-        Island(workload=part.workloads[0].name, design=part.design, power_w=part.power_w)
-        for part in parts
-        if part.design is not None
-    )
-
-
 def _is_island(part: Part) -> bool:
     return part.design is not None and [run.name for run in part.workloads] == [part.name]
 
 
-def core(couplings: Couplings) -> CorePlan | None:
-    """The core, where there is one for all parts."""
-    found = couplings.cores
-    return found[0].core if len(found) == 1 and found[0].site is None and found[0].phase is None else None
+class HasParts(Protocol):
+    """What consists of parts and couplings."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]: ...
+    @property
+    def couplings(self) -> Couplings: ...
 
 
-def together(parts: tuple[Part, ...], couplings: Couplings) -> Together | None:
-    """Sites with their networks, shares and facility power, and what joins them."""
-    ring, fed = couplings.ring, couplings.sites
-    named = tuple(part.site for part in parts)
-    if ring is None or named != ring.sites or tuple(one.site for one in fed) != named:
-        return None
-    if len(ring.site_shares) != len(named):
-        return None
-    rows = zip(parts, fed, ring.site_shares, strict=True)
-    return Together(
-        shares=ring.shares,
-        sites=tuple(
-            SitePlan(
-                name=part.name,
-                shares=shares,
+class Sections:
+    """The sections that a plan had in schema 1, of its parts and couplings."""
+
+    @property
+    def islands(self: HasParts) -> tuple[Island, ...]:
+        """What each workload of a partition has to itself."""
+        tied = self.couplings.ring or self.couplings.growth
+        if tied or not self.parts or not all(_is_island(part) for part in self.parts):
+            return ()
+        if len(self.parts) == 1 and self.parts[0].name == NETWORK and not self.couplings.cores:
+            return ()
+        return tuple(
+            Island(workload=part.workloads[0].name, design=part.design, power_w=part.power_w)
+            for part in self.parts
+            if part.design is not None
+        )
+
+    @property
+    def core(self: HasParts) -> CorePlan | None:
+        """The core that all islands share."""
+        found = self.couplings.cores
+        return found[0].core if len(found) == 1 and found[0].site is None and found[0].phase is None else None
+
+    @property
+    def together(self: HasParts) -> Together | None:
+        """Sites that train every batch together, in the order of their ring."""
+        ring, fed = self.couplings.ring, self.couplings.sites
+        named = tuple(part.site for part in self.parts)
+        if ring is None or named != ring.sites or tuple(one.site for one in fed) != named:
+            return None
+        if len(ring.site_shares) != len(named):
+            return None
+        rows = zip(self.parts, fed, ring.site_shares, strict=True)
+        return Together(
+            shares=ring.shares,
+            sites=tuple(
+                SitePlan(
+                    name=part.name,
+                    shares=shares,
+                    design=part.design,
+                    cost=part.cost,
+                    facility_w=power.facility_w,
+                    facility_limit_w=power.facility_limit_w,
+                    workloads=part.workloads,
+                )
+                for part, power, shares in rows
+                if part.design is not None and part.cost is not None
+            ),
+            wan=ring.wan,
+            exchanges=ring.exchanges,
+        )
+
+    @property
+    def robust(self: HasParts) -> Standing | None:
+        """What one network stands."""
+        outlooks = self.couplings.outlooks
+        if outlooks is None or len(self.parts) != 1:
+            return None
+        losses = [one.survived for one in self.couplings.losses if one.part == self.parts[0].name]
+        return Standing(
+            aim=outlooks.aim,
+            efficiency=outlooks.efficiency,
+            survived=losses[0] if losses else (),
+            list_value=outlooks.list_value,
+            turns=outlooks.turns,
+        )
+
+    @property
+    def phases(self: HasParts) -> tuple[PhasePlan, ...]:
+        """How one network grows."""
+        growth = self.couplings.growth
+        if [part.phase for part in self.parts] != [spent.year for spent in growth]:
+            return ()
+        return tuple(
+            PhasePlan(
+                year=spent.year,
+                years=spent.years,
                 design=part.design,
-                cost=part.cost,
-                facility_w=power.facility_w,
-                facility_limit_w=power.facility_limit_w,
+                bought=spent.bought,
+                stored=spent.stored,
+                capex_usd=spent.capex_usd,
+                power_w=spent.power_w,
+                energy_usd=spent.energy_usd,
+                work_usd=spent.work_usd,
                 workloads=part.workloads,
             )
-            for part, power, shares in rows
-            if part.design is not None and part.cost is not None
-        ),
-        wan=ring.wan,
-        exchanges=ring.exchanges,
-    )
-
-
-def standing(parts: tuple[Part, ...], couplings: Couplings) -> Standing | None:
-    """What one network stands: losses, and prices that turn out otherwise."""
-    outlooks = couplings.outlooks
-    if outlooks is None or len(parts) != 1:
-        return None
-    losses = [one.survived for one in couplings.losses if one.part == parts[0].name]
-    return Standing(
-        aim=outlooks.aim,
-        efficiency=outlooks.efficiency,
-        survived=losses[0] if losses else (),
-        list_value=outlooks.list_value,
-        turns=outlooks.turns,
-    )
-
-
-def phases(parts: tuple[Part, ...], couplings: Couplings) -> tuple[PhasePlan, ...]:
-    """The phases of one network, each with what stands and what is spent."""
-    growth = couplings.growth
-    if [part.phase for part in parts] != [spent.year for spent in growth]:
-        return ()
-    return tuple(
-        PhasePlan(
-            year=spent.year,
-            years=spent.years,
-            design=part.design,
-            bought=spent.bought,
-            stored=spent.stored,
-            capex_usd=spent.capex_usd,
-            power_w=spent.power_w,
-            energy_usd=spent.energy_usd,
-            work_usd=spent.work_usd,
-            workloads=part.workloads,
+            for part, spent in zip(self.parts, growth, strict=True)
+            if part.design is not None
         )
-        for part, spent in zip(parts, growth, strict=True)
-        if part.design is not None
-    )
+
+    @property
+    def direct(self: HasParts) -> DirectLinks | None:
+        """The direct links between domains."""
+        return self.parts[0].links if len(self.parts) == 1 else None
+
+    @property
+    def myopic(self: HasParts) -> Myopic | None:
+        """What planning phase by phase would have built."""
+        return self.couplings.myopic
 
 
 class OldPlan(Answer):
