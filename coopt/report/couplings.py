@@ -12,7 +12,7 @@ from rich.console import RenderableType
 
 from coopt.instance.couplings import part_of
 from coopt.instance.schema import Instance
-from coopt.instance.variants import of_phase
+from coopt.instance.variants import of_phase, phases_of
 from coopt.plan.couplings import Myopic, PhaseSpending
 from coopt.plan.evaluation import plan_checks, site_checks
 from coopt.plan.schema import Cost, Plan, WorkloadPlan
@@ -20,10 +20,19 @@ from coopt.plan.schema_one import PhasePlan, Together
 from coopt.report import words
 from coopt.report.parts import BILL, bill_table, bill_tables, design_tables, part_tables, workload_tables
 from coopt.report.remarks import margins_table, notes
-from coopt.report.sentence import design_text
 from coopt.report.tables import FigureTable, figures
 
 EACH_ON_ITS_OWN = "Either way leaves are laid out for all the GPUs that will come, and no cable moves to another leaf."
+
+
+def phase_rows(instance: Instance) -> Iterator[tuple[str, str]]:
+    """What each phase of a question trains and pays."""
+    for phase, question in zip(instance.phase, phases_of(instance), strict=bool(instance.phase)):
+        trained = ", ".join(f"{one.name} ({words.asked_bound(one)})" for one in question.workload)
+        changed = [f"{kind} x {factor:g}" for kind, factor in phase.price.model_dump().items() if factor != 1]
+        prices = f"; prices: {', '.join(changed)}" if changed else ""
+        labour = f"; ${phase.retrofit_usd_per_link:,g} for a link added later" if phase.retrofit_usd_per_link else ""
+        yield f"From {phase.year:g} on", f"{phase.gpus:,} GPUs for {trained}{prices}{labour}"
 
 
 def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
@@ -132,7 +141,7 @@ def _foresight(plan: Plan, claim: Myopic) -> Iterator[str]:
     """What planning phase by phase would have come to."""
     kind = plan.objective.kind
     first_design = claim.steps[0].design if claim.steps else None
-    start = "" if first_design is None else f" It starts with {design_text(first_design)}."
+    start = "" if first_design is None else f" It starts with {words.design_text(first_design)}."
     if claim.dead_end is not None:
         yield f"Planning each phase on its own runs into a dead end: {claim.dead_end}.{start}"
     elif claim.saving is not None and claim.value is not None and plan.objective.value is not None:

@@ -24,7 +24,7 @@ from coopt.report.islands import islands_report
 from coopt.report.parts import BILL, degrees, part_tables
 from coopt.report.remarks import first_sentences, margin_note, margins_table, notes, study_notes
 from coopt.report.robust import robust_tables
-from coopt.report.sentence import decision, design_text, headline, price
+from coopt.report.sentence import decision, headline, price
 from coopt.report.tables import figures
 
 
@@ -99,7 +99,7 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[Re
 
 def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
     """The fastest mappings of every workload on a network that was given."""
-    yield Text(f"Given: {design_text(ranking.design)}.", style="bold")
+    yield Text(f"Given: {words.design_text(ranking.design)}.", style="bold")
     for workload in ranking.workloads:
         yield ""
         if not workload.mappings:
@@ -148,7 +148,7 @@ def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation
 
 def evaluation_headline(instance: Instance, evaluation: Evaluation) -> str:
     """The given design, its price, and which bounds it misses."""
-    given = f"{design_text(evaluation.design)}, {price(instance, instance.objective.minimize, evaluation.cost)}"
+    given = f"{words.design_text(evaluation.design)}, {price(instance, instance.objective.minimize, evaluation.cost)}"
     missed = [check.name for check in evaluation.limits if not check.ok]
     outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
     return f"Given: {given}; {outcome}."

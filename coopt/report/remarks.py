@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import NormalDist
 
 from coopt.instance.catalog import entries
 from coopt.instance.errors import spoken
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.reserves import KnownError, is_catalogued, known_error
+from coopt.instance.reserves import KnownError, Margin, is_catalogued, known_error
 from coopt.instance.schema import Instance
 from coopt.instance.transformer import FLOP_PER_PARAMETER
 from coopt.network.space import Space
@@ -19,7 +20,6 @@ from coopt.report import words
 from coopt.report.building import building_notes, mating_notes
 from coopt.report.catalog import FAR, far_figures
 from coopt.report.direct_links import relay_remarks
-from coopt.report.sentence import kept_free
 from coopt.report.tables import FigureTable, figures, verdict_word
 
 COUNTED = {
@@ -362,3 +362,16 @@ def counting_sentence(instance: Instance, beside: Sequence[str] = ()) -> str:
     excluded = [text for kind, text in COUNTED.items() if kind not in instance.objective.include]
     not_counted = [*excluded, "racks", "cooling", "spare parts", "networks for storage and management"]
     return f"Counted: {', '.join(included)}. Not counted: {', '.join(not_counted)}."
+
+
+def kept_free(instance: Instance, kept: Margin) -> str:
+    """`12.3% on top of iteration times (one standard error of the model), 5.0% of the memory`."""
+    error = ""
+    if kept.time == "model":
+        chance = NormalDist().cdf(kept.standard_errors)
+        count = "one standard error" if kept.confidence is None else f"{kept.standard_errors:.3g} standard errors"
+        error = f" ({count} of the model: in time with {words.percent(chance)})"
+    times = dict.fromkeys(words.percent(workload.time_margin) for workload in instance.workload)
+    memory = f", {words.percent(kept.memory)} of the memory" if kept.memory else ""
+    ports = f", {words.percent(kept.ports)} of the ports of each switch" if kept.ports else ""
+    return f"{words.both(times)} on top of iteration times{error}{memory}{ports}"

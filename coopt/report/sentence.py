@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from statistics import NormalDist
 
 from coopt.instance.errors import both
 from coopt.instance.question import LIMITED
-from coopt.instance.reserves import Margin
 from coopt.instance.schema import Instance
-from coopt.instance.variants import of_phase
-from coopt.instance.workload import Workload
 from coopt.plan.couplings import Part
 from coopt.plan.parts import DirectLinks
-from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan
+from coopt.plan.schema import Cost, ObjectiveClaim, Plan
 from coopt.plan.schema_one import Together
 from coopt.report import words
+from coopt.report.couplings import phase_rows
 from coopt.report.parts import training_text
+from coopt.report.remarks import kept_free
 
 MINIMISED = {
     "capex": "the purchase",
@@ -83,7 +81,7 @@ def decision(instance: Instance, plan: Plan) -> str | None:
     if plan.direct is not None:
         return links_text(plan.direct)
     design = plan.phases[-1].design if plan.phases else plan.design
-    return None if design is None else design_text(design)
+    return None if design is None else words.design_text(design)
 
 
 def sites_text(together: Together) -> str:
@@ -111,16 +109,6 @@ def links_text(direct: DirectLinks) -> str:
     domains = words.times(direct.hb_domain.count, direct.hb_domain.name)
     panel = f" through {direct.panel} ports" if direct.panel else ""
     return f"{domains} joined by {words.counted(direct.links, 'direct link')}{panel}"
-
-
-def design_text(design: Design) -> str:
-    """`4,096 x hgx-h100-8 joined by a 2-tier rail-only network`."""
-    domains = words.times(design.hb_domain.count, design.hb_domain.name)
-    fabric = design.fabric
-    if fabric.tiers == 0:
-        return f"{domains} without a network"
-    ratio = "" if fabric.oversubscription <= 1 else f" at {words.ratio(fabric.oversubscription)}"
-    return f"{domains} joined by a {fabric.tiers}-tier {fabric.kind} network{ratio}"
 
 
 def owning(instance: Instance) -> list[str]:
@@ -166,7 +154,7 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     """What is trained and how fast, what may be built, and what is minimised."""
     network = instance.network
     for workload in instance.workload:
-        yield f"Train {workload.name}", f"{training_text(workload)}; {_bound(workload)}"
+        yield f"Train {workload.name}", f"{training_text(workload)}; {words.asked_bound(workload)}"
     yield "GPUs", f"{instance.cluster.counts_text} x {instance.cluster.gpu.name}"
     yield "HB domains", words.alternatives(domain.name for domain in network.hb_domains)
     yield "Networks", f"{words.alternatives(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}"
@@ -197,12 +185,7 @@ def _places_and_times(instance: Instance) -> Iterator[tuple[str, str]]:
         pue = instance.objective.pue if site.pue is None else site.pue
         usd_per_kwh = instance.objective.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
         yield f"Site {site.name}", f"feeds {site.power_mw:g} MW at a PUE of {pue:g}, ${usd_per_kwh:g} a kWh"
-    for number, phase in enumerate(instance.phase):
-        trained = ", ".join(f"{one.name} ({_bound(one)})" for one in of_phase(instance, number).workload)
-        changed = [f"{kind} x {factor:g}" for kind, factor in phase.price.model_dump().items() if factor != 1]
-        prices = f"; prices: {', '.join(changed)}" if changed else ""
-        labour = f"; ${phase.retrofit_usd_per_link:,g} for a link added later" if phase.retrofit_usd_per_link else ""
-        yield f"From {phase.year:g} on", f"{phase.gpus:,} GPUs for {trained}{prices}{labour}"
+    yield from phase_rows(instance)
 
 
 def _failures(instance: Instance) -> Iterator[tuple[str, str]]:
@@ -249,14 +232,6 @@ def _doubts(instance: Instance) -> Iterator[tuple[str, str]]:
     yield "Aim", "least cost at the worst prices" if robust.aim == "worst-case" else "least regret at any prices"
 
 
-def _bound(workload: Workload) -> str:
-    if not workload.bounded:
-        return "no bound on its time"
-    bound = f"at most {words.seconds(workload.asked_s)} an iteration"
-    rate = workload.in_own_units(workload.asked_s)
-    return f"{bound} ({rate})" if rate else bound
-
-
 def _ratios(instance: Instance) -> str:
     ratios = instance.network.ratios
     if ratios is not None:
@@ -268,16 +243,3 @@ def _ratios(instance: Instance) -> str:
 def _limit(key: str, cap: float) -> str:
     name, unit = LIMITED[key]
     return f"at most {words.money(cap)} of {name}" if unit == "USD" else f"at most {cap:g} {unit}"
-
-
-def kept_free(instance: Instance, kept: Margin) -> str:
-    """`12.3% on top of iteration times (one standard error of the model), 5.0% of the memory`."""
-    error = ""
-    if kept.time == "model":
-        chance = NormalDist().cdf(kept.standard_errors)
-        count = "one standard error" if kept.confidence is None else f"{kept.standard_errors:.3g} standard errors"
-        error = f" ({count} of the model: in time with {words.percent(chance)})"
-    times = dict.fromkeys(words.percent(workload.time_margin) for workload in instance.workload)
-    memory = f", {words.percent(kept.memory)} of the memory" if kept.memory else ""
-    ports = f", {words.percent(kept.ports)} of the ports of each switch" if kept.ports else ""
-    return f"{words.both(times)} on top of iteration times{error}{memory}{ports}"

@@ -151,6 +151,25 @@ def domains_built(network: Design | DirectLinks) -> str:
     return f"{times(network.hb_domain.count, network.hb_domain.name)}{more}"
 
 
+def design_text(design: Design) -> str:
+    """`4,096 x hgx-h100-8 joined by a 2-tier rail-only network`."""
+    domains = times(design.hb_domain.count, design.hb_domain.name)
+    fabric = design.fabric
+    if fabric.tiers == 0:
+        return f"{domains} without a network"
+    blocking = "" if fabric.oversubscription <= 1 else f" at {ratio(fabric.oversubscription)}"
+    return f"{domains} joined by a {fabric.tiers}-tier {fabric.kind} network{blocking}"
+
+
+def asked_bound(workload: Workload) -> str:
+    """`at most 4.000 s an iteration (61.4 days for 1 trillion tokens)`."""
+    if not workload.bounded:
+        return "no bound on its time"
+    limit = f"at most {seconds(workload.asked_s)} an iteration"
+    rate = workload.in_own_units(workload.asked_s)
+    return f"{limit} ({rate})" if rate else limit
+
+
 def days_of(run: WorkloadPlan, workload: Workload) -> str:
     """`65.01 of 65.5`: the days of training with interruptions, and those it may take; `-` without such a bound."""
     if workload.train_days is None:

@@ -15,7 +15,7 @@ from coopt.plan.schema import Design
 from coopt.report import words
 from coopt.report.parts import nics_in_words
 from coopt.report.remarks import turns_text
-from coopt.report.sentence import decision, design_text
+from coopt.report.sentence import decision
 from coopt.report.tables import FigureTable, figures
 
 LESS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
@@ -163,7 +163,7 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tup
 
 def _design_details(design: Design) -> Iterator[tuple[str, str]]:
     fabric = design.fabric
-    yield "Build", design_text(design)
+    yield "Build", words.design_text(design)
     if fabric.tiers:
         yield "Switches", words.times(fabric.switch_count, fabric.switch_text)
         yield "Transceivers", words.count(fabric.transceiver_count)
