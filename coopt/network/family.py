@@ -179,8 +179,8 @@ class Family(EquippedDomains, Wiring):
 
     def training_in(self, domain: int) -> int:
         """GPUs of one of the domains that train; as even as GPUs are, which mappings shift by whole groups."""
-        few, more = divmod(self.gpus, self.domains)
-        return few + (domain < more)
+        base_gpus, remainder = divmod(self.gpus, self.domains)
+        return base_gpus + (domain < remainder)
 
     @property
     def installed_gpus(self) -> int:
@@ -216,12 +216,12 @@ class Family(EquippedDomains, Wiring):
     def per_module(self) -> tuple[tuple[int, int], ...]:
         """Links that one module carries at the lower and at the upper end of each level."""
         rate = self.link_gbit_s
-        return tuple((below.links_of(rate), above.links_of(rate)) for below, above in self.optics)
+        return tuple((lower_end.links_of(rate), upper_end.links_of(rate)) for lower_end, upper_end in self.optics)
 
     @property
     def breaks_out(self) -> bool:
         """Whether modules of a level above the first hold several links."""
-        return any(max(each) > 1 for each in self.per_module[1:])
+        return any(max(counts) > 1 for counts in self.per_module[1:])
 
     @property
     def core_links(self) -> int:
@@ -240,6 +240,7 @@ class Family(EquippedDomains, Wiring):
             return ()
         ports = self.nic_count * self.nic_planes
         leaf = -math.expm1(-self.chassis * self.outages.leaf)
+        # A leaf that is out has its links out as well: only the rest of the time counts for single links.
         link = -math.expm1(-2 * ports * self.outages.end) * (1.0 - leaf)
         if self.nic_planes == 1:
             return (SlowTime(link, math.inf),) if link else ()
@@ -285,12 +286,13 @@ def without_nics(family: Family, lost: int, ports: int = 1) -> tuple[float, bool
     its own ports, if that is faster: where one NIC is hit, or where each keeps ports on other planes.
     """
     planes, of_gpu = family.nic_planes, family.nics_per_gpu * family.nic_planes
-    left = family.nics_of_domain * planes - lost * ports
+    ports_left = family.nics_of_domain * planes - lost * ports
+    # Forwarded traffic passes the HB domain's own network once more.
     hop = family.byte_s / (family.hb.gbyte_s * 1e9)
-    spread = max(1.0, family.active_nics * planes / left) + hop if left > 0 else math.inf
-    gone = min(lost, family.nics_per_gpu) * ports if lost == 1 or ports < planes else of_gpu
-    own = of_gpu / (of_gpu - gone) if gone < of_gpu else math.inf
-    return min(own, spread), spread < own
+    spread_slowdown = max(1.0, family.active_nics * planes / ports_left) + hop if ports_left > 0 else math.inf
+    ports_gone = min(lost, family.nics_per_gpu) * ports if lost == 1 or ports < planes else of_gpu
+    own_slowdown = of_gpu / (of_gpu - ports_gone) if ports_gone < of_gpu else math.inf
+    return min(own_slowdown, spread_slowdown), spread_slowdown < own_slowdown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,15 +321,15 @@ def levels(family: Family, uplinks: int) -> tuple[Level, ...]:
         )
     pods = family.pods
     slices = family.all_planes * family.slices(u)
-    middle = Level(switches=slices * pods.count, down_ports=pods.l, uplinks=pods.w, links=between)
+    middle_level = Level(switches=slices * pods.count, down_ports=pods.l, uplinks=pods.w, links=between)
     group = core_group(family)
-    core = Level(
+    core_level = Level(
         switches=slices * group,
         down_ports=-(-pods.count * pods.w // group),
         uplinks=0,
         links=slices * pods.count * pods.w,
     )
-    return leaf, middle, core
+    return leaf, middle_level, core_level
 
 
 def core_group(family: Family) -> int:
@@ -359,7 +361,7 @@ def common_links(links: Any, switches: Any, *, at_random: bool = False) -> Any:
     as many at the other end, so that a link down from a switch with q + 1 links up and q down is (q + 1)/q as busy.
     Takes numbers or arrays.
     """
-    each, more = np.divmod(links, switches)
+    quotient, remainder = np.divmod(links, switches)
     if at_random:
-        return np.where(more == 0, links, links * each / (each + 1))
-    return links - np.minimum(more, switches - more)
+        return np.where(remainder == 0, links, links * quotient / (quotient + 1))
+    return links - np.minimum(remainder, switches - remainder)

@@ -52,8 +52,11 @@ class Good:
             steps = zip(self.begins, ends, self.usd, strict=True)
             return [(min(end, units) - begin, usd) for begin, end, usd in steps if begin < min(end, units)]
         brackets = zip(self.begins, self.usd, strict=True)
-        bought, usd = min(((max(units, begin), usd) for begin, usd in brackets), key=lambda b: (b[0] * b[1], b[0]))
-        return [(count, usd) for count in (units, bought - units) if count]
+        # Of equal bills the smaller purchase is taken, which the second entry of the key says.
+        units_bought, usd = min(
+            ((max(units, begin), usd) for begin, usd in brackets), key=lambda b: (b[0] * b[1], b[0])
+        )
+        return [(count, usd) for count in (units, units_bought - units) if count]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,42 +80,42 @@ class Cap:
     def used_exactly(self, units: NDArray[np.float64]) -> float:
         """The same of several rows together (n, G), as a bill is summed."""
         rows = (zip(row, self.each, strict=True) for row in units.tolist())
-        return math.fsum(math.fsum(count * each for count, each in row) for row in rows) / self.scale
+        return math.fsum(math.fsum(count * use for count, use in row) for row in rows) / self.scale
 
 
 def caps_of(instance: Instance) -> tuple[Cap, ...]:
     """The limits that are set on sums over products."""
-    goods, found = goods_of(instance), list[Cap]()
+    goods, caps = goods_of(instance), list[Cap]()
     if (power_mw := instance.limits.power_mw) is not None:
         watts = tuple(good.w for good in goods)
-        found.append(Cap(key="limits.power_mw", name="power_w", most=power_mw, scale=1e6, each=watts))
-    return tuple(found)
+        caps.append(Cap(key="limits.power_mw", name="power_w", most=power_mw, scale=1e6, each=watts))
+    return tuple(caps)
 
 
 def goods_of(instance: Instance) -> tuple[Good, ...]:
     """Every product that islands of an instance may use, GPUs last."""
     network, gpu = instance.network, instance.cluster.gpu
-    listed: list[tuple[CostKind, str, float, float]] = [
+    products: list[tuple[CostKind, str, float, float]] = [
         *(("hb", hb.name, hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains),
         *(("nic", nic.name, nic.usd, nic.w) for nic in network.nics),
         *(("switch", switch.name, switch.usd, switch.w) for switch in network.switches),
         *(("optics", optic.name, optic.usd, optic.w) for optic in network.optics),
     ]
-    found = [_good(instance, *one, counted=one[0] in instance.objective.include) for one in listed]
+    goods = [_good(instance, *entry, is_counted=entry[0] in instance.objective.include) for entry in products]
     idle_or_active = any(kind in instance.objective.include for kind in ("hb", "gpu"))
-    return (*found, _good(instance, "gpu", gpu.name, gpu.usd, gpu.w, counted=idle_or_active))
+    return (*goods, _good(instance, "gpu", gpu.name, gpu.usd, gpu.w, is_counted=idle_or_active))
 
 
-def _good(instance: Instance, kind: CostKind, name: str, usd: float, w: float, *, counted: bool) -> Good:
+def _good(instance: Instance, kind: CostKind, name: str, usd: float, w: float, *, is_counted: bool) -> Good:
     discount = next((d for d in instance.sharing.discount if (d.kind, d.item) == (kind, name)), None)
-    list_price = ((0,), (usd if counted else 0.0,))
+    list_price = ((0,), (usd if is_counted else 0.0,))
     begins, prices = list_price if discount is None else _brackets(discount, usd)
     return Good(
         kind=kind,
         name=name,
         begins=begins,
         usd=prices,
-        w=w if counted else 0.0,
+        w=w if is_counted else 0.0,
         all_units=discount is not None and discount.applies == "all-units",
     )
 
@@ -120,8 +123,8 @@ def _good(instance: Instance, kind: CostKind, name: str, usd: float, w: float, *
 def _brackets(discount: Discount, usd: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """Thresholds and prices from 0 units on; a price that stays opens no bracket."""
     pairs = [(0, usd), *zip(discount.begins, discount.prices(usd), strict=True)]
-    kept = [pairs[0], *(later for earlier, later in pairwise(pairs) if later[1] < earlier[1])]
-    begins, prices = zip(*kept, strict=True)
+    steps = [pairs[0], *(pair for previous, pair in pairwise(pairs) if pair[1] < previous[1])]
+    begins, prices = zip(*steps, strict=True)
     return begins, prices
 
 
@@ -142,10 +145,10 @@ class EndModules(NamedTuple):
 def modules(family: Family, uplinks: int) -> tuple[EndModules, ...]:
     """Modules at the ends of the links of each level, over all planes; one holds links of a single switch or NIC."""
     per_module = family.per_module
-    if all(each == (1, 1) for each in per_module):
+    if all(counts == (1, 1) for counts in per_module):
         return tuple(EndModules(level.links, level.links) for level in levels(family, uplinks))
     ends = zip(end_holders(family, uplinks), per_module, strict=True)
-    return tuple(EndModules(whole(held.below, n), whole(held.above, m)) for held, (n, m) in ends)
+    return tuple(EndModules(whole(holders.below, n), whole(holders.above, m)) for holders, (n, m) in ends)
 
 
 def whole(holders: Holders, per_module: int) -> int:
@@ -158,34 +161,35 @@ def end_holders(family: Family, uplinks: int) -> tuple[EndHolders, ...]:
     if family.tiers == 0:
         return ()
     cages = family.nic.cages
-    first = EndHolders(((family.nic_count * cages, family.nic_planes // cages),), _leaves(family))
+    nic_level = EndHolders(((family.nic_count * cages, family.nic_planes // cages),), _leaves(family))
     if family.tiers == 1:
-        return (first,)
+        return (nic_level,)
     planes, up = family.all_planes, ((family.all_planes * family.leaves, uplinks),)
     if family.pods is None:
-        return first, EndHolders(up, _in_turn(planes, family.leaves * uplinks, family.spines(uplinks)))
+        return nic_level, EndHolders(up, _in_turn(planes, family.leaves * uplinks, family.spines(uplinks)))
     pods, slices, cores = family.pods, planes * family.slices(uplinks), core_group(family)
-    full, rest = divmod(family.leaves * pods.each, pods.l)
-    below = ((slices * full, pods.l), (slices, rest))
+    full_switches, last_ports = divmod(family.leaves * pods.each, pods.l)
+    lower_ports = ((slices * full_switches, pods.l), (slices, last_ports))
     trunks = _in_turn(slices, pods.count * pods.w, cores)
-    return first, EndHolders(up, below), EndHolders(((slices * pods.count, pods.w),), trunks)
+    return nic_level, EndHolders(up, lower_ports), EndHolders(((slices * pods.count, pods.w),), trunks)
 
 
 def _leaves(family: Family) -> Holders:
     """Leaves by their links to NICs; planes that share the switch of a single tier share its modules."""
     ports = family.nic_planes
+    # One switch may hold several planes: its modules are filled by links of all of them.
     if family.tiers == 1:
-        together = family.planes_together
-        full, rest = divmod(family.planes, together)
-        return (ports * full, together * family.down), (ports, rest * family.down)
+        planes_of_switch = family.planes_together
+        full_switches, last_ports = divmod(family.planes, planes_of_switch)
+        return (ports * full_switches, planes_of_switch * family.down), (ports, last_ports * family.down)
     rails, domains, down = family.nics_of_domain // family.planes, family.domains, family.down
     rows, of_row = (rails, domains) if family.fabric != "clos" and domains > down else (1, rails * domains)
     filled = down if family.fabric == "clos" or domains > down else down // domains * domains  # of whole rails
-    full, rest = divmod(of_row, filled)
-    return (family.all_planes * rows * full, filled), (family.all_planes * rows, rest)
+    full_switches, last_ports = divmod(of_row, filled)
+    return (family.all_planes * rows * full_switches, filled), (family.all_planes * rows, last_ports)
 
 
 def _in_turn(times: int, links: int, switches: int) -> Holders:
     """Switches that take links in turn, so many times."""
-    each, more = divmod(links, switches)
-    return (times * (switches - more), each), (times * more, each + 1)
+    quotient, remainder = divmod(links, switches)
+    return (times * (switches - remainder), quotient), (times * remainder, quotient + 1)

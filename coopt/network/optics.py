@@ -48,19 +48,20 @@ def values_of(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = N
     Where the price of a product depends on how many are bought, or few products may be in use, how many of it there are
     is a measure of its own.
     """
-    counted, sharing = "optics" in instance.objective.include, instance.sharing
-    kinds = (measures or measures_of(instance)) if counted else ()
-    discounted = {one.item for one in sharing.discount if one.kind == "optics"} if counted else set()
-    listed = instance.network.optics
-    told = [one.name for one in listed if one.name in discounted or sharing.most_products.optics is not None]
-    known = {
+    is_counted, sharing = "optics" in instance.objective.include, instance.sharing
+    # Where optics are not in the bill none is better than another, so there is nothing to compare them by.
+    kinds = (measures or measures_of(instance)) if is_counted else ()
+    discounted = {entry.item for entry in sharing.discount if entry.kind == "optics"} if is_counted else set()
+    optics = instance.network.optics
+    names = [entry.name for entry in optics if entry.name in discounted or sharing.most_products.optics is not None]
+    values = {
         optic.name: (
             *(weigh(instance.objective, optic.usd * (optic.name not in discounted), optic.w, kind) for kind in kinds),
-            *(float(optic.name == name) for name in told),
+            *(float(optic.name == name) for name in names),
         )
-        for optic in listed
+        for optic in optics
     }
-    return lambda optic: known[optic.name]
+    return lambda optic: values[optic.name]
 
 
 def own_ends(network: Network, nic: Nic, planes: int, switches: Sequence[Switch], values: OpticValues) -> EndsByLevel:
@@ -77,18 +78,19 @@ def own_ends(network: Network, nic: Nic, planes: int, switches: Sequence[Switch]
     """
     rate, levels = nic.gbit_s / planes, list[tuple[LinkEnds, ...]]()
     for level, reach_m in enumerate(network.link_reach_m[: len(switches)]):
-        below, above = (switches[level - 1] if level else None), switches[level]
+        lower_box, upper_box = (switches[level - 1] if level else None), switches[level]
         reaching = [optic for optic in network.optics if optic.reach_m >= reach_m and optic.links_of(rate)]
-        upper = [optic for optic in reaching if fits(optic, rate, above)]
-        lower = [optic for optic in reaching if fits(optic, rate, below)]
-        if below is None:
-            lower = [optic for optic in lower if optic.links_of(rate) * nic.cages == planes]
-        found = [LinkEnds(*pair) for pair in product(lower, upper) if pair[0].meets(pair[1])]
+        upper_optics = [optic for optic in reaching if fits(optic, rate, upper_box)]
+        lower_optics = [optic for optic in reaching if fits(optic, rate, lower_box)]
+        # A NIC's ports are all used, so that its modules must carry just as many links as there are planes.
+        if lower_box is None:
+            lower_optics = [optic for optic in lower_optics if optic.links_of(rate) * nic.cages == planes]
+        pairs = [LinkEnds(*pair) for pair in product(lower_optics, upper_optics) if pair[0].meets(pair[1])]
         if network.tier_switches == "any":
-            found = [ends for ends in found if _mates(ends, below or nic, above)]
-        if not found:
+            pairs = [ends for ends in pairs if _mates(ends, lower_box or nic, upper_box)]
+        if not pairs:
             break
-        levels.append(_worth_having(found, rate, values))
+        levels.append(_worth_having(pairs, rate, values))
     return tuple(levels)
 
 
@@ -108,41 +110,41 @@ def module_places(network: Network, switch: Switch, optic: Optic) -> int:
     return ports // links
 
 
-def _mates(ends: LinkEnds, below: Nic | Switch, above: Switch) -> bool:
+def _mates(ends: LinkEnds, lower_box: Nic | Switch, upper_box: Switch) -> bool:
     if ends.below.name == ends.above.name:
-        return mate(ends.below, below, above)
-    return mate(ends.below, below) and mate(ends.above, above)
+        return mate(ends.below, lower_box, upper_box)
+    return mate(ends.below, lower_box) and mate(ends.above, upper_box)
 
 
 def first_unmated(network: Network, fabric: Fabric) -> tuple[int, tuple[Nic | Optic | Switch, ...]] | None:
     """The first tier of a network, from 1, below which links do not mate, with what they join; None where all do."""
     parts: tuple[Nic | Optic | Switch, ...] = (*network.switches, *network.optics)
-    listed = {part.name: part for part in parts}
-    below: Nic | Optic | Switch | None = next((nic for nic in network.nics if nic.name == fabric.nic.name), None)
+    part_of = {part.name: part for part in parts}
+    lower_part: Nic | Optic | Switch | None = next((nic for nic in network.nics if nic.name == fabric.nic.name), None)
     for tier in fabric.tier:
-        named = (*tier.optics, tier.switch or fabric.switch.name)
-        ends = tuple(part for part in (below, *map(listed.get, named)) if part is not None)
+        names = (*tier.optics, tier.switch or fabric.switch.name)
+        ends = tuple(part for part in (lower_part, *map(part_of.get, names)) if part is not None)
         if not mate(*ends):
             return tier.level, ends
-        below = listed.get(named[-1])
+        lower_part = part_of.get(names[-1])
     return None
 
 
-def _worth_having(found: list[LinkEnds], rate: float, values: OpticValues) -> tuple[LinkEnds, ...]:
+def _worth_having(candidates: list[LinkEnds], rate: float, values: OpticValues) -> tuple[LinkEnds, ...]:
     """Of ends with as many links to a module those that no others beat, however many modules there are; the first of
     equal ones, one product before two."""
 
     def rank(ends: LinkEnds) -> tuple[float, ...]:
-        each = [figure for end in ends for figure in (*values(end), end.usd, end.w)]
-        return (*each, float(ends.below.name != ends.above.name))
+        figures = [figure for end in ends for figure in (*values(end), end.usd, end.w)]
+        return (*figures, float(ends.below.name != ends.above.name))
 
-    kept: dict[tuple[int, int], list[tuple[Values, LinkEnds]]] = {}
-    for ends in sorted(found, key=rank):
-        rivals = kept.setdefault((ends.below.links_of(rate), ends.above.links_of(rate)), [])
-        own = (*values(ends.below), *values(ends.above))
-        if not any(_no_more(rival, own) for rival, _ in rivals):
-            rivals.append((own, ends))
-    return tuple(ends for _, rivals in sorted(kept.items()) for _, ends in rivals)
+    survivors: dict[tuple[int, int], list[tuple[Values, LinkEnds]]] = {}
+    for ends in sorted(candidates, key=rank):
+        rivals = survivors.setdefault((ends.below.links_of(rate), ends.above.links_of(rate)), [])
+        added = (*values(ends.below), *values(ends.above))
+        if not any(_no_more(rival, added) for rival, _ in rivals):
+            rivals.append((added, ends))
+    return tuple(ends for _, rivals in sorted(survivors.items()) for _, ends in rivals)
 
 
 def modules_worth_having(
@@ -150,22 +152,22 @@ def modules_worth_having(
 ) -> tuple[Optic, ...]:
     """Of modules with as many links of a rate, and the same interface, those that no others beat; the first of equal
     ones."""
-    kept: dict[Hashable, list[Optic]] = {}
-    for optic in sorted(optics, key=lambda one: (*values(one), one.usd, one.w)):
-        rivals = kept.setdefault((optic.links_of(rate), interface(optic)), [])
+    survivors: dict[Hashable, list[Optic]] = {}
+    for optic in sorted(optics, key=lambda module: (*values(module), module.usd, module.w)):
+        rivals = survivors.setdefault((optic.links_of(rate), interface(optic)), [])
         if not any(_no_more(values(rival), values(optic)) for rival in rivals):
             rivals.append(optic)
-    return tuple(optic for rivals in kept.values() for optic in rivals)
+    return tuple(optic for rivals in survivors.values() for optic in rivals)
 
 
-def _no_more(one: Values, other: Values) -> bool:
-    return all(a <= b for a, b in zip(one, other, strict=True))
+def _no_more(values: Values, rival_values: Values) -> bool:
+    return all(a <= b for a, b in zip(values, rival_values, strict=True))
 
 
 def cages_of(per_module: PerModule) -> tuple[int, int]:
     """Ports of a leaf, and of an aggregation switch, that face one way together: those of whole modules of both the
     levels that meet there."""
-    pairs = [(lower[1], upper[0]) for lower, upper in pairwise(per_module)]
+    pairs = [(lower_level[1], upper_level[0]) for lower_level, upper_level in pairwise(per_module)]
     leaf, pod = (*(math.lcm(*pair) for pair in pairs), 1, 1)[:2]
     return leaf, pod
 
@@ -175,13 +177,13 @@ def in_cages(switches: Sequence[Switch], per_module: PerModule, of_core: int) ->
     its two levels and, of leaves, of those into a core, `of_core` (0 without any). Tiers without links stay as they
     are.
     """
-    found = list(switches)
-    for tier, (_, above) in enumerate(per_module):
-        counts = [above, *(lower for lower, _ in per_module[tier + 1 : tier + 2])]
+    boxes = list(switches)
+    for tier, (_, upper_links) in enumerate(per_module):
+        counts = [upper_links, *(lower_links for lower_links, _ in per_module[tier + 1 : tier + 2])]
         counts += [of_core] if of_core and tier == 0 else []
         ports = ports_of_modules(switches[tier], min(counts))
-        found[tier] = switches[tier].model_copy(update={"radix": ports})
-    return tuple(found)
+        boxes[tier] = switches[tier].model_copy(update={"radix": ports})
+    return tuple(boxes)
 
 
 def uplinks_alike(family: Family, choices: Sequence[tuple[LinkEnds, ...]]) -> Iterator[tuple[int, ...]]:
@@ -205,32 +207,33 @@ def unbeaten_ends(
     """
     if len(choices) == 1:
         return [*choices]
-    every, rate = family.uplink_choices, family.link_gbit_s
-    held = [end_holders(family, uplinks) for uplinks in dict.fromkeys((every[0], every[-1]))]
+    uplink_range, rate = family.uplink_choices, family.link_gbit_s
+    # Affine in between: what is no worse at both ends of the range is no worse anywhere.
+    holders = [end_holders(family, uplinks) for uplinks in dict.fromkeys((uplink_range[0], uplink_range[-1]))]
     costs: dict[tuple[int, str, str], Values] = {}
-    kept: list[tuple[Values, tuple[LinkEnds, ...]]] = []
+    survivors: list[tuple[Values, tuple[LinkEnds, ...]]] = []
     for choice in choices:
         added = []
         for level, ends in enumerate(choice):
             key = level, ends.below.name, ends.above.name
             if key not in costs:
-                costs[key] = _added(ends, [one[level] for one in held], rate, values)
+                costs[key] = _added(ends, [levels[level] for levels in holders], rate, values)
             added.append(costs[key])
-        own = tuple(map(sum, zip(*added, strict=True)))
-        if not any(_no_more(rival, own) for rival, _ in kept):
-            kept = [(rival, other) for rival, other in kept if not _no_more(own, rival)]
-            kept.append((own, choice))
-    return [choice for _, choice in kept]
+        total = tuple(map(sum, zip(*added, strict=True)))
+        if not any(_no_more(rival, total) for rival, _ in survivors):
+            survivors = [(rival, rival_choice) for rival, rival_choice in survivors if not _no_more(total, rival)]
+            survivors.append((total, choice))
+    return [choice for _, choice in survivors]
 
 
-def _added(ends: LinkEnds, held: Sequence[EndHolders], rate: float, values: OpticValues) -> Values:
+def _added(ends: LinkEnds, holders: Sequence[EndHolders], rate: float, values: OpticValues) -> Values:
     """What the ends of a level add to each measure, at each number of uplinks."""
     n, m = ends.below.links_of(rate), ends.above.links_of(rate)
     figures = list(zip(values(ends.below), values(ends.above), strict=True))
     added: list[float] = []
-    for one in held:
-        below, above = whole(one.below, n), whole(one.above, m)
-        added += [below * lower + above * upper for lower, upper in figures]
+    for level in holders:
+        lower_modules, upper_modules = whole(level.below, n), whole(level.above, m)
+        added += [lower_modules * lower_figure + upper_modules * upper_figure for lower_figure, upper_figure in figures]
     return tuple(added)
 
 
@@ -242,7 +245,7 @@ def measures_of(instance: Instance) -> tuple[ObjectiveKind, ...]:
     repriced = robust is not None and instance.minimizes_regret and len(set(robust.prices.optics)) > 1
     moves = kind == "tco" and (instance.electricity_differs or repriced)  # a watt has no one price in USD
     sums: tuple[BillKind, ...] = ("capex", "power")
-    return kind, *(one for one in sums if (moves or one in instance.limited_sums) and one != kind)
+    return kind, *(measure for measure in sums if (moves or measure in instance.limited_sums) and measure != kind)
 
 
 def optic_choices(
@@ -271,13 +274,13 @@ def optic_choices(
     counts = sorted({optic.links_of(gbit_s) for optic in instance.network.optics} - {0})
     levels: list[tuple[Optic, ...]] = []
     for level, reach_m in enumerate(instance.network.link_reach_m):
-        kept = [n for n in counts if (n == of_nic if level == 0 else n == 1 or planes > 1)]
+        link_counts = [n for n in counts if (n == of_nic if level == 0 else n == 1 or planes > 1)]
         ends = ends_of(nic, switches, level)
-        worth = (optics_worth_having(instance, gbit_s, reach_m, measures, n, ends) for n in kept)
-        found = tuple(optic for of_count in worth for optic in of_count)
-        if not found:
+        worth = (optics_worth_having(instance, gbit_s, reach_m, measures, n, ends) for n in link_counts)
+        optics = tuple(optic for of_count in worth for optic in of_count)
+        if not optics:
             break
-        levels.append(found)
+        levels.append(optics)
     return tuple(levels)
 
 
@@ -297,14 +300,14 @@ def optics_worth_having(
 ) -> tuple[Optic, ...]:
     """The optics of a reach that carry so many links of a rate, mate with both ends and that no other one beats; where
     few may be in use, the one in use in any case stays."""
-    few = instance.sharing.most_products.optics is not None
+    is_limited = instance.sharing.most_products.optics is not None
     rivals = [
         _Rival.of(instance, optic, measures or measures_of(instance))
         for optic in instance.network.optics
         if optic.links_of(gbit_s) == links and optic.reach_m >= reach_m and mate(optic, *ends)
     ]
-    stays = instance.sharing.optic_in_use if few else None
-    return tuple(one.optic for one in _unbeaten(rivals, stays))
+    stays = instance.sharing.optic_in_use if is_limited else None
+    return tuple(rival.optic for rival in _unbeaten(rivals, stays))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,30 +319,33 @@ class _Rival:
     """
 
     optic: Optic
-    least: tuple[float, ...]
-    most: tuple[float, ...]
+    min_added: tuple[float, ...]
+    max_added: tuple[float, ...]
     reach_m: float
 
     @classmethod
     def of(cls, instance: Instance, optic: Optic, measures: tuple[ObjectiveKind, ...]) -> _Rival:
-        objective, few = instance.objective, instance.sharing.most_products.optics is not None
+        objective, is_limited = instance.objective, instance.sharing.most_products.optics is not None
         discounted = any((d.kind, d.item) == ("optics", optic.name) for d in instance.sharing.discount)
-        low, high = _slopes(instance, optic) if discounted else (optic.usd, optic.usd)
+        min_usd, max_usd = _slopes(instance, optic) if discounted else (optic.usd, optic.usd)
         return cls(
             optic=optic,
-            least=tuple(weigh(objective, low, optic.w, kind) for kind in measures),
-            most=tuple(weigh(objective, high, optic.w, kind) for kind in measures),
-            reach_m=optic.reach_m if few else 0.0,
+            min_added=tuple(weigh(objective, min_usd, optic.w, kind) for kind in measures),
+            max_added=tuple(weigh(objective, max_usd, optic.w, kind) for kind in measures),
+            reach_m=optic.reach_m if is_limited else 0.0,
         )
 
     @property
     def rank(self) -> tuple[float, ...]:
         """No optic beats another of lower rank."""
-        return (*self.most, -self.reach_m, self.optic.usd, self.optic.w)
+        return (*self.max_added, -self.reach_m, self.optic.usd, self.optic.w)
 
-    def beats(self, other: _Rival) -> bool:
+    def beats(self, rival: _Rival) -> bool:
         """Whether it can take the place of another wherever that is used, whatever the rest."""
-        return self.reach_m >= other.reach_m and all(a <= b for a, b in zip(self.most, other.least, strict=True))
+        # Whatever the quantities, at most so much is added in place of what was at least spared.
+        return self.reach_m >= rival.reach_m and all(
+            a <= b for a, b in zip(self.max_added, rival.min_added, strict=True)
+        )
 
 
 def _slopes(instance: Instance, optic: Optic) -> tuple[float, float]:
@@ -348,8 +354,9 @@ def _slopes(instance: Instance, optic: Optic) -> tuple[float, float]:
 
 
 def _unbeaten(rivals: list[_Rival], stays: str | None) -> list[_Rival]:
-    kept: list[_Rival] = []
-    for one in sorted(rivals, key=lambda rival: rival.rank):
-        if one.optic.name == stays or not any(better.beats(one) for better in kept):
-            kept.append(one)
-    return kept
+    survivors: list[_Rival] = []
+    for rival in sorted(rivals, key=lambda optic: optic.rank):
+        # By rank no later optic beats an earlier one, so that survivors are never dropped again.
+        if rival.optic.name == stays or not any(better.beats(rival) for better in survivors):
+            survivors.append(rival)
+    return survivors

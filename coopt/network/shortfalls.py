@@ -39,7 +39,7 @@ class Shortfall:
 
 def nearest_shortfall(instance: Instance) -> Shortfall | None:
     """The network that lacks the smallest part of the ports it would take; None where ports are not what is short."""
-    return min(_shortfalls(instance), key=lambda one: one.takes / one.has, default=None)
+    return min(_shortfalls(instance), key=lambda shortfall: shortfall.takes / shortfall.has, default=None)
 
 
 def _shortfalls(instance: Instance) -> Iterator[Shortfall]:
@@ -49,11 +49,11 @@ def _shortfalls(instance: Instance) -> Iterator[Shortfall]:
             links = -(-links_to_core(instance, gpus) // gear.nic_planes)
             rails = hb.size * gear.nics_per_gpu // gear.gpus_per_nic
             ends = EndPoints(fabric=fabric, domains=domains, rails=rails, links=links)
-            for above in _above(instance, gear.switch):
-                yield from _short(instance, hb.name, ends, gear.switch, above)
+            for top_switch in _top_switches(instance, gear.switch):
+                yield from _port_shortfalls(instance, hb.name, ends, gear.switch, top_switch)
 
 
-def _above(instance: Instance, leaf: Switch) -> Iterator[Switch]:
+def _top_switches(instance: Instance, leaf: Switch) -> Iterator[Switch]:
     """The switches that may stand above a leaf, one product on all tiers."""
     yield leaf
     if instance.network.tier_switches == "any":
@@ -61,30 +61,31 @@ def _above(instance: Instance, leaf: Switch) -> Iterator[Switch]:
         yield from (way for way in ways if way != leaf and mate(way, leaf))
 
 
-def _short(instance: Instance, hb: str, ends: EndPoints, leaf: Switch, top: Switch) -> Iterator[Shortfall]:
+def _port_shortfalls(instance: Instance, hb: str, ends: EndPoints, leaf: Switch, top: Switch) -> Iterator[Shortfall]:
     """What a switch of the last tier that there may be would take, where its ports were the only ones too few."""
     network, ports, has = instance.network, _ports(instance, leaf), _ports(instance, top)
     if next(wirings(ends, ports, network, above=(has, has)), None) is not None:
         return
-    last = network.max_tiers
-    enough = {1: None, 2: (ENOUGH, ENOUGH), 3: (has, ENOUGH)}[last]
-    found = [one for one in wirings(ends, ports, network, above=enough) if one.tiers == last]
-    if last == 1:
+    last_tier = network.max_tiers
+    # Only the last tier is given what it has: a shortage that is left is then one of its ports.
+    enough = {1: None, 2: (ENOUGH, ENOUGH), 3: (has, ENOUGH)}[last_tier]
+    ways = [wiring for wiring in wirings(ends, ports, network, above=enough) if wiring.tiers == last_tier]
+    if last_tier == 1:
         takes, needs, has = ends.of_a_plane, "end point", ports
-    elif not found:
+    elif not ways:
         return
-    elif last == 2:
-        takes, needs = min(one.leaves for one in found), "leaf"
+    elif last_tier == 2:
+        takes, needs = min(wiring.leaves for wiring in ways), "leaf"
     else:
-        takes, needs = min(one.pods.count for one in found if one.pods), "pod"
+        takes, needs = min(wiring.pods.count for wiring in ways if wiring.pods), "pod"
     if takes > has:  # links into a core may take what is left
-        box = leaf if last == 1 else top
-        yield Shortfall(fabric=ends.fabric, hb=hb, switch=box.name, tier=last, takes=takes, has=has, needs=needs)
+        box = leaf if last_tier == 1 else top
+        yield Shortfall(fabric=ends.fabric, hb=hb, switch=box.name, tier=last_tier, takes=takes, has=has, needs=needs)
 
 
 def _ports(instance: Instance, switch: Switch) -> int:
     """The ports that a switch has; where cages are kept, those that some listed module serves."""
     if instance.network.switch_cages == "told":
         return switch.radix
-    most = max((optic.links_of(switch.port_gbit_s) for optic in instance.network.optics), default=1)
-    return ports_of_modules(switch, max(most, 1))
+    max_links = max((optic.links_of(switch.port_gbit_s) for optic in instance.network.optics), default=1)
+    return ports_of_modules(switch, max(max_links, 1))

@@ -49,14 +49,15 @@ def domain_counts(gpus: int, hb: HbDomain, fill: DomainFill = "even", *, most_bl
     if fill == "even":
         return tuple(sorted(even, reverse=True))
     blocks = [b for b in range(1, min(most_blocks, gpus) + 1) if gpus % b == 0]
-    found = set(even)
+    all_counts = set(even)
     for group in (n for n in range(1, hb.size + 1) if gpus % n == 0):
         counts = {b * -(-gpus // (b * group * (hb.size // group))) for b in blocks}
         counts |= {-(-gpus // k) for k in half} if group == 1 else set()
-        whole = [count for count in even if gpus // count % group == 0]
-        most = min(whole) - 1 if fill == "fewest" and whole else -(-gpus // half[0])
-        found |= {count for count in counts if count <= most}
-    return tuple(sorted(found, reverse=True))
+        whole_counts = [count for count in even if gpus // count % group == 0]
+        # Under "fewest" an uneven filling has to take fewer domains than any even one that holds such groups.
+        max_count = min(whole_counts) - 1 if fill == "fewest" and whole_counts else -(-gpus // half[0])
+        all_counts |= {count for count in counts if count <= max_count}
+    return tuple(sorted(all_counts, reverse=True))
 
 
 def outages_of(instance: Instance, nic_planes: int) -> PortOutages | None:
@@ -73,8 +74,8 @@ class Parts(EquippedDomains):
     @property
     def switches(self) -> tuple[Switch, Switch, Switch]:
         """The switch of each of three tiers, from the leaves up."""
-        middle, top = self.upper or (self.switch, self.switch)
-        return self.switch, middle, top
+        middle_switch, top_switch = self.upper or (self.switch, self.switch)
+        return self.switch, middle_switch, top_switch
 
     def wirings(self, network: Network, cages: tuple[int, int] = (1, 1)) -> Iterator[Wiring]:
         """Every way to join them, with ports of a leaf and of an aggregation switch in cages of so many.
@@ -82,28 +83,30 @@ class Parts(EquippedDomains):
         Whole switches of a bundle are counted: such wirings have one number of uplinks each.
         Of switches that differ above the tiers that a wiring has, those like the last of these tiers stand for all.
         """
-        radix, *above = (switch.radix for switch in self.switches)
-        for wiring in wirings(self._ends, radix, network, cages, (above[0], above[1])):
-            last = self.switches[max(wiring.tiers, 1) - 1]
-            if any(switch != last for switch in self.switches[wiring.tiers :]):
+        radix, *upper_radices = (switch.radix for switch in self.switches)
+        for wiring in wirings(self._ends, radix, network, cages, (upper_radices[0], upper_radices[1])):
+            last_switch = self.switches[max(wiring.tiers, 1) - 1]
+            if any(switch != last_switch for switch in self.switches[wiring.tiers :]):
                 continue
             bundled = wiring.pods is not None and wiring.pods.each > 1
             yield from _apart(wiring) if bundled else (wiring,)
 
     def in_cages(self, per_module: PerModule) -> Parts:
         """The same with switches that have ports for no more of these modules than they have cages."""
-        chain, used = self.switches, max(len(per_module), 1)
-        held = in_cages(chain[:used], per_module, self.core_links_of_module * (self.links > 0))
-        first, middle, top = (*held, *(held[-1] if one == chain[used - 1] else one for one in chain[used:]))
-        return replace(self, switch=first, upper=() if first == middle == top else (middle, top))
+        chain, tiers = self.switches, max(len(per_module), 1)
+        caged = in_cages(chain[:tiers], per_module, self.core_links_of_module * (self.links > 0))
+        # Switches above the tiers that modules are given for change with the last of these if they are of its product.
+        further = (caged[-1] if switch == chain[tiers - 1] else switch for switch in chain[tiers:])
+        leaf, second, top = (*caged, *further)
+        return replace(self, switch=leaf, upper=() if leaf == second == top else (second, top))
 
     def family(self, network: Network, wiring: Wiring, optics: tuple[LinkEnds, ...]) -> Family:
         """The family of one wiring, with an optic for each of its tiers; those of further tiers are left out."""
-        own = {name: value for name, value in vars(self).items() if name not in ("links", "upper")}
-        upper = self.switches[1 : wiring.tiers]
+        fields = {name: value for name, value in vars(self).items() if name not in ("links", "upper")}
+        upper_switches = self.switches[1 : wiring.tiers]
         return Family(
-            **own,
-            upper=() if all(switch == self.switch for switch in upper) else upper,
+            **fields,
+            upper=() if all(switch == self.switch for switch in upper_switches) else upper_switches,
             lone_links=0 if wiring.tiers else self.links,
             optics=optics[: wiring.tiers],
             planes=self._ends.planes,
@@ -139,12 +142,13 @@ class Space:
     def gears(self) -> tuple[Gear, ...]:
         """NICs, their planes and leaves whose rates agree, with each other and with a core, in the lists' order."""
         network, core = self.instance.network, core_switch(self.instance)
-        counts = [(many, 1) for many in network.nics_per_gpu if 1 in network.gpus_per_nic]
+        # A GPU has several NICs or shares one with others, never both.
+        counts = [(per_gpu_count, 1) for per_gpu_count in network.nics_per_gpu if 1 in network.gpus_per_nic]
         counts += [(1, gpus) for gpus in network.gpus_per_nic if gpus > 1 and 1 in network.nics_per_gpu]
-        listed = product(network.nics, counts, network.nic_planes, network.switch_ways)
+        combinations = product(network.nics, counts, network.nic_planes, network.switch_ways)
         return tuple(
             Gear(nic=nic, nics_per_gpu=per_gpu, gpus_per_nic=gpus_per_nic, nic_planes=planes, switch=switch)
-            for nic, (per_gpu, gpus_per_nic), planes, switch in listed
+            for nic, (per_gpu, gpus_per_nic), planes, switch in combinations
             if planes in nic.ports
             and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
             and (network.tier_switches == "same" or mate(nic, switch))
@@ -183,13 +187,14 @@ class Space:
         """Whether each end of links has a product of its own."""
         return self.instance.network.link_ends != "same"
 
-    def optics(self, gear: Gear, upper: tuple[Switch, ...] = ()) -> EndsByLevel:
+    def optics(self, gear: Gear, upper_switches: tuple[Switch, ...] = ()) -> EndsByLevel:
         """The products worth having at the ends of links of each level, with these switches above the leaves."""
-        chain = (gear.switch, *(upper or (gear.switch, gear.switch)))
+        chain = (gear.switch, *(upper_switches or (gear.switch, gear.switch)))
         mating = chain if self.instance.network.tier_switches == "any" else ()
-        told = ((one.protocol, one.lane_gbit_s) for one in mating)
-        boxes = ((one.radix, one.cage_gbit_s) for one in chain) if self.own_ends else ()
-        key = (gear.nic.name, gear.nic_planes, *told, *boxes)
+        # Choices depend on these properties alone, so that switches which share them share one entry.
+        rates = ((box.protocol, box.lane_gbit_s) for box in mating)
+        boxes = ((box.radix, box.cage_gbit_s) for box in chain) if self.own_ends else ()
+        key = (gear.nic.name, gear.nic_planes, *rates, *boxes)
         if key not in self._optics:
             self._optics[key] = self._listed_optics(gear, chain, mating)
         return self._optics[key]
@@ -207,22 +212,22 @@ class Space:
 
     def ends(self, gear: Gear) -> tuple[LinkEnds, ...]:
         """What links of NICs may have at their ends; none where a gear joins nothing."""
-        first = _by_module(self.optics(gear)[:1], gear, (gear.switch,))
-        return tuple(ends for found in first for choices in found.values() for ends in choices)
+        nic_level = _by_module(self.optics(gear)[:1], gear, (gear.switch,))
+        return tuple(ends for by_count in nic_level for choices in by_count.values() for ends in choices)
 
     def families(self, gpus: int, hb: HbDomain, domains: int, gears: Iterable[Gear]) -> Iterator[Family]:
         """Every family of one site that is joined by some gear."""
-        network, links, listed = self.instance.network, links_to_core(self.instance, gpus), list(gears)
+        network, links, gear_list = self.instance.network, links_to_core(self.instance, gpus), list(gears)
         values = self.values or values_of(self.instance, self.measures)
-        for fabric, gear in product(network.switched, listed):
+        for fabric, gear in product(network.switched, gear_list):
             ends = core_ends(self.instance, gear.switch if domains > 1 else None, values)
-            for upper, core_end in (
+            for upper_switches, core_end in (
                 product(_upper(network, gear.switch), ends) if gear.fits(hb.size, gpus, domains) else ()
             ):
-                own = vars(gear) | {"links": links, "core_end": core_end, "fabric": fabric, "upper": upper}
-                out = outages_of(self.instance, gear.nic_planes)
-                parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=out, **own)
-                levels = _by_module(self.optics(gear, upper), gear, parts.switches)
+                fields = vars(gear) | {"links": links, "core_end": core_end, "fabric": fabric, "upper": upper_switches}
+                outages = outages_of(self.instance, gear.nic_planes)
+                parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=outages, **fields)
+                levels = _by_module(self.optics(gear, upper_switches), gear, parts.switches)
                 if self.own_ends:
                     yield from self._fitted(parts, levels)
                 elif network.switch_cages == "kept":
@@ -234,14 +239,14 @@ class Space:
         """The families of some parts with the ends of links that no others beat, whatever the mappings."""
         network, values = self.instance.network, self.values or values_of(self.instance, self.measures)
         ways = _ways_in_cages if network.switch_cages == "kept" else _ways
-        for bare, listed in ways(network, parts, levels):
-            choices = [ends for ends in listed if _leaves_room(bare, ends)]
+        for unfitted, options in ways(network, parts, levels):
+            choices = [ends for ends in options if _leaves_room(unfitted, ends)]
             if self.grow:
-                yield from _each(bare, choices)
+                yield from _with_ends(unfitted, choices)
                 continue
-            for alike in uplinks_alike(bare, choices) if choices else ():
-                some = replace(bare, uplink_choices=alike)
-                yield from (replace(some, optics=optics) for optics in unbeaten_ends(some, choices, values))
+            for uplinks in uplinks_alike(unfitted, choices) if choices else ():
+                family = replace(unfitted, uplink_choices=uplinks)
+                yield from (replace(family, optics=optics) for optics in unbeaten_ends(family, choices, values))
 
 
 Listed = Iterator[tuple[Family, list[tuple[LinkEnds, ...]]]]
@@ -258,41 +263,41 @@ def _ways_in_cages(network: Network, parts: Parts, levels: EndsByModule) -> List
     """The choices of modules that leave switches of each tier as many ports, on switches that have the cages for them;
     so tiers follow from modules as well."""
     for tiers in range(len(levels) + 1):
-        alike: dict[tuple[tuple[int, int], tuple[int, ...]], tuple[Parts, list[tuple[LinkEnds, ...]]]] = {}
+        groups: dict[tuple[tuple[int, int], tuple[int, ...]], tuple[Parts, list[tuple[LinkEnds, ...]]]] = {}
         for per_module in product(*levels[:tiers]):
-            held, cages = parts.in_cages(per_module), cages_of(per_module)
-            _, choices = alike.setdefault((cages, tuple(box.radix for box in held.switches)), (held, []))
-            choices += product(*(level[each] for level, each in zip(levels, per_module, strict=False)))
-        for (cages, _), (held, choices) in alike.items():
-            for wiring in held.wirings(network, cages):
+            caged, cages = parts.in_cages(per_module), cages_of(per_module)
+            _, choices = groups.setdefault((cages, tuple(box.radix for box in caged.switches)), (caged, []))
+            choices += product(*(level[count] for level, count in zip(levels, per_module, strict=False)))
+        for (cages, _), (caged, choices) in groups.items():
+            for wiring in caged.wirings(network, cages):
                 if wiring.tiers == tiers:
-                    yield held.family(network, wiring, ()), choices
+                    yield caged.family(network, wiring, ()), choices
 
 
 def _in_cages(network: Network, parts: Parts, levels: EndsByModule) -> Iterator[Family]:
     """As `_same_ends` on switches that have the cages for their modules."""
-    for bare, choices in _ways_in_cages(network, parts, levels):
+    for unfitted, choices in _ways_in_cages(network, parts, levels):
         for optics in choices:
-            if _leaves_room(bare, optics):
-                yield from _each(bare, [optics])
+            if _leaves_room(unfitted, optics):
+                yield from _with_ends(unfitted, [optics])
 
 
 def _leaves_room(family: Family, ends: tuple[LinkEnds, ...]) -> bool:
     """Whether the modules of a single tier leave the ports that lead into a core."""
     if family.tiers != 1 or not family.core_ports:
         return True
-    taken = (
+    port_groups = (
         (min(family.planes_together, family.planes) * family.down, ends[0].above.links_of(family.link_gbit_s)),
         (family.core_ports, family.core_links_of_module),
     )
-    return sum(-(-links // of_module) * of_module for links, of_module in taken) <= family.switch.radix
+    return sum(-(-links // of_module) * of_module for links, of_module in port_groups) <= family.switch.radix
 
 
-def _each(bare: Family, choices: Iterable[tuple[LinkEnds, ...]]) -> Iterator[Family]:
+def _with_ends(unfitted: Family, choices: Iterable[tuple[LinkEnds, ...]]) -> Iterator[Family]:
     """The families with every choice of ends, of which any may be the best of a network that grows; where modules break
     out above leaves one for each number of uplinks."""
     for ends in choices:
-        family = replace(bare, optics=ends)
+        family = replace(unfitted, optics=ends)
         for run in ((u,) for u in family.uplink_choices) if family.breaks_out else (family.uplink_choices,):
             yield replace(family, uplink_choices=run)
 
@@ -323,15 +328,16 @@ def _by_module(choices: EndsByLevel, gear: Gear, switches: tuple[Switch, ...]) -
     levels: EndsByModule = []
     rate = gear.nic.gbit_s / gear.nic_planes
     for number, level in enumerate(choices):
-        below, above = switches[number - 1] if number else None, switches[number]
-        found: dict[tuple[int, int], tuple[LinkEnds, ...]] = {}
+        lower_switch, upper_switch = switches[number - 1] if number else None, switches[number]
+        by_count: dict[tuple[int, int], tuple[LinkEnds, ...]] = {}
         for ends in level:
-            if fits(ends.below, rate, below) and fits(ends.above, rate, above):
+            if fits(ends.below, rate, lower_switch) and fits(ends.above, rate, upper_switch):
                 count = ends.below.links_of(rate), ends.above.links_of(rate)
-                found[count] = (*found.get(count, ()), ends)
-        if not found:
+                by_count[count] = (*by_count.get(count, ()), ends)
+        # Without products for this level no tier above can be reached either.
+        if not by_count:
             break
-        levels.append(found)
+        levels.append(by_count)
     return levels
 
 
@@ -342,10 +348,10 @@ def _same_ends(network: Network, parts: Parts, levels: EndsByModule) -> Iterator
         for wiring in parts.wirings(network, cages_of(per_module)):
             if not _stands(wiring, per_module, levels):
                 continue
-            broken_out = max((count for each in per_module[1 : wiring.tiers] for count in each), default=1) > 1
-            of_levels = [level[each] for level, each in zip(levels, per_module[: wiring.tiers], strict=False)]
-            for one, optics in product(_apart(wiring) if broken_out else (wiring,), product(*of_levels)):
-                family = parts.family(network, one, optics)
+            broken_out = max((count for counts in per_module[1 : wiring.tiers] for count in counts), default=1) > 1
+            of_levels = [level[counts] for level, counts in zip(levels, per_module[: wiring.tiers], strict=False)]
+            for variant, optics in product(_apart(wiring) if broken_out else (wiring,), product(*of_levels)):
+                family = parts.family(network, variant, optics)
                 if _leaves_room(family, optics):
                     yield family
 
@@ -356,22 +362,22 @@ def _apart(wiring: Wiring) -> Iterator[Wiring]:
 
 def _stands(wiring: Wiring, per_module: tuple[tuple[int, int], ...], levels: EndsByModule) -> bool:
     """Whether there are optics for its tiers; of those that differ in further tiers alone the first stands for all."""
-    above = zip(per_module[wiring.tiers :], levels[wiring.tiers :], strict=True)
-    return wiring.tiers <= len(levels) and all(count == next(iter(level)) for count, level in above)
+    further_levels = zip(per_module[wiring.tiers :], levels[wiring.tiers :], strict=True)
+    return wiring.tiers <= len(levels) and all(count == next(iter(level)) for count, level in further_levels)
 
 
 def _choices(levels: EndsByModule) -> dict[tuple[int, int], dict[int, list[tuple[LinkEnds, ...]]]]:
     """By the cages that modules split the ports of leaves and aggregation switches in, fewest first, and by tiers: the
     ends of all levels. Cages of switches that are not there are the fewest."""
-    found: dict[tuple[int, int], dict[int, list[tuple[LinkEnds, ...]]]] = {}
-    every = sorted({cages_of(per_module) for per_module in product(*levels)})
+    by_cages: dict[tuple[int, int], dict[int, list[tuple[LinkEnds, ...]]]] = {}
+    all_cages = sorted({cages_of(per_module) for per_module in product(*levels)})
     for tiers in range(len(levels) + 1):
         for per_module in product(*levels[:tiers]):
-            joint, own = max(tiers - 1, 0), cages_of(per_module)
-            cages = next(one for one in every if one[:joint] == own[:joint])
-            of_levels = (level[each] for level, each in zip(levels, per_module, strict=False))
-            found.setdefault(cages, {}).setdefault(tiers, []).extend(product(*of_levels))
-    return dict(sorted(found.items()))
+            joint, own_cages = max(tiers - 1, 0), cages_of(per_module)
+            cages = next(cage_pair for cage_pair in all_cages if cage_pair[:joint] == own_cages[:joint])
+            of_levels = (level[counts] for level, counts in zip(levels, per_module, strict=False))
+            by_cages.setdefault(cages, {}).setdefault(tiers, []).extend(product(*of_levels))
+    return dict(sorted(by_cages.items()))
 
 
 def _upper(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:
@@ -379,6 +385,12 @@ def _upper(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:
     below."""
     if network.tier_switches == "same":
         return [()]
-    alike = [way for way in network.switch_ways if way.port_gbit_s == leaf.port_gbit_s]
-    pairs = ((middle, top) for middle in alike if mate(middle, leaf) for top in alike if mate(top, middle))
+    ways = [way for way in network.switch_ways if way.port_gbit_s == leaf.port_gbit_s]
+    pairs = (
+        (middle_switch, top_switch)
+        for middle_switch in ways
+        if mate(middle_switch, leaf)
+        for top_switch in ways
+        if mate(top_switch, middle_switch)
+    )
     return [(), *(pair for pair in pairs if pair != (leaf, leaf))]

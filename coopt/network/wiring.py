@@ -64,8 +64,8 @@ def wirings(
     leaf = cages[0]
     if ends.domains == 1:
         yield Wiring(tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1)
-    elif together := _planes_together(ends, radix):
-        chassis = _chassis(ends, together)
+    elif planes_per_switch := _planes_together(ends, radix):
+        chassis = _chassis(ends, planes_per_switch)
         yield Wiring(
             tiers=1,
             leaves=1,
@@ -74,14 +74,14 @@ def wirings(
             uplink_choices=(0,),
             leaf_span=ends.domains,
             core_ports=-(-ends.links // chassis),
-            planes_together=together,
+            planes_together=planes_per_switch,
         )
     elif network.max_tiers >= 2 and radix >= 2 * leaf:  # a single cage faces one way
         ratios = _integer_ratios(radix, network)
-        whole = (_filled(ends, _taper(radix, o, leaf)) for o in ratios)
-        reduced = (_down(ends, radix, o, leaf) for o in ratios)
-        spread = _evenly_filled(ends, radix, network, leaf) if network.leaf_fill == "any" else ()
-        for down in dict.fromkeys((*whole, *reduced, *spread)):
+        full_downs = (_filled(ends, _taper(radix, o, leaf)) for o in ratios)
+        reduced_downs = (_down(ends, radix, o, leaf) for o in ratios)
+        spread_downs = _evenly_filled(ends, radix, network, leaf) if network.leaf_fill == "any" else ()
+        for down in dict.fromkeys((*full_downs, *reduced_downs, *spread_downs)):
             if down:
                 yield from _tiered(ends, (radix, *(above or (radix, radix))), down, network, cages)
 
@@ -89,38 +89,40 @@ def wirings(
 def _planes_together(ends: EndPoints, radix: int) -> int:
     """Planes that a switch of one tier holds with the fewest ports kept that hold the links to a core; 0 where one
     tier is too small."""
-    for kept in range(0, radix - ends.of_a_plane + 1, ends.of_module):
-        together = (radix - kept) // ends.of_a_plane
-        if ends.links <= kept * _chassis(ends, together):
-            return together
+    # Fewer ports kept for a core leave room for more planes, so the first number that holds its links is taken.
+    for core_ports in range(0, radix - ends.of_a_plane + 1, ends.of_module):
+        planes_per_switch = (radix - core_ports) // ends.of_a_plane
+        if ends.links <= core_ports * _chassis(ends, planes_per_switch):
+            return planes_per_switch
     return 0
 
 
-def _chassis(ends: EndPoints, together: int) -> int:
+def _chassis(ends: EndPoints, planes_per_switch: int) -> int:
     """Switches of one tier that hold so many planes each."""
-    return -(-ends.planes // together)
+    return -(-ends.planes // planes_per_switch)
 
 
-def _down(ends: EndPoints, radix: int, ratio: int, together: int) -> int:
+def _down(ends: EndPoints, radix: int, ratio: int, cage_ports: int) -> int:
     """Down-ports of a leaf once the fewest ports are kept that hold the links to a core; 0 where none are left."""
-    for kept in range(0, radix - 1, together):
-        down = _filled(ends, _taper(radix - kept, ratio, together))
-        if down and ends.links <= kept // ends.of_module * ends.of_module * ends.planes * _leaves(ends, down):
+    for core_ports in range(0, radix - 1, cage_ports):
+        down = _filled(ends, _taper(radix - core_ports, ratio, cage_ports))
+        if down and ends.links <= core_ports // ends.of_module * ends.of_module * ends.planes * _leaves(ends, down):
             return down
     return 0
 
 
-def _evenly_filled(ends: EndPoints, radix: int, network: Network, together: int) -> list[int]:
+def _evenly_filled(ends: EndPoints, radix: int, network: Network, cage_ports: int) -> list[int]:
     """The fewest down-ports of a leaf with which so many leaves are enough, for every number of leaves from that of
     switches split in half down to that of the largest ratio."""
     fewest: dict[int, int] = {}
     for nominal in range(1, radix):
-        uplinks = _multiple(math.ceil(nominal / network.largest_ratio), together)
-        down = _filled(ends, nominal) if _multiple(nominal, together) + uplinks <= radix else 0
+        uplinks = _multiple(math.ceil(nominal / network.largest_ratio), cage_ports)
+        down = _filled(ends, nominal) if _multiple(nominal, cage_ports) + uplinks <= radix else 0
         if down:
+            # Down-ports rise, so that the first for a number of leaves are the fewest, which leave most to uplinks.
             fewest.setdefault(_leaves(ends, down), down)
-    most = _leaves(ends, _filled(ends, _taper(radix, 1, together)))
-    return [down for leaves, down in fewest.items() if leaves <= most]
+    max_leaves = _leaves(ends, _filled(ends, _taper(radix, 1, cage_ports)))
+    return [down for leaves, down in fewest.items() if leaves <= max_leaves]
 
 
 def _integer_ratios(radix: int, network: Network) -> range:
@@ -128,26 +130,26 @@ def _integer_ratios(radix: int, network: Network) -> range:
     return range(1, min(math.floor(network.largest_ratio), radix) + 1)
 
 
-def _pod_splits(radix: int, network: Network, together: int) -> dict[tuple[int, int], None]:
-    """Down-ports and up-ports that an aggregation switch may have, in cages of so many `together`: all numbers of
+def _pod_splits(radix: int, network: Network, cage_ports: int) -> dict[tuple[int, int], None]:
+    """Down-ports and up-ports that an aggregation switch may have, in cages of `cage_ports`: all numbers of
     up-ports within the ratio of a split, as fewer of them may go round fewer cores evenly."""
     ratios: Iterable[int] = _integer_ratios(radix, network)
     if network.ratios is not None:
         ratios = sorted({1} | {int(ratio) for ratio in network.ratios if ratio.is_integer()})
-    found = []
+    splits = []
     for ratio in ratios:
-        down = _taper(radix, ratio, together)
+        down = _taper(radix, ratio, cage_ports)
         if not down:
             continue  # a single cage
-        most, within = min(down, radix - down), network.largest_ratio if network.pod_uplinks == "any" else ratio
-        found += [(down, up) for up in range(most, math.ceil(down / within) - 1, -1) if up % together == 0]
-    return dict.fromkeys(found)
+        max_up, within = min(down, radix - down), network.largest_ratio if network.pod_uplinks == "any" else ratio
+        splits += [(down, up) for up in range(max_up, math.ceil(down / within) - 1, -1) if up % cage_ports == 0]
+    return dict.fromkeys(splits)
 
 
-def _taper(radix: int, ratio: int, together: int = 1) -> int:
-    """Ports that face down when `ratio` of them share one that faces up, in cages of so many `together`."""
-    cages = radix // together
-    return together * (cages - -(-cages // (ratio + 1)))
+def _taper(radix: int, ratio: int, cage_ports: int = 1) -> int:
+    """Ports that face down when `ratio` of them share one that faces up, in cages of `cage_ports`."""
+    cages = radix // cage_ports
+    return cage_ports * (cages - -(-cages // (ratio + 1)))
 
 
 def _filled(ends: EndPoints, nominal: int) -> int:
@@ -166,16 +168,16 @@ def _leaves(ends: EndPoints, down: int) -> int:
     return -(-ends.of_a_plane // down)
 
 
-def _uplink_choices(radix: int, down: int, network: Network, together: int) -> Iterator[tuple[int, ...]]:
+def _uplink_choices(radix: int, down: int, network: Network, cage_ports: int) -> Iterator[tuple[int, ...]]:
     """Runs of uplinks a leaf may have: one run up to a largest ratio, single numbers for a list of ratios."""
-    filled = _multiple(down, together)
-    most = min(filled, radix - filled)
+    filled = _multiple(down, cage_ports)
+    max_uplinks = min(filled, radix - filled)
     if network.ratios is None:
-        least = _multiple(math.ceil(down / network.largest_ratio), together)
-        runs = {tuple(range(least, most + 1, together))}
+        min_uplinks = _multiple(math.ceil(down / network.largest_ratio), cage_ports)
+        runs = {tuple(range(min_uplinks, max_uplinks + 1, cage_ports))}
     else:
-        few = (_multiple(math.ceil(down / ratio), together) for ratio in network.ratios)
-        runs = {(u,) for u in few if u <= most}
+        counts = (_multiple(math.ceil(down / ratio), cage_ports) for ratio in network.ratios)
+        runs = {(u,) for u in counts if u <= max_uplinks}
     yield from sorted(run for run in runs if run)
 
 
@@ -184,22 +186,23 @@ def _multiple(number: int, of: int) -> int:
     return -(-number // of) * of
 
 
-def _even_choices(run: tuple[int, ...], largest: int) -> Iterator[tuple[tuple[int, ...], int]]:
+def _even_choices(run: tuple[int, ...], max_bundle: int) -> Iterator[tuple[tuple[int, ...], int]]:
     """Those uplinks of a run that as few spines share evenly as have the ports, and the most of a run in any case, each
     with the largest bundle it takes."""
-    every = np.array(run)
-    menu: tuple[int, ...] = tuple(every[next_even(every, largest) == every].tolist())
+    uplinks = np.array(run)
+    menu: tuple[int, ...] = tuple(uplinks[next_even(uplinks, max_bundle) == uplinks].tolist())
     if menu:
-        yield menu, largest
+        yield menu, max_bundle
+    # The most uplinks stay on the menu even if no even sharing ends there: nothing else is as fast.
     if run[-1:] != menu[-1:]:
-        yield run[-1:], most_even(run[-1], largest)
+        yield run[-1:], most_even(run[-1], max_bundle)
 
 
 def _tiered(
-    ends: EndPoints, radices: tuple[int, int, int], down: int, network: Network, together: tuple[int, int]
+    ends: EndPoints, radices: tuple[int, int, int], down: int, network: Network, cage_ports: tuple[int, int]
 ) -> Iterator[Wiring]:
     """Wirings of two tiers or three; modules carry so many links together in a leaf, and in an aggregation switch."""
-    (radix, middle, top), (in_leaf, in_pod) = radices, together
+    (radix, middle_radix, top_radix), (in_leaf, in_pod) = radices, cage_ports
     leaves, span = _leaves(ends, down), _leaf_span(ends, down)
     chassis = ends.planes * leaves
     to_core = -(-ends.links // chassis)
@@ -214,23 +217,23 @@ def _tiered(
             leaf_span=span,
             core_ports=to_core,
         )
-        if leaves <= middle:
-            for choices, bundle in _even_choices(run, middle // leaves) if even else [(run, 0)]:
+        if leaves <= middle_radix:
+            for choices, bundle in _even_choices(run, middle_radix // leaves) if even else [(run, 0)]:
                 yield replace(base, uplink_choices=choices, bundle=bundle)
         elif network.max_tiers >= 3:
-            for l, w in _pod_splits(middle, network, in_pod):  # noqa: E741
-                for each in (n for n in dict.fromkeys(network.pod_bundles) if _bundles(l, w, n)):
-                    count, choices = -(-leaves * each // l), tuple(u for u in run if u % each == 0)
-                    if count <= top and choices:
-                        even_bundle = most_even(w, top // count) if even else 0
-                        pods = Pods(l=l, w=w, count=count, bundle=even_bundle, each=each)
+            for l, w in _pod_splits(middle_radix, network, in_pod):  # noqa: E741
+                for bundle_links in (n for n in dict.fromkeys(network.pod_bundles) if _bundles(l, w, n)):
+                    count, choices = -(-leaves * bundle_links // l), tuple(u for u in run if u % bundle_links == 0)
+                    if count <= top_radix and choices:
+                        even_bundle = most_even(w, top_radix // count) if even else 0
+                        pods = Pods(l=l, w=w, count=count, bundle=even_bundle, each=bundle_links)
                         within = pod_span(ends, leaves, pods.leaves, span)
                         yield replace(base, tiers=3, pods=pods, pod_span=within, uplink_choices=choices)
 
 
-def _bundles(l: int, w: int, each: int) -> bool:  # noqa: E741
+def _bundles(l: int, w: int, bundle_links: int) -> bool:  # noqa: E741
     """Whether leaves may have so many links to each switch of a pod: they divide its ports, for several leaves."""
-    return each == 1 or (l % each == w % each == 0 and l // each > 1)
+    return bundle_links == 1 or (l % bundle_links == w % bundle_links == 0 and l // bundle_links > 1)
 
 
 def _leaf_span(ends: EndPoints, down: int) -> int:
@@ -244,6 +247,7 @@ def pod_span(ends: EndPoints, leaves: int, l: int, leaf_span: int) -> int:  # no
     if leaf_span >= ends.domains:
         return ends.domains
     of_a_rail = leaves // ends.rails if ends.fabric == "rail-optimized" else leaves
+    # Only rails and pods that divide each other lie the same way in every pod; else a leaf is all that is sure.
     if of_a_rail % l == 0:
         return l * leaf_span
     return ends.domains if l % of_a_rail == 0 else leaf_span
@@ -260,6 +264,7 @@ def leaf_numbers(family: Family) -> Ints:
     rail, domain = np.indices((rails, domains))
     if family.fabric == "clos":
         return np.asarray((domain * rails + rail) // family.down, dtype=np.int64)
+    # A leaf takes whole rails as long as one fits, and else a rail takes leaves of its own.
     if domains <= family.down:
         return np.asarray(rail // (family.down // domains), dtype=np.int64)
     return np.asarray(rail * -(-domains // family.down) + domain // family.down, dtype=np.int64)

@@ -80,14 +80,14 @@ def annealed_cores(
     out = flows.between
     if out.size:
         moving = flows.take(out)
-        _, first, unit = np.unique(out if host is None else host[out], return_index=True, return_inverse=True)
-        allowed = _allowed(clos, moving, unit)
+        _, first_flows, unit = np.unique(out if host is None else host[out], return_index=True, return_inverse=True)
+        is_allowed = _usable_cores(clos, moving, unit)
         random = np.random.default_rng(seed)
-        drawn = random.integers(0, allowed.sum(axis=1))
-        start = (np.cumsum(allowed, axis=1) <= drawn[:, None]).sum(axis=1)
+        ranks = random.integers(0, is_allowed.sum(axis=1))
+        start = (np.cumsum(is_allowed, axis=1) <= ranks[:, None]).sum(axis=1)
         state = _State(clos, moving, unit, start.tolist())
-        best = _annealed(state, allowed, moving.dst[first], cooling or Cooling(), random)
-        cores[out] = np.array(best)[unit]
+        best_units = _annealed(state, is_allowed, moving.dst[first_flows], cooling or Cooling(), random)
+        cores[out] = np.array(best_units)[unit]
     return cores
 
 
@@ -106,14 +106,15 @@ class _State:
 
     def exchange(self, a: int, b: int) -> float:
         """Give each of two destinations the other's core; the change of energy."""
-        one, other = self.core[a], self.core[b]
-        self.core[a], self.core[b] = other, one
-        return self._moved(a, one, other) + self._moved(b, other, one)
+        core_a, core_b = self.core[a], self.core[b]
+        self.core[a], self.core[b] = core_b, core_a
+        return self._moved(a, core_a, core_b) + self._moved(b, core_b, core_a)
 
     def _moved(self, unit: int, old: int, new: int) -> float:
         change = 0.0
         for s, d in self.flows[unit]:
             for loads, links in ((self.up[s], self.links[s]), (self.down[d], self.links[d])):
+                # The energy sums squares: leaving a bundle of n flows changes it by 1 - 2n, joining one by 1 + 2n.
                 change += (1 - 2 * loads[old]) / links[old]
                 loads[old] -= 1
                 change += (1 + 2 * loads[new]) / links[new]
@@ -128,42 +129,43 @@ class _State:
 
 
 def _annealed(
-    state: _State, allowed: NDArray[np.bool_], leaf: Ints, cooling: Cooling, random: np.random.Generator
+    state: _State, is_allowed: NDArray[np.bool_], leaf: Ints, cooling: Cooling, random: np.random.Generator
 ) -> list[int]:
     peers: dict[int, list[int]] = {}
-    for unit, where in enumerate(leaf.tolist()):
-        peers.setdefault(where, []).append(unit)
-    mates = [peers[where] for where in leaf.tolist()]
-    may = allowed.tolist()
-    best, kept = state.score(), state.core.copy()
+    for unit, host_leaf in enumerate(leaf.tolist()):
+        peers.setdefault(host_leaf, []).append(unit)
+    mates = [peers[host_leaf] for host_leaf in leaf.tolist()]
+    may_use = is_allowed.tolist()
+    best_score, cores = state.score(), state.core.copy()
     for temperature in cooling.temperatures:
-        for first, second, near, luck in random.random((cooling.moves, 4)).tolist():
-            a = int(first * len(mates))
-            choice = mates[a] if near < 0.5 else range(len(mates))
-            b = choice[int(second * len(choice))]
-            one, other = state.core[a], state.core[b]
-            if one == other or not (may[a][other] and may[b][one]):
+        for draw_a, draw_b, draw_near, luck in random.random((cooling.moves, 4)).tolist():
+            a = int(draw_a * len(mates))
+            # Within a leaf, loads down stay as they are where hosts receive equally many flows: only loads up change.
+            choice = mates[a] if draw_near < 0.5 else range(len(mates))
+            b = choice[int(draw_b * len(choice))]
+            core_a, core_b = state.core[a], state.core[b]
+            if core_a == core_b or not (may_use[a][core_b] and may_use[b][core_a]):
                 continue
             rise = state.exchange(a, b)
             if rise > 0 and luck >= math.exp(-rise / temperature):
                 state.exchange(a, b)
         score = state.score()
-        if score < best:
-            best, kept = score, state.core.copy()
-    return kept
+        if score < best_score:
+            best_score, cores = score, state.core.copy()
+    return cores
 
 
-def _allowed(clos: TwoLayer, flows: Flows, unit: Ints) -> NDArray[np.bool_]:
+def _usable_cores(clos: TwoLayer, flows: Flows, unit: Ints) -> NDArray[np.bool_]:
     """Whether a core has links to the destination and to all its sources, shape (destinations, cores)."""
-    allowed = np.ones((int(unit.max()) + 1, clos.cores), dtype=np.bool_)
-    np.logical_and.at(allowed, unit, (clos.links[flows.src] > 0) & (clos.links[flows.dst] > 0))
-    lost = np.flatnonzero(allowed.sum(axis=1)[unit] == 0)
-    if lost.size:
+    is_allowed = np.ones((int(unit.max()) + 1, clos.cores), dtype=np.bool_)
+    np.logical_and.at(is_allowed, unit, (clos.links[flows.src] > 0) & (clos.links[flows.dst] > 0))
+    stranded = np.flatnonzero(is_allowed.sum(axis=1)[unit] == 0)
+    if stranded.size:
         raise InstanceError(
-            f"leaf {flows.dst[lost[0]]}: no core has links to it and to all leaves that send to one host of it; "
+            f"leaf {flows.dst[stranded[0]]}: no core has links to it and to all leaves that send to one host of it; "
             "needs one, or `host` left out"
         )
-    return allowed
+    return is_allowed
 
 
 def hashed_cores(clos: TwoLayer, flows: Flows, seed: int = 0) -> Ints:
@@ -183,8 +185,8 @@ def hashed_cores(clos: TwoLayer, flows: Flows, seed: int = 0) -> Ints:
     src, dst = flows.src[flows.between], flows.dst[flows.between]
     odds = np.cumsum(np.where(clos.links[dst] > 0, clos.links[src], 0), axis=1)
     if src.size:
-        drawn = np.random.default_rng(seed).integers(0, odds[:, -1])
-        cores[flows.between] = (odds <= drawn[:, None]).sum(axis=1)
+        ranks = np.random.default_rng(seed).integers(0, odds[:, -1])
+        cores[flows.between] = (odds <= ranks[:, None]).sum(axis=1)
     return cores
 
 
@@ -207,18 +209,19 @@ def greedy_cores(clos: TwoLayer, flows: Flows) -> Ints:
     require_paths(clos, flows)
     cores = np.full(len(flows), -1, dtype=np.int64)
     steps = list(clos.steps)
+    # Levels are loads with one flow more, so that a bundle is chosen by what it would carry.
     level = np.where(clos.steps > 0, clos.steps, NO_LINK)
     up, down = list(level.copy()), list(level.copy())
     worse = np.empty(clos.cores, dtype=np.int64)
     order = _order(clos, flows)
-    chosen = []
+    choices = []
     for s, d in zip(flows.src[order].tolist(), flows.dst[order].tolist(), strict=True):
-        above, below = up[s], down[d]
-        core = np.maximum(above, below, out=worse).argmin()
-        above[core] += steps[s][core]
-        below[core] += steps[d][core]
-        chosen.append(core)
-    cores[order] = chosen
+        loads_up, loads_down = up[s], down[d]
+        core = np.maximum(loads_up, loads_down, out=worse).argmin()
+        loads_up[core] += steps[s][core]
+        loads_down[core] += steps[d][core]
+        choices.append(core)
+    cores[order] = choices
     return cores
 
 
@@ -251,23 +254,24 @@ def sheltered_cores(clos: TwoLayer, flows: Flows) -> Ints:
     require_paths(clos, flows)
     working = working_cores(clos, flows)
     degree = degrees(clos.leaves, flows).ravel()
-    most = int(degree.max(initial=0))
-    if working is None or most <= working.size:
+    max_degree = int(degree.max(initial=0))
+    if working is None or max_degree <= working.size:
         return coloured_cores(clos, flows)
-    level = -(-most // working.size)
+    level = -(-max_degree // working.size)
     low, high = 0, working.size - 1
-    kept = np.zeros(len(flows), dtype=np.bool_)
+    is_sheltered = np.zeros(len(flows), dtype=np.bool_)
     ends = _ends_by_group(clos, flows)
+    # The more cores shelter groups, the fewer are left to the rest, so the largest number that does is bisected.
     while low < high:
         a = (low + high + 1) // 2
-        groups, used = _fitting(ends, 2 * clos.leaves, a)
+        groups, flows_of_end = _fitting(ends, 2 * clos.leaves, a)
         # the rest of each leaf's flows has to fit on the cores left over, at most `level` of them a bundle
-        if (degree - used).max() <= level * (working.size - a):
-            low, kept = a, np.isin(flows.group, groups)
+        if (degree - flows_of_end).max() <= level * (working.size - a):
+            low, is_sheltered = a, np.isin(flows.group, groups)
         else:
             high = a - 1
     cores = np.empty(len(flows), dtype=np.int64)
-    for share, part in ((working[:low], kept), (working[low:], ~kept)):
+    for share, part in ((working[:low], is_sheltered), (working[low:], ~is_sheltered)):
         rows = np.flatnonzero(part)
         links = np.zeros_like(clos.links)
         links[:, share] = clos.links[:, share]
@@ -278,26 +282,26 @@ def sheltered_cores(clos: TwoLayer, flows: Flows) -> Ints:
 def _ends_by_group(clos: TwoLayer, flows: Flows) -> list[tuple[int, list[int]]]:
     """Each group with the ends of its flows between leaves, leaf for out and leaves + leaf for in; small ones first."""
     moving = flows.take(flows.between)
-    names, own = np.unique(moving.group, return_inverse=True)
-    order = np.argsort(own, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(own))[:-1])
+    names, group_of = np.unique(moving.group, return_inverse=True)
+    order = np.argsort(group_of, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(group_of))[:-1])
     ends = [np.concatenate([moving.src[part], clos.leaves + moving.dst[part]]).tolist() for part in parts]
     return sorted(zip(names.tolist(), ends, strict=True), key=lambda pair: len(pair[1]))
 
 
-def _fitting(ends: list[tuple[int, list[int]]], size: int, most: int) -> tuple[list[int], Ints]:
-    """Groups taken in turn while no end has more than `most` flows, and the flows of each end."""
-    used = [0] * size
-    taken = []
-    for name, own in ends:
-        for end in own:
-            used[end] += 1
-        if max(used[end] for end in own) <= most:
-            taken.append(name)
+def _fitting(ends: list[tuple[int, list[int]]], size: int, max_flows: int) -> tuple[list[int], Ints]:
+    """Groups taken in turn while no end has more than `max_flows`, and the flows of each end."""
+    flows_of_end = [0] * size
+    groups = []
+    for name, group_ends in ends:
+        for end in group_ends:
+            flows_of_end[end] += 1
+        if max(flows_of_end[end] for end in group_ends) <= max_flows:
+            groups.append(name)
         else:
-            for end in own:
-                used[end] -= 1
-    return taken, np.array(used)
+            for end in group_ends:
+                flows_of_end[end] -= 1
+    return groups, np.array(flows_of_end)
 
 
 def best_cores(clos: TwoLayer, flows: Flows) -> Ints:

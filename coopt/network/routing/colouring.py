@@ -20,42 +20,46 @@ NOBODY = -1
 MOST_FAILURES = 200
 """Exchanges that make nothing more even after which the search ends."""
 
-NONE = -1
+NO_EDGE = -1
 
 
-def even_slices(flows: Flows, slices: Ints, *, count: int, pod_leaves: int, most: int, most_of_pod: int) -> Ints:
+def even_slices(flows: Flows, slices: Ints, *, count: int, pod_leaves: int, max_flows: int, max_pod_flows: int) -> Ints:
     """Deal flows anew until no pod sends or receives more than so many by a slice, or exchanges help no more.
 
     Parameters
     ----------
     slices
-        Slice of each flow below `count`, -1 inside a leaf, with no more than `most` flows of a leaf in one; shape
+        Slice of each flow below `count`, -1 inside a leaf, with no more than `max_flows` of a leaf in one; shape
         (flows,).
     pod_leaves
         Leaves of a pod, the last of which may have fewer.
-    most, most_of_pod
+    max_flows, max_pod_flows
         Flows in a slice that a leaf may have, and a pod to others, in each direction.
 
     Returns
     -------
-    Slice of each flow, with no more than `most` flows of a leaf in one; shape (flows,).
+    Slice of each flow, with no more than `max_flows` of a leaf in one; shape (flows,).
     """
-    found, draw, failures = slices.copy(), np.random.default_rng(0), 0
+    dealt_slices, draw, failures = slices.copy(), np.random.default_rng(0), 0
     pods = flows.src // pod_leaves, flows.dst // pod_leaves
     beyond = pods[0] != pods[1]
-    loads = _pod_loads(pods, beyond, found, count)
-    while loads.max(initial=0) > most_of_pod and failures < MOST_FAILURES:
-        *pod, full = np.unravel_index(int(loads.argmax()), loads.shape)
-        other = draw.integers(count) if failures else int(loads[tuple(pod)].argmin())
-        pair = draw.permutation(np.flatnonzero((found == full) | (found == other)))
-        dealt = found.copy()
-        dealt[pair] = np.where(_halves_of_flows(flows.take(pair), pod_leaves, beyond[pair], 2 * most), full, other)
-        changed = _pod_loads(pods, beyond, dealt, count)
-        better = int((loads**2).sum() - (changed**2).sum())
+    loads = _pod_loads(pods, beyond, dealt_slices, count)
+    while loads.max(initial=0) > max_pod_flows and failures < MOST_FAILURES:
+        *pod, full_slice = np.unravel_index(int(loads.argmax()), loads.shape)
+        # The emptiest slice of the pod first; once that has failed, any, or the search would repeat itself.
+        partner_slice = draw.integers(count) if failures else int(loads[tuple(pod)].argmin())
+        pair = draw.permutation(np.flatnonzero((dealt_slices == full_slice) | (dealt_slices == partner_slice)))
+        dealt = dealt_slices.copy()
+        dealt[pair] = np.where(
+            _halves_of_flows(flows.take(pair), pod_leaves, beyond[pair], 2 * max_flows), full_slice, partner_slice
+        )
+        new_loads = _pod_loads(pods, beyond, dealt, count)
+        better = int((loads**2).sum() - (new_loads**2).sum())
+        # Moves that change nothing are taken as well: others become possible after them.
         if better >= 0:
-            found, loads = dealt, changed
+            dealt_slices, loads = dealt, new_loads
         failures = 0 if better > 0 else failures + 1
-    return found
+    return dealt_slices
 
 
 def _pod_loads(pods: tuple[Ints, Ints], beyond: Bools, slices: Ints, count: int) -> Ints:
@@ -69,36 +73,37 @@ def _pod_loads(pods: tuple[Ints, Ints], beyond: Bools, slices: Ints, count: int)
     )
 
 
-def _halves_of_flows(flows: Flows, pod_leaves: int, beyond: Bools, full: int) -> Bools:
-    """Which of two halves each flow goes to; a leaf with `full` flows is halved, whoever else has to be uneven."""
+def _halves_of_flows(flows: Flows, pod_leaves: int, beyond: Bools, full_degree: int) -> Bools:
+    """Which of two halves each flow goes to; a leaf with `full_degree` flows is halved, whoever else is uneven."""
     partners = []
     for leaves in (flows.src, flows.dst):
         odd = len(leaves) % 2  # one more flow, which is paired with whatever is left over
-        more = np.full(odd, NOBODY)
-        leaf, pod, away = (np.append(ends, more) for ends in (leaves, leaves // pod_leaves, beyond.astype(np.int64)))
+        padding = np.full(odd, NOBODY)
+        leaf, pod, away = (np.append(ends, padding) for ends in (leaves, leaves // pod_leaves, beyond.astype(np.int64)))
         partner = np.full(len(leaf), NOBODY, dtype=np.int64)
-        tight = np.bincount(leaves)[leaf] == full
+        tight = np.bincount(leaves)[leaf] == full_degree
         tight[len(leaves) :] = False
         real = leaf >= 0
-        for key, there in (
+        # In order of need, since the flows of a pair go to different halves: a full leaf must not be split unevenly.
+        for key, eligible in (
             (2 * leaf + away, real),
             (leaf, real & tight),
             (pod, real & (away == 1)),
             (np.zeros_like(leaf), np.ones_like(real)),
         ):
-            _pair(partner, key, there)
+            _pair(partner, key, eligible)
         partners.append(partner)
     return alternated(*partners)[: len(flows)]
 
 
-def _pair(partner: Ints, key: Ints, there: Bools) -> None:
+def _pair(partner: Ints, key: Ints, eligible: Bools) -> None:
     """Pair those without a partner that have the same key."""
-    free = np.flatnonzero(there & (partner == NOBODY))
-    order = free[np.argsort(key[free], kind="stable")]
+    unpaired = np.flatnonzero(eligible & (partner == NOBODY))
+    order = unpaired[np.argsort(key[unpaired], kind="stable")]
     sorted_keys = key[order]
     rank = np.arange(len(order)) - np.searchsorted(sorted_keys, sorted_keys)
-    first = np.flatnonzero((rank[:-1] % 2 == 0) & (sorted_keys[:-1] == sorted_keys[1:]))
-    partner[order[first]], partner[order[first + 1]] = order[first + 1], order[first]
+    starts = np.flatnonzero((rank[:-1] % 2 == 0) & (sorted_keys[:-1] == sorted_keys[1:]))
+    partner[order[starts]], partner[order[starts + 1]] = order[starts + 1], order[starts]
 
 
 def split_classes(left: Ints, right: Ints, rounds: int) -> Ints:
@@ -143,23 +148,24 @@ def alternated(left: Ints, right: Ints) -> Bools:
         The edge that each is paired with on either side, where pairs are each other's partners; shape (edges,).
     """
     following = right[left]
-    first = np.arange(left.size)
-    reached = 1
-    while reached < left.size:
-        first = np.minimum(first, first[following])
+    smallest = np.arange(left.size)
+    distance = 1
+    # Pointer doubling: after k rounds each edge knows the smallest of the 2^k edges that follow it in its walk.
+    while distance < left.size:
+        smallest = np.minimum(smallest, smallest[following])
         following = following[following]
-        reached *= 2
-    return np.asarray(first > first[left])
+        distance *= 2
+    return np.asarray(smallest > smallest[left])
 
 
 def _even(left: Ints, right: Ints) -> tuple[Ints, Ints]:
     """The edges, and an edge from each vertex of odd degree to one more vertex on the other side."""
     odd_left, odd_right = (np.flatnonzero(np.bincount(side) % 2) for side in (left, right))
     more_left, more_right = (np.array([side.max(initial=-1) + 1]) for side in (left, right))
-    rest = odd_left.size % 2
+    odd_edge = odd_left.size % 2
     return (
-        np.concatenate([left, odd_left, more_left.repeat(odd_right.size + rest)]),
-        np.concatenate([right, more_right.repeat(odd_left.size), odd_right, more_right.repeat(rest)]),
+        np.concatenate([left, odd_left, more_left.repeat(odd_right.size + odd_edge)]),
+        np.concatenate([right, more_right.repeat(odd_left.size), odd_right, more_right.repeat(odd_edge)]),
     )
 
 
@@ -174,30 +180,30 @@ def _pairs(ends: Ints) -> Ints:
 
 @dataclass(frozen=True, kw_only=True)
 class _Colouring:
-    """Edge of each colour at each vertex, -1 for none; `free` has a bit for each colour missing at a vertex."""
+    """Edge of each colour at each vertex, -1 for none; `missing_colours` has a bit for each one missing at a vertex."""
 
     ends: list[tuple[int, int]]
     at: list[list[int]]
-    free: list[int]
+    missing_colours: list[int]
 
     def put(self, edge: int, colour: int) -> None:
         for vertex in self.ends[edge]:
             self.at[vertex][colour] = edge
-            self.free[vertex] &= ~(1 << colour)
+            self.missing_colours[vertex] &= ~(1 << colour)
 
     def drop(self, edge: int, colour: int) -> None:
         for vertex in self.ends[edge]:
-            self.at[vertex][colour] = NONE
-            self.free[vertex] |= 1 << colour
+            self.at[vertex][colour] = NO_EDGE
+            self.missing_colours[vertex] |= 1 << colour
 
     def swap(self, vertex: int, a: int, b: int) -> None:
         """Exchange colours a and b along the path that leaves a vertex with a, where b is missing."""
         path = []
         colour = a
-        while (edge := self.at[vertex][colour]) != NONE:
+        while (edge := self.at[vertex][colour]) != NO_EDGE:
             path.append((edge, colour))
-            one, other = self.ends[edge]
-            vertex = other if vertex == one else one
+            end_a, end_b = self.ends[edge]
+            vertex = end_b if vertex == end_a else end_a
             colour = a + b - colour
         for edge, old in path:
             self.drop(edge, old)
@@ -205,7 +211,7 @@ class _Colouring:
             self.put(edge, a + b - old)
 
 
-def completed_colours(left: Ints, right: Ints, colours: int, given: Ints) -> Ints:
+def completed_colours(left: Ints, right: Ints, colours: int, start_colours: Ints) -> Ints:
     """A colour for every edge, no two alike at a vertex; edges may change the colour they were given.
 
     A new edge takes a colour missing at both ends, each edge starting to look from another one. Where there is none,
@@ -216,32 +222,35 @@ def completed_colours(left: Ints, right: Ints, colours: int, given: Ints) -> Int
     ----------
     left, right
         Vertex of each edge, numbered from 0 on either side, with at most `colours` edges each; shape (edges,).
-    given
+    start_colours
         A colour from 0 to colours - 1, no two alike at a vertex, or -1 where one is wanted; shape (edges,).
     """
     start = int(left.max(initial=-1)) + 1
     vertices = start + int(right.max(initial=-1)) + 1
     state = _Colouring(
         ends=list(zip(left.tolist(), (right + start).tolist(), strict=True)),
-        at=[[NONE] * colours for _ in range(vertices)],
-        free=[(1 << colours) - 1] * vertices,
+        at=[[NO_EDGE] * colours for _ in range(vertices)],
+        missing_colours=[(1 << colours) - 1] * vertices,
     )
-    for edge, colour in enumerate(given.tolist()):
-        if colour != NONE:
+    for edge, colour in enumerate(start_colours.tolist()):
+        if colour != NO_EDGE:
             state.put(edge, colour)
-    for edge in np.flatnonzero(given == NONE).tolist():
-        one, other = state.ends[edge]
-        if not state.free[one] & state.free[other]:
+    for edge in np.flatnonzero(start_colours == NO_EDGE).tolist():
+        left_end, right_end = state.ends[edge]
+        # No colour is missing at both ends: exchanging two colours along a path frees one that is.
+        if not state.missing_colours[left_end] & state.missing_colours[right_end]:
             state.swap(
-                other, _first_bit(state.free[one], edge % colours), _first_bit(state.free[other], edge % colours)
+                right_end,
+                _first_bit(state.missing_colours[left_end], edge % colours),
+                _first_bit(state.missing_colours[right_end], edge % colours),
             )
-        state.put(edge, _first_bit(state.free[one] & state.free[other], edge % colours))
-    found = np.empty(left.size, dtype=np.int64)
+        state.put(edge, _first_bit(state.missing_colours[left_end] & state.missing_colours[right_end], edge % colours))
+    colour_of = np.empty(left.size, dtype=np.int64)
     for row in state.at[:start]:
         for colour, edge in enumerate(row):
-            if edge != NONE:
-                found[edge] = colour
-    return found
+            if edge != NO_EDGE:
+                colour_of[edge] = colour
+    return colour_of
 
 
 def _first_bit(bits: int, start: int) -> int:
@@ -284,8 +293,8 @@ def coloured_cores(clos: TwoLayer, flows: Flows) -> Ints:
 
 def working_cores(clos: TwoLayer, flows: Flows) -> Ints | None:
     """The cores that join all leaves in use, None where they do not join them by equally many links."""
-    used = np.union1d(flows.src[flows.between], flows.dst[flows.between])
-    links = clos.links[used]
+    leaves = np.union1d(flows.src[flows.between], flows.dst[flows.between])
+    links = clos.links[leaves]
     working = np.flatnonzero(links.any(axis=0))
     return working if np.unique(links[:, working]).size <= 1 else None
 
@@ -308,17 +317,17 @@ def edge_colours(left: Ints, right: Ints, colours: int) -> Ints:
         return classes
     # the smallest classes lose their colour: fewest edges are then left to colour one by one
     largest_first = np.argsort(-np.bincount(classes, minlength=1 << rounds), kind="stable")
-    renamed = np.full(1 << rounds, NONE, dtype=np.int64)
+    renamed = np.full(1 << rounds, NO_EDGE, dtype=np.int64)
     renamed[largest_first[:colours]] = np.arange(colours)
     return completed_colours(left, right, colours, renamed[classes])
 
 
-def _vertices(leaf: Ints, most: int) -> Ints:
-    """The flows of each leaf in turn in vertices of at most `most`, numbered from 0."""
+def _vertices(leaf: Ints, degree: int) -> Ints:
+    """The flows of each leaf in turn in vertices of at most `degree`, numbered from 0."""
     order = np.argsort(leaf, kind="stable")
     ordered = leaf[order]
-    first = np.searchsorted(ordered, ordered)
+    starts = np.searchsorted(ordered, ordered)
     chunk = np.empty(leaf.size, dtype=np.int64)
-    chunk[order] = (np.arange(leaf.size) - first) // most
-    vertex: Ints = np.unique(leaf * (leaf.size // most + 1) + chunk, return_inverse=True)[1]
+    chunk[order] = (np.arange(leaf.size) - starts) // degree
+    vertex: Ints = np.unique(leaf * (leaf.size // degree + 1) + chunk, return_inverse=True)[1]
     return vertex

@@ -128,11 +128,11 @@ def require_paths(clos: TwoLayer, flows: Flows) -> None:
             raise InstanceError(f"flow {wrong[0]}: {name} = {ends[wrong[0]]}, needs a leaf from 0 to {clos.leaves - 1}")
     out = flows.between
     present = clos.links > 0
-    lost = out[~(present[flows.src[out]] & present[flows.dst[out]]).any(axis=1)]
-    if lost.size:
-        first = lost[0]
+    stranded = out[~(present[flows.src[out]] & present[flows.dst[out]]).any(axis=1)]
+    if stranded.size:
+        flow = stranded[0]
         raise InstanceError(
-            f"flow {first}: leaf {flows.src[first]} to leaf {flows.dst[first]}, needs a core with links to both"
+            f"flow {flow}: leaf {flows.src[flow]} to leaf {flows.dst[flow]}, needs a core with links to both"
         )
 
 
@@ -197,12 +197,12 @@ def spread_loads(clos: TwoLayer, src: Ints, dst: Ints, flows: Floats) -> Loads:
         Pairs of leaves, and how many flows go from one to the other; shape (pairs,).
     """
     up, down = (np.zeros(clos.links.shape) for _ in range(2))
-    for first in range(0, len(src), PAIRS):
-        low, high = src[first : first + PAIRS], dst[first : first + PAIRS]
-        share = np.minimum(clos.links[low], clos.links[high]).astype(np.float64)
-        share *= (flows[first : first + PAIRS] / share.sum(axis=1))[:, None]
-        np.add.at(up, low, share)
-        np.add.at(down, high, share)
+    for start in range(0, len(src), PAIRS):
+        sources, targets = src[start : start + PAIRS], dst[start : start + PAIRS]
+        share = np.minimum(clos.links[sources], clos.links[targets]).astype(np.float64)
+        share *= (flows[start : start + PAIRS] / share.sum(axis=1))[:, None]
+        np.add.at(up, sources, share)
+        np.add.at(down, targets, share)
     return Loads(links=clos.links, up=up, down=down)
 
 
@@ -232,12 +232,12 @@ def least_level(clos: TwoLayer, degree: Ints, *, copies: int) -> int:
     copies
         Equal networks side by side among which the flows of a leaf are spread.
     """
-    most = degree.max(axis=0, initial=0)
+    max_degree = degree.max(axis=0, initial=0)
     steps = np.where(clos.steps > 0, clos.steps, np.iinfo(np.int64).max)
-    low, high = np.zeros(clos.leaves, dtype=np.int64), most * clos.unit
+    low, high = np.zeros(clos.leaves, dtype=np.int64), max_degree * clos.unit
     while (low < high).any():  # all leaves are bisected at once: what a leaf's bundles hold grows with the level
         middle = (low + high) // 2
-        enough = copies * (middle[:, None] // steps).sum(axis=1) >= most
+        enough = copies * (middle[:, None] // steps).sum(axis=1) >= max_degree
         high = np.where(enough, middle, high)
         low = np.where(enough, low, middle + 1)
     return int(high.max(initial=0))
@@ -277,27 +277,28 @@ def flow_rates(routes: Hops) -> Floats:
     size = routes.capacity.size
     rates = np.full(len(routes.bundles), NIC)
     rising = np.ones(len(routes.bundles), dtype=np.bool_)
-    left = routes.capacity.astype(np.float64)
+    spare = routes.capacity.astype(np.float64)
     while flows.size:
         sharing = np.bincount(crossed, minlength=size)
         share = np.full(size, np.inf)
-        np.divide(left, sharing, out=share, where=sharing > 0)
+        np.divide(spare, sharing, out=share, where=sharing > 0)
+        # The bundle that is full first decides, as all flows rise together.
         level = share.min()
         if level >= NIC:  # what still rises is held by its NIC before any bundle is full
             break
         rising[flows[share[crossed] <= level * SAME]] = False
         stopped = ~rising[flows]
         rates[flows[stopped]] = level
-        left -= level * np.bincount(crossed[stopped], minlength=size)
+        spare -= level * np.bincount(crossed[stopped], minlength=size)
         flows, crossed = flows[~stopped], crossed[~stopped]
     return rates
 
 
 def group_rates(group: Ints, rates: Floats) -> Floats:
     """The rate of each group, that of its slowest flow; groups in ascending order of their numbers, shape (groups,)."""
-    names, own = np.unique(group, return_inverse=True)
+    names, group_of = np.unique(group, return_inverse=True)
     slowest = np.full(names.size, np.inf)
-    np.minimum.at(slowest, own, rates)
+    np.minimum.at(slowest, group_of, rates)
     return slowest
 
 

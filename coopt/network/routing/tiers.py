@@ -46,7 +46,7 @@ class Plane:
         Ports of a leaf.
     pods
         The middle tier of three; None on fewer.
-    above
+    upper_radices
         Ports of a switch of the second tier and of the third; those of a leaf where left out.
     spines
         Switches above the leaves on two tiers; as few as have the ports where left out.
@@ -56,33 +56,38 @@ class Plane:
     uplinks: int
     radix: int
     pods: Pods | None = None
-    above: tuple[int, ...] = ()
+    upper_radices: tuple[int, ...] = ()
     spines: int | None = None
 
     @property
     def radices(self) -> tuple[int, int, int]:
         """Ports of a switch of each tier."""
-        middle, *top = self.above or (self.radix,)
-        return self.radix, middle, top[0] if top else middle
+        middle_radix, *top = self.upper_radices or (self.radix,)
+        return self.radix, middle_radix, top[0] if top else middle_radix
 
     def __post_init__(self) -> None:
-        found, (_, middle, top) = [], self.radices
+        complaints, (_, middle_radix, top_radix) = [], self.radices
         if not 0 <= self.uplinks < self.radix or (self.leaves > 1 and not self.uplinks):
-            found.append(f"uplinks: {self.uplinks}, needs 1 to {self.radix - 1}, fewer than the ports of a switch")
-        if self.pods is None and not 1 <= self.leaves <= middle:
-            found.append(f"leaves: {self.leaves}, needs 1 to {middle} (the radix) without pods")
+            complaints.append(f"uplinks: {self.uplinks}, needs 1 to {self.radix - 1}, fewer than the ports of a switch")
+        if self.pods is None and not 1 <= self.leaves <= middle_radix:
+            complaints.append(f"leaves: {self.leaves}, needs 1 to {middle_radix} (the radix) without pods")
         if self.pods is not None:
             pods = self.pods
-            if not 1 <= pods.count <= top or pods.count * pods.leaves < self.leaves:
-                found.append(f"pods: {pods.count} of {pods.leaves} leaves, needs at most {top} that hold {self.leaves}")
-            if not 1 <= pods.w <= middle - pods.l:
-                found.append(
-                    f"pods.w: {pods.w}, needs 1 to {middle - pods.l}, the ports that pods.l = {pods.l} leaves free"
+            if not 1 <= pods.count <= top_radix or pods.count * pods.leaves < self.leaves:
+                complaints.append(
+                    f"pods: {pods.count} of {pods.leaves} leaves, needs at most {top_radix} that hold {self.leaves}"
+                )
+            if not 1 <= pods.w <= middle_radix - pods.l:
+                free_ports = middle_radix - pods.l
+                complaints.append(
+                    f"pods.w: {pods.w}, needs 1 to {free_ports}, the ports that pods.l = {pods.l} leaves free"
                 )
             if pods.l % pods.each or self.uplinks % pods.each:
-                found.append(f"pods.each: {pods.each}, needs a divisor of l = {pods.l} and uplinks = {self.uplinks}")
-        if found:
-            raise InstanceError(found)
+                complaints.append(
+                    f"pods.each: {pods.each}, needs a divisor of l = {pods.l} and uplinks = {self.uplinks}"
+                )
+        if complaints:
+            raise InstanceError(complaints)
 
     @property
     def slices(self) -> int:
@@ -122,15 +127,16 @@ class Plane:
             raise InstanceError(f"failed cores: {n}, leaves no top switch, needs fewer of them")
         if self.pods is None:
             return (fail_cores(self.layers[0], n, seed),)
-        first, second = self.layers
-        links = second.links.reshape(self.slices, self.pods.count, second.cores).copy()
-        slices, cores = np.divmod(np.random.default_rng(seed).permutation(self.top_switches)[:n], second.cores)
+        leaf_layer, top_layer = self.layers
+        links = top_layer.links.reshape(self.slices, self.pods.count, top_layer.cores).copy()
+        slices, cores = np.divmod(np.random.default_rng(seed).permutation(self.top_switches)[:n], top_layer.cores)
         links[slices, :, cores] = 0
-        joined = (links > 0).astype(np.int64)
-        whole = ((joined @ joined.transpose(0, 2, 1)) > 0).all(axis=(1, 2))
-        if not whole.any():
+        # Two pods are joined where some core has links to both: a product of the incidences counts such cores.
+        joins = (links > 0).astype(np.int64)
+        is_whole = ((joins @ joins.transpose(0, 2, 1)) > 0).all(axis=(1, 2))
+        if not is_whole.any():
             raise InstanceError(f"failed cores: {n}, leaves no slice that joins all pods, needs fewer of them")
-        return TwoLayer(links=first.links * whole), TwoLayer(links=links.reshape(-1, second.cores))
+        return TwoLayer(links=leaf_layer.links * is_whole), TwoLayer(links=links.reshape(-1, top_layer.cores))
 
 
 def plane_of(family: Family, uplinks: int) -> Plane:
@@ -140,7 +146,7 @@ def plane_of(family: Family, uplinks: int) -> Plane:
         uplinks=uplinks if family.tiers > 1 else 0,
         radix=family.switch.radix,
         pods=family.pods,
-        above=tuple(switch.radix for switch in family.upper),
+        upper_radices=tuple(switch.radix for switch in family.upper),
         spines=family.spines(uplinks) or None,
     )
 
@@ -198,24 +204,24 @@ def route_tiers(
         For flows between leaves that do not exist, and as the algorithm does.
     """
     assign = algorithm(algorithm_name)
-    first, *second = plane.without_cores(failed_cores, seed)
+    leaf_layer, *upper_layers = plane.without_cores(failed_cores, seed)
     start = time.perf_counter()
-    middle = assign(first, flows, seed)
+    switches = assign(leaf_layer, flows, seed)
     if algorithm_name in COLOURED:
-        middle = _even_for_pods(plane, first, flows, middle)
-    stages = [(first, flows, middle)]
-    for layer in second:
-        above = _between_pods(plane, flows, middle)
-        stages.append((layer, above, assign(layer, above, seed + 1)))
+        switches = _even_for_pods(plane, leaf_layer, flows, switches)
+    stages = [(leaf_layer, flows, switches)]
+    for layer in upper_layers:
+        pod_flows = _between_pods(plane, flows, switches)
+        stages.append((layer, pod_flows, assign(layer, pod_flows, seed + 1)))
     seconds = time.perf_counter() - start
     loads = tuple(link_loads(*stage) for stage in stages)
     return PlaneRoutes(
-        middle=middle,
-        core=stages[1][2] if second else np.full(len(flows), -1, dtype=np.int64),
+        middle=switches,
+        core=stages[1][2] if upper_layers else np.full(len(flows), -1, dtype=np.int64),
         loads=loads,
         hops=_joined([hops(*stage) for stage in stages]),
         alpha=max(level.alpha for level in loads),
-        bound=plane_bound(plane, flows) if second else lower_bound(first, flows),
+        bound=plane_bound(plane, flows) if upper_layers else lower_bound(leaf_layer, flows),
         seconds=seconds,
     )
 
@@ -231,21 +237,21 @@ def spread_tiers(plane: Plane, flows: Flows, *, seed: int = 0, failed_cores: int
     InstanceError
         For flows between leaves that do not exist or that nothing joins.
     """
-    first, *second = plane.without_cores(failed_cores, seed)
-    require_paths(first, flows)
+    leaf_layer, *upper_layers = plane.without_cores(failed_cores, seed)
+    require_paths(leaf_layer, flows)
     start = time.perf_counter()
     src, dst, count = _counted(flows, plane.leaves)
-    loads = [spread_loads(first, src, dst, count)]
-    ends = [(flows, first.links.sum(axis=1))]
+    loads = [spread_loads(leaf_layer, src, dst, count)]
+    ends = [(flows, leaf_layer.links.sum(axis=1))]
     if plane.pods is not None:
-        pods, (above,) = plane.pods.count, second
-        slices = np.flatnonzero(first.links.any(axis=0))
+        pods, (top_layer,) = plane.pods.count, upper_layers
+        slices = np.flatnonzero(leaf_layer.links.any(axis=0))
         between = Flows(src=flows.src // plane.pods.leaves, dst=flows.dst // plane.pods.leaves, group=flows.group)
         src, dst, count = _counted(between, pods)
         rows = pods * slices[:, None]
-        every = np.tile(count / len(slices), len(slices))
-        loads.append(spread_loads(above, (rows + src).ravel(), (rows + dst).ravel(), every))
-        ends.append((between, above.links.reshape(-1, pods, above.cores).sum(axis=(0, 2))))
+        counts = np.tile(count / len(slices), len(slices))
+        loads.append(spread_loads(top_layer, (rows + src).ravel(), (rows + dst).ravel(), counts))
+        ends.append((between, top_layer.links.reshape(-1, pods, top_layer.cores).sum(axis=(0, 2))))
     return PlaneRoutes(
         middle=np.full(len(flows), -1, dtype=np.int64),
         core=np.full(len(flows), -1, dtype=np.int64),
@@ -273,36 +279,36 @@ def _as_one(flows: Flows, links: Ints) -> Hops:
 
 def plane_bound(plane: Plane, flows: Flows) -> float:
     """The alpha that no routing undercuts, by the flows of each leaf and, between pods, by those of each pod."""
-    least = lower_bound(plane.layers[0], flows)
+    leaf_bound = lower_bound(plane.layers[0], flows)
     if plane.pods is None:
-        return least
+        return leaf_bound
     pods = plane.pods
     slice_ = TwoLayer(links=plane.layers[1].links[: pods.count])
     between = Flows(src=flows.src // pods.leaves, dst=flows.dst // pods.leaves, group=flows.group)
-    return max(least, least_level(slice_, degrees(pods.count, between), copies=plane.slices) / slice_.unit)
+    return max(leaf_bound, least_level(slice_, degrees(pods.count, between), copies=plane.slices) / slice_.unit)
 
 
-def _between_pods(plane: Plane, flows: Flows, middle: Ints) -> Flows:
+def _between_pods(plane: Plane, flows: Flows, slices: Ints) -> Flows:
     """The flows as rows of the second layer; inside a row where they stay in their pod."""
     assert plane.pods is not None
-    row = np.maximum(middle, 0) * plane.pods.count
+    row = np.maximum(slices, 0) * plane.pods.count
     return Flows(src=row + flows.src // plane.pods.leaves, dst=row + flows.dst // plane.pods.leaves, group=flows.group)
 
 
-def _even_for_pods(plane: Plane, first: TwoLayer, flows: Flows, middle: Ints) -> Ints:
+def _even_for_pods(plane: Plane, leaf_layer: TwoLayer, flows: Flows, slices: Ints) -> Ints:
     """The slices of flows, dealt anew where links above a pod would carry more than those above a leaf or its share."""
-    if plane.pods is None or not first.links.all():
-        return middle
+    if plane.pods is None or not leaf_layer.links.all():
+        return slices
     pods = flows.src // plane.pods.leaves, flows.dst // plane.pods.leaves
     of_pods = degrees(plane.pods.count, Flows(src=pods[0], dst=pods[1], group=flows.group)).max(initial=0)
-    level = max(link_loads(first, flows, middle).alpha, -(-int(of_pods) // (plane.slices * plane.pods.w)))
+    level = max(link_loads(leaf_layer, flows, slices).alpha, -(-int(of_pods) // (plane.slices * plane.pods.w)))
     return even_slices(
         flows,
-        middle,
+        slices,
         count=plane.slices,
         pod_leaves=plane.pods.leaves,
-        most=round(level * plane.pods.each),
-        most_of_pod=int(level * plane.pods.w + 1e-9),
+        max_flows=round(level * plane.pods.each),
+        max_pod_flows=int(level * plane.pods.w + 1e-9),
     )
 
 

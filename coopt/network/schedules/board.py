@@ -54,9 +54,10 @@ def step_bound(board: Board) -> StepBound:
     ports = sum(board.ports(domain) for domain in range(n))
     bounds = [_full(n * (n - 1), ports, ALL)]
     arcs = _arcs(board)
-    near = [sum(1 << other for other in others) for others in board.near]
+    # Sets of vertices as bits of one number: a ring of a breadth-first search is a few operations on them.
+    neighbours = [sum(1 << neighbour for neighbour in adjacent) for adjacent in board.neighbours]
     for domain in range(n):
-        bounds += _balls(board, domain, arcs, near)
+        bounds += _balls(board, domain, arcs, neighbours)
     tightest = max(bounds, key=lambda bound: bound.steps)
     return replace(tightest, work=max(bound.work for bound in bounds))
 
@@ -70,30 +71,32 @@ def free_bound(board: Board) -> StepBound:
     """
     n = board.domains
     ports = [board.ports(domain) for domain in range(n)]
-    whole = _full(n * (n - 1), sum(ports), ALL)
-    low, high = whole.work, float(n)
+    link_bound = _full(n * (n - 1), sum(ports), ALL)
+    low, high = link_bound.work, float(n)
     while high - low > 1e-9 * n:  # bisect; `low` is never above the true bound
         middle = (low + high) / 2
         low, high = (middle, high) if sum(max(0.0, n - p * middle) for p in ports) > n else (low, middle)
-    steps = whole.steps
+    steps = link_bound.steps
     while sum(max(0, n - p * steps) for p in ports) > n:
         steps += 1
-    return whole if steps == whole.steps else StepBound(steps=steps, work=low, why="the domains with few links")
+    return (
+        link_bound if steps == link_bound.steps else StepBound(steps=steps, work=low, why="the domains with few links")
+    )
 
 
-def _full(chunks: int, links: int, why: str) -> StepBound:
+def _full(chunks: int, links: int, reason: str) -> StepBound:
     """The bound that follows from links which carry so many chunks between them."""
-    return StepBound(steps=-(-chunks // links), work=chunks / links, why=why)
+    return StepBound(steps=-(-chunks // links), work=chunks / links, why=reason)
 
 
-def _balls(board: Board, centre: int, arcs: Arcs, near: Sequence[int]) -> Iterator[StepBound]:
+def _balls(board: Board, centre: int, arcs: Arcs, neighbours: Sequence[int]) -> Iterator[StepBound]:
     """The bounds of cuts around a domain: one for each radius, and on direct fabrics for each step to wait for."""
-    far = _hops(centre, near)
-    deepest = int(far.max())
-    domains_at = np.bincount(far[: board.domains], minlength=deepest + 1).tolist()
+    hops_to = _hops(centre, neighbours)
+    deepest = int(hops_to.max())
+    domains_at = np.bincount(hops_to[: board.domains], minlength=deepest + 1).tolist()
     tail, head, links = arcs
-    inward = far[tail] > far[head]
-    entry = np.bincount(far[head[inward]], weights=links[inward], minlength=deepest + 1).astype(int).tolist()
+    inward = hops_to[tail] > hops_to[head]
+    entry = np.bincount(hops_to[head[inward]], weights=links[inward], minlength=deepest + 1).astype(int).tolist()
     for radius in range(deepest):
         for wait in range(deepest - radius if board.direct else 1):
             outside = sum(domains_at[radius + wait + 1 :])
@@ -114,37 +117,37 @@ def _arcs(board: Board) -> Arcs:
     return ends[:, 0], ends[:, 1], np.array(list(board.links.values()), dtype=np.int64)
 
 
-def _hops(centre: int, near: Sequence[int]) -> Ints:
-    """Hops from a vertex to every other; `near` holds the neighbours of each as bits."""
-    far = np.zeros(len(near), dtype=np.int64)
+def _hops(centre: int, neighbours: Sequence[int]) -> Ints:
+    """Hops from a vertex to every other; `neighbours` holds those of each as bits."""
+    hops_to = np.zeros(len(neighbours), dtype=np.int64)
     seen, ring, depth = 1 << centre, [centre], 0
     while ring:
-        reached = 0
+        frontier = 0
         for vertex in ring:
-            reached |= near[vertex]
-        new = reached & ~seen
+            frontier |= neighbours[vertex]
+        new = frontier & ~seen
         seen |= new
         ring, depth = [], depth + 1
         while new:
-            low = new & -new
-            ring.append(low.bit_length() - 1)
-            new ^= low
-        far[ring] = depth
-    return far
+            lowest_bit = new & -new
+            ring.append(lowest_bit.bit_length() - 1)
+            new ^= lowest_bit
+        hops_to[ring] = depth
+    return hops_to
 
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
     """A fabric as the builders of schedules see it: vertices are numbers, and every edge is two arcs.
 
-    `names` of the vertices, of which the first `domains` are HB domains; `near` holds each vertex's neighbours;
+    `names` of the vertices, of which the first `domains` are HB domains; `neighbours` of each vertex;
     `links` and `gbit_s` (of one link) belong to arcs, each way; `grid` is the shape of the domains, row by row.
     """
 
     name: str
     names: tuple[str, ...]
     domains: int
-    near: tuple[tuple[int, ...], ...]
+    neighbours: tuple[tuple[int, ...], ...]
     links: dict[Arc, int]
     gbit_s: dict[Arc, float]
     grid: tuple[int, ...] | None
@@ -156,7 +159,7 @@ class Board:
 
     def ports(self, vertex: int) -> int:
         """Links of a vertex, each way."""
-        return sum(self.links[vertex, other] for other in self.near[vertex])
+        return sum(self.links[vertex, neighbour] for neighbour in self.neighbours[vertex])
 
 
 def board_of(graph: nx.Graph) -> Board:
@@ -166,14 +169,14 @@ def board_of(graph: nx.Graph) -> Board:
     number = {name: vertex for vertex, name in enumerate(names)}
     links: dict[Arc, int] = {}
     gbit_s: dict[Arc, float] = {}
-    for one, other, data in graph.edges(data=True):
-        for arc in ((number[one], number[other]), (number[other], number[one])):
+    for tail, head, data in graph.edges(data=True):
+        for arc in ((number[tail], number[head]), (number[head], number[tail])):
             links[arc], gbit_s[arc] = data["links"], data["gbit_s"]
     return Board(
         name=graph.graph["name"],
         names=names,
         domains=len(ends),
-        near=tuple(tuple(number[other] for other in graph.adj[name]) for name in names),
+        neighbours=tuple(tuple(number[head] for head in graph.adj[name]) for name in names),
         links=links,
         gbit_s=gbit_s,
         grid=grid_of(graph),
@@ -181,7 +184,7 @@ def board_of(graph: nx.Graph) -> Board:
 
 
 def free_path(
-    board: Board, start: int, wanted: Callable[[int], bool], left: dict[Arc, int], *, through: bool = False
+    board: Board, start: int, is_target: Callable[[int], bool], links_left: dict[Arc, int], *, through: bool = False
 ) -> Path | None:
     """The first shortest path over arcs with links left, from a domain to a wanted domain.
 
@@ -190,31 +193,32 @@ def free_path(
     through
         Whether the path may pass through other domains, and not only through switches.
     """
-    before = {start: start}
+    predecessor = {start: start}
     queue = deque([start])
     while queue:
-        here = queue.popleft()
-        for there in board.near[here]:
-            if there in before or left[here, there] < 1:
+        vertex = queue.popleft()
+        for neighbour in board.neighbours[vertex]:
+            if neighbour in predecessor or links_left[vertex, neighbour] < 1:
                 continue
-            before[there] = here
-            if there < board.domains and wanted(there):
-                return _walked(before, there)
-            if through or there >= board.domains:
-                queue.append(there)
+            predecessor[neighbour] = vertex
+            if neighbour < board.domains and is_target(neighbour):
+                return _walked(predecessor, neighbour)
+            # Domains relay only where they may: a path through switches takes none of their ports.
+            if through or neighbour >= board.domains:
+                queue.append(neighbour)
     return None
 
 
-def take_links(left: dict[Arc, int], path: Path) -> None:
+def take_links(links_left: dict[Arc, int], path: Path) -> None:
     """Use up one link of every arc on a path."""
     for arc in pairwise(path):
-        left[arc] -= 1
+        links_left[arc] -= 1
 
 
-def _walked(before: dict[int, int], end: int) -> Path:
+def _walked(predecessor: dict[int, int], end: int) -> Path:
     path = [end]
-    while before[path[-1]] != path[-1]:
-        path.append(before[path[-1]])
+    while predecessor[path[-1]] != path[-1]:
+        path.append(predecessor[path[-1]])
     return tuple(reversed(path))
 
 
@@ -224,7 +228,7 @@ def spread_paths(board: Board, pairs: Iterable[Pair]) -> dict[Pair, Path]:
     Domains may be passed through only where no way round them exists.
     """
     load: dict[Arc, float] = defaultdict(float)
-    found: dict[Pair, Path] = {}
+    paths: dict[Pair, Path] = {}
     for pair in pairs:
         path = _lightest_path(board, pair, load, through=board.direct) or _lightest_path(
             board, pair, load, through=True
@@ -232,25 +236,26 @@ def spread_paths(board: Board, pairs: Iterable[Pair]) -> dict[Pair, Path]:
         assert path is not None, "a fabric is connected"
         for arc in pairwise(path):
             load[arc] += 1 / board.links[arc]
-        found[pair] = path
-    return found
+        paths[pair] = path
+    return paths
 
 
 def _lightest_path(board: Board, pair: Pair, load: dict[Arc, float], *, through: bool) -> Path | None:
     """Fewest hops, then the smallest sum of squared loads (Dijkstra)."""
     start, end = pair
     queue: list[tuple[int, float, Path]] = [(0, 0.0, (start,))]
-    settled: set[int] = set()
+    finished: set[int] = set()
     while queue:
         hops, cost, path = heappop(queue)
-        here = path[-1]
-        if here == end:
+        vertex = path[-1]
+        if vertex == end:
             return path
-        if here in settled or (here != start and here < board.domains and not through):
+        if vertex in finished or (vertex != start and vertex < board.domains and not through):
             continue
-        settled.add(here)
-        for there in board.near[here]:
-            if there not in settled:
-                extra = (load[here, there] + 1 / board.links[here, there]) ** 2
-                heappush(queue, (hops + 1, cost + extra, (*path, there)))
+        finished.add(vertex)
+        for neighbour in board.neighbours[vertex]:
+            if neighbour not in finished:
+                # Squares punish a link that is loaded already more than two that are not.
+                extra = (load[vertex, neighbour] + 1 / board.links[vertex, neighbour]) ** 2
+                heappush(queue, (hops + 1, cost + extra, (*path, neighbour)))
     return None

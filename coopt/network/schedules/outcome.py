@@ -108,8 +108,8 @@ def collective(
     """
     board = board_of(graph)
     if algorithm == BEST:
-        built = _built(board, seed, free_roots)
-        schedule = min(built, key=lambda one: all_reduce_s(board, one, data_bytes, latency_s))
+        schedules = _schedules(board, seed, free_roots)
+        schedule = min(schedules, key=lambda candidate: all_reduce_s(board, candidate, data_bytes, latency_s))
     else:
         schedule = _builder(algorithm, free_roots)(board, seed)
     faults = replay(graph, schedule)
@@ -121,7 +121,7 @@ def _builder(algorithm: str, free_roots: bool) -> Callable[[Board, int], Schedul
     return free_multitree if free_roots and algorithm == "multitree" else ALGORITHMS[algorithm]
 
 
-def _built(board: Board, seed: int, free_roots: bool) -> Iterator[Schedule]:
+def _schedules(board: Board, seed: int, free_roots: bool) -> Iterator[Schedule]:
     """The schedules of all algorithms that exist for a graph."""
     for algorithm in ALGORITHMS:
         try:

@@ -43,9 +43,9 @@ def replay(graph: nx.Graph, schedule: Schedule) -> tuple[str, ...]:
 def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:
     """Name steps, chunks, domains and links that do not exist."""
     names, domains = schedule.names, schedule.domains
-    there = {node for node, kind in graph.nodes(data="kind") if kind == "domain"}
-    if set(names[:domains]) != there or domains != len(there):
-        yield f"schedule: its {domains} domains are not the {len(there)} of the graph"
+    graph_domains = {node for node, kind in graph.nodes(data="kind") if kind == "domain"}
+    if set(names[:domains]) != graph_domains or domains != len(graph_domains):
+        yield f"schedule: its {domains} domains are not the {len(graph_domains)} of the graph"
         return
     if any(not 0 <= root < domains for root in schedule.roots):
         yield "schedule: a chunk has its root outside the domains"
@@ -57,28 +57,28 @@ def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:
         elif max(hop.path[0], hop.path[-1]) >= domains:
             yield f"step {hop.step}: chunk {hop.chunk}: a path that does not join two domains"
         else:
-            for one, other in pairwise(hop.path):
-                if not graph.has_edge(names[one], names[other]):
-                    yield f"step {hop.step}: chunk {hop.chunk}: no link {names[one]} -> {names[other]}"
+            for tail, head in pairwise(hop.path):
+                if not graph.has_edge(names[tail], names[head]):
+                    yield f"step {hop.step}: chunk {hop.chunk}: no link {names[tail]} -> {names[head]}"
 
 
 def _crowded(graph: nx.Graph, names: Sequence[str], hops: Iterable[Hop], rounds: tuple[int, ...]) -> Iterator[str]:
     """Name arcs that carry more chunks than fit."""
-    used: Counter[tuple[int, int, int]] = Counter(
-        (hop.step, one, other) for hop in hops for one, other in pairwise(hop.path)
+    loads: Counter[tuple[int, int, int]] = Counter(
+        (hop.step, tail, head) for hop in hops for tail, head in pairwise(hop.path)
     )
-    for (step, one, other), count in sorted(used.items()):
-        links = graph.edges[names[one], names[other]]["links"]
+    for (step, tail, head), count in sorted(loads.items()):
+        links = graph.edges[names[tail], names[head]]["links"]
         if count > links * rounds[step]:
             room = f"{links * rounds[step]} fit" + (f" in {rounds[step]} rounds" if rounds[step] > 1 else "")
-            yield f"step {step}: link {names[one]} -> {names[other]} carries {count} chunks, {room}"
+            yield f"step {step}: link {names[tail]} -> {names[head]} carries {count} chunks, {room}"
 
 
 def _by_step(hops: Iterable[Hop]) -> list[tuple[int, list[Hop]]]:
-    found: dict[int, list[Hop]] = defaultdict(list)
+    by_step: dict[int, list[Hop]] = defaultdict(list)
     for hop in hops:
-        found[hop.step].append(hop)
-    return sorted(found.items())
+        by_step[hop.step].append(hop)
+    return sorted(by_step.items())
 
 
 def _reduced(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
@@ -87,20 +87,20 @@ def _reduced(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
     partial = [[1 << domain for _ in chunks] for domain in range(schedule.domains)]
     for step, hops in _by_step(schedule.reduction()):
         leaving = [(hop, partial[hop.path[0]][hop.chunk]) for hop in hops]
-        for hop, sent in leaving:
-            twice = partial[hop.path[-1]][hop.chunk] & sent
+        for hop, contributions in leaving:
+            twice = partial[hop.path[-1]][hop.chunk] & contributions
             if twice:
                 link = f"step {step}: link {names[hop.path[0]]} -> {names[hop.path[-1]]}: chunk {hop.chunk}"
-                yield f"{link}: the contribution of {_first(names, twice)} counts twice"
-            partial[hop.path[-1]][hop.chunk] |= sent
+                yield f"{link}: the contribution of {_lowest_domain(names, twice)} counts twice"
+            partial[hop.path[-1]][hop.chunk] |= contributions
     everyone = (1 << schedule.domains) - 1
     for chunk, root in enumerate(schedule.roots):
         absent = everyone & ~partial[root][chunk]
         if absent:
-            yield f"end: chunk {chunk} at {names[root]} lacks the contribution of {_first(names, absent)}"
+            yield f"end: chunk {chunk} at {names[root]} lacks the contribution of {_lowest_domain(names, absent)}"
 
 
-def _first(names: Sequence[str], bits: int) -> str:
+def _lowest_domain(names: Sequence[str], bits: int) -> str:
     """The domain of the lowest bit."""
     return names[(bits & -bits).bit_length() - 1]
 
@@ -109,18 +109,19 @@ def _gathered(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
     """Follow who holds which chunk, and name sends that cannot be or are not needed."""
     holds = [{root} for root in schedule.roots]
     for step, hops in _by_step(schedule.hops):
-        before = {hop: hop.path[0] in holds[hop.chunk] for hop in hops}
+        # Read before the step changes anything: what arrives in a step can be passed on in the next one only.
+        is_ready = {hop: hop.path[0] in holds[hop.chunk] for hop in hops}
         for hop in hops:
             link = f"step {step}: link {names[hop.path[0]]} -> {names[hop.path[-1]]}: chunk {hop.chunk}"
-            if not before[hop]:
+            if not is_ready[hop]:
                 yield f"{link}: the sender does not hold it"
             if hop.path[-1] in holds[hop.chunk]:
                 yield f"{link}: the receiver holds it already"
             holds[hop.chunk].add(hop.path[-1])
     for chunk, holders in enumerate(holds):
         if len(holders) < schedule.domains:
-            first = next(domain for domain in range(schedule.domains) if domain not in holders)
-            yield f"end: chunk {chunk} never reaches {names[first]}"
+            domain_without = next(domain for domain in range(schedule.domains) if domain not in holders)
+            yield f"end: chunk {chunk} never reaches {names[domain_without]}"
 
 
 class Hop(NamedTuple):
@@ -169,8 +170,8 @@ class Schedule:
 
     def reduction(self) -> list[Hop]:
         """The hops of the reduce phase, by step."""
-        last = self.steps - 1
-        return [Hop(last - hop.step, hop.chunk, hop.path[::-1]) for hop in reversed(self.hops)]
+        last_step = self.steps - 1
+        return [Hop(last_step - hop.step, hop.chunk, hop.path[::-1]) for hop in reversed(self.hops)]
 
 
 def schedule_of(
@@ -191,15 +192,15 @@ def schedule_of(
 
 def arc_loads(hops: Iterable[Hop]) -> list[dict[Arc, int]]:
     """Chunks on every arc in use, step by step."""
-    found: list[dict[Arc, int]] = []
+    loads: list[dict[Arc, int]] = []
     for step, _, path in hops:
-        while len(found) <= step:
-            found.append(defaultdict(int))
-        load = found[step]
+        while len(loads) <= step:
+            loads.append(defaultdict(int))
+        load = loads[step]
         for arc in pairwise(path):
             load[arc] += 1
-    assert all(found), "a step in which nothing is sent"
-    return found
+    assert all(loads), "a step in which nothing is sent"
+    return loads
 
 
 def all_reduce_s(board: Board, schedule: Schedule, data_bytes: float, latency_s: float) -> float:

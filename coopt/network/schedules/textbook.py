@@ -40,21 +40,21 @@ def _depth_first(board: Board) -> tuple[list[int], dict[int, int]]:
     parent: dict[int, int] = {}
     children: list[list[int]] = [[] for _ in board.names]
     waiting = deque([(0, 0)])
-    exits = [len(near) for near in board.near]
+    exits = [len(neighbours) for neighbours in board.neighbours]
     while waiting:
-        here, origin = waiting.pop()
-        if here in parent:
+        vertex, origin = waiting.pop()
+        if vertex in parent:
             continue
-        parent[here] = origin
-        children[origin].append(here)
-        for there in board.near[here]:
-            exits[there] -= 1
-        ahead = [there for there in board.near[here] if there not in parent]
-        ahead.sort(key=lambda there: (there >= board.domains, exits[there], there))
-        if here < board.domains <= origin:
-            waiting.extendleft((there, here) for there in ahead)
+        parent[vertex] = origin
+        children[origin].append(vertex)
+        for neighbour in board.neighbours[vertex]:
+            exits[neighbour] -= 1
+        ahead = [neighbour for neighbour in board.neighbours[vertex] if neighbour not in parent]
+        ahead.sort(key=lambda neighbour: (neighbour >= board.domains, exits[neighbour], neighbour))
+        if vertex < board.domains <= origin:
+            waiting.extendleft((neighbour, vertex) for neighbour in ahead)
         else:
-            waiting.extend((there, here) for there in reversed(ahead))
+            waiting.extend((neighbour, vertex) for neighbour in reversed(ahead))
     preorder = []
     stack = [0]
     while stack:
@@ -118,18 +118,18 @@ def _grid_neighbours(rows: int, columns: int) -> list[Pair]:
 
 def _ring_tree(root: tuple[int, int], shape: tuple[int, int], first: int) -> Iterator[tuple[int, Pair]]:
     """The ring of axis `first` through the root, then the rings of the other axis through all it has reached."""
-    second = 1 - first
+    second_axis = 1 - first
 
     def number(steps_first: int, steps_second: int) -> int:
         place = list(root)
         place[first] = (place[first] + steps_first) % shape[first]
-        place[second] = (place[second] + steps_second) % shape[second]
+        place[second_axis] = (place[second_axis] + steps_second) % shape[second_axis]
         return place[0] * shape[1] + place[1]
 
     for step in range(shape[first] - 1):
         yield step, (number(step, 0), number(step + 1, 0))
     for along in range(shape[first]):
-        for step in range(shape[second] - 1):
+        for step in range(shape[second_axis] - 1):
             yield shape[first] - 1 + step, (number(along, step), number(along, step + 1))
 
 
@@ -148,17 +148,17 @@ def halving_doubling_schedule(board: Board) -> Schedule:
     if n & (n - 1):
         raise InstanceError(f"{board.name}: algorithm halving-doubling on {n} domains, needs a power of two")
     bits = range(n.bit_length() - 1)
-    return min((_doubled(board, order) for order in (bits, bits[::-1])), key=lambda found: found.work)
+    return min((_doubled(board, order) for order in (bits, bits[::-1])), key=lambda schedule: schedule.work)
 
 
 def _doubled(board: Board, order: Sequence[int]) -> Schedule:
     n = board.domains
     hops = []
-    held = [[rank] for rank in range(n)]
+    chunks_of = [[rank] for rank in range(n)]
     for step, bit in enumerate(order):
         paths = spread_paths(board, [(rank, rank ^ 1 << bit) for rank in range(n)])
-        hops += [Hop(step, chunk, path) for (rank, _), path in paths.items() for chunk in held[rank]]
-        held = [held[rank] + held[rank ^ 1 << bit] for rank in range(n)]
+        hops += [Hop(step, chunk, path) for (rank, _), path in paths.items() for chunk in chunks_of[rank]]
+        chunks_of = [chunks_of[rank] + chunks_of[rank ^ 1 << bit] for rank in range(n)]
     return schedule_of(board, "halving-doubling", hops)
 
 
@@ -169,21 +169,22 @@ def double_tree_schedule(board: Board) -> Schedule:
     a link, the step takes longer.
     """
     n = board.domains
-    tree, other = two_trees(n)
-    pairs = [(parent, child) for t in (tree, other) for parent, children in t.items() for child in children]
+    tree, mirror_tree = two_trees(n)
+    pairs = [(parent, child) for t in (tree, mirror_tree) for parent, children in t.items() for child in children]
     paths = spread_paths(board, dict.fromkeys(pairs))
     sending: dict[int, set[int]] = defaultdict(set)
     receiving: dict[int, set[int]] = defaultdict(set)
     hops = []
     roots = []
     for chunk in range(n):
-        flows = (tree, other)[chunk % 2]
+        flows = (tree, mirror_tree)[chunk % 2]
         root = next(iter(flows))
         roots.append(root)
         ready = {root: 0}
         for parent, children in flows.items():
             for child in children:
                 step = ready[parent]
+                # A domain sends and receives one chunk a step, so a chunk waits until both ends are free.
                 while step in sending[parent] or step in receiving[child]:
                     step += 1
                 sending[parent].add(step)
@@ -211,8 +212,8 @@ def in_order_tree(ranks: int) -> Tree:
     children: Tree = {rank: [] for rank in range(ranks)}
     for rank in range(1, ranks):
         bit = rank & -rank
-        upper = (rank - bit) | (bit << 1)
-        children[upper if upper < ranks else rank - bit].append(rank)
+        parent = (rank - bit) | (bit << 1)
+        children[parent if parent < ranks else rank - bit].append(rank)
     order = [0]
     for rank in order:
         order += children[rank]

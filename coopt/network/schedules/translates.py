@@ -31,9 +31,9 @@ class GridGroup:
 
     def add(self, places: Ints, offset: int) -> Ints:
         """Places moved by an offset."""
-        here = np.unravel_index(places, self.shape)
+        coordinates = np.unravel_index(places, self.shape)
         by = np.unravel_index(offset, self.shape)
-        moved = [(a + b) % extent for a, b, extent in zip(here, by, self.shape, strict=True)]
+        moved = [(a + b) % extent for a, b, extent in zip(coordinates, by, self.shape, strict=True)]
         return np.asarray(np.ravel_multi_index(moved, self.shape), dtype=np.int64)
 
 
@@ -55,69 +55,77 @@ def base_tree(group: GridGroup, offsets: Sequence[int], seed: int) -> list[Branc
     """
     everywhere = np.arange(group.size)
     moves = [group.add(everywhere, offset).tolist() for offset in offsets]
-    far = _distances(moves, group.size)
-    fewest = max(-(-(group.size - 1) // len(offsets)), max(far))
-    best: list[Branch] = []
+    hops_to = _distances(moves, group.size)
+    min_steps = max(-(-(group.size - 1) // len(offsets)), max(hops_to))
+    shortest: list[Branch] = []
     tries = max(1, min(TRIES, 8_000_000 // (group.size * group.size)))  # a tree takes time as the square of the size
     for attempt in range(tries):
-        tree = _tree(moves, far, random.Random(f"{seed} {attempt}"))
-        if not best or tree[-1].step < best[-1].step:
-            best = tree
-        if best[-1].step + 1 == fewest:
+        tree = _tree(moves, hops_to, random.Random(f"{seed} {attempt}"))
+        if not shortest or tree[-1].step < shortest[-1].step:
+            shortest = tree
+        if shortest[-1].step + 1 == min_steps:
             break
-    return best
+    return shortest
 
 
-def _tree(moves: list[list[int]], far: list[int], chance: random.Random) -> list[Branch]:
+def _tree(moves: list[list[int]], hops_to: list[int], chance: random.Random) -> list[Branch]:
     """One tree, step by step."""
-    reached = {0}
+    members = {0}
     tree: list[Branch] = []
     step = 0
-    while len(reached) < len(far):
-        open_ = [[(child, parent) for parent in reached if (child := move[parent]) not in reached] for move in moves]
-        for choices in open_:
+    while len(members) < len(hops_to):
+        choices_of = [
+            [(child, parent) for parent in members if (child := move[parent]) not in members] for move in moves
+        ]
+        for choices in choices_of:
             chance.shuffle(choices)
-            choices.sort(key=lambda pair: -far[pair[0]])
-        order = sorted(range(len(moves)), key=lambda link: len(open_[link]))
-        taken: dict[int, tuple[int, int]] = {}
+            choices.sort(key=lambda pair: -hops_to[pair[0]])
+        # Links with few choices go first, as they are the hardest to give a place.
+        order = sorted(range(len(moves)), key=lambda link: len(choices_of[link]))
+        matching: dict[int, tuple[int, int]] = {}
         for link in order:
-            _match(link, open_, taken, set())
-        tree += [Branch(step=step, parent=parent, link=link) for link, parent in taken.values()]
-        reached |= set(taken)
+            _match(link, choices_of, matching, set())
+        tree += [Branch(step=step, parent=parent, link=link) for link, parent in matching.values()]
+        members |= set(matching)
         step += 1
     return tree
 
 
 def _match(
-    link: int, open_: list[list[tuple[int, int]]], taken: dict[int, tuple[int, int]], seen: set[int], depth: int = 0
+    link: int,
+    choices_of: list[list[tuple[int, int]]],
+    matching: dict[int, tuple[int, int]],
+    seen: set[int],
+    depth: int = 0,
 ) -> bool:
     """Give the link a place, moving others to places of their choice if need be (an augmenting path)."""
-    for child, parent in open_[link]:
-        if child not in taken:
-            taken[child] = (link, parent)
+    for child, parent in choices_of[link]:
+        if child not in matching:
+            matching[child] = (link, parent)
             return True
-    for child, parent in open_[link] if depth < 64 else ():
+    # Augmenting paths are short where a matching is large; a limit keeps recursion from running deep on large grids.
+    for child, parent in choices_of[link] if depth < 64 else ():
         if child in seen:
             continue
         seen.add(child)
-        if _match(taken[child][0], open_, taken, seen, depth + 1):
-            taken[child] = (link, parent)
+        if _match(matching[child][0], choices_of, matching, seen, depth + 1):
+            matching[child] = (link, parent)
             return True
     return False
 
 
 def _distances(moves: list[list[int]], size: int) -> list[int]:
     """Hops from place 0."""
-    far = [0] + [size] * (size - 1)
+    hops_to = [0] + [size] * (size - 1)
     ring = [0]
     while ring:
         after = sorted({move[place] for place in ring for move in moves})
-        after = [place for place in after if far[place] == size]
+        after = [place for place in after if hops_to[place] == size]
         for place in after:
-            far[place] = far[ring[0]] + 1
+            hops_to[place] = hops_to[ring[0]] + 1
         ring = after
-    assert max(far) < size or size == 1, "the offsets do not lead everywhere"
-    return far
+    assert max(hops_to) < size or size == 1, "the offsets do not lead everywhere"
+    return hops_to
 
 
 def translates_schedule(board: Board, seed: int) -> Schedule | None:
@@ -146,12 +154,14 @@ def translates_schedule(board: Board, seed: int) -> Schedule | None:
 def _offsets(board: Board, group: GridGroup) -> list[int] | None:
     """The links of place 0, if those of every other place are the same."""
     places = np.arange(board.domains)
-    offsets = [there for there in board.near[0] for _ in range(min(board.links[0, there], board.domains))]
-    for there in board.near[0]:
-        ends = group.add(places, there).tolist()
-        if any(board.links.get((here, end)) != board.links[0, there] for here, end in enumerate(ends)):
+    offsets = [
+        neighbour for neighbour in board.neighbours[0] for _ in range(min(board.links[0, neighbour], board.domains))
+    ]
+    for neighbour in board.neighbours[0]:
+        ends = group.add(places, neighbour).tolist()
+        if any(board.links.get((place, end)) != board.links[0, neighbour] for place, end in enumerate(ends)):
             return None
-    return offsets if all(len(near) == len(board.near[0]) for near in board.near) else None
+    return offsets if all(len(neighbours) == len(board.neighbours[0]) for neighbours in board.neighbours) else None
 
 
 def _moved(board: Board, group: GridGroup, offsets: Sequence[int], seed: int) -> Schedule:
@@ -169,24 +179,24 @@ def _moved(board: Board, group: GridGroup, offsets: Sequence[int], seed: int) ->
 def _shifts(board: Board) -> Iterator[list[int]]:
     """1, -1, 2, -2, ... as many as the poorest domain has links, then fewer."""
     n = board.domains
-    most = min(MOST_LINKS, n - 1, min(board.ports(domain) for domain in range(n)))
+    max_shifts = min(MOST_LINKS, n - 1, min(board.ports(domain) for domain in range(n)))
     steps = list(dict.fromkeys(shift % n for k in range(1, n) for shift in (k, -k)))
-    for count in range(most, 0, -1):
+    for count in range(max_shifts, 0, -1):
         yield steps[:count]
 
 
 def _routes(board: Board, order: Sequence[int], offsets: Sequence[int]) -> list[list[Path]] | None:
     """Paths of all shifts together that share no link; None where some flow finds no way."""
-    left = dict(board.links)
+    links_left = dict(board.links)
     routes = []
     for offset in offsets:
         paths = []
         for at, start in enumerate(order):
             end = order[(at + offset) % len(order)]
-            path = free_path(board, start, end.__eq__, left)
+            path = free_path(board, start, end.__eq__, links_left)
             if path is None:
                 return None
-            take_links(left, path)
+            take_links(links_left, path)
             paths.append(path)
         routes.append(paths)
     return routes

@@ -42,45 +42,45 @@ class _Growth:
 
     def __init__(self, board: Board) -> None:
         self.board = board
-        self.joined = [[root] for root in range(board.domains)]
+        self.join_order = [[root] for root in range(board.domains)]
         self.members = [{root} for root in range(board.domains)]
         self.hops: list[Hop] = []
 
     def grow(self, step: int) -> bool:
         """Fill one step; False when every tree is complete."""
-        left = dict(self.board.links)
+        links_left = dict(self.board.links)
         ports = [self.board.ports(domain) for domain in range(self.board.domains)]
-        frozen = [list(joined) for joined in self.joined]
+        parents_of = [list(members_so_far) for members_so_far in self.join_order]
         growing = [root for root, members in enumerate(self.members) if len(members) < self.board.domains]
         if not growing:
             return False
         while growing:
             still = []
             for root in growing:
-                path = self._attachment(root, frozen[root], left, ports)
+                path = self._attachment(root, parents_of[root], links_left, ports)
                 if path is None:
                     continue  # links only get fewer: this tree is done for the step
-                take_links(left, path)
+                take_links(links_left, path)
                 ports[path[0]] -= 1
-                self.joined[root].append(path[-1])
+                self.join_order[root].append(path[-1])
                 self.members[root].add(path[-1])
                 self.hops.append(Hop(step, root, path))
                 still.append(root)
             growing = still
         return True
 
-    def _attachment(self, root: int, parents: list[int], left: dict[Arc, int], ports: list[int]) -> Path | None:
+    def _attachment(self, root: int, parents: list[int], links_left: dict[Arc, int], ports: list[int]) -> Path | None:
         """The way to one more member."""
-        members, near, domains = self.members[root], self.board.near, self.board.domains
+        members, neighbours, domains = self.members[root], self.board.neighbours, self.board.domains
         for parent in parents:
             if not ports[parent]:
                 continue
             if self.board.direct:
-                for child in near[parent]:
-                    if child not in members and left[parent, child] > 0:
+                for child in neighbours[parent]:
+                    if child not in members and links_left[parent, child] > 0:
                         return parent, child
                 continue
-            path = free_path(self.board, parent, lambda end: end < domains and end not in members, left)
+            path = free_path(self.board, parent, lambda end: end < domains and end not in members, links_left)
             if path is not None:
                 return path
         return None
@@ -110,7 +110,7 @@ def rarest_first(board: Board, seed: int, *, roots: Sequence[int] | None = None)
     while not holds.all():
         receiver, sender, chunk = _filled(holds, senders, chance)
         sends = zip(chunk.tolist(), sender.tolist(), receiver.tolist(), strict=True)
-        hops += [Hop(step, what, (here, there)) for what, here, there in sends]
+        hops += [Hop(step, c, (tail, head)) for c, tail, head in sends]
         holds[receiver, chunk] = True
         step += 1
     return schedule_of(board, "multitree", hops, roots=start.tolist(), found_by="rarest chunk first")
@@ -119,30 +119,35 @@ def rarest_first(board: Board, seed: int, *, roots: Sequence[int] | None = None)
 def _senders(board: Board) -> Ints:
     """Neighbours of each domain, once for each link; rows are filled up with the domain itself, which has no news."""
     rows = [
-        [other for other in board.near[own] for _ in range(min(board.links[other, own], board.domains))]
-        for own in range(board.domains)
+        [
+            neighbour
+            for neighbour in board.neighbours[domain]
+            for _ in range(min(board.links[neighbour, domain], board.domains))
+        ]
+        for domain in range(board.domains)
     ]
     width = max(map(len, rows))
-    return np.array([row + [own] * (width - len(row)) for own, row in enumerate(rows)], dtype=np.int64)
+    return np.array([row + [domain] * (width - len(row)) for domain, row in enumerate(rows)], dtype=np.int64)
 
 
 def _filled(holds: Bools, senders: Ints, chance: np.random.Generator) -> tuple[Ints, Ints, Ints]:
     """Receivers, senders and chunks of one step."""
     domains, width = senders.shape
     lacks = ~holds
+    # Noise on top of rarity spreads choices: without it all receivers take the same chunk of equally rare ones.
     rarity = TIES * chance.random(holds.shape, dtype=np.float32) - holds.sum(axis=0, dtype=np.float32)
     choices = np.stack([(holds[senders[:, k]] & lacks).sum(axis=1) for k in range(width)], axis=1)
     order = np.argsort(choices + 0.5 * chance.random(choices.shape), axis=1)
     rows = np.arange(domains)
-    found = []
+    parts = []
     for k in range(width):
         sender = senders[rows, order[:, k]]
-        open_ = holds[sender] & lacks
-        chunk = np.where(open_, rarity, -np.inf).argmax(axis=1)
-        good = open_[rows, chunk]
+        is_news = holds[sender] & lacks
+        chunk = np.where(is_news, rarity, -np.inf).argmax(axis=1)
+        good = is_news[rows, chunk]
         lacks[rows[good], chunk[good]] = False
-        found.append((rows[good], sender[good], chunk[good]))
-    receiver, sender, chunk = (np.concatenate(part) for part in zip(*found, strict=True))
+        parts.append((rows[good], sender[good], chunk[good]))
+    receiver, sender, chunk = (np.concatenate(part) for part in zip(*parts, strict=True))
     return receiver, sender, chunk
 
 
@@ -152,15 +157,15 @@ def multitree(board: Board, seed: int = 0) -> Schedule:
     Constructions are tried in turn until one meets the lower bound: one tree moved to every root (fabrics that look
     alike from every domain), rarest chunk first with restarts (direct fabrics), trees grown in turn, and the ring.
     """
-    fewest = step_bound(board).steps
-    best: Schedule | None = None
-    for found in _constructions(board, seed, fewest):
-        if best is None or found.steps < best.steps:
-            best = found
-        if best.steps == fewest:
+    min_steps = step_bound(board).steps
+    shortest: Schedule | None = None
+    for candidate in _constructions(board, seed, min_steps):
+        if shortest is None or candidate.steps < shortest.steps:
+            shortest = candidate
+        if shortest.steps == min_steps:
             break
-    assert best is not None
-    return best
+    assert shortest is not None
+    return shortest
 
 
 def free_multitree(board: Board, seed: int = 0) -> Schedule:
@@ -170,15 +175,15 @@ def free_multitree(board: Board, seed: int = 0) -> Schedule:
     of this form leaves shards of different sizes. Root counts are those a number of steps asks for, N - p s of a domain
     with p links, and the rest spread evenly; some numbers of steps from the lower bound up are tried.
     """
-    best = multitree(board, seed)
+    shortest = multitree(board, seed)
     if not board.direct:
-        return best
-    fewest = free_bound(board).steps
-    for steps in range(fewest, best.steps, max(1, (best.steps - fewest) // FREE_TRIES)):
-        if steps < best.steps:
-            found = rarest_first(board, seed, roots=_roots(board, steps))
-            best = min(best, found, key=lambda schedule: schedule.steps)
-    return best
+        return shortest
+    min_steps = free_bound(board).steps
+    for steps in range(min_steps, shortest.steps, max(1, (shortest.steps - min_steps) // FREE_TRIES)):
+        if steps < shortest.steps:
+            candidate = rarest_first(board, seed, roots=_roots(board, steps))
+            shortest = min(shortest, candidate, key=lambda schedule: schedule.steps)
+    return shortest
 
 
 def _constructions(board: Board, seed: int, fewest: int) -> Iterator[Schedule]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.ring_traffic import joint, random_rings
 from coopt.instance.errors import InstanceError
 from coopt.network.routing.algorithms import best_cores, greedy_cores, sheltered_cores
-from coopt.network.routing.colouring import NONE, coloured_cores, completed_colours, edge_colours, split_classes
+from coopt.network.routing.colouring import NO_EDGE, coloured_cores, completed_colours, edge_colours, split_classes
 from coopt.network.routing.layers import (
     Flows,
     Ints,
@@ -71,7 +71,7 @@ def test_colourings_are_proper_with_no_more_colours_than_the_largest_degree(
 def test_alternating_paths_alone_colour_every_graph(edges: list[tuple[int, int]]) -> None:
     left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     colours = int(max(np.bincount(left).max(initial=1), np.bincount(right).max(initial=1)))
-    found = completed_colours(left, right, colours, np.full(left.size, NONE))
+    found = completed_colours(left, right, colours, np.full(left.size, NO_EDGE))
     assert (_largest_share(left, found) <= 1).all()
     assert (_largest_share(right, found) <= 1).all()
 
