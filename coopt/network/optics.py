@@ -239,10 +239,10 @@ def _added(ends: LinkEnds, holders: Sequence[EndHolders], rate: float, values: O
 
 def measures_of(instance: Instance) -> tuple[ObjectiveKind, ...]:
     """What optics are compared by: the objective, and each measure that something else depends on."""
-    kind, robust = instance.objective.billed, instance.robust
+    kind = instance.objective.billed
     if "optics" not in instance.objective.include:
         return (kind,)
-    repriced = robust is not None and instance.minimizes_regret and len(set(robust.prices.optics)) > 1
+    repriced = len({factors["optics"] for factors in instance.outlooks}) > 1
     moves = kind == "tco" and (instance.electricity_differs or repriced)  # a watt has no one price in USD
     sums: tuple[BillKind, ...] = ("capex", "power")
     return kind, *(measure for measure in sums if (moves or measure in instance.limited_sums) and measure != kind)

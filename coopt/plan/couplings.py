@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from coopt.plan.parts import Cost, Design, DirectLinks, Item, ItemKind, Record, SwitchChoice, WorkloadPlan
@@ -96,6 +97,16 @@ class Turn(Record):
     factors: dict[str, float]
     value: float
     best: float
+
+    @property
+    def regret(self) -> float:
+        """How much more than the best plan costs then."""
+        return self.value - self.best
+
+
+def largest_regret(turns: Iterable[Turn]) -> float:
+    """The largest excess over the best plan, at least 0."""
+    return max(0.0, *(turn.regret for turn in turns))
 
 
 class WanPlan(Record):
@@ -218,6 +229,11 @@ class Outlooks(Record):
     list_value: float
     turns: tuple[Turn, ...] = ()
 
+    @property
+    def at_worst_prices(self) -> bool:
+        """Whether bill and objective are at the worst prices."""
+        return self.aim == "worst-case"
+
 
 class PartLosses(Record):
     """What each loss does to a part, named as in `Plan.parts`."""
@@ -244,6 +260,11 @@ class Couplings(Record):
     def turns(self) -> tuple[Turn, ...]:
         """All ways prices may turn out, where a regret is minimised."""
         return () if self.outlooks is None else self.outlooks.turns
+
+    @property
+    def at_worst_prices(self) -> bool:
+        """Whether bill and objective are at the worst prices."""
+        return self.outlooks is not None and self.outlooks.at_worst_prices
 
     def __bool__(self) -> bool:
         """Whether anything ties the parts."""

@@ -90,7 +90,7 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
     if plan.together is not None:
         yield from _of_sites(plan.together)
     if plan.robust is not None:
-        if plan.robust.aim == "regret":
+        if plan.couplings.turns:
             yield "objective.value", plan.objective.value
         yield from _flat("robust", plan.robust.model_dump(exclude={"turns"}))
     if plan.together is None and not plan.phases:
@@ -112,7 +112,7 @@ def _of_fleet(plan: Plan) -> Iterator[tuple[str, Value]]:
     for shared in ties.cores if plan.core is None else ():
         yield from _of_core(f"cores[{_place(shared.site, shared.phase)}]", shared.core)
     if plan.robust is None and ties.outlooks is not None:
-        if ties.outlooks.aim == "regret":
+        if ties.turns:
             yield "objective.value", plan.objective.value
         yield from _flat("outlooks", ties.outlooks.model_dump(exclude={"turns"}))
         for losses in ties.losses:

@@ -12,6 +12,7 @@ from coopt.plan.difference import Difference, Value, ValueChange
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
 from coopt.report.parts import nics_in_words, tiers_of
+from coopt.report.robust import price_notes
 from coopt.report.tables import Cell, FigureTable, figures
 
 ALONE = "One HB domain holds every GPU, so there is no network to compare."
@@ -203,10 +204,7 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
         named = f", both named {before}" if before == after else f": {before} and {after}"
         yield f"The plans answer different questions{named}."
     yield from _counted_once(difference)
-    if any(
-        change.key == "robust.aim" and "worst-case" in (change.before, change.after) for change in difference.changes
-    ):
-        yield "The bill of a plan that aims at the worst case is at the worst prices, another at those of its instance."
+    yield from price_notes(difference)
     if _one_builds_nothing(difference):
         return
     if difference.changes:

@@ -19,6 +19,7 @@ from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import Design, ObjectiveClaim, Plan
 from coopt.report import words
 from coopt.report.comparison import differences
+from coopt.report.robust import value_name
 from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, Value, Verdict
 
@@ -204,7 +205,7 @@ def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     """The search line by line."""
     yield "Outcome", plan.status if plan.stop_reason == plan.status else f"{plan.status} ({plan.stop_reason})"
     if plan.status != "infeasible":
-        yield "Proof", claim_text(plan.objective, regret=instance.minimizes_regret)
+        yield "Proof", claim_text(plan.objective, name=value_name(instance, plan.objective.kind))
     yield "Formulation", f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip()
     yield "Mappings" if plan.solver.families else "Options", narrowing(plan.solver)
     if plan.solver.families:
@@ -217,8 +218,11 @@ def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
 VALUE_UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
 
 
-def claim_text(claim: ObjectiveClaim, *, regret: bool = False, whole: bool = False) -> str:
-    """Value, bound and gap of the objective; `whole` rounds dollars and watts, of which nobody reads parts."""
+def claim_text(claim: ObjectiveClaim, *, name: str | None = None, whole: bool = False) -> str:
+    """Value, bound and gap of the objective, by its kind or another name.
+
+    `whole` rounds dollars and watts, of which nobody reads parts.
+    """
     claims = [
         f"{word} {_with_unit(claim.kind, value, whole)}"
         for word, value in (("value", claim.value), ("lower bound", claim.bound))
@@ -226,7 +230,7 @@ def claim_text(claim: ObjectiveClaim, *, regret: bool = False, whole: bool = Fal
     ]
     if claim.gap is not None:
         claims.append(f"gap {words.percent(claim.gap)}")
-    return f"{'regret of ' if regret else ''}{claim.kind}: {', '.join(claims) if claims else 'nothing known'}"
+    return f"{name or claim.kind}: {', '.join(claims) if claims else 'nothing known'}"
 
 
 def _with_unit(kind: str, value: float, whole: bool) -> str:

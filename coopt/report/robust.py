@@ -11,6 +11,7 @@ from rich.text import Text
 from coopt.instance.couplings import Prices
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Outlooks, Survived, Turn
+from coopt.plan.difference import Difference
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults
 from coopt.report import words
@@ -19,6 +20,8 @@ from coopt.report.tables import Cell, facts, figures
 from coopt.report.traffic import COLLECTIVES
 
 SURVIVES = "Training survives the loss of any one part"
+AIMS = ("robust.aim", "outlooks.aim")
+"""The key of an aim in the difference of plans: of one network, and of parts that are tied."""
 LATE = "; the loss of one kind of part makes a workload miss its bound"
 
 
@@ -41,11 +44,45 @@ def robust_tables(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
             [
                 (
                     _factors(turn),
-                    *(words.amount(kind, value) for value in (turn.value, turn.best, turn.value - turn.best)),
+                    *(words.amount(kind, value) for value in (turn.value, turn.best, turn.regret)),
                 )
                 for turn in outlooks.turns
             ],
         )
+
+
+def doubt_rows(instance: Instance) -> Iterator[tuple[str, str]]:
+    """What a question asks a plan to stand."""
+    robust = instance.robust
+    if robust is None:
+        return
+    if lost := [f"one {part} (bounds {slower:g} times as long)" for part, slower in instance.losses.items()]:
+        yield "Losses", ", ".join(lost)
+    if spans := {kind: ends for kind, ends in robust.prices.intervals.items() if ends != (1.0, 1.0)}:
+        yield "Prices", ", ".join(f"{kind} x {low:g} to {high:g}" for kind, (low, high) in spans.items())
+    if robust.efficiency != (1.0, 1.0):
+        yield "Efficiency", "x {:g} to {:g}".format(*robust.efficiency)
+    yield "Aim", "least cost at the worst prices" if robust.aim == "worst-case" else "least regret at any prices"
+
+
+def prices_of_value(plan: Plan) -> str:
+    """At which prices the objective is, where it would differ at those of the instance."""
+    outlooks, value = plan.couplings.outlooks, plan.objective.value
+    if outlooks is None or not outlooks.at_worst_prices or value is None:
+        return ""
+    return "" if math.isclose(value, outlooks.list_value, rel_tol=words.ROUNDING) else " at the worst prices"
+
+
+def value_name(instance: Instance, kind: str) -> str:
+    """What the value of an objective measures: `capex`, or `regret of capex`."""
+    return f"regret of {kind}" if instance.minimizes_regret else kind
+
+
+def price_notes(difference: Difference) -> Iterator[str]:
+    """That the bills of two plans are at other prices, where one of them alone aims at the worst case."""
+    aims = [(change.before, change.after) for change in difference.changes if change.key in AIMS]
+    if any("worst-case" in pair for pair in aims):
+        yield "The bill of a plan that aims at the worst case is at the worst prices, another at those of its instance."
 
 
 def _efficiency_rows(outlooks: Outlooks | None) -> Iterator[tuple[str, str]]:
@@ -68,7 +105,7 @@ def _aim_rows(instance: Instance, kind: str, outlooks: Outlooks) -> Iterator[tup
     robust = instance.robust
     if robust is None or (robust.prices == Prices() and robust.aim == "worst-case"):
         return
-    aim = "least cost at the worst prices" if outlooks.aim == "worst-case" else "least regret over all prices"
+    aim = "least cost at the worst prices" if outlooks.at_worst_prices else "least regret over all prices"
     yield "Aim", aim
     yield "Objective", f"{words.amount(kind, outlooks.list_value)} at list prices"
 

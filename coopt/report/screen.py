@@ -34,6 +34,7 @@ from coopt.report.remarks import (
     tp_across,
     turns_text,
 )
+from coopt.report.robust import value_name
 from coopt.report.sentence import headline
 from coopt.report.tables import FactTable, FigureTable, facts, figures
 
@@ -261,7 +262,7 @@ def _proof_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     """What is proven, from how much, and how long that took."""
     solver = plan.solver
     if plan.status != "infeasible":
-        yield "Objective", claim_text(plan.objective, regret=instance.minimizes_regret, whole=True)
+        yield "Objective", claim_text(plan.objective, name=value_name(instance, plan.objective.kind), whole=True)
     listed = "islands" if instance.sharing.mode == "partition" else "mappings"
     searched = f"{words.count(solver.columns_enumerated)} {listed}"
     networks = f" on {words.counted(solver.families, 'network')}" if solver.families else ""

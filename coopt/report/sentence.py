@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from coopt.instance.errors import both
@@ -16,6 +15,7 @@ from coopt.report import words
 from coopt.report.couplings import phase_rows
 from coopt.report.parts import training_text
 from coopt.report.remarks import kept_free
+from coopt.report.robust import doubt_rows, prices_of_value
 
 MINIMISED = {
     "capex": "the purchase",
@@ -46,11 +46,15 @@ def headline(instance: Instance, plan: Plan) -> str:
         less = "draws less" if plan.objective.kind == "power" else "is cheaper"
         return f"Build {decided}: whatever prices come, no plan {less} by more than {_value_text(plan)}; {proof}."
     if plan.status == "optimal":
-        cost = price(instance, plan.objective.kind, plan.cost, _prices(plan))
+        cost = price(instance, plan.objective.kind, plan.cost, prices_of_value(plan))
         timed = _timed(instance, plan) if plan.objective.kind in TIMED else ""
         return f"{_verb(plan)} {decided}, {cost}{timed}; {proof}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
-    best = f"a regret of {_value_text(plan)}" if instance.minimizes_regret else f"{_value_text(plan)}{_prices(plan)}"
+    best = (
+        f"a regret of {_value_text(plan)}"
+        if instance.minimizes_regret
+        else f"{_value_text(plan)}{prices_of_value(plan)}"
+    )
     return f"{_verb(plan)} {decided}; stopped early ({plan.stop_reason}), best so far: {best}, gap {gap}, {searched}."
 
 
@@ -128,14 +132,6 @@ def price(instance: Instance, kind: str, cost: Cost, prices: str = "") -> str:
     return f"for {words.money(cost.capex_usd)}{prices}{gpus}"
 
 
-def _prices(plan: Plan) -> str:
-    """At which prices the objective is, where it would differ at those of the instance."""
-    outlooks, value = plan.couplings.outlooks, plan.objective.value
-    if outlooks is None or outlooks.aim != "worst-case" or value is None:
-        return ""
-    return "" if math.isclose(value, outlooks.list_value, rel_tol=words.ROUNDING) else " at the worst prices"
-
-
 def without_gpus(cost: Cost) -> str:
     """Which GPUs are no part of the cost; empty where all are."""
     if any(item.kind == "gpu" for item in cost.items):
@@ -176,7 +172,7 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
         yield "Kept free", kept_free(instance, instance.margin)
     yield from _places_and_times(instance)
     yield from _joint_purchases(instance)
-    yield from _doubts(instance)
+    yield from doubt_rows(instance)
 
 
 def _places_and_times(instance: Instance) -> Iterator[tuple[str, str]]:
@@ -215,21 +211,6 @@ def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:
         yield "Most products", ", ".join(few)
     if (core := sharing.core) is not None:
         yield "Core", f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"
-
-
-def _doubts(instance: Instance) -> Iterator[tuple[str, str]]:
-    """What a robust plan has to stand."""
-    robust = instance.robust
-    if robust is None:
-        return
-    slower = robust.slower.of_part
-    if lost := [f"one {part} (bounds {slower[part]:g} times as long)" for part in robust.survive]:
-        yield "Losses", ", ".join(lost)
-    if spans := {kind: ends for kind, ends in robust.prices.intervals.items() if ends != (1.0, 1.0)}:
-        yield "Prices", ", ".join(f"{kind} x {low:g} to {high:g}" for kind, (low, high) in spans.items())
-    if robust.efficiency != (1.0, 1.0):
-        yield "Efficiency", "x {:g} to {:g}".format(*robust.efficiency)
-    yield "Aim", "least cost at the worst prices" if robust.aim == "worst-case" else "least regret at any prices"
 
 
 def _ratios(instance: Instance) -> str:

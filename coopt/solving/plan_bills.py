@@ -63,7 +63,7 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
 
 def _worst_prices(plan: Plan) -> Iterator[str]:
     """That the bill is at no list prices."""
-    if plan.couplings.outlooks is not None and plan.couplings.outlooks.aim == "worst-case":
+    if plan.couplings.at_worst_prices:
         yield "Prices are the worst that robust.prices allows, for which the plan is made."
 
 

@@ -85,3 +85,12 @@ def test_every_value_has_a_key_of_its_own(kind: str) -> None:
     keys = [change.key for change in difference_of(plan, nothing).changes]
     assert len(keys) > 20
     assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("kind", ["worst-case", "fleet"])
+def test_bills_at_other_prices_are_said_to_be(kind: str) -> None:
+    _, plan = solved(kind)
+    table = plan.model_dump(mode="json", by_alias=True)
+    table["couplings"]["outlooks"]["aim"] = "regret"
+    told = " ".join(text_of(plan, Plan.model_validate(table)).split())
+    assert "The bill of a plan that aims at the worst case is at the worst prices" in told

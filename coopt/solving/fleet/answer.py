@@ -13,7 +13,7 @@ from coopt.instance.errors import both
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_built, at_best_efficiency, at_least_efficiency, at_prices
 from coopt.network.core import Standing, cores_of, with_core_of, with_core_optics
-from coopt.plan.couplings import Outlooks, Part, PartLosses, Turn
+from coopt.plan.couplings import Outlooks, Part, PartLosses, Turn, largest_regret
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.explain import missing_optic
@@ -251,7 +251,7 @@ def _plan(run: Run, offer: Offer, choice: BestChoice, outlooks: Outcomes) -> Pla
         Turn(factors=factors, value=_value(with_core_of(then, instance), built), best=best)
         for factors, then, best in outlooks
     )
-    value = max(0.0, *(turn.value - turn.best for turn in turns)) if turns else bill.cost.of(kind)
+    value = largest_regret(turns) if turns else bill.cost.of(kind)
     claim = claim_of(kind, value, choice.bound)
     parts = tuple(part for one in built for part in _parts(instance, one))
     at_list = _value(with_core_of(run.instance.model_copy(update={"robust": None}), instance), built)

@@ -17,7 +17,7 @@ from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import after_a_loss, as_built, at_best_efficiency, at_least_efficiency, at_prices
 from coopt.network.family import Family, LinkEnds
 from coopt.network.parts import Affine, cost_of, price, within_limits
-from coopt.plan.couplings import Couplings, Outlooks, Turn, one_network, one_networks_losses
+from coopt.plan.couplings import Couplings, Outlooks, Turn, largest_regret, one_network, one_networks_losses
 from coopt.plan.schema import Alternative, Plan
 from coopt.solving import explain
 from coopt.solving.arrays import SharedProblem, assemble, floats, in_units_of, viable
@@ -72,7 +72,7 @@ def _least_regret(run: Run) -> Plan:
     result = search_regret(run, field, outlooks)
     if result.found is None:
         return nothing_found(run, field, result)
-    regret = largest_regret(outlooks, result.found.family, result.found.uplinks)
+    regret = largest_regret(turns(outlooks, result.found.family, result.found.uplinks))
     claim = claim_of(run.instance.objective.minimize, regret, result.bound)
     best = written_out(field.instance, result.found, result.bound, field.table)
     best = best.model_copy(update={"objective": claim})
@@ -281,11 +281,6 @@ def turns(outlooks: Sequence[Outlook], family: Family, uplinks: int) -> tuple[Tu
     return tuple(Turn(factors=one.factors, value=one.cost(family, uplinks), best=one.best) for one in outlooks)
 
 
-def largest_regret(outlooks: Sequence[Outlook], family: Family, uplinks: int) -> float:
-    """The largest excess of a network over the best one, at least 0."""
-    return max(0.0, *(turn.value - turn.best for turn in turns(outlooks, family, uplinks)))
-
-
 def with_scenarios(problem: SharedProblem, outlooks: Sequence[Outlook]) -> RegretData:
     """The problem's arrays with the prices of every outlook, in its units and cut off as `in_units_of` does."""
     scenarios, largest = [], 0.0
@@ -310,7 +305,7 @@ def _of_problem(field: Field, outlooks: Sequence[Outlook], problem: SharedProble
         return build(with_scenarios(problem, outlooks), REGRET), problem.scale
 
     def regret(candidate: Candidate) -> float:
-        return largest_regret(outlooks, candidate.family, candidate.uplinks)
+        return largest_regret(turns(outlooks, candidate.family, candidate.uplinks))
 
     def closer(value: float) -> Subproblem[Candidate] | None:
         costs = value + max(one.best for one in outlooks)  # a regret is a difference of costs

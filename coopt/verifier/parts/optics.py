@@ -23,7 +23,7 @@ from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair, lin
 
 def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
     """Whether an optic that adds more to the objective than another may still be the better one."""
-    sharing, robust = instance.sharing, instance.robust
+    sharing = instance.sharing
     if sharing.most_products.optics is not None:
         return True
     if "optics" not in instance.objective.include:
@@ -31,7 +31,7 @@ def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
     by_quantity = any(discount.kind == "optics" for discount in sharing.discount)
     if instance.limited_sums - {kind} or (kind != "power" and by_quantity):
         return True
-    uncertain = robust is not None and robust.aim == "regret" and robust.prices.optics[0] < robust.prices.optics[1]
+    uncertain = len({factors["optics"] for factors in instance.outlooks}) > 1
     return kind == "tco" and (instance.electricity_differs or uncertain)
 
 

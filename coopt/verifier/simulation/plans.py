@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_efficiency, trained_on
+from coopt.instance.variants import at_least_efficiency, trained_on
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Design, InstanceId, Part, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question
@@ -84,9 +84,7 @@ def _simulated(instance: Instance, plan: Plan, part: Part, trace: list[TraceReco
     network_plan = part.design or part.links
     assert network_plan is not None, "a part has a design or direct links"
     network = network_of(instance, part.name, network_plan)
-    waits_s, gpu = plan.couplings.waits_s, instance.cluster.gpu
-    if instance.robust is not None:
-        gpu = at_efficiency(instance, instance.robust.efficiency[0]).cluster.gpu
+    waits_s, gpu = plan.couplings.waits_s, at_least_efficiency(instance).cluster.gpu
     runs = placed_runs(instance, part)
     return [_iteration(part.name, run, gpu, network, waits_s.get(run.workload.name, 0.0), trace) for run in runs]
 
