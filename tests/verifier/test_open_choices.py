@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from coopt.verifier.couplings.fleet_paths import TooManyError
 from coopt.verifier.proofs.choices import ExactLimit, OpenChoices, OpenIsland
 from coopt.verifier.proofs.menus import MenuIsland
-from coopt.verifier.proofs.rivals import RACKS, Taken
+from coopt.verifier.proofs.rivals import RACKS, Usage
 
 MEASURE = 0, RACKS
 
 
 def island(racks: int, price: int) -> OpenIsland:
     """An island that takes so many racks, their price included in its own."""
-    return OpenIsland(price, 0, MenuIsland((), Taken({MEASURE: racks}, frozenset())))
+    return OpenIsland(price, 0, MenuIsland((), Usage({MEASURE: racks}, frozenset())))
 
 
 def racks(one: OpenIsland) -> int:
     """The racks of an island."""
-    return one.island.taken.amounts[MEASURE]
+    return one.island.usage.amounts[MEASURE]
 
 
 def worth_of(chosen: Sequence[OpenIsland], limit: ExactLimit) -> int:

@@ -13,7 +13,7 @@ from coopt.verifier.couplings.prices import cheapest_purchase
 from coopt.verifier.parts.optics import candidate_optics
 from coopt.verifier.proofs.cases import CaseLimits, CheapIslands
 from coopt.verifier.proofs.menus import PriceFloors
-from coopt.verifier.proofs.rivals import GPUS, LINKS, Taken, UnbeatenIslands, product_name
+from coopt.verifier.proofs.rivals import GPUS, LINKS, UnbeatenIslands, Usage, product_name
 from tests.verifier.cases import ask
 from tests.verifier.fleets import ISLANDS
 
@@ -38,8 +38,8 @@ def test_whoever_is_beaten_is_never_cheaper_whatever_else_is_bought() -> None:
     for _ in range(400):
         one, other = ({(0, name): chance.randint(0, 12) for name in names} for _ in range(2))
         rivals = UnbeatenIslands(asked, by_bill=True)
-        rivals.add(Taken(one, frozenset()))
-        if not rivals.beat(Taken(other, frozenset())):
+        rivals.add(Usage(one, frozenset()))
+        if not rivals.beat(Usage(other, frozenset())):
             continue
         beaten += any(one[measure] > other[measure] for measure in one)
         rest = {name: chance.randint(0, 20) for name in names}
@@ -57,9 +57,9 @@ def _bill(asked: Fleet, names, taken, rest) -> float:
 def test_fewer_units_at_a_price_for_all_units_save_nothing_for_sure() -> None:
     """Eight switches cost more than nine do."""
     rivals = UnbeatenIslands(fleet(), by_bill=True)
-    rivals.add(Taken({(0, "switch 64x400g"): 8, (0, "optics 400g-199"): 1}, frozenset()))
-    assert rivals.beat(Taken({(0, "switch 64x400g"): 9, (0, "optics 400g-199"): 1}, frozenset()))
-    assert not rivals.beat(Taken({(0, "switch 64x400g"): 9}, frozenset()))
+    rivals.add(Usage({(0, "switch 64x400g"): 8, (0, "optics 400g-199"): 1}, frozenset()))
+    assert rivals.beat(Usage({(0, "switch 64x400g"): 9, (0, "optics 400g-199"): 1}, frozenset()))
+    assert not rivals.beat(Usage({(0, "switch 64x400g"): 9}, frozenset()))
 
 
 def test_what_is_no_product_must_not_be_more_and_few_products_must_be_shared() -> None:
@@ -67,19 +67,19 @@ def test_what_is_no_product_must_not_be_more_and_few_products_must_be_shared() -
     dear = {(0, "optics 400g-199"): 100, (0, GPUS): 8}
     switches = frozenset({"switch 64x400g"})
     rivals = UnbeatenIslands(fleet(most_products={"switch": 1}), by_bill=True)
-    rivals.add(Taken(cheap, switches))
-    assert rivals.beat(Taken(dear, switches))
-    assert not rivals.beat(Taken(dear, frozenset()))
-    assert not rivals.beat(Taken(dear | {(0, GPUS): 7}, switches))
-    rivals.add(Taken({**cheap, (0, LINKS): 1}, frozenset()))
-    assert not rivals.beat(Taken(dear, frozenset()))
+    rivals.add(Usage(cheap, switches))
+    assert rivals.beat(Usage(dear, switches))
+    assert not rivals.beat(Usage(dear, frozenset()))
+    assert not rivals.beat(Usage(dear | {(0, GPUS): 7}, switches))
+    rivals.add(Usage({**cheap, (0, LINKS): 1}, frozenset()))
+    assert not rivals.beat(Usage(dear, frozenset()))
 
 
 def test_with_several_ways_for_prices_to_turn_out_no_product_may_be_taken_more_of() -> None:
     rivals = UnbeatenIslands(fleet(), by_bill=False)
-    rivals.add(Taken({(0, "switch 64x400g"): 1, (0, "optics 400g-199"): 1}, frozenset()))
-    assert rivals.beat(Taken({(0, "switch 64x400g"): 1, (0, "optics 400g-199"): 100}, frozenset()))
-    assert not rivals.beat(Taken({(0, "optics 400g-199"): 10_000}, frozenset()))
+    rivals.add(Usage({(0, "switch 64x400g"): 1, (0, "optics 400g-199"): 1}, frozenset()))
+    assert rivals.beat(Usage({(0, "switch 64x400g"): 1, (0, "optics 400g-199"): 100}, frozenset()))
+    assert not rivals.beat(Usage({(0, "optics 400g-199"): 10_000}, frozenset()))
 
 
 def test_neither_dollars_nor_watts_alone_make_up_for_more_of_the_other() -> None:
@@ -90,9 +90,9 @@ def test_neither_dollars_nor_watts_alone_make_up_for_more_of_the_other() -> None
     asked = Fleet(ask(**ISLANDS | {"network__optics": optics, "sharing": {"mode": "partition"}}), "tco")
     for name in ("optics passive", "optics given"):
         rivals = UnbeatenIslands(asked, by_bill=True)
-        rivals.add(Taken({(0, name): 5}, frozenset()))
-        assert rivals.beat(Taken({(0, name): 5}, frozenset()))
-        assert not rivals.beat(Taken({(0, name): 4}, frozenset()))
+        rivals.add(Usage({(0, name): 5}, frozenset()))
+        assert rivals.beat(Usage({(0, name): 5}, frozenset()))
+        assert not rivals.beat(Usage({(0, name): 4}, frozenset()))
 
 
 def test_more_units_are_bought_where_all_of_them_cost_less() -> None:
@@ -126,7 +126,7 @@ def test_optics_are_gone_through_that_a_discount_may_make_the_cheaper_ones(
 
 
 def test_networks_count_exactly_beside_prices_that_a_float_rounds() -> None:
-    domains: Any = SimpleNamespace(least=SimpleNamespace(uses=frozenset(), amounts={}), installed=8)
+    domains: Any = SimpleNamespace(usage=SimpleNamespace(uses=frozenset(), amounts={}), installed=8)
     for price in (2**60 + 200, -(2**60) - 56, 10**30):
         prices: Any = SimpleNamespace(price=lambda amounts, site, price=price: price)
         floors = PriceFloors(0.0, 0.0, [[(1.0, 7), (1.5, 8)]])

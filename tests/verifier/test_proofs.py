@@ -27,10 +27,10 @@ from coopt.verifier.certificates import certify
 from coopt.verifier.checks.verdict import LENIENT
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.fleet_paths import IslandPaths
-from coopt.verifier.proofs.cases import AskedIslands
+from coopt.verifier.proofs.cases import QuestionIslands
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange, least_excess
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains
-from coopt.verifier.proofs.rivals import GPUS, LABOUR, Taken, UnbeatenIslands, product_name
+from coopt.verifier.proofs.rivals import GPUS, LABOUR, UnbeatenIslands, Usage, product_name
 from tests.conftest import example_count
 from tests.solving.fleets import CORE_ENDS, fleets
 from tests.verifier.cases import ask, switch
@@ -192,7 +192,7 @@ def test_a_forged_proof_proves_no_more_than_is_so(name: str) -> None:
     instance, plan, proof = answered(name)
     value, chance, document = plan.objective.value, random.Random(7), json.loads(proof_json(proof))
     assert value is not None
-    asked = AskedIslands(instance, plan.objective.kind, {})
+    asked = QuestionIslands(instance, plan.objective.kind, {})
     for _ in range(MUTANTS):
         try:
             proof = Proof.model_validate(forged(document, chance))
@@ -289,7 +289,7 @@ def test_multipliers_charge_labour_as_capex_and_limits_as_they_are_and_outlooks_
 class Every:
     """Every island is wanted."""
 
-    def __call__(self, least: Taken) -> bool:
+    def __call__(self, least: Usage) -> bool:
         return True
 
     def gears(self, domains: OpenDomains) -> list[int]:
@@ -299,7 +299,7 @@ class Every:
 class FewNics(Every):
     """Islands with few NICs are wanted, of networks on every gear."""
 
-    def __call__(self, least: Taken) -> bool:
+    def __call__(self, least: Usage) -> bool:
         return least.amounts.get((0, "nic nic400"), 0) <= 16
 
 
@@ -319,7 +319,7 @@ def test_what_nobody_wanted_before_is_listed_once_somebody_does() -> None:
     few = sum(1 for gpus in asked.sizes for _ in asked.of_size(gpus, FewNics()))
     for gpus in asked.sizes:
         list(asked.of_size(gpus, Every()))
-    every = [island.taken for gpus in fresh.sizes for island in fresh.of_size(gpus, Every())]
+    every = [island.usage for gpus in fresh.sizes for island in fresh.of_size(gpus, Every())]
     assert 0 < few < len(every)
     assert all(rivals.beat(taken) for taken in every)
 
@@ -330,7 +330,7 @@ def test_no_network_takes_less_than_its_family_is_known_to() -> None:
         least = menu._least_of(family, family.gear)
         seen.add((family.gear.per_gpu, family.gear.gpus_per_nic))
         for stages in menu._paths.candidates("first", family):
-            taken = menu._network(stages).least
+            taken = menu._network(stages).usage
             assert least.uses <= taken.uses
             assert all(taken.amounts[measure] >= count for measure, count in least.amounts.items())
             for same in ("nic nic400", GPUS):
@@ -352,10 +352,10 @@ def test_no_island_costs_less_than_the_floor_of_its_gpus(changes: dict[str, Any]
     prices = {(0, product_name(product)): 7 + n for n, product in enumerate(fleet.prices)} | {(0, "gpus"): 3}
     largest = max(hb.size for hb in instance.network.hb_domains)
     menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=False)) for name in fleet.islands]
-    listed = [island.taken.amounts for menu in menus for gpus in menu.sizes for island in menu.of_size(gpus, Every())]
+    listed = [island.usage.amounts for menu in menus for gpus in menu.sizes for island in menu.of_size(gpus, Every())]
     worth = [(taken[0, "gpus"], sum(n * prices.get(key, 0) for key, n in taken.items())) for taken in listed]
     floors = FloorPrices(fleet, paths.gears).floors([prices], frozenset())
-    slopes = floors.alone, floors.with_network
+    slopes = floors.domain, floors.with_network
     ratios = [price / (gpus * slopes[gpus > largest]) for gpus, price in worth]
     assert 1 <= min(ratios) < 1.5
     assert any(gpus > largest for gpus, _ in worth)

@@ -30,11 +30,11 @@ def any_design(margin: float) -> Condition:
 def check_bound(ledger: Ledger, instance: Instance, plan: Plan, stands: StandsWithin = any_design) -> None:
     """Check that no feasible design costs less than the bound, and that none exists where the plan says so."""
     if plan.status == "infeasible":
-        why = "A design is feasible, at {}, although the plan says that none is."
-        check_no_design(ledger, instance, plan, "infeasible", math.inf, why, stands)
+        fault = "A design is feasible, at {}, although the plan says that none is."
+        check_no_design(ledger, instance, plan, "infeasible", math.inf, fault, stands)
     if plan.objective.bound is not None:
-        why = f"A feasible design costs less than the bound of {plan.objective.bound:,.2f}: {{}}."
-        check_no_design(ledger, instance, plan, "bound", plan.objective.bound, why, stands)
+        fault = f"A feasible design costs less than the bound of {plan.objective.bound:,.2f}: {{}}."
+        check_no_design(ledger, instance, plan, "bound", plan.objective.bound, fault, stands)
 
 
 def check_no_design(
@@ -43,7 +43,7 @@ def check_no_design(
     plan: Plan,
     name: str,
     bound: float,
-    why: str,
+    fault: str,
     stands: StandsWithin = any_design,
     needed: str = "design",
 ) -> None:
@@ -53,26 +53,27 @@ def check_no_design(
     ----------
     name
         Of the check.
-    why
+    fault
         What is wrong, with a place for the design that is found.
     needed
         What was looked for: a design, or switches.
     """
     kind = plan.objective.kind
-    near = _cheapest(instance, kind, bound, stands, LENIENT)
-    found = None if near is None else _cheapest(instance, kind, bound, stands, STRICT)
+    # most plans have no rival even with rounding in its favour, which answers both questions at once
+    lenient_design = _cheapest(instance, kind, bound, stands, LENIENT)
+    design = None if lenient_design is None else _cheapest(instance, kind, bound, stands, STRICT)
     endless = math.isinf(bound)
     nothing = f"no {needed} is feasible" if endless else f"no feasible {needed} costs less"
     ledger.holds(
         name,
-        found is None,
+        design is None,
         nothing if endless else bound,
-        nothing if found is None else found.value,
-        why.format(design_text(found) if found else ""),
+        nothing if design is None else design.value,
+        fault.format(design_text(design) if design else ""),
         None if endless else ROUNDING,
     )
-    if near is not None and found is None:
-        note_undecided(ledger, plan, f"a design at {design_text(near)}", near.value)
+    if lenient_design is not None and design is None:
+        note_undecided(ledger, plan, f"a design at {design_text(lenient_design)}", lenient_design.value)
 
 
 @lru_cache(maxsize=64)
@@ -84,7 +85,7 @@ def _cheapest(
     It is kept for further plans of the instance with the same bound.
     """
     if kind != billed(kind):
-        return min(timed_designs(instance, kind, bound, margin), key=lambda one: one.value, default=None)
+        return min(timed_designs(instance, kind, bound, margin), key=lambda design: design.value, default=None)
     if instance.availability is not None:
         return cheapest_interrupted(instance, kind, bound, margin)
     return cheapest_design_below(instance, kind, bound, stands(margin), margin)
@@ -134,14 +135,14 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
     holds = objective.bound is None or (
         bounds_given and agree(objective.bound, min([*proven, objective.value or math.inf]))
     )
-    why = f"The bound is {objective.bound}, those of direct links and of switches are {proven}."
-    ledger.holds("rivals-bound", holds, objective.bound, min(proven, default=None), why, TOLERANCE)
+    fault = f"The bound is {objective.bound}, those of direct links and of switches are {proven}."
+    ledger.holds("rivals-bound", holds, objective.bound, min(proven, default=None), fault, TOLERANCE)
     value = rivals.switched.value
     if value is not None:
         designs = designs_below(instance, objective.kind, value * (1 + 2 * TOLERANCE), margin=LENIENT)
         exists = any(agree(design.value, value) for design in designs)
-        why = f"No feasible cluster with switches costs {value:,.2f}."
-        ledger.holds("rival-value", exists, value, exists, why, TOLERANCE)
+        fault = f"No feasible cluster with switches costs {value:,.2f}."
+        ledger.holds("rival-value", exists, value, exists, fault, TOLERANCE)
 
 
 def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -153,12 +154,12 @@ def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     claims = [plan.objective, *([rivals.switched] if rivals else [])]
     bounds = [claim.bound for claim in claims if claim.bound is not None]
     if bounds:
-        why = f"A cluster with switches costs less than the bound of {max(bounds):,.2f}: {{}}."
-        check_no_design(ledger, instance, plan, "rival-bound", max(bounds), why, needed="cluster with switches")
+        fault = f"A cluster with switches costs less than the bound of {max(bounds):,.2f}: {{}}."
+        check_no_design(ledger, instance, plan, "rival-bound", max(bounds), fault, needed="cluster with switches")
     switches_denied = rivals is not None and (rivals.switched.value, rivals.switched.bound) == (None, None)
     if plan.status == "infeasible" or (switches_denied and bound is not None):
-        why = "A cluster with switches is feasible, at {}, although the plan says that none is."
-        check_no_design(ledger, instance, plan, "rival-none", math.inf, why, needed="cluster with switches")
+        fault = "A cluster with switches is feasible, at {}, although the plan says that none is."
+        check_no_design(ledger, instance, plan, "rival-none", math.inf, fault, needed="cluster with switches")
 
 
 def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
@@ -166,8 +167,8 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     stop = plan.alternatives_stop
     ok = plan.status == "optimal" if stop else not plan.alternatives
     ok = ok and not (stop == "all found" and not plan.alternatives)
-    why = "Runners-up need an optimal plan beside them and a reason why there are no more; 'all found' needs one."
-    if not ledger.holds("runner-up-place", ok, len(plan.alternatives), None, why):
+    fault = "Runners-up need an optimal plan beside them and a reason why there are no more; 'all found' needs one."
+    if not ledger.holds("runner-up-place", ok, len(plan.alternatives), None, fault):
         return False
     target, kind = gap_target(instance, plan), plan.objective.kind
     unproven = tuple(
@@ -175,8 +176,8 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         for rank, alternative in enumerate(plan.alternatives, start=1)
         if not _proven(alternative.objective, kind, target)
     )
-    why = f"The claims of {', '.join(unproven)} need a value of {kind} and a bound within the gap of {target:g}."
-    return ledger.holds("runner-up-proof", not unproven, unproven, (), why)
+    fault = f"The claims of {', '.join(unproven)} need a value of {kind} and a bound within the gap of {target:g}."
+    return ledger.holds("runner-up-proof", not unproven, unproven, (), fault)
 
 
 def _proven(claim: ObjectiveClaim, kind: ObjectiveKind, target: float) -> bool:
@@ -195,35 +196,35 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequenc
     """
     names = [built_alike(*design) for design in designs]
     duplicates = tuple(f"runner-up {rank}" for rank, name in enumerate(names) if name in names[:rank])
-    why = f"These were listed before, under this or another name: {', '.join(duplicates)}."
-    ledger.holds("runner-up-distinct", not duplicates, duplicates, (), why)
+    fault = f"These were listed before, under this or another name: {', '.join(duplicates)}."
+    ledger.holds("runner-up-distinct", not duplicates, duplicates, (), fault)
     kind = plan.objective.kind
     proven = [
         alternative.objective.bound for alternative in plan.alternatives if alternative.objective.bound is not None
     ]
     highest = max(proven, default=-math.inf)
-    near = _feasible_below(instance, kind, highest, LENIENT)
-    rivals = [_unlisted(near, bound, names[:rank]) for rank, bound in enumerate(proven, start=1)]
-    found = _feasible_below(instance, kind, highest, STRICT) if any(rivals) else ()  # all of them are near
+    lenient_designs = _feasible_below(instance, kind, highest, LENIENT)
+    rivals = [_unlisted(lenient_designs, bound, names[:rank]) for rank, bound in enumerate(proven, start=1)]
+    strict_designs = _feasible_below(instance, kind, highest, STRICT) if any(rivals) else ()  # all of them are near
     for rank, (bound, undecided) in enumerate(zip(proven, rivals, strict=True), start=1):
-        cheaper = _unlisted(found, bound, names[:rank])
+        cheaper = _unlisted(strict_designs, bound, names[:rank])
         value = None if cheaper is None else cheaper.value
-        why = f"A feasible design that is not listed before runner-up {rank} costs {value}, less than its bound."
+        fault = f"A feasible design that is not listed before runner-up {rank} costs {value}, less than its bound."
         text = "no other design costs less" if value is None else value
-        ledger.holds("runner-up-bound", cheaper is None, bound, text, why, ROUNDING)
+        ledger.holds("runner-up-bound", cheaper is None, bound, text, fault, ROUNDING)
         if cheaper is None and undecided is not None:
             note_undecided(ledger, plan, f"before runner-up {rank} a design at {design_text(undecided)}")
     if plan.alternatives_stop == "no other design":
-        left = _unlisted(_feasible(instance, kind, math.inf), math.inf, names)
-        value = None if left is None else left.value
-        why = f"A feasible design at {value} is not listed."
-        ledger.holds("runner-up-none-left", left is None, "no other design", value, why)
+        unlisted = _unlisted(_feasible(instance, kind, math.inf), math.inf, names)
+        value = None if unlisted is None else unlisted.value
+        fault = f"A feasible design at {value} is not listed."
+        ledger.holds("runner-up-none-left", unlisted is None, "no other design", value, fault)
 
 
 def _unlisted(designs: Iterable[FoundDesign], bound: float, names: Sequence[tuple[object, ...]]) -> FoundDesign | None:
     """A design that costs less than a bound and is none of those named."""
-    others = (one for one in designs if below(one.value, bound))
-    return next((one for one in others if built_alike(one.family, one.ports) not in names), None)
+    rivals = (design for design in designs if below(design.value, bound))
+    return next((design for design in rivals if built_alike(design.family, design.ports) not in names), None)
 
 
 def built_alike(family: DesignFamily, ports: Ports) -> tuple[object, ...]:
@@ -251,13 +252,15 @@ def _check_least_regret(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if bound is None:
         return
     outlooks = price_outlooks(instance)
-    best = [turn.best for turn in plan.couplings.turns]
-    if len(best) != len(outlooks):
-        best = best_values(instance, kind, outlooks, LENIENT)
-    floor = bound - ROUNDING * max([*best, bound])
-    near = min(regrets(instance, kind, best, LENIENT), default=math.inf)
-    found = min(regrets(instance, kind, best, STRICT), default=math.inf) if near < floor else near
-    why = f"A design has a regret of {found:,.2f}, less than the bound of {bound:,.2f}."
-    ledger.holds("bound", found >= floor, bound, found, why, ROUNDING)
-    if near < floor <= found:
-        note_undecided(ledger, plan, f"a design with a regret of {near:,.10g}", near)
+    turn_values = [turn.best for turn in plan.couplings.turns]
+    if len(turn_values) != len(outlooks):
+        turn_values = best_values(instance, kind, outlooks, LENIENT)
+    floor = bound - ROUNDING * max([*turn_values, bound])
+    lenient_regret = min(regrets(instance, kind, turn_values, LENIENT), default=math.inf)
+    least_regret = lenient_regret
+    if lenient_regret < floor:
+        least_regret = min(regrets(instance, kind, turn_values, STRICT), default=math.inf)
+    fault = f"A design has a regret of {least_regret:,.2f}, less than the bound of {bound:,.2f}."
+    ledger.holds("bound", least_regret >= floor, bound, least_regret, fault, ROUNDING)
+    if lenient_regret < floor <= least_regret:
+        note_undecided(ledger, plan, f"a design with a regret of {lenient_regret:,.10g}", lenient_regret)

@@ -53,44 +53,45 @@ def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     growths = growths_of(instance, plan.objective.kind)
     bound = plan.objective.bound
     if plan.status == "infeasible":
-        why = "A network grows through all phases, for {}, although the plan says that none does."
-        _check_none_below(ledger, growths, plan, "infeasible", math.inf, why)
+        fault = "A network grows through all phases, for {}, although the plan says that none does."
+        _check_none_below(ledger, growths, plan, "infeasible", math.inf, fault)
     if bound is not None:
-        why = f"A network grows through all phases for {{}}, less than the bound of {bound:,.2f}."
-        _check_none_below(ledger, growths, plan, "bound", bound, why)
+        fault = f"A network grows through all phases for {{}}, less than the bound of {bound:,.2f}."
+        _check_none_below(ledger, growths, plan, "bound", bound, fault)
 
 
-def _check_none_below(ledger: Ledger, growths: Growths, plan: Plan, name: str, bound: float, why: str) -> None:
+def _check_none_below(ledger: Ledger, growths: Growths, plan: Plan, name: str, bound: float, fault: str) -> None:
     """Check that no network serves every phase for less; one that does so by rounding alone is undecided."""
-    near = least_growth_below(growths, bound, LENIENT)
-    found = None if near is None else least_growth_below(growths, bound, STRICT)
+    lenient_value = least_growth_below(growths, bound, LENIENT)
+    value = None if lenient_value is None else least_growth_below(growths, bound, STRICT)
     nothing = "no design is feasible" if math.isinf(bound) else "no feasible design costs less"
-    claimed, shown = nothing if math.isinf(bound) else bound, nothing if found is None else float(found)
-    ledger.holds(name, found is None, claimed, shown, why.format(shown), ROUNDING)
-    if near is not None and found is None:
-        note_undecided(ledger, plan, f"a network that grows for {float(near):,.10g}", float(near))
+    claim, outcome = nothing if math.isinf(bound) else bound, nothing if value is None else float(value)
+    ledger.holds(name, value is None, claim, outcome, fault.format(outcome), ROUNDING)
+    if lenient_value is not None and value is None:
+        note_undecided(ledger, plan, f"a network that grows for {float(lenient_value):,.10g}", float(lenient_value))
 
 
 def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -> Fraction | None:
     """The least value of a network that serves every phase, where it is below `bound` by more than rounding."""
     instance, kind = growths.instance, growths.kind
+    # below the bound by more than its own rounding
     ceiling = Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING) if math.isfinite(bound) else None
     least_value: Fraction | None = None
     charge = cache(partial(_unit_charge_usd, instance))
     for path in growths.paths:
-        standing = cache(partial(_standing, instance, kind, path, charge))
+        charge_of_stage = cache(partial(_stage_charge, instance, kind, path, charge))
         uplinks: list[Sequence[int]] = [growths.within(stage, t, margin) for t, stage in enumerate(path)]
         for t in reversed(range(len(path))):
             # Timing is what takes long: only uplinks of the last phase that would be worth less are timed at all.
-            values = growth_values(instance, path, uplinks, standing)
+            values = growth_values(instance, path, uplinks, charge_of_stage)
             uplinks[-1] = [ups for ups, value in values.items() if ceiling is None or value < ceiling]
             if not uplinks[-1]:
                 break
             uplinks[t] = growths.serving(path[t], t, margin, uplinks[t])
         else:
-            least = min(growth_values(instance, path, uplinks, standing).values(), default=None)
-            if least is not None and (ceiling is None or least < ceiling):
-                least_value = ceiling = least
+            value_of_path = min(growth_values(instance, path, uplinks, charge_of_stage).values(), default=None)
+            if value_of_path is not None and (ceiling is None or value_of_path < ceiling):
+                least_value = ceiling = value_of_path
     return least_value
 
 
@@ -98,19 +99,19 @@ def growth_values(
     instance: Instance,
     path: GrowthPath,
     uplinks_by_phase: Sequence[Sequence[int]],
-    standing: Callable[[int, int], Fraction],
+    charge_of_stage: Callable[[int, int], Fraction],
 ) -> dict[int, Fraction]:
     """Least objective of each number of uplinks in the end over uplinks that never fall, each phase's among its own.
 
     A unit that a phase adds costs the least price so far, so what a phase has in place is charged that price and
     credited the one of the next phase. Adding links costs labour, in proportion to what is added. Credits and labour
-    of links that stood may be far larger than what is left of them, so that sums are made of fractions. `standing`
-    says what a phase adds with so many uplinks.
+    of links that stood may be far larger than what is left of them, so that sums are made of fractions.
+    `charge_of_stage` says what a phase adds with so many uplinks.
     """
     least_by_uplinks: dict[int, Fraction] = {}
     for t, choices in enumerate(uplinks_by_phase):
         arrivals = _arriving(instance, path, t, least_by_uplinks, choices) if t else dict.fromkeys(choices, Fraction())
-        least_by_uplinks = {uplinks: standing(t, uplinks) + value for uplinks, value in arrivals.items()}
+        least_by_uplinks = {uplinks: charge_of_stage(t, uplinks) + value for uplinks, value in arrivals.items()}
     return least_by_uplinks
 
 
@@ -125,15 +126,15 @@ def _arriving(
     least_value: Fraction | None = None
     for uplinks in choices:
         while pending and pending[-1][0] <= uplinks:
-            earlier_uplinks, before = pending.pop()
-            value = before + rate * (old_links - new_links) * earlier_uplinks
+            earlier_uplinks, value_before = pending.pop()
+            value = value_before + rate * (old_links - new_links) * earlier_uplinks
             least_value = value if least_value is None else min(least_value, value)
         if least_value is not None:
             arrivals[uplinks] = least_value + rate * new_links * uplinks
     return arrivals
 
 
-def _standing(
+def _stage_charge(
     instance: Instance,
     kind: ObjectiveKind,
     path: GrowthPath,
@@ -175,32 +176,32 @@ def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> Non
     bound = plan.objective.bound
     if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
         return
-    name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
+    name, claim = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
     ceiling = math.inf if bound is None else bound
-    near = _least_value(instance, plan, LENIENT)
-    if near is None:
+    lenient_value = _least_value(instance, plan, LENIENT)
+    if lenient_value is None:
         note_source(ledger, plan, UNPROVEN)
         return
-    least = _least_value(instance, plan, STRICT) if below(near, ceiling) else near
-    assert least is not None, "fewer islands keep bounds that are short"
-    if below(near, ceiling) and not below(least, ceiling):
-        note_undecided(ledger, plan, f"a choice of islands worth {near:,.10g}", near)
+    least_value = _least_value(instance, plan, STRICT) if below(lenient_value, ceiling) else lenient_value
+    assert least_value is not None, "fewer islands keep bounds that are short"
+    if below(lenient_value, ceiling) and not below(least_value, ceiling):
+        note_undecided(ledger, plan, f"a choice of islands worth {lenient_value:,.10g}", lenient_value)
     else:
         note_source(ledger, plan, "all islands and choices were gone through")
-    value = least if math.isfinite(least) else "no choice is feasible"
-    why = f"A choice of islands within all limits is worth {least:,.2f}, the plan says {claimed}."
-    ledger.holds(name, not below(least, ceiling), claimed if bound is None else bound, value, why, ROUNDING)
+    value = least_value if math.isfinite(least_value) else "no choice is feasible"
+    fault = f"A choice of islands within all limits is worth {least_value:,.2f}, the plan says {claim}."
+    ledger.holds(name, not below(least_value, ceiling), claim if bound is None else bound, value, fault, ROUNDING)
 
 
 def _least_value(instance: Instance, plan: Plan, margin: float) -> float | None:
     """The least value of a choice within all limits; None where there are too many to go through."""
-    least = math.inf
+    least_value = math.inf
     for question in questions_by_core_optic(instance, plan.objective.kind):
         menus = _menus(question, plan, margin)
         if menus is None:
             return None
-        least = min([least, *_values(question, plan, menus, margin)])
-    return least
+        least_value = min([least_value, *_values(question, plan, menus, margin)])
+    return least_value
 
 
 Menu = list[tuple[UnitCounts, int]]
@@ -249,9 +250,9 @@ def _racks(family: DesignFamily) -> int:
 
 def _pareto(islands: Iterator[tuple[UnitCounts, int]]) -> Menu:
     front: Menu = []
-    for one in sorted(islands, key=lambda island: (island[0].active, sum(island[0].products.values()))):
-        if not any(_no_more(rival, one) for rival in front):
-            front.append(one)
+    for candidate in sorted(islands, key=lambda island: (island[0].active, sum(island[0].products.values()))):
+        if not any(_no_more(rival, candidate) for rival in front):
+            front.append(candidate)
     return front
 
 
@@ -272,17 +273,17 @@ def _values(instance: Instance, plan: Plan, menus: Sequence[Menu], margin: float
     caps, prices = caps_of(instance), list_prices(instance)
 
     def deeper(islands: tuple[UnitCounts, ...], racks: int) -> Iterator[float]:
-        whole = counts_together(instance, islands)
-        if not islands_fit(instance, whole, racks):
+        counts = counts_together(instance, islands)
+        if not islands_fit(instance, counts, racks):
             return
         if len(islands) < len(menus):
-            for units, more in menus[len(islands)]:
-                yield from deeper((*islands, units), racks + more)
+            for units, island_racks in menus[len(islands)]:
+                yield from deeper((*islands, units), racks + island_racks)
             return
-        counted = counted_units(instance, whole)
-        if not all(keeps(cap.of(prices, counted) / cap.scale, most, margin) for cap, most in caps):
+        billed_units = counted_units(instance, counts)
+        if not all(keeps(cap.of(prices, billed_units) / cap.scale, limit, margin) for cap, limit in caps):
             return
-        sums = volume_bill(instance, counted)
+        sums = volume_bill(instance, billed_units)
         if keeps(sums.capex_usd, instance.limits.capex_usd, margin):
             yield sums.of(plan.objective.kind)
 

@@ -57,14 +57,14 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         turns = _best_plans(instance, plan)
     floor = math.inf if bound is None else bound - ROUNDING * max([abs(bound), *(turn.best for turn in turns)])
     choices = FleetChoices(certain_question(instance), plan.objective.kind, instance.losses)
-    near = choices.least_value(turns, floor, LENIENT)
-    least = choices.least_value(turns, floor, STRICT) if near < floor else near
-    if near < floor <= least:
-        note_undecided(ledger, plan, f"a choice of islands worth {near:,.10g}", near)
-    name, claimed = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
-    value = least if math.isfinite(least) else "no feasible choice is worth less"
-    why = f"A choice of islands within all limits is worth {least:,.2f}, the plan says {claimed}."
-    ledger.holds(name, not least < floor, bound if bound is not None else claimed, value, why, ROUNDING)
+    lenient_value = choices.least_value(turns, floor, LENIENT)
+    least_value = choices.least_value(turns, floor, STRICT) if lenient_value < floor else lenient_value
+    if lenient_value < floor <= least_value:
+        note_undecided(ledger, plan, f"a choice of islands worth {lenient_value:,.10g}", lenient_value)
+    name, claim = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
+    value = least_value if math.isfinite(least_value) else "no feasible choice is worth less"
+    fault = f"A choice of islands within all limits is worth {least_value:,.2f}, the plan says {claim}."
+    ledger.holds(name, not least_value < floor, bound if bound is not None else claim, value, fault, ROUNDING)
 
 
 class PriceTurn(NamedTuple):
@@ -83,30 +83,30 @@ def _best_plans(instance: Instance, plan: Plan) -> list[PriceTurn]:
     """The ways prices may turn out, for an answer without a plan that says what is best then; none where cost is
     minimised."""
     choices = FleetChoices(hopeful_question(instance), plan.objective.kind, instance.losses)
-    alone = [choices.least_value([PriceTurn(factors, 0.0)], math.inf, LENIENT) for factors in instance.outlooks]
-    return [PriceTurn(factors, best) for factors, best in zip(instance.outlooks, alone, strict=True)]
+    best_values = [choices.least_value([PriceTurn(factors, 0.0)], math.inf, LENIENT) for factors in instance.outlooks]
+    return [PriceTurn(factors, best_value) for factors, best_value in zip(instance.outlooks, best_values, strict=True)]
 
 
 def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check what the best plan is worth at every outlook, within limits at the prices of the instance."""
     choices = FleetChoices(hopeful_question(instance), plan.objective.kind, instance.losses)
-    for factors, best in _turns(plan):
-        ceiling, alone = best * (1 + 2 * TOLERANCE) + TOLERANCE, [PriceTurn(factors, 0.0)]
-        least = choices.least_value(alone, ceiling, STRICT)
-        found = _found(least, best)
-        if not found and not below(least, best):  # an island may be in time by rounding alone
-            near = choices.least_value(alone, ceiling, LENIENT)
-            found = _found(near, best) or below(near, best)
-            if below(near, best):
-                note_undecided(ledger, plan, f"at other prices a choice of islands worth {near:,.10g}")
+    for factors, best_value in _turns(plan):
+        ceiling, turn = best_value * (1 + 2 * TOLERANCE) + TOLERANCE, [PriceTurn(factors, 0.0)]
+        least_value = choices.least_value(turn, ceiling, STRICT)
+        is_best = _is_claim(least_value, best_value)
+        if not is_best and not below(least_value, best_value):  # an island may be in time by rounding alone
+            lenient_value = choices.least_value(turn, ceiling, LENIENT)
+            is_best = _is_claim(lenient_value, best_value) or below(lenient_value, best_value)
+            if below(lenient_value, best_value):
+                note_undecided(ledger, plan, f"at other prices a choice of islands worth {lenient_value:,.10g}")
         prices = ", ".join(f"{kind} x {factor:g}" for kind, factor in factors.items())
-        why = f"At {prices} the best fleet is worth {least:,.2f}, the plan says {best:,.2f}."
-        ledger.holds("turns", found, best, least, why, TOLERANCE)
+        fault = f"At {prices} the best fleet is worth {least_value:,.2f}, the plan says {best_value:,.2f}."
+        ledger.holds("turns", is_best, best_value, least_value, fault, TOLERANCE)
 
 
-def _found(least: float, best: float) -> bool:
+def _is_claim(least_value: float, claim: float) -> bool:
     """Whether the least value is the one that is claimed; an infinite one is none."""
-    return math.isfinite(least) and agree(least, best) and not below(least, best)
+    return math.isfinite(least_value) and agree(least_value, claim) and not below(least_value, claim)
 
 
 class FleetChoices:
@@ -124,18 +124,18 @@ class FleetChoices:
         TooManyError
             Where there are too many islands or choices to go through.
         """
-        found = math.inf
+        least_value = math.inf
         for fleet, menus in self._menus(margin):
-            for value in Search(fleet, turns, menus, margin).values_below(min(ceiling, found)):
-                found = min(found, value)
-        return found
+            for value in Search(fleet, turns, menus, margin).values_below(min(ceiling, least_value)):
+                least_value = min(least_value, value)
+        return least_value
 
     def _menus(self, margin: float) -> list[FleetMenus]:
         if margin not in self._listed:
-            fleets = [Fleet(asked, self._kind) for asked in questions_by_core_optic(self._question, self._kind)]
-            listed = ((fleet, IslandPaths(fleet, self._losses, margin)) for fleet in fleets)
+            fleets = [Fleet(question, self._kind) for question in questions_by_core_optic(self._question, self._kind)]
+            fleet_paths = ((fleet, IslandPaths(fleet, self._losses, margin)) for fleet in fleets)
             self._listed[margin] = [
-                FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands]) for fleet, paths in listed
+                FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands]) for fleet, paths in fleet_paths
             ]
         return self._listed[margin]
 
@@ -149,33 +149,33 @@ class FleetMenus(NamedTuple):
 
 def _unbeaten(paths: Sequence[IslandPath]) -> list[IslandPath]:
     """The islands of a workload than which no other one takes less of anything."""
-    names = sorted({product for path in paths for here in path if here for product in here.counts.products})
+    names = sorted({product for path in paths for state in path if state for product in state.counts.products})
     rows = {_row(path, names): path for path in paths}
-    kept: list[tuple[int, ...]] = []
+    front: list[tuple[int, ...]] = []
     for row in sorted(rows, key=lambda row: (sum(row), row)):
-        if not any(all(map(le, other, row)) for other in kept):
-            kept.append(row)
-    return [rows[row] for row in kept]
+        if not any(all(map(le, rival, row)) for rival in front):
+            front.append(row)
+    return [rows[row] for row in front]
 
 
 def _row(path: IslandPath, names: Sequence[ProductKey]) -> tuple[int, ...]:
     """All that an island takes in each phase: units, GPUs, links into a core, racks, and links added to switches."""
-    island, found = FleetIsland("", None, path), list[int]()
-    for t, here in enumerate(path):
-        if here is None:
-            found += [0] * (len(names) + 5)
+    island, amounts = FleetIsland("", None, path), list[int]()
+    for t, state in enumerate(path):
+        if state is None:
+            amounts += [0] * (len(names) + 5)
         else:
-            units = here.counts
-            found += [units.products[name] for name in names]
-            found += [units.active, units.idle, units.core_ports, here.racks, island.links_added(t)]
-    return tuple(found)
+            units = state.counts
+            amounts += [units.products[name] for name in names]
+            amounts += [units.active, units.idle, units.core_ports, state.racks, island.links_added(t)]
+    return tuple(amounts)
 
 
 class SitedIsland(NamedTuple):
     """An island at a site with the least it can be worth at every outlook."""
 
     island: FleetIsland
-    least: tuple[float, ...]
+    least_values: tuple[float, ...]
 
 
 class Search:
@@ -191,76 +191,79 @@ class Search:
         self._menus = [self._at_sites(name, menu) for name, menu in pairs]
         self._rest = [(0.0,) * len(self._best)]
         for menu in reversed(self._menus):
-            least = (min((choice.least[n] for choice in menu), default=math.inf) for n in range(len(self._best)))
-            self._rest.insert(0, tuple(map(add, least, self._rest[0])))
+            least_values = (
+                min((choice.least_values[n] for choice in menu), default=math.inf) for n in range(len(self._best))
+            )
+            self._rest.insert(0, tuple(map(add, least_values, self._rest[0])))
 
     def _at_sites(self, name: str, menu: Sequence[IslandPath]) -> list[SitedIsland]:
         islands = [FleetIsland(name, site, path) for path in menu for site in self._fleet.sites]
         choices = [SitedIsland(island, tuple(_least_alone(at, island) for at in self._outlooks)) for island in islands]
-        return sorted(choices, key=lambda choice: choice.least)
+        return sorted(choices, key=lambda choice: choice.least_values)
 
     def values_below(self, ceiling: float) -> Iterator[float]:
         """Values of choices within all limits, each lower than the ceiling and those before it."""
-        least = ceiling
+        least_value = ceiling
 
-        def deeper(chosen: tuple[FleetIsland, ...], so_far: tuple[float, ...]) -> Iterator[float]:
-            nonlocal least
-            rest = self._rest[len(chosen)]
-            alone = max(map(sub, map(add, so_far, rest), self._best))
-            if not (alone < least or math.isinf(least)) or math.isinf(alone) or not has_room(self._fleet, chosen):
+        def deeper(islands: tuple[FleetIsland, ...], so_far: tuple[float, ...]) -> Iterator[float]:
+            nonlocal least_value
+            least_rest = self._rest[len(islands)]
+            floor = max(map(sub, map(add, so_far, least_rest), self._best))
+            may_be_less = math.isfinite(floor) and (floor < least_value or math.isinf(least_value))
+            if not (may_be_less and has_room(self._fleet, islands)):
                 return
-            if len(chosen) == len(self._menus):
-                value = self._value(chosen)
-                if value < least:
-                    least = value
+            if len(islands) == len(self._menus):
+                value = self._value(islands)
+                if value < least_value:
+                    least_value = value
                     yield value
                 return
-            for choice in self._menus[len(chosen)]:
+            for choice in self._menus[len(islands)]:
                 self._choices += 1
                 if self._choices > MOST_CHOICES:
                     raise TooManyError
-                yield from deeper((*chosen, choice.island), tuple(map(add, so_far, choice.least)))
+                yield from deeper((*islands, choice.island), tuple(map(add, so_far, choice.least_values)))
 
         yield from deeper((), (0.0,) * len(self._best))
 
-    def _value(self, chosen: Sequence[FleetIsland]) -> float:
+    def _value(self, islands: Sequence[FleetIsland]) -> float:
         """What a choice is worth; infinite where it is over a limit."""
         self._bills += 1
         if self._bills > MOST_BILLS:
             raise TooManyError
-        return value_of(self._fleet, self._outlooks, self._best, chosen, self._margin)
+        return value_of(self._fleet, self._outlooks, self._best, islands, self._margin)
 
 
-def has_room(fleet: Fleet, chosen: Sequence[FleetIsland]) -> bool:
+def has_room(fleet: Fleet, islands: Sequence[FleetIsland]) -> bool:
     """Whether there are as many GPUs as islands take, and products in use are few enough."""
     for t in fleet.phases:
-        standing = (here for island in chosen if (here := island.phases[t]) is not None)
-        if sum(here.stage.family.gpus for here in standing) > fleet.gpus(t):
+        states = (state for island in islands if (state := island.phases[t]) is not None)
+        if sum(state.stage.family.gpus for state in states) > fleet.gpus(t):
             return False
-    used = products_in_use(fleet, chosen)
-    return all(len(names) <= most for _, most, names in product_counts(fleet.question, used))
+    in_use = products_in_use(fleet, islands)
+    return all(len(names) <= limit for _, limit, names in product_counts(fleet.question, in_use))
 
 
 def value_of(
-    fleet: Fleet, outlooks: Sequence[Fleet], bests: Sequence[float], chosen: Sequence[FleetIsland], margin: float
+    fleet: Fleet, outlooks: Sequence[Fleet], bests: Sequence[float], islands: Sequence[FleetIsland], margin: float
 ) -> float:
     """What islands of all workloads are worth, beyond the best at the worst outlook; infinite over a limit."""
-    if not keeps_limits(fleet, chosen, margin):
+    if not keeps_limits(fleet, islands, margin):
         return math.inf
-    totals = [fleet_total(at, chosen).of(at.kind) for at in outlooks]
-    return max([0.0, *(total - best for total, best in zip(totals, bests, strict=True))])
+    totals = [fleet_total(at, islands).of(at.kind) for at in outlooks]
+    return max([0.0, *(total - best_value for total, best_value in zip(totals, bests, strict=True))])
 
 
 def _least_alone(fleet: Fleet, island: FleetIsland) -> float:
     """The least that an island adds to the objective: every unit at the lowest price up to the phase that needs it."""
-    before, usd, labour, energy, power_w = Counter[ProductKey](), 0.0, 0.0, 0.0, 0.0
-    standing = [fleet.units_of(here) if here is not None else Counter[ProductKey]() for here in island.phases]
-    for t, here in enumerate(island.phases):
-        if here is not None:
-            units = fleet.units_of(here)
-            usd += sum((units[product] - before[product]) * fleet.floor_usd(t, product) for product in units)
+    units_before, usd, labour, energy, power_w = Counter[ProductKey](), 0.0, 0.0, 0.0, 0.0
+    standing_units = [fleet.units_of(state) if state is not None else Counter[ProductKey]() for state in island.phases]
+    for t, state in enumerate(island.phases):
+        if state is not None:
+            units = fleet.units_of(state)
+            usd += sum((units[product] - units_before[product]) * fleet.floor_usd(t, product) for product in units)
             labour += fleet.labour_usd(t) * island.links_added(t)
-            before, power_w = units, fleet.watts(units)
+            units_before, power_w = units, fleet.watts(units)
             energy += power_w * fleet.site_usd_per_w(t, island.site)
-    work = fleet.whole_work_usd(usd, standing)
+    work = fleet.whole_work_usd(usd, standing_units)
     return {"capex": usd + labour, "power": power_w, "tco": usd + labour + work + energy}[fleet.kind]

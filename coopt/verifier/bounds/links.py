@@ -119,25 +119,25 @@ class LinksBound:
             self._go_through(place)
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all mappings were looked into."""
         return self.tried["mappings"] <= self._most_mappings
 
     def _go_through(self, place: LinkPlace) -> None:
         """Every mapping of a place, as long as it may be worth less than the least so far."""
         byte_s, bound_s = place.nic.gbit_s * 1e9 / 8, self._instance.workload[0].bound_s
-        needed = self._needed(place)
-        for _, (work, where) in self._timings.near(place.family, 0, LENIENT):
-            if not has_neighbours(where, tied=self._instance.workload[0].model.tied_embeddings):
+        link_limit = self._needed(place)
+        for _, (work, placement) in self._timings.near(place.family, 0, LENIENT):
+            if not has_neighbours(placement, tied=self._instance.workload[0].model.tied_embeddings):
                 continue
-            if not self.whole:
+            if not self.is_complete:
                 return
             self.tried["mappings"] += 1
-            run = LinkedRun(work, where, place.family, byte_s, bound_s)
-            if needed and run.in_time_below(needed) and least_links(run) < needed:
-                count = PaceRanges(run, place.ports, self._priced.get(run.grid, ()), self.tried).least_links(needed)
-                if count < needed:
-                    needed = count
+            run = LinkedRun(work, placement, place.family, byte_s, bound_s)
+            if link_limit and run.in_time_below(link_limit) and least_links(run) < link_limit:
+                count = PaceRanges(run, place.ports, self._priced.get(run.grid, ()), self.tried).least_links(link_limit)
+                if count < link_limit:
+                    link_limit = count
                     self._most = self.least = self._worth(place, count)
 
     def _needed(self, place: LinkPlace) -> int:
@@ -170,16 +170,16 @@ def _priced_by_grid(
     InstanceError
         When no mapping has the grid of some lengths, or their numbers are not those of the grid.
     """
-    found: dict[StageGrid, list[PricedLinks]] = {}
-    for one in lengths:
-        grid = StageGrid(*(getattr(one, name) for name in StageGrid._fields))
+    by_grid: dict[StageGrid, list[PricedLinks]] = {}
+    for link_lengths in lengths:
+        grid = StageGrid(*(getattr(link_lengths, name) for name in StageGrid._fields))
         if not _exists(grid, workload, {place.family for place in places}):
             raise InstanceError(
                 f"proof: no mapping on direct links has {_described(grid)}; needs lengths of grids that one has"
             )
-        priced = priced_links(grid, one)
-        found.setdefault(grid, []).extend([] if priced is None else [priced])
-    return found
+        priced_lengths = priced_links(grid, link_lengths)
+        by_grid.setdefault(grid, []).extend([] if priced_lengths is None else [priced_lengths])
+    return by_grid
 
 
 def _described(grid: StageGrid) -> str:
@@ -222,31 +222,32 @@ class PaceRanges:
         self._run, self._grid, self._ports, self._priced, self._tried = run, run.grid, ports, priced, tried
         *self._others, self._last = sends_on(self._grid)
 
-    def least_links(self, needed: int) -> int:
-        """The fewest links that can be shown to be needed, if fewer than `needed`; else that many.
+    def least_links(self, link_limit: int) -> int:
+        """The fewest links that can be shown to be needed, if fewer than `link_limit`; else that many.
 
         The paces of all phases but the last lie in a range each, and need what the least of them do with the least of
         the last phase. The ranges that need fewest are halved first, of equals the latest, as long as they are not too
         many.
         """
         run, fastest = self._run, self._fastest
-        least = {phase: run.least_pace(phase, {}) for phase in fastest}
-        if any(pace > fastest[phase] for phase, pace in least.items()):
-            return needed
-        most = {phase: fastest[phase] for phase in self._others}
-        whole = self._ranges({phase: least[phase] for phase in self._others}, most)
-        waiting, turn = [(whole.links, 0, whole)], 0
-        while waiting and waiting[0][0] < needed:
-            count, _, one = heappop(waiting)
-            phase = self._widest(one)
+        least_paces = {phase: run.least_pace(phase, {}) for phase in fastest}
+        if any(pace > fastest[phase] for phase, pace in least_paces.items()):
+            return link_limit
+        largest_paces = {phase: fastest[phase] for phase in self._others}
+        all_ranges = self._ranges({phase: least_paces[phase] for phase in self._others}, largest_paces)
+        queue, turn = [(all_ranges.links, 0, all_ranges)], 0
+        while queue and queue[0][0] < link_limit:
+            count, _, ranges = heappop(queue)
+            phase = self._widest(ranges)
             turn += 1
+            # the ranges at the head need fewest: that many are proven, whatever halving would still show
             if phase is None or turn > MOST_RANGES:
                 return count
-            middle = (one.low[phase] + one.high[phase]) / 2
-            parts = (one.low | {phase: middle}, one.high), (one.low, one.high | {phase: middle})
+            mean_pace = (ranges.low[phase] + ranges.high[phase]) / 2
+            parts = (ranges.low | {phase: mean_pace}, ranges.high), (ranges.low, ranges.high | {phase: mean_pace})
             for number, part in enumerate(self._ranges(*ends) for ends in parts):
-                heappush(waiting, (part.links, -2 * turn - number, part))
-        return needed
+                heappush(queue, (part.links, -2 * turn - number, part))
+        return link_limit
 
     def _ranges(self, low: Paces, high: Paces) -> RangesOfPaces:
         """Ranges with the links that they need; without end where the last phase has no pace in time."""
@@ -255,31 +256,32 @@ class PaceRanges:
         count = self._links(low | {self._last: beside}) if beside <= self._fastest[self._last] else sys.maxsize
         return RangesOfPaces(low, high, beside, count)
 
-    def _widest(self, one: RangesOfPaces) -> str | None:
+    def _widest(self, ranges: RangesOfPaces) -> str | None:
         """The phase whose range matters most for links, of its own and of the last phase; None where all are narrow."""
-        wide = [phase for phase in self._others if one.high[phase] - one.low[phase] > NARROW * one.high[phase]]
+        wide = [phase for phase in self._others if ranges.high[phase] - ranges.low[phase] > NARROW * ranges.high[phase]]
         if len(wide) < 2:
             return wide[0] if wide else None
-        shares = {phase: float(sum(sent.values())) for phase, sent in shares_sent(self._grid).items()}
+        shares = {phase: float(sum(phase_shares.values())) for phase, phase_shares in shares_sent(self._grid).items()}
 
         def matters(phase: str) -> float:
-            slower = self._run.least_pace(self._last, one.high | {phase: one.low[phase]})
-            own = (one.high[phase] - one.low[phase]) * shares[phase]
-            return own + (min(slower, self._fastest[self._last]) - one.beside) * shares[self._last]
+            slower = self._run.least_pace(self._last, ranges.high | {phase: ranges.low[phase]})
+            own_links = (ranges.high[phase] - ranges.low[phase]) * shares[phase]
+            return own_links + (min(slower, self._fastest[self._last]) - ranges.beside) * shares[self._last]
 
         return max(wide, key=matters)
 
     @cached_property
     def _fastest(self) -> Paces:
         """The pace at which a phase fills all ports of some domain; that of more is out of reach."""
-        sent = shares_sent(self._grid)
-        return {phase: float(self._ports / max(shares.values())) * (1 + LATENESS) for phase, shares in sent.items()}
+        shares_by_phase = shares_sent(self._grid)
+        shares = {phase: max(shares.values()) for phase, shares in shares_by_phase.items()}
+        return {phase: float(self._ports / share) * (1 + LATENESS) for phase, share in shares.items()}
 
     def _links(self, paces: Paces) -> int:
         """The fewest links at these paces, or faster ones."""
-        whole = math.ceil(whole_links(self._grid, paces) / 2)
-        proven = (math.ceil(one.least_links(paces, self._ports)) for one in self._priced)
-        return max(joining_links(self._grid), whole, *proven)
+        links_by_domain = math.ceil(whole_links(self._grid, paces) / 2)
+        proven = (math.ceil(priced.least_links(paces, self._ports)) for priced in self._priced)
+        return max(joining_links(self._grid), links_by_domain, *proven)
 
 
 def check_link_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -288,10 +290,10 @@ def check_link_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     It takes longest, and is left out where something else is wrong.
     """
     check_rival_bounds(ledger, instance, plan)
-    claimed = plan.status == "infeasible" or plan.objective.bound is not None
-    if claimed and all(check.ok for check in ledger.checks):
-        source, least = _source(ledger, instance, plan)
-        note_source(ledger, plan, f"switches were gone through; {source}", least)
+    has_claim = plan.status == "infeasible" or plan.objective.bound is not None
+    if has_claim and all(check.ok for check in ledger.checks):
+        source, proven_value = _source(ledger, instance, plan)
+        note_source(ledger, plan, f"switches were gone through; {source}", proven_value)
 
 
 def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float | None]:
@@ -305,18 +307,18 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float 
     ceiling = math.inf if denied else max(bounds)
     lengths = () if rivals is None else rivals.lengths
     try:
-        found, complaint = LinksBound(instance, plan.objective.kind, ceiling, lengths, MOST_MAPPINGS), ""
+        links_bound, fault = LinksBound(instance, plan.objective.kind, ceiling, lengths, MOST_MAPPINGS), ""
     except InstanceError as error:
-        found, complaint = None, str(error)
-    ledger.holds("link-lengths", found is not None, len(lengths), None, complaint)
-    if found is None:
+        links_bound, fault = None, str(error)
+    ledger.holds("link-lengths", links_bound is not None, len(lengths), None, fault)
+    if links_bound is None:
         return f"direct links rest on {SOLVERS_WORD}", None
-    if not found.whole:
+    if not links_bound.is_complete:
         text = f"more than {MOST_MAPPINGS:,} mappings may run on direct links: their bound rests on {SOLVERS_WORD}"
         return text, None
-    if found.least is None:
+    if links_bound.least is None:
         by_lengths = "lengths prove the bound on direct links"
         return by_lengths if lengths else "direct links need more by their whole links", None
-    share = "" if denied else f", of which {float(found.least / Fraction(ceiling)):.4%} are proven,"
+    share = "" if denied else f", of which {float(links_bound.least / Fraction(ceiling)):.4%} are proven,"
     text = f"the bound on direct links{share} rests on {SOLVERS_WORD} (`coopt prove` writes what proves it)"
-    return text, float(found.least)
+    return text, float(links_bound.least)

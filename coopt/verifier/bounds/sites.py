@@ -57,16 +57,16 @@ def rings(instance: Instance) -> Iterator[LinkedSites]:
     """Every site alone, every pair with a link, and every cycle of links once."""
     links = {frozenset(wan.between): wan for wan in instance.wan}
     for count in range(1, len(instance.site) + 1):
-        for first, *others in combinations(instance.site, count):
-            for order in permutations(others):
+        for first_site, *other_sites in combinations(instance.site, count):
+            for order in permutations(other_sites):
                 if len(order) > 1 and order[0].name > order[-1].name:
                     continue  # the same cycle, walked the other way
-                sites = (first, *order)
-                ends = [*pairwise(sites), *([(sites[-1], first)] if count > 2 else [])]
-                joined = [links.get(frozenset((a.name, b.name))) for a, b in ends]
-                there = tuple(link for link in joined if link is not None)
-                if len(there) == len(joined):
-                    yield LinkedSites(sites, there)
+                sites = (first_site, *order)
+                ends = [*pairwise(sites), *([(sites[-1], first_site)] if count > 2 else [])]
+                ring_links = [links.get(frozenset((a.name, b.name))) for a, b in ends]
+                links_there = tuple(link for link in ring_links if link is not None)
+                if len(links_there) == len(ring_links):
+                    yield LinkedSites(sites, links_there)
 
 
 def local_prices(instance: Instance, kind: ObjectiveKind, site: Site, margin: float) -> LocalPrices:
@@ -81,8 +81,8 @@ def local_prices(instance: Instance, kind: ObjectiveKind, site: Site, margin: fl
 class WorkLimit:
     """Networks that were listed or timed, up to as many as are worth the while."""
 
-    def __init__(self, most: float) -> None:
-        self._most, self._done = most, 0
+    def __init__(self, limit: float) -> None:
+        self._most, self._done = limit, 0
 
     def add(self) -> None:
         """One more.
@@ -122,18 +122,18 @@ class ShareNetworks:
         return self._least[prices, waits]
 
     def _find(self, prices: LocalPrices, waits: Waits) -> Fraction | None:
-        least = None
+        least_value = None
         for value, number in self._by_value(prices):
-            if least is not None and value >= least:
+            if least_value is not None and value >= least_value:
                 break  # with the fewest uplinks already, and so are all others
             ups = self._rows[number].chain.uplinks
             if self._count(number, ups[0])[1] > prices.fed_w or not self._trains(number, ups[-1], waits):
                 continue  # the most uplinks are the fastest
             up = ups[bisect_left(ups, True, key=partial(self._trains, number, waits=waits))]
             usd, w = self._count(number, up)
-            if w <= prices.fed_w and (least is None or prices.of(usd, w) < least):
-                least = prices.of(usd, w)
-        return least
+            if w <= prices.fed_w and (least_value is None or prices.of(usd, w) < least_value):
+                least_value = prices.of(usd, w)
+        return least_value
 
     def _by_value(self, prices: LocalPrices) -> list[tuple[Fraction, int]]:
         """The rows by what they are worth with the fewest uplinks, ascending."""
@@ -154,14 +154,15 @@ class ShareNetworks:
 
     def _trains(self, number: int, up: int, waits: Waits) -> bool:
         """Whether a design is in time; who is after longer waits is, and who is not after shorter ones is not."""
-        known = self._answers.setdefault((number, up), [])
-        for other, answer in known:
-            if all(a <= b for a, b in (zip(waits, other, strict=True) if answer else zip(other, waits, strict=True))):
+        answers = self._answers.setdefault((number, up), [])
+        for other_waits, answer in answers:
+            shorter, longer = (waits, other_waits) if answer else (other_waits, waits)
+            if all(a <= b for a, b in zip(shorter, longer, strict=True)):
                 return answer
         row: DesignChain = self._rows[number]
         self._work.add()
         answer = self._trainer.trains(row.family, reach_of(row.family, row.chain.with_up(up)), waits)
-        known.append((waits, answer))
+        answers.append((waits, answer))
         return answer
 
 
@@ -209,6 +210,7 @@ class SitesBound:
         while ranges:
             low, high = ranges.pop()
             self.tried["ranges of slowest rates"] += 1
+            # waits of the highest rate and channels of the lowest: no rate of the range is worth less
             networks = self._divided(ring, self._waits(ring, rates[high]), rates[low])
             value = None if networks is None else networks + self._channels(ring, rates[low])
             if value is None or (self._most is not None and value >= self._most):
@@ -216,13 +218,13 @@ class SitesBound:
             if low == high:
                 self._most = self.least = value
             else:
-                middle = (low + high) // 2
-                ranges += [(low, middle), (middle + 1, high)]
+                split = (low + high) // 2
+                ranges += [(low, split), (split + 1, high)]
 
     def _waits(self, ring: LinkedSites, rate_gbit_s: Fraction) -> Waits:
         late_s = max((link.latency_ms / 1e3 for link in ring.links), default=0.0)
         count, rate = len(ring.sites), float(rate_gbit_s)
-        return tuple(wait_for_gradients(one, count, late_s, rate)[1] for one in self._instance.workload)
+        return tuple(wait_for_gradients(workload, count, late_s, rate)[1] for workload in self._instance.workload)
 
     def _channels(self, ring: LinkedSites, rate_gbit_s: Fraction) -> Fraction:
         """What the fewest channels are worth that carry a rate on every link."""
@@ -234,8 +236,10 @@ class SitesBound:
 
     def _fed(self, ring: LinkedSites, site: Site, rate_gbit_s: Fraction) -> LocalPrices:
         """What counts at a site that feeds its ends of the fewest channels that carry a rate."""
-        mine = (link for link in ring.links if site.name in link.between)
-        w = sum((math.ceil(rate_gbit_s / decimal(link.gbit_s)) * decimal(link.w) / 2 for link in mine), Fraction())
+        site_links = (link for link in ring.links if site.name in link.between)
+        w = sum(
+            (math.ceil(rate_gbit_s / decimal(link.gbit_s)) * decimal(link.w) / 2 for link in site_links), Fraction()
+        )
         prices = self._prices[site.name]
         return prices._replace(fed_w=prices.fed_w - w)
 
@@ -243,20 +247,23 @@ class SitesBound:
         """What the cheapest networks of all sites are worth that are in time after waits and fed beside the channels of
         a rate, whichever shares each site takes; None where there are none."""
         shares = self._instance.cluster.shares or 1
-        best: dict[int, Fraction] = {0: Fraction()}
-        for left, site in zip(range(len(ring.sites) - 1, -1, -1), ring.sites, strict=True):
-            found, prices = dict[int, Fraction](), self._fed(ring, site, rate_gbit_s)
-            for taken, value in best.items():
-                for more in range(1 if left else shares - taken, shares - taken - left + 1):
-                    least = self._networks(more).least(prices, waits) if more else None
-                    if least is not None:
-                        found[taken + more] = min(found.get(taken + more, value + least), value + least)
-            best = found
-        return best.get(shares)
+        least_values: dict[int, Fraction] = {0: Fraction()}
+        for sites_left, site in zip(range(len(ring.sites) - 1, -1, -1), ring.sites, strict=True):
+            next_values, prices = dict[int, Fraction](), self._fed(ring, site, rate_gbit_s)
+            for shares_taken, value in least_values.items():
+                # each site that is left takes a share at least, and the last one all that are left
+                shares_left = shares - shares_taken
+                for site_shares in range(1 if sites_left else shares_left, shares_left - sites_left + 1):
+                    site_value = self._networks(site_shares).least(prices, waits) if site_shares else None
+                    if site_value is not None:
+                        total, total_shares = value + site_value, shares_taken + site_shares
+                        next_values[total_shares] = min(next_values.get(total_shares, total), total)
+            least_values = next_values
+        return least_values.get(shares)
 
 
 def _rates(ring: LinkedSites) -> list[Fraction]:
     """Every rate that the slowest link of a ring may have, ascending (Gbit/s)."""
-    most: Sequence[Fraction] = [link.most * decimal(link.gbit_s) for link in ring.links]
+    link_limits: Sequence[Fraction] = [link.most * decimal(link.gbit_s) for link in ring.links]
     steps = {n * decimal(link.gbit_s) for link in ring.links for n in range(1, link.most + 1)}
-    return sorted(rate for rate in steps if rate <= min(most))
+    return sorted(rate for rate in steps if rate <= min(link_limits))

@@ -58,100 +58,112 @@ def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         or (instance.objective.kg_co2_per_kwh is not None and instance.workload[0].train_tokens is not None),
         "no runners-up": not plan.alternatives and not plan.alternatives_stop,
     }
-    missing = tuple(name for name, given in terms.items() if not given)
+    unmet = tuple(name for name, is_given in terms.items() if not is_given)
     if kind in COUNTED:
-        why = f"An objective of {kind} needs {', '.join(missing)}."
-        return ledger.holds("timed-objective", not missing, kind, missing, why)
+        fault = f"An objective of {kind} needs {', '.join(unmet)}."
+        return ledger.holds("timed-objective", not unmet, kind, unmet, fault)
     return True
 
 
 def check_timed_value(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart, sums: BillTotal) -> None:
     """Check that the value is that of the recomputed bill and the time that the plan tells, which is checked itself."""
     kind, value = plan.objective.kind, plan.objective.value
-    asked, gpu, reach = instance.availability, instance.cluster.gpu, reach_of(part.family, part.ports)
+    availability, gpu, reach = instance.availability, instance.cluster.gpu, reach_of(part.family, part.ports)
     for run in part.runs:
-        pace = pace_of(asked, run, part.family, reach, part.levels, gpu) if asked else 1.0
+        pace = pace_of(availability, run, part.family, reach, part.levels, gpu) if availability else 1.0
         mean_s = run.claim.iteration_time_s / pace if pace else math.inf
         calendar_s = on_calendar_s(instance, run.workload, part.family, part.levels, mean_s)
         recomputed = worth(instance, kind, sums, calendar_s)
-        why = f"The {kind} of the design is {recomputed:.9g}, the objective says {value}."
-        ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, why, TOLERANCE)
+        fault = f"The {kind} of the design is {recomputed:.9g}, the objective says {value}."
+        ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, fault, TOLERANCE)
 
 
 def on_calendar_s(
-    instance: Instance, workload: Workload, family: DesignFamily, counted: Sequence[SwitchLevel], iteration_s: float
+    instance: Instance,
+    workload: Workload,
+    family: DesignFamily,
+    switch_levels: Sequence[SwitchLevel],
+    iteration_s: float,
 ) -> float:
     """What an iteration takes with its share of interruptions, where days are bound (s): those in which it is done.
 
     Without them it takes `iteration_s` on average.
     """
-    asked = instance.availability
-    if asked is None or not workload.calendar:
+    availability = instance.availability
+    if availability is None or not workload.calendar:
         return iteration_s
-    mean_s = _mean_s(asked, workload, family, counted, iteration_s)
-    if asked.confidence is None or math.isinf(mean_s):
+    mean_s = _mean_s(availability, workload, family, switch_levels, iteration_s)
+    if availability.confidence is None or math.isinf(mean_s):
         return mean_s
+    # what is promised takes no less than the mean; doubled until it is kept, then halved
     low, high = mean_s, mean_s
-    while not _done(asked, workload, family, counted, iteration_s, high):
+    while not _done(availability, workload, family, switch_levels, iteration_s, high):
         high *= 2
     for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _done(asked, workload, family, counted, iteration_s, middle) else (middle, high)
+        midpoint = (low + high) / 2
+        is_done = _done(availability, workload, family, switch_levels, iteration_s, midpoint)
+        low, high = (low, midpoint) if is_done else (midpoint, high)
     return high
 
 
 def _mean_s(
-    asked: Availability, workload: Workload, family: DesignFamily, counted: Sequence[SwitchLevel], iteration_s: float
+    availability: Availability,
+    workload: Workload,
+    family: DesignFamily,
+    switch_levels: Sequence[SwitchLevel],
+    iteration_s: float,
 ) -> float:
-    goodput = uptime_of(asked, workload, family, counted).goodput
+    goodput = uptime_of(availability, workload, family, switch_levels).goodput
     return iteration_s / goodput if goodput > TOLERANCE else math.inf
 
 
 def _done(
-    asked: Availability,
+    availability: Availability,
     workload: Workload,
     family: DesignFamily,
-    counted: Sequence[SwitchLevel],
+    switch_levels: Sequence[SwitchLevel],
     iteration_s: float,
     calendar_s: float,
 ) -> bool:
     """Whether iterations of that time keep the days that iterations of `calendar_s` make, as surely as is asked."""
     days = (workload.train_days or 0.0) * calendar_s / workload.bound_s
     moved = workload.model_copy(update={"train_days": days})
-    return iteration_s <= calendar_s * uptime_of(asked, moved, family, counted).promised
+    return iteration_s <= calendar_s * uptime_of(availability, moved, family, switch_levels).promised
 
 
 def timed_designs(
     instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
 ) -> Iterator[FoundDesign]:
     """Every design within bounds and limits that is worth less than `bound` by more than rounding of times."""
-    asked, trainer, workload = instance.availability, Trainer(instance, margin), instance.workload[0]
+    availability, trainer, workload = instance.availability, Trainer(instance, margin), instance.workload[0]
     ceiling = bound * (1 - TOLERANCE) if math.isfinite(bound) else bound
     for row in design_chains(instance, billed(kind)):
         for up in row.chain.uplinks:
             ports = row.chain.with_up(up)
-            counted = levels(row.family, ports)
+            switch_levels = levels(row.family, ports)
             least_s = math.inf
-            for spares in asked.spares if asked else (0,):
+            for spares in availability.spares if availability else (0,):
                 family = row.family._replace(spares=spares)
-                sums = bill_total(bill(instance, family, counted, row.optics), instance.objective)
+                sums = bill_total(bill(instance, family, switch_levels, row.optics), instance.objective)
                 if not within_limits(instance, family, sums, margin):
                     break
                 if math.isinf(least_s):  # first, where the bill is least: worth rises with it and with the time
                     below_s = _below_s(worth(instance, kind, sums, 1.0), ceiling)
-                    out = outages_of(asked, family, counted) if asked and workload.calendar else ALL_PORTS
+                    out = ALL_PORTS
+                    if availability and workload.calendar:
+                        out = outages_of(availability, family, switch_levels)
                     least_s = trainer.least_s(row.family, reach_of(row.family, ports), 0, below_s, out)
                 if math.isinf(least_s):
                     break
                 mean_s = least_s
-                if asked and workload.calendar:
-                    mean_s = _mean_s(asked, workload, family, counted, least_s)
+                if availability and workload.calendar:
+                    mean_s = _mean_s(availability, workload, family, switch_levels, least_s)
                 if mean_s <= trainer.bound_s(0) and worth(instance, kind, sums, mean_s) < ceiling:
-                    taken_s = on_calendar_s(instance, workload, family, counted, least_s)
+                    taken_s = on_calendar_s(instance, workload, family, switch_levels, least_s)
                     value = worth(instance, kind, sums, taken_s)
                     if taken_s <= trainer.bound_s(0) and value < ceiling:
                         yield FoundDesign(value, family, ports, row.optics)
-                if asked and running_of(asked, family) >= SURELY:
+                if availability and running_of(availability, family) >= SURELY:
                     break
 
 
@@ -164,20 +176,20 @@ def interrupted_designs(
     instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
 ) -> Iterator[FoundDesign]:
     """Every design worth less than `bound` that is in time with its interruptions; `margin` is that of `Trainer`."""
-    asked, trainer = instance.availability, Trainer(instance, margin)
-    assert asked is not None, "asked for with failures only"
+    availability, trainer = instance.availability, Trainer(instance, margin)
+    assert availability is not None, "asked for with failures only"
     for row in design_chains(instance, kind):
         for up in row.chain.uplinks:
-            counted = levels(row.family, row.chain.with_up(up))
-            if not below(_value(instance, kind, row, row.family, counted), bound):
+            switch_levels = levels(row.family, row.chain.with_up(up))
+            if not below(_value(instance, kind, row, row.family, switch_levels), bound):
                 continue
             reach = reach_of(row.family, row.chain.with_up(up))
-            spares = fewest_spares(asked, trainer, row.family, reach, counted)
+            spares = fewest_spares(availability, trainer, row.family, reach, switch_levels)
             if spares is None:
                 continue
             family = row.family._replace(spares=spares)
-            value = _value(instance, kind, row, family, counted)
-            sums = bill_total(bill(instance, family, counted, row.optics), instance.objective)
+            value = _value(instance, kind, row, family, switch_levels)
+            sums = bill_total(bill(instance, family, switch_levels, row.optics), instance.objective)
             if below(value, bound) and within_limits(instance, family, sums, margin):
                 yield FoundDesign(value, family, row.chain.with_up(up), row.optics)
 
@@ -186,10 +198,14 @@ def cheapest_interrupted(
     instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
 ) -> FoundDesign | None:
     """The cheapest of them; None where there is none."""
-    return min(interrupted_designs(instance, kind, bound, margin), key=lambda one: one.value, default=None)
+    return min(interrupted_designs(instance, kind, bound, margin), key=lambda design: design.value, default=None)
 
 
 def _value(
-    instance: Instance, kind: ObjectiveKind, row: DesignChain, family: DesignFamily, counted: Sequence[SwitchLevel]
+    instance: Instance,
+    kind: ObjectiveKind,
+    row: DesignChain,
+    family: DesignFamily,
+    switch_levels: Sequence[SwitchLevel],
 ) -> float:
-    return bill_total(bill(instance, family, counted, row.optics), instance.objective).of(kind)
+    return bill_total(bill(instance, family, switch_levels, row.optics), instance.objective).of(kind)

@@ -22,7 +22,7 @@ from coopt.verifier.couplings.outlooks import certain_question, question_at_list
 from coopt.verifier.proofs.choices import OpenChoices, OpenIsland
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains, PriceFloors
-from coopt.verifier.proofs.rivals import Measure, Taken, UnbeatenIslands
+from coopt.verifier.proofs.rivals import Measure, UnbeatenIslands, Usage
 
 JUST_ABOVE = 1 + 1e-12
 """The best plan at other prices has to be left open by a bound just above it, which shows that it is there."""
@@ -35,23 +35,23 @@ MOST_OPEN = 200_000
 class CaseLimits:
     """What a case allows: products that are counted and barred, ranges of purchases and of what islands have."""
 
-    counted: frozenset[str] = frozenset()
+    in_use: frozenset[str] = frozenset()
     barred: frozenset[str] = frozenset()
-    bought: dict[tuple[int, str], UnitRange] = field(default_factory=dict)
+    purchases: dict[tuple[int, str], UnitRange] = field(default_factory=dict)
     islands: dict[str, tuple[tuple[Measure, int, int | None], ...]] = field(default_factory=dict)
 
-    def allows(self, name: str, taken: Taken) -> bool:
+    def allows(self, name: str, usage: Usage) -> bool:
         """Whether an island of a workload that takes this is in the case."""
-        amounts = taken.amounts
+        amounts = usage.amounts
         cuts = self.islands.get(name, ())
-        return self.may_allow(name, taken) and all(amounts.get(measure, 0) >= least for measure, least, _ in cuts)
+        return self.may_allow(name, usage) and all(amounts.get(measure, 0) >= fewest for measure, fewest, _ in cuts)
 
-    def may_allow(self, name: str, least: Taken) -> bool:
+    def may_allow(self, name: str, usage: Usage) -> bool:
         """Whether an island that takes at least this may be in the case."""
-        if not self.barred.isdisjoint(least.uses):
+        if not self.barred.isdisjoint(usage.uses):
             return False
-        cuts, amounts = self.islands.get(name, ()), least.amounts
-        return all(most is None or amounts.get(measure, 0) <= most for measure, _, most in cuts)
+        cuts, amounts = self.islands.get(name, ()), usage.amounts
+        return all(limit is None or amounts.get(measure, 0) <= limit for measure, _, limit in cuts)
 
 
 class CheapIslands:
@@ -61,20 +61,21 @@ class CheapIslands:
         self.ceiling, self._prices, self._case, self._name = ceiling, prices, case, name
         self._gears = floors.gears
 
-    def __call__(self, least: Taken) -> bool:
+    def __call__(self, usage: Usage) -> bool:
         """Whether an island that takes at least so much may be one of them."""
         sites = range(len(self._gears))
-        return self._case.may_allow(self._name, least) and any(
-            self._prices.price(least.amounts, site) < self.ceiling for site in sites
+        return self._case.may_allow(self._name, usage) and any(
+            self._prices.price(usage.amounts, site) < self.ceiling for site in sites
         )
 
     def gears(self, domains: OpenDomains) -> Iterator[int]:
         """The gears of networks on HB domains that may belong to one of them."""
-        if not self._case.may_allow(self._name, domains.least):
+        if not self._case.may_allow(self._name, domains.usage):
             return
         for site, gears in enumerate(self._gears):
-            price = self._prices.price(domains.least.amounts, site)
+            price = self._prices.price(domains.usage.amounts, site)
             if price < self.ceiling:
+                # networks of a single domain have no gear
                 yield id(None)
             for usd, gear in gears:
                 if domains.installed * usd >= self.ceiling - price:  # a float would round a large price
@@ -136,15 +137,19 @@ class CaseReader:
             yield node.among, self._with_product(case, node.product)
         elif isinstance(node, PurchaseCut):
             key = node.phase, node.bought
-            least, most = case.bought.get(key, UnitRange())
+            fewest, limit = case.purchases.get(key, UnitRange())
             yield (
                 node.up_to,
                 replace(
                     case,
-                    bought=case.bought | {key: UnitRange(least, node.most if most is None else min(most, node.most))},
+                    purchases=case.purchases
+                    | {key: UnitRange(fewest, node.most if limit is None else min(limit, node.most))},
                 ),
             )
-            yield node.beyond, replace(case, bought=case.bought | {key: UnitRange(max(least, node.most + 1), most)})
+            yield (
+                node.beyond,
+                replace(case, purchases=case.purchases | {key: UnitRange(max(fewest, node.most + 1), limit)}),
+            )
         else:
             cuts, measure = case.islands.get(node.island, ()), (node.phase, node.product)
             yield node.up_to, replace(case, islands=case.islands | {node.island: (*cuts, (measure, 0, node.most))})
@@ -155,45 +160,46 @@ class CaseReader:
 
     def _with_product(self, case: CaseLimits, name: str) -> CaseLimits:
         """The case in which a product may be used; where as many of its kind are as may be, the others are not."""
-        counted, kind = case.counted | {name}, self._kinds.get(name)
-        mine = {other for other, its in self._kinds.items() if its == kind}
-        if kind in self._most and len(mine & counted) >= self._most[kind]:
-            return replace(case, counted=counted, barred=case.barred | (mine - counted))
-        return replace(case, counted=counted)
+        in_use, kind = case.in_use | {name}, self._kinds.get(name)
+        same_kind = {product for product, product_kind in self._kinds.items() if product_kind == kind}
+        if kind in self._most and len(same_kind & in_use) >= self._most[kind]:
+            return replace(case, in_use=in_use, barred=case.barred | (same_kind - in_use))
+        return replace(case, in_use=in_use)
 
     def _leaf(self, leaf: Leaf, case: CaseLimits) -> None:
         """Note what a leaf proves, and the value of choices it leaves open."""
         self.leaves += 1
-        if any(most is not None and most < least for least, most in case.bought.values()):
+        if any(limit is not None and limit < fewest for fewest, limit in case.purchases.values()):
             return  # no choice buys so, and of none everything is true
         if leaf.costs and math.isinf(self._bound):
             self._lower(-math.inf, "it counts costs, which do not show that no choice keeps all limits")
             return
         try:
-            prices = LeafPrices(self._terms, leaf, case.bought)
+            prices = LeafPrices(self._terms, leaf, case.purchases)
         except NothingProvenError as error:
             self._lower(-math.inf, str(error))
             return
         goal = self._goal(leaf, prices)
         self._floors = self._price_floors.floors(prices.by_site, case.barred)
-        least = self._cheapest(prices, case, goal)
-        bound = prices.fixed + sum(least)
+        least_prices = self._cheapest(prices, case, goal)
+        bound = prices.fixed + sum(least_prices)
         if bound >= goal:
             return
         if not leaf.costs:
             self._lower(-math.inf, "some choice may be within all limits")
-        elif (proven := self._go_through(prices, case, least, goal)) < goal:
+        elif (proven := self._go_through(prices, case, least_prices, goal)) < goal:
             self._lower(proven / prices.scale, "it proves less, and leaves many choices open")
 
     def _goal(self, leaf: Leaf, prices: LeafPrices) -> int:
         """From which sum on a leaf is closed: without costs, limits are exceeded above 0."""
         if not leaf.costs:
             return 1
+        # the bound of a plan has its last digits rounded
         return math.ceil(Fraction(self._bound) * (1 - SLACK) * prices.scale)
 
-    def _lower(self, bound: float, why: str) -> None:
+    def _lower(self, bound: float, reason: str) -> None:
         if bound < self.least:
-            self.least, self.why = bound, f"case {self.leaves}: {why}"
+            self.least, self.why = bound, f"case {self.leaves}: {reason}"
 
     def _cheapest(self, prices: LeafPrices, case: CaseLimits, goal: int) -> list[int]:
         """The least price of an island of each workload, as far as it takes to close the leaf.
@@ -202,63 +208,68 @@ class CaseReader:
         which the list has to go on to find one, or to show that none costs little.
         """
         floors = [self._floor(menu.fewest) for menu in self._menus]
-        found = [0 if math.isinf(floor) else math.floor(floor) for floor in floors]
-        known = [any(case.allows(menu.name, island.taken) for island in menu.listed) for menu in self._menus]
-        for w in sorted(range(len(found)), key=lambda w: not known[w]):
-            least = goal - prices.fixed - sum(found) + found[w]  # from here on the leaf is closed, whatever others cost
-            if least <= found[w]:
+        prices_found = [0 if math.isinf(floor) else math.floor(floor) for floor in floors]
+        has_island = [any(case.allows(menu.name, island.usage) for island in menu.listed) for menu in self._menus]
+        for w in sorted(range(len(prices_found)), key=lambda w: not has_island[w]):
+            # from here on the leaf is closed, whatever others cost
+            ceiling = goal - prices.fixed - sum(prices_found) + prices_found[w]
+            if ceiling <= prices_found[w]:
                 break
-            for one in self._below(prices, case, self._menus[w], least, falling=True):
-                least = one.price
-            found[w] = least
-        return found
+            for open_island in self._below(prices, case, self._menus[w], ceiling, falling=True):
+                ceiling = open_island.price
+            prices_found[w] = ceiling
+        return prices_found
 
     def _floor(self, gpus: int) -> float:
         """The least price of an island of so many GPUs in the leaf that is looked into."""
         with_network = gpus > max(hb.size for hb in self._fleet.question.network.hb_domains)
-        return gpus * (self._floors.with_network if with_network else self._floors.alone)
+        return gpus * (self._floors.with_network if with_network else self._floors.domain)
 
     def _below(
         self, prices: LeafPrices, case: CaseLimits, menu: IslandMenu, ceiling: int, *, falling: bool = False
     ) -> Iterator[OpenIsland]:
         """The islands of a workload, at each site, that cost less than a ceiling; a falling one falls to each."""
-        cheap = CheapIslands(prices, case, menu.name, self._floors, ceiling)
+        selection = CheapIslands(prices, case, menu.name, self._floors, ceiling)
         for gpus in menu.sizes:
-            if self._floor(gpus) >= cheap.ceiling:
+            if self._floor(gpus) >= selection.ceiling:
                 return
-            for island in menu.of_size(gpus, cheap):
-                if case.allows(menu.name, island.taken):
+            for island in menu.of_size(gpus, selection):
+                if case.allows(menu.name, island.usage):
                     for site in range(len(prices.by_site)):
-                        price = prices.price(island.taken.amounts, site)
-                        if price < cheap.ceiling:
-                            cheap.ceiling = price if falling else ceiling
+                        price = prices.price(island.usage.amounts, site)
+                        if price < selection.ceiling:
+                            selection.ceiling = price if falling else ceiling
                             yield OpenIsland(price, site, island)
 
-    def _go_through(self, prices: LeafPrices, case: CaseLimits, least: Sequence[int], goal: int) -> int:
+    def _go_through(self, prices: LeafPrices, case: CaseLimits, least_prices: Sequence[int], goal: int) -> int:
         """Work out every choice that the prices leave open; what is proven, the goal where they are few enough."""
         ceiling = goal - prices.fixed
-        room, pairs = ceiling - sum(least), zip(self._menus, least, strict=True)
-        menus = [list(self._below(prices, case, menu, low + room)) for menu, low in pairs]
+        # an island costs no more above the cheapest of its workload than the cheapest choice leaves below the goal
+        room, pairs = ceiling - sum(least_prices), zip(self._menus, least_prices, strict=True)
+        menus = [list(self._below(prices, case, menu, least_price + room)) for menu, least_price in pairs]
         choices = OpenChoices(menus, prices.exact, ceiling)
         if choices.least >= ceiling:
             return goal
         try:
-            for chosen in choices.below(MOST_OPEN - self.opened):
-                names = zip(self._menus, chosen, strict=True)
+            for islands in choices.below(MOST_OPEN - self.opened):
+                names = zip(self._menus, islands, strict=True)
                 sites = self._fleet.sites
-                self._work_out([FleetIsland(menu.name, sites[one.site], one.island.path) for menu, one in names])
+                self._work_out(
+                    [FleetIsland(menu.name, sites[island.site], island.island.path) for menu, island in names]
+                )
         except TooManyError:
             return prices.fixed + choices.least
         finally:
             self.opened += choices.looked_at
         return goal
 
-    def _work_out(self, chosen: Sequence[FleetIsland]) -> None:
+    def _work_out(self, islands: Sequence[FleetIsland]) -> None:
         """Bill a choice as plans are billed."""
         outlooks = self._terms.outlooks
-        if has_room(self._fleet, chosen):
-            fleets, bests = [one for one, _ in outlooks] or [self._fleet], [best for _, best in outlooks] or [0.0]
-            value = value_of(self._fleet, fleets, bests, chosen, LENIENT)
+        if has_room(self._fleet, islands):
+            fleets = [outlook_fleet for outlook_fleet, _ in outlooks] or [self._fleet]
+            bests = [best_value for _, best_value in outlooks] or [0.0]
+            value = value_of(self._fleet, fleets, bests, islands, LENIENT)
             if value < self._bound * (1 - ROUNDING):
                 self._lower(value, "a choice is worth less")
 
@@ -283,63 +294,65 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     if proof.bound is not None:
         bound = min(bound, float(proof.bound))
     if not instance.minimizes_regret or math.isinf(bound):  # limits hold at list prices
-        return _asked(instance, kind).proven([], bound, proof.cases)
+        return _islands_of(instance, kind).proven([], bound, proof.cases)
     turns = [(turn.factors, turn.best) for turn in plan.couplings.turns]
     if [factors for factors, _ in turns] != instance.outlooks or len(proof.bests) != len(turns):
         return ProvenCases(-math.inf, 0, 0, "plan and proof do not have every way that prices may turn out")
-    least, most = (question_at_list_prices(instance, factor) for factor in instance.efficiencies)
-    certain, leaves, opened = AskedIslands(least, kind, losses), 0, 0
-    hopeful = certain if least == most else AskedIslands(most, kind, losses)
-    for (factors, best), cases in zip(turns, proof.bests, strict=True):
-        found = hopeful.proven([(factors, 0.0)], best * JUST_ABOVE, cases)
-        leaves, opened = leaves + found.leaves, opened + found.opened
+    least_question, most_question = (question_at_list_prices(instance, factor) for factor in instance.efficiencies)
+    certain, leaves, opened = QuestionIslands(least_question, kind, losses), 0, 0
+    hopeful = certain if least_question == most_question else QuestionIslands(most_question, kind, losses)
+    for (factors, best_value), cases in zip(turns, proof.bests, strict=True):
+        outcome = hopeful.proven([(factors, 0.0)], best_value * JUST_ABOVE, cases)
+        leaves, opened = leaves + outcome.leaves, opened + outcome.opened
         # a bound that no choice lowered says that nothing is worth as little as the plan says
-        if not agree(found.least, best) or found.least == best * JUST_ABOVE:
-            why = f"the best plan at other prices is not shown to be {best:,.2f}"
-            return ProvenCases(-math.inf, leaves, opened, why)
-    found = certain.proven(turns, bound, proof.cases)
-    return found._replace(leaves=leaves + found.leaves, opened=opened + found.opened)
+        if not agree(outcome.least, best_value) or outcome.least == best_value * JUST_ABOVE:
+            reason = f"the best plan at other prices is not shown to be {best_value:,.2f}"
+            return ProvenCases(-math.inf, leaves, opened, reason)
+    outcome = certain.proven(turns, bound, proof.cases)
+    return outcome._replace(leaves=leaves + outcome.leaves, opened=opened + outcome.opened)
 
 
 def prove_without_multipliers(instance: Instance, kind: ObjectiveKind) -> ProvenCases:
     """What is shown of a question with no feasible choice by its islands alone: that some workload has none."""
-    islands = _asked(instance, kind)
+    islands = _islands_of(instance, kind)
     return islands.proven([], math.inf, [Cases(optic=optic, tree=Leaf(costs=False)) for optic in islands.optics])
 
 
-def _asked(instance: Instance, kind: ObjectiveKind) -> AskedIslands:
+def _islands_of(instance: Instance, kind: ObjectiveKind) -> QuestionIslands:
     """The islands of a question at the prices of its bill."""
-    return AskedIslands(certain_question(instance), kind, instance.losses)
+    return QuestionIslands(certain_question(instance), kind, instance.losses)
 
 
-class AskedIslands:
+class QuestionIslands:
     """A question with every optic that its core may have, and the islands of each, listed once."""
 
     def __init__(self, question: Instance, kind: ObjectiveKind, losses: Losses) -> None:
-        self._asked: list[tuple[str | None, Fleet, list[IslandMenu]]] = []
-        for asked in questions_by_core_optic(question, kind):
-            fleet = Fleet(asked, kind)
+        self._variants: list[tuple[str | None, Fleet, list[IslandMenu]]] = []
+        for core_question in questions_by_core_optic(question, kind):
+            fleet = Fleet(core_question, kind)
             paths = IslandPaths(fleet, losses, LENIENT, math.inf)
             by_bill = not question.minimizes_regret
             menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=by_bill)) for name in fleet.islands]
-            self._asked.append((asked.sharing.optic_in_use, fleet, menus))
+            self._variants.append((core_question.sharing.optic_in_use, fleet, menus))
 
     @property
     def optics(self) -> list[str | None]:
         """The optics that a core may have; None where there is no core."""
-        return [optic for optic, _, _ in self._asked]
+        return [optic for optic, _, _ in self._variants]
 
     def proven(
         self, turns: Sequence[tuple[dict[str, float], float]], bound: float, cases: Sequence[Cases]
     ) -> ProvenCases:
         """What cases prove, at these ways prices may turn out where regret counts."""
-        trees, proven = {one.optic: one.tree for one in cases}, ProvenCases(bound, 0, 0, "")
-        for optic, fleet, menus in self._asked:
+        trees, proven = {case.optic: case.tree for case in cases}, ProvenCases(bound, 0, 0, "")
+        for optic, fleet, menus in self._variants:
             if optic not in trees:
                 return proven._replace(least=-math.inf, why=f"it has no cases for a core with optic {optic!r}")
-            outlooks = [(Fleet(at_prices(fleet.question, factors), fleet.kind), best) for factors, best in turns]
+            outlooks = [
+                (Fleet(at_prices(fleet.question, factors), fleet.kind), best_value) for factors, best_value in turns
+            ]
             reader = CaseReader(fleet, menus, outlooks, bound)
             reader.read(trees[optic])
-            least, why = min((proven.least, proven.why), (reader.least, reader.why), key=lambda one: one[0])
-            proven = ProvenCases(least, proven.leaves + reader.leaves, proven.opened + reader.opened, why)
+            bound_held, reason = min((proven.least, proven.why), (reader.least, reader.why), key=lambda pair: pair[0])
+            proven = ProvenCases(bound_held, proven.leaves + reader.leaves, proven.opened + reader.opened, reason)
         return proven

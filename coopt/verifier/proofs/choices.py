@@ -45,10 +45,10 @@ class IslandExcess(NamedTuple):
     """An island with what it costs over the cheapest of its workload, the units it takes of the exact limit, and what
     it costs over without their price."""
 
-    over: int
+    excess: int
     units: int
-    alone: int
-    one: OpenIsland
+    unpriced: int
+    island: OpenIsland
 
 
 class OpenChoices:
@@ -61,29 +61,35 @@ class OpenChoices:
     """
 
     def __init__(self, menus: Sequence[Sequence[OpenIsland]], limit: ExactLimit, ceiling: int) -> None:
-        least = [min(one.price for one in menu) for menu in menus]
-        self._limit, self._room, self.looked_at = limit, ceiling - sum(least), 0
-        self._menus = [[self._step(one, low) for one in sorted(menu)] for menu, low in zip(menus, least, strict=True)]
+        least_prices = [min(island.price for island in menu) for menu in menus]
+        self._limit, self._room, self.looked_at = limit, ceiling - sum(least_prices), 0
+        self._menus = [
+            [self._step(island, least_price) for island in sorted(menu)]
+            for menu, least_price in zip(menus, least_prices, strict=True)
+        ]
         self._rests = self._rest()
-        rest = _within(self._rests[0], limit.cap)
-        self.least = ceiling if rest is None else min(sum(least) + limit.worth + rest, ceiling)
+        least_rest = _within(self._rests[0], limit.cap)
+        self.least = ceiling if least_rest is None else min(sum(least_prices) + limit.worth + least_rest, ceiling)
         """The least that a choice within the exact limit may add up to, where that is below the ceiling."""
 
-    def _step(self, one: OpenIsland, low: int) -> IslandExcess:
-        units, over = one.island.taken.amounts.get(self._limit.measure, 0), one.price - low
-        return IslandExcess(over, units, over - units * self._limit.price, one)
+    def _step(self, island: OpenIsland, least_price: int) -> IslandExcess:
+        units, excess = island.island.usage.amounts.get(self._limit.measure, 0), island.price - least_price
+        return IslandExcess(excess, units, excess - units * self._limit.price, island)
 
     def _rest(self) -> list[Frontier]:
         """What the islands of each workload and of those after it may take and cost, where that is below the room."""
-        rests: list[Frontier] = [[(0, 0)]]
+        frontiers: list[Frontier] = [[(0, 0)]]
         for menu in reversed(self._menus):
-            few = _frontier((step.units, step.alone) for step in menu)
-            sums = ((a + c, b + d) for a, b in few for c, d in rests[-1])
+            frontier = _frontier((step.units, step.unpriced) for step in menu)
+            # what takes and costs no less than another is of no use to any workload before
+            sums = ((a + c, b + d) for a, b in frontier for c, d in frontiers[-1])
             price, room = self._limit.price, self._room
-            rests.append(_frontier((units, alone) for units, alone in sums if alone + price * units < room))
-        return rests[::-1]
+            frontiers.append(
+                _frontier((units, unpriced) for units, unpriced in sums if unpriced + price * units < room)
+            )
+        return frontiers[::-1]
 
-    def below(self, most: int) -> Iterator[list[OpenIsland]]:
+    def below(self, limit: int) -> Iterator[list[OpenIsland]]:
         """Each of these choices.
 
         Raises
@@ -91,37 +97,38 @@ class OpenChoices:
         TooManyError
             Where more than so many islands have to be looked at.
         """
-        cap, unpriced, chosen = self._limit.cap, self._room - self._limit.worth, list[OpenIsland]()
+        cap, unpriced_room, islands = self._limit.cap, self._room - self._limit.worth, list[OpenIsland]()
 
-        def deeper(n: int, left: int, alone: int, units: int) -> Iterator[list[OpenIsland]]:
+        def deeper(n: int, room: int, unpriced_so_far: int, units: int) -> Iterator[list[OpenIsland]]:
             if n == len(self._menus):
-                yield chosen
+                yield islands
                 return
             for step in self._menus[n]:
-                if step.over >= left:
+                # menus ascend: all that follow cost as much or more
+                if step.excess >= room:
                     break
                 self.looked_at += 1
-                if self.looked_at > most:
+                if self.looked_at > limit:
                     raise TooManyError
-                rest = _within(self._rests[n + 1], cap - units - step.units)
-                if rest is not None and alone + step.alone + rest < unpriced:
-                    chosen.append(step.one)
-                    yield from deeper(n + 1, left - step.over, alone + step.alone, units + step.units)
-                    chosen.pop()
+                least_rest = _within(self._rests[n + 1], cap - units - step.units)
+                if least_rest is not None and unpriced_so_far + step.unpriced + least_rest < unpriced_room:
+                    islands.append(step.island)
+                    yield from deeper(n + 1, room - step.excess, unpriced_so_far + step.unpriced, units + step.units)
+                    islands.pop()
 
         yield from deeper(0, self._room, 0, 0)
 
 
 def _frontier(points: Iterable[tuple[int, int]]) -> Frontier:
     """Those with the least cost for what they take."""
-    found = Frontier()
+    frontier = Frontier()
     for units, cost in sorted(points):
-        if not found or cost < found[-1][1]:
-            found.append((units, cost))
-    return found
+        if not frontier or cost < frontier[-1][1]:
+            frontier.append((units, cost))
+    return frontier
 
 
-def _within(rest: Frontier, units: int) -> int | None:
+def _within(frontier: Frontier, units: int) -> int | None:
     """The least cost within so many units, if any is."""
-    at = bisect_right(rest, units, key=itemgetter(0))
-    return rest[at - 1][1] if at else None
+    at = bisect_right(frontier, units, key=itemgetter(0))
+    return frontier[at - 1][1] if at else None

@@ -31,8 +31,8 @@ SLACK = Fraction(ROUNDING)
 class UnitRange(NamedTuple):
     """The least and the most units that are bought of a product in a phase; None where there is no most."""
 
-    least: int = 0
-    most: int | None = None
+    fewest: int = 0
+    limit: int | None = None
 
 
 class NothingProvenError(Exception):
@@ -80,10 +80,10 @@ class Terms:
         fleet, share = self.fleet, decimal(self.fleet.question.objective.support_share)
         if fleet.kind != "tco" or not fleet.supports_standing or not share:
             return Fraction()
-        fleets = [one for one, _ in self.outlooks] or [fleet]
+        fleets = [outlook for outlook, _ in self.outlooks] or [fleet]
         usd = (
-            weight * decimal(one.tariff(phase, product).steps[0][1])
-            for weight, one in zip(weights, fleets, strict=True)
+            weight * decimal(outlook.tariff(phase, product).steps[0][1])
+            for weight, outlook in zip(weights, fleets, strict=True)
         )
         return share * decimal(fleet.years(phase)) * sum(usd, Fraction())
 
@@ -117,15 +117,14 @@ class LeafPrices:
             raise NothingProvenError("its outlooks weigh more than 1")
         if not terms.outlooks:
             self._weights = [Fraction(leaf.costs)]
-        self._whole = sum(self._weights, Fraction())
+        self._total_weight = sum(self._weights, Fraction())
         prices = [self._prices(site) for site in self._fleet.sites]
-        fixed = self._purchases(ranges) - self._caps()
+        fixed_value = self._purchases(ranges) - self._caps()
         if terms.outlooks:
-            fixed -= sum(
-                (w * decimal(best) for w, (_, best) in zip(self._weights, terms.outlooks, strict=True)), Fraction()
-            )
-        self.scale = math.lcm(fixed.denominator, *(p.denominator for site in prices for p in site.values()))
-        self.fixed = int(fixed * self.scale)
+            for weight, (_, best_value) in zip(self._weights, terms.outlooks, strict=True):
+                fixed_value -= weight * decimal(best_value)
+        self.scale = math.lcm(fixed_value.denominator, *(p.denominator for site in prices for p in site.values()))
+        self.fixed = int(fixed_value * self.scale)
         self.by_site = [{measure: int(price * self.scale) for measure, price in site.items()} for site in prices]
 
     def _check_names(self) -> None:
@@ -133,37 +132,38 @@ class LeafPrices:
         sites = [site for site in self._fleet.sites if site is not None]
         limits = {GPUS, RACKS, *(cap.name for cap, _ in self._fleet.caps), *map(power_name, sites)}
         leaf, phases = self._leaf, len(self._fleet.phases)
-        given = {**leaf.units, **leaf.limits, **leaf.links}
+        multipliers = {**leaf.units, **leaf.limits, **leaf.links}
         names = set(leaf.units) <= set(self._terms.counted) and set(leaf.limits) <= limits
         names = names and set(leaf.links) <= ({site.name for site in sites} or {""})
         names = names and len(leaf.outlooks) == len(self._terms.outlooks)
-        if not names or any(len(amounts) != phases for amounts in given.values()):
+        if not names or any(len(amounts) != phases for amounts in multipliers.values()):
             raise NothingProvenError("it speaks of other products, limits, sites, phases or outlooks")
 
-    def _of(self, given: Mapping[str, Sequence[str]], name: str, phase: int) -> Fraction:
-        return Fraction(given[name][phase]) if name in given else Fraction()
+    def _multiplier(self, multipliers: Mapping[str, Sequence[str]], name: str, phase: int) -> Fraction:
+        return Fraction(multipliers[name][phase]) if name in multipliers else Fraction()
 
     def _prices(self, site: Site | None) -> dict[Measure, Fraction]:
         """What an island at a site pays for each measure of what it takes."""
-        leaf, found = self._leaf, dict[Measure, Fraction]()
+        leaf, prices = self._leaf, dict[Measure, Fraction]()
         capex = self._capex_weight()
         for t in self._fleet.phases:
             for name, product in self._terms.counted.items():
-                price = self._of(leaf.units, name, t) + self._terms.watts(product) * self._watt(t, site)
+                price = self._multiplier(leaf.units, name, t) + self._terms.watts(product) * self._watt(t, site)
                 price += self._terms.support(t, product, self._weights)
                 for cap, _ in self._fleet.caps:
-                    each = decimal(cap.each(product, self._fleet.prices[product]))
-                    price += self._of(leaf.limits, cap.name, t) * each
-                found[t, name] = price
-            found[t, GPUS], found[t, RACKS] = self._of(leaf.limits, GPUS, t), self._of(leaf.limits, RACKS, t)
-            found[t, LINKS] = self._of(leaf.links, "" if site is None else site.name, t)
-            found[t, LABOUR] = decimal(self._fleet.labour_usd(t)) * capex
-            self._check_core(found, t, site)
-        return {measure: price for measure, price in found.items() if price}
+                    unit_share = decimal(cap.each(product, self._fleet.prices[product]))
+                    price += self._multiplier(leaf.limits, cap.name, t) * unit_share
+                prices[t, name] = price
+            for name in (GPUS, RACKS):
+                prices[t, name] = self._multiplier(leaf.limits, name, t)
+            prices[t, LINKS] = self._multiplier(leaf.links, "" if site is None else site.name, t)
+            prices[t, LABOUR] = decimal(self._fleet.labour_usd(t)) * capex
+            self._check_core(prices, t, site)
+        return {measure: price for measure, price in prices.items() if price}
 
     def _capex_weight(self) -> Fraction:
         """What a USD of labour on links is worth, which is the same in every outlook."""
-        return Fraction(self._leaf.budget) + self._whole * (self._fleet.kind != "power")
+        return Fraction(self._leaf.budget) + self._total_weight * (self._fleet.kind != "power")
 
     @property
     def _of_usd(self) -> Fraction:
@@ -178,63 +178,65 @@ class LeafPrices:
         limits, local = self._leaf.limits, Fraction()
         if site is not None:
             pue = decimal(objective_at(self._fleet.question, site).pue)
-            local = self._of(limits, power_name(site), phase) * pue
-        return self._whole * self._terms.usd_per_w(phase, site) + local
+            local = self._multiplier(limits, power_name(site), phase) * pue
+        return self._total_weight * self._terms.usd_per_w(phase, site) + local
 
-    def _check_core(self, found: Mapping[Measure, Fraction], phase: int, site: Site | None) -> None:
+    def _check_core(self, prices: Mapping[Measure, Fraction], phase: int, site: Site | None) -> None:
         """Whether a core switch costs no less than its ports are worth, so that none is the cheapest number."""
         switch = self._terms.core
         if switch is None:
-            if found[phase, LINKS]:
+            if prices[phase, LINKS]:
                 raise NothingProvenError("it prices links into a core that nobody asks for")
-        elif switch.radix * found[phase, LINKS] > found.get((phase, f"switch {switch.name}"), 0):
+        elif switch.radix * prices[phase, LINKS] > prices.get((phase, f"switch {switch.name}"), 0):
             raise NothingProvenError("a core switch costs less than its ports are worth")
 
     def _purchases(self, ranges: Mapping[tuple[int, str], UnitRange]) -> Fraction:
         """The least that all purchases cost beyond what their units are worth."""
-        whole = Fraction()
+        total = Fraction()
         capex = [weight * self._of_usd for weight in self._weights]
         for name, product in self._terms.counted.items():
             worth = Fraction()
             for t in reversed(self._fleet.phases):  # what is bought in a phase stands in all later ones
-                worth += self._of(self._leaf.units, name, t)
+                worth += self._multiplier(self._leaf.units, name, t)
                 usd = self._terms.steps(t, product, Fraction(self._leaf.budget), capex)
                 tariff = self._fleet.tariff(t, product)
                 begins = [begin for begin, _ in tariff.steps]
-                whole += least_excess(
+                total += least_excess(
                     begins, usd, worth, ranges.get((t, name), UnitRange()), all_units=tariff.all_units
                 )
-        return whole
+        return total
 
     def _caps(self) -> Fraction:
         """What all limits are worth that islands leave free."""
-        leaf, limits, whole = self._leaf, self._fleet.question.limits, Fraction()
+        leaf, limits, total = self._leaf, self._fleet.question.limits, Fraction()
         racks, budget = limits.racks, limits.capex_usd
         for t in self._fleet.phases:
-            whole += self._of(leaf.limits, GPUS, t) * self._fleet.gpus(t)
+            total += self._multiplier(leaf.limits, GPUS, t) * self._fleet.gpus(t)
             caps: list[tuple[str, Fraction | None]] = [(RACKS, None if racks is None else decimal(racks))]
-            caps += [(cap.name, decimal(most) * cap.scale) for cap, most in self._fleet.caps]
-            caps += [(power_name(one), feeds_w(one)) for one in self._fleet.sites if one is not None]
-            whole += sum((self._cap(self._of(leaf.limits, name, t), cap) for name, cap in caps), Fraction())
-        return whole + self._cap(Fraction(leaf.budget), None if budget is None else decimal(budget))
+            caps += [(cap.name, decimal(limit) * cap.scale) for cap, limit in self._fleet.caps]
+            caps += [(power_name(site), feeds_w(site)) for site in self._fleet.sites if site is not None]
+            total += sum((self._cap(self._multiplier(leaf.limits, name, t), cap) for name, cap in caps), Fraction())
+        return total + self._cap(Fraction(leaf.budget), None if budget is None else decimal(budget))
 
     def _cap(self, price: Fraction, cap: Fraction | None) -> Fraction:
         if price and cap is None:
             raise NothingProvenError("it prices a limit that is not set")
+        # plans may be over a limit by the rounding of their sums, and a bound is to hold for them as well
         return price * cap * (1 + SLACK) if price and cap is not None else Fraction()
 
     @cached_property
     def exact(self) -> ExactLimit:
         """The dearest limit of those that are counted in whole units; it has no price where none has."""
         leaf, racks = self._leaf, self._fleet.question.limits.racks
-        found = []
+        limits = []
         for t in self._fleet.phases:
             caps = [(GPUS, Fraction(self._fleet.gpus(t)))]
             caps += [] if racks is None else [(RACKS, decimal(racks) * (1 + SLACK))]
             for name, cap in caps:
-                price = int(self._of(leaf.limits, name, t) * self.scale)
-                found.append(ExactLimit((t, name), price, math.floor(cap), math.floor(price * cap)))
-        return max(found, key=lambda limit: limit.worth)
+                price = int(self._multiplier(leaf.limits, name, t) * self.scale)
+                # what the limit is worth is taken off, so that rounding it down keeps the bound
+                limits.append(ExactLimit((t, name), price, math.floor(cap), math.floor(price * cap)))
+        return max(limits, key=lambda limit: limit.worth)
 
     def price(self, takes: Mapping[Measure, int], site: int) -> int:
         """What an island pays at a site, by its number."""
@@ -243,22 +245,22 @@ class LeafPrices:
 
 
 def least_excess(
-    begins: Sequence[int], usd: Sequence[Fraction], worth: Fraction, bought: UnitRange, *, all_units: bool
+    begins: Sequence[int], usd: Sequence[Fraction], worth: Fraction, purchase: UnitRange, *, all_units: bool
 ) -> Fraction:
     """The least bill of a number of units in a range, less what each unit is worth.
 
     Between thresholds both are straight, so that the ends of the pieces are all there is to look at.
     """
-    if bought.most is None and usd[-1] < worth:
+    if purchase.limit is None and usd[-1] < worth:
         raise NothingProvenError("a unit is worth more than its last price")
-    ends = {bought.least, *([] if bought.most is None else [bought.most])}
+    ends = {purchase.fewest, *([] if purchase.limit is None else [purchase.limit])}
     ends |= {
-        at
+        end
         for begin in begins
-        for at in (begin - 1, begin)  # a bill may fall by one unit more, where a price then holds for all
-        if at >= bought.least and (bought.most is None or at <= bought.most)
+        for end in (begin - 1, begin)  # a bill may fall by one unit more, where a price then holds for all
+        if end >= purchase.fewest and (purchase.limit is None or end <= purchase.limit)
     }
-    if bought.most is not None and bought.most < bought.least:
+    if purchase.limit is not None and purchase.limit < purchase.fewest:
         raise NothingProvenError("its range of units is empty")
     return min(exact_bill(begins, usd, units, all_units=all_units) - worth * units for units in ends)
 

@@ -19,7 +19,7 @@ from coopt.verifier.parts.bills import least_racks
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.optics import candidate_ends
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair
-from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, Taken, UnbeatenIslands, product_name
+from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, UnbeatenIslands, Usage, product_name
 
 ROUNDED = 1 - 1e-12
 """What sums of floats are multiplied by that have to be no more than the sums of whole numbers they stand for."""
@@ -29,7 +29,7 @@ class MenuIsland(NamedTuple):
     """An island over the phases, and all that it takes."""
 
     path: IslandPath
-    taken: Taken
+    usage: Usage
 
 
 class OpenDomains(NamedTuple):
@@ -38,7 +38,7 @@ class OpenDomains(NamedTuple):
 
     installed: int
     """GPUs of all domains, idle ones among them"""
-    least: Taken
+    usage: Usage
     families: dict[int, DesignFamily]
 
 
@@ -46,7 +46,7 @@ class OpenNetwork(NamedTuple):
     """A network in each phase that is not timed yet, its uplinks open, and what it takes with the fewest."""
 
     stages: dict[int, list[GrowthStage]]
-    least: Taken
+    usage: Usage
     usd: float
 
 
@@ -55,17 +55,17 @@ class OpenNetworks:
     of a size, and most cases want none of them."""
 
     def __init__(self) -> None:
-        self.networks, self.least = list[OpenNetwork](), Taken({}, frozenset())
+        self.networks, self.usage = list[OpenNetwork](), Usage({}, frozenset())
 
     def add(self, network: OpenNetwork) -> None:
         """Add a network."""
-        least, amounts = network.least, network.least.amounts
+        usage, amounts = network.usage, network.usage.amounts
         if self.networks:
             fewer = {
-                measure: min(n, amounts[measure]) for measure, n in self.least.amounts.items() if measure in amounts
+                measure: min(n, amounts[measure]) for measure, n in self.usage.amounts.items() if measure in amounts
             }
-            least = Taken(fewer, least.uses)
-        self.least = least
+            usage = Usage(fewer, usage.uses)
+        self.usage = usage
         self.networks.append(network)
 
 
@@ -82,23 +82,23 @@ class SizeMenu:
     @property
     def empty(self) -> bool:
         """Whether there is no island, and none can come."""
-        return not (any(one.families for one in self.domains) or self.networks or self.islands)
+        return not (any(domains.families for domains in self.domains) or self.networks or self.islands)
 
     def add(self, network: OpenNetwork) -> None:
         """Add a network that is not timed yet."""
-        self.networks.setdefault(network.least.uses, OpenNetworks()).add(network)
+        self.networks.setdefault(network.usage.uses, OpenNetworks()).add(network)
 
-    def drop(self, dropped: Callable[[OpenNetwork], bool], alike: Iterable[OpenNetworks] | None = None) -> None:
+    def drop(self, is_needless: Callable[[OpenNetwork], bool], groups: Iterable[OpenNetworks] | None = None) -> None:
         """Drop networks: all of those that use the same products as some, or of every kind."""
-        for one in list(self.networks.values()) if alike is None else alike:
-            one.networks = [network for network in one.networks if not dropped(network)]
-        self.networks = {uses: one for uses, one in self.networks.items() if one.networks}
+        for group in list(self.networks.values()) if groups is None else groups:
+            group.networks = [network for network in group.networks if not is_needless(network)]
+        self.networks = {uses: group for uses, group in self.networks.items() if group.networks}
 
 
-class Wanted(Protocol):
+class Selection(Protocol):
     """Which islands are of interest."""
 
-    def __call__(self, least: Taken) -> bool:
+    def __call__(self, usage: Usage) -> bool:
         """Whether one is that takes at least so much."""
 
     def gears(self, domains: OpenDomains) -> Iterable[int]:
@@ -113,8 +113,8 @@ class IslandMenu:
 
     def __init__(self, fleet: Fleet, paths: IslandPaths, name: str, rivals: UnbeatenIslands) -> None:
         self.name, sizes = name, paths.sizes(name)
-        first = next((n for n, gpus in enumerate(sizes) if paths.fits(name, gpus)), len(sizes) - 1)
-        self.sizes, self.fewest = sizes[first:], sizes[first]
+        start = next((n for n, gpus in enumerate(sizes) if paths.fits(name, gpus)), len(sizes) - 1)
+        self.sizes, self.fewest = sizes[start:], sizes[start]
         """GPUs that islands may have, and of the smallest one on which compute alone is in time."""
         self._fleet, self._paths = fleet, paths
         self._grows = len(fleet.training_phases(name)) > 1
@@ -124,26 +124,28 @@ class IslandMenu:
         self._closed: dict[tuple[str, int], int] = {}
         """From how many GPUs on every network on HB domains with a gear, by its `id`, is beaten."""
 
-    def of_size(self, gpus: int, wanted: Wanted) -> Iterator[MenuIsland]:
+    def of_size(self, gpus: int, selection: Selection) -> Iterator[MenuIsland]:
         """The islands with so many GPUs in the end that are wanted and that none listed before beats."""
         if gpus not in self._menus:
             self._menus[gpus] = SizeMenu(self._domains(gpus))
         menu = self._menus[gpus]
-        yield from (island for island in menu.islands if wanted(island.taken))
-        self._open_families(menu, wanted)
+        yield from (island for island in menu.islands if selection(island.usage))
+        self._open_families(menu, selection)
         if not self._grows and self._rivals.count > 2 * menu.rivals:  # not for each new rival, as passes are long
-            menu.drop(lambda one: self._rivals.beat(one.least))
+            menu.drop(lambda network: self._rivals.beat(network.usage))
             menu.rivals = self._rivals.count
-        alike, looked_at = [one for one in menu.networks.values() if wanted(one.least)], set[int]()
-        networks = (network for one in alike for network in one.networks)
-        for network in sorted(networks, key=lambda one: one.usd):  # cheap ones first: most others need no timing
-            if wanted(network.least):
+        groups, looked_at = [group for group in menu.networks.values() if selection(group.usage)], set[int]()
+        networks = (network for group in groups for network in group.networks)
+        for network in sorted(
+            networks, key=lambda network: network.usd
+        ):  # cheap ones first: most others need no timing
+            if selection(network.usage):
                 looked_at.add(id(network))
                 for island in self._timed(network):
                     menu.islands.append(island)
                     yield island
         if looked_at:
-            menu.drop(lambda one: id(one) in looked_at, alike)
+            menu.drop(lambda network: id(network) in looked_at, groups)
         if menu.empty:
             self.sizes = [size for size in self.sizes if size != gpus]
 
@@ -159,18 +161,18 @@ class IslandMenu:
 
     def _domains(self, gpus: int) -> list[OpenDomains]:
         """The HB domains that islands of a size may have; none where compute alone takes too long."""
-        found = dict[tuple[str, int], OpenDomains]()
+        open_domains = dict[tuple[str, int], OpenDomains]()
         families = [family for family in self._paths.families(self.name, gpus) if not self._is_closed(family)]
         for family in families if families and self._paths.fits(self.name, gpus) else ():
             key = family.hb.name, family.domains
-            if key not in found:
+            if key not in open_domains:
                 installed = family.domains * family.hb.size
                 racks = 0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
                 products = Counter[ProductKey]({("hb", family.hb.name): installed})
                 counts = UnitCounts(products, gpus, installed - gpus)
-                found[key] = OpenDomains(installed, self._taken_at_last(counts, racks), {})
-            found[key].families[id(family.gear)] = family
-        return list(found.values())
+                open_domains[key] = OpenDomains(installed, self._usage_at_last(counts, racks), {})
+            open_domains[key].families[id(family.gear)] = family
+        return list(open_domains.values())
 
     def _is_closed(self, family: DesignFamily) -> bool:
         """Whether networks of the gear of a family with no more GPUs on its HB domains are known to be beaten."""
@@ -186,7 +188,7 @@ class IslandMenu:
             self._closed[family.hb.name, id(family.gear)] = family.gpus
         return beaten
 
-    def _least_of(self, family: DesignFamily, gear: NetworkGear) -> Taken:
+    def _least_of(self, family: DesignFamily, gear: NetworkGear) -> Usage:
         """What every network of a family takes at least: domains that are full, their NICs, and leaves."""
         hb, gpus = family.hb, family.gpus
         # where GPUs of domains stay idle, there are more domains, with more of all this
@@ -197,14 +199,14 @@ class IslandMenu:
             ("switch", gear.switch.name): ports // gear.switch.radix,
         }
         racks = 0 if hb.racks is None else least_racks(domains, hb.racks)
-        least = self._taken_at_last(UnitCounts(Counter(units), gpus, 0, family.to_core), racks)
-        return least._replace(uses=frozenset(map(product_name, units)))
+        usage = self._usage_at_last(UnitCounts(Counter(units), gpus, 0, family.to_core), racks)
+        return usage._replace(uses=frozenset(map(product_name, units)))
 
-    def _open_families(self, menu: SizeMenu, wanted: Wanted) -> None:
+    def _open_families(self, menu: SizeMenu, selection: Selection) -> None:
         """List the networks of the families that are wanted, if they are in time where no switch slows them down."""
         for domains in menu.domains:
             if domains.families:
-                for gear in wanted.gears(domains):
+                for gear in selection.gears(domains):
                     family = domains.families.pop(gear, None)
                     if family is None or self._close(family):
                         continue
@@ -215,44 +217,44 @@ class IslandMenu:
     def _network(self, stages: dict[int, list[GrowthStage]]) -> OpenNetwork:
         (stage,) = stages[self._last]
         joint = None if stage.family.gear is None else self._fleet.joint(stage, stage.family.gear.nic)
-        here = StandingIsland(stage, stage.uplinks[0], joint)
-        units = self._fleet.counted(here.counts)
+        island = StandingIsland(stage, stage.uplinks[0], joint)
+        units = self._fleet.counted(island.counts)
         usd = math.fsum(count * self._fleet.prices[product].usd for product, count in units.items())
-        return OpenNetwork(stages, self._taken_at_last(here.counts, here.racks), usd)
+        return OpenNetwork(stages, self._usage_at_last(island.counts, island.racks), usd)
 
     def _timed(self, network: OpenNetwork) -> Iterator[MenuIsland]:
         """The islands of a network that are in time and that none listed before beats."""
-        if not self._grows and self._rivals.beat(network.least):
+        if not self._grows and self._rivals.beat(network.usage):
             return
         for path in self._paths.grown(self.name, network.stages):
-            island = MenuIsland(path, self._taken(path))
-            if not self._rivals.beat(island.taken):
-                self._rivals.add(island.taken)
+            island = MenuIsland(path, self._usage(path))
+            if not self._rivals.beat(island.usage):
+                self._rivals.add(island.usage)
                 yield island
 
-    def _taken_at_last(self, counts: UnitCounts, racks: int) -> Taken:
+    def _usage_at_last(self, counts: UnitCounts, racks: int) -> Usage:
         """What is taken from the last phase on in which there is training, nothing before."""
         amounts = dict[Measure, int]()
         for t in self._fleet.phases[self._last :]:
             amounts |= self._amounts(t, counts, racks)
-        return Taken(amounts, _products(counts))
+        return Usage(amounts, _products(counts))
 
-    def _taken(self, path: IslandPath) -> Taken:
+    def _usage(self, path: IslandPath) -> Usage:
         """All that an island takes in each phase."""
         island, amounts = FleetIsland(self.name, None, path), dict[Measure, int]()
-        for t, here in enumerate(path):
-            if here is not None:
-                amounts |= self._amounts(t, here.counts, here.racks)
-                if added := island.links_added(t):
-                    amounts[t, LABOUR] = added
-        last = path[-1]
-        assert last is not None, "an island stands from some phase on"
-        return Taken(amounts, _products(last.counts))
+        for t, state in enumerate(path):
+            if state is not None:
+                amounts |= self._amounts(t, state.counts, state.racks)
+                if links := island.links_added(t):
+                    amounts[t, LABOUR] = links
+        last_state = path[-1]
+        assert last_state is not None, "an island stands from some phase on"
+        return Usage(amounts, _products(last_state.counts))
 
     def _amounts(self, phase: int, counts: UnitCounts, racks: int) -> dict[Measure, int]:
-        found = {(phase, product_name(product)): n for product, n in self._fleet.counted(counts).items() if n}
-        others = {GPUS: counts.active, RACKS: racks, LINKS: counts.core_ports}
-        return found | {(phase, name): n for name, n in others.items() if n}
+        units = {(phase, product_name(product)): n for product, n in self._fleet.counted(counts).items() if n}
+        other_amounts = {GPUS: counts.active, RACKS: racks, LINKS: counts.core_ports}
+        return units | {(phase, name): n for name, n in other_amounts.items() if n}
 
 
 def _products(counts: UnitCounts) -> frozenset[str]:
@@ -264,7 +266,7 @@ class PriceFloors(NamedTuple):
     and at each site the least price of the network of a GPU of a domain, idle or not, ascending, with the `id` of its
     gear."""
 
-    alone: float
+    domain: float
     with_network: float
     gears: list[list[tuple[float, int]]]
 
@@ -283,20 +285,23 @@ class FloorPrices:
     def floors(self, by_site: Sequence[Mapping[Measure, int]], barred: frozenset[str]) -> PriceFloors:
         """The floors at the prices of each site."""
         gears = [self._of_gears(prices, barred) for prices in by_site]
-        alone = [self._alone(prices, barred) * ROUNDED for prices in by_site]
-        networks = [one[0][0] if one else math.inf for one in gears]
-        return PriceFloors(min(alone), min(map(add, alone, networks)), gears)
+        domain_prices = [self._domain_price(prices, barred) * ROUNDED for prices in by_site]
+        networks = [site_gears[0][0] if site_gears else math.inf for site_gears in gears]
+        return PriceFloors(min(domain_prices), min(map(add, domain_prices, networks)), gears)
 
-    def _alone(self, prices: Mapping[Measure, int], barred: frozenset[str]) -> float:
+    def _domain_price(self, prices: Mapping[Measure, int], barred: frozenset[str]) -> float:
         """The least price of a GPU with its domain."""
-        last, question = self._fleet.phases[-1], self._fleet.question
+        last_phase, question = self._fleet.phases[-1], self._fleet.question
         hbs = (self._price(prices, barred, f"hb {hb.name}") for hb in question.network.hb_domains)
         gpu = f"gpu {question.cluster.gpu.name}" if "gpu" in question.objective.include else ""
-        return prices.get((last, GPUS), 0) + min(hbs) + prices.get((last, gpu), 0)
+        return prices.get((last_phase, GPUS), 0) + min(hbs) + prices.get((last_phase, gpu), 0)
 
     def _of_gears(self, prices: Mapping[Measure, int], barred: frozenset[str]) -> list[tuple[float, int]]:
-        found = ((self._of_network(prices, barred, *one) * ROUNDED, id(one[0])) for one in self._gears)
-        return sorted(one for one in found if one[0] < math.inf)
+        priced_gears = (
+            (self._of_network(prices, barred, *gear_and_ends) * ROUNDED, id(gear_and_ends[0]))
+            for gear_and_ends in self._gears
+        )
+        return sorted(gear_and_ends for gear_and_ends in priced_gears if gear_and_ends[0] < math.inf)
 
     def _price(self, prices: Mapping[Measure, int], barred: frozenset[str], name: str) -> float:
         return math.inf if name in barred else prices.get((self._fleet.phases[-1], name), 0)
@@ -305,7 +310,8 @@ class FloorPrices:
         self, prices: Mapping[Measure, int], barred: frozenset[str], gear: NetworkGear, ends: Sequence[OpticPair]
     ) -> float:
         of_links = (
-            sum(self._price(prices, barred, f"optics {one.name}") / gear.links_of(one) for one in pair) for pair in ends
+            sum(self._price(prices, barred, f"optics {optic.name}") / gear.links_of(optic) for optic in pair)
+            for pair in ends
         )
         switch = self._price(prices, barred, f"switch {gear.switch.name}") / gear.switch.radix
         link = switch + min(of_links, default=math.inf)

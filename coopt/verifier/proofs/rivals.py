@@ -32,7 +32,7 @@ def product_name(product: ProductKey) -> str:
     return " ".join(product)
 
 
-class Taken(NamedTuple):
+class Usage(NamedTuple):
     """What an island takes over the phases, and the products that it uses, with and without a price."""
 
     amounts: dict[Measure, int]
@@ -42,8 +42,8 @@ class Taken(NamedTuple):
 class UnitWorth(NamedTuple):
     """What a unit of a product adds to the bill at most, saves at least, and draws, as whole numbers of some unit."""
 
-    most: int
-    least: int
+    added: int
+    saved: int
     watts: int
 
 
@@ -59,50 +59,54 @@ class UnbeatenIslands:
 
     def __init__(self, fleet: Fleet, *, by_bill: bool) -> None:
         self._worths = _worths(fleet) if by_bill and len(fleet.phases) == 1 else {}
-        few = fleet.question.sharing.most_products.given
-        self._few = {product_name(product) for product in fleet.prices if product[0] in few}
+        limited_kinds = fleet.question.sharing.most_products.given
+        self._few = {product_name(product) for product in fleet.prices if product[0] in limited_kinds}
         self._unbeaten: dict[frozenset[str], list[dict[Measure, int]]] = {}
         self.count = 0
 
-    def add(self, taken: Taken) -> None:
+    def add(self, usage: Usage) -> None:
         """Add an island that is not beaten."""
-        self._unbeaten.setdefault(taken.uses & self._few, []).append(taken.amounts)
+        self._unbeaten.setdefault(usage.uses & self._few, []).append(usage.amounts)
         self.count += 1
 
-    def beat(self, taken: Taken) -> bool:
+    def beat(self, usage: Usage) -> bool:
         """Whether one beats an island that takes this, or more."""
-        joined, amounts = taken.uses & self._few, taken.amounts
+        limited_uses, amounts = usage.uses & self._few, usage.amounts
         return any(
-            self._beats(other, amounts) for uses, others in self._unbeaten.items() if uses <= joined for other in others
+            self._beats(rival, amounts)
+            for uses, rivals in self._unbeaten.items()
+            if uses <= limited_uses
+            for rival in rivals
         )
 
-    def _beats(self, one: Mapping[Measure, int], other: Mapping[Measure, int]) -> bool:
+    def _beats(self, rival: Mapping[Measure, int], island: Mapping[Measure, int]) -> bool:
         usd = watts = 0
-        for measure, count in one.items():
-            more = count - other.get(measure, 0)
-            if more > 0:
+        for measure, count in rival.items():
+            further_units = count - island.get(measure, 0)
+            if further_units > 0:
                 worth = self._worths.get(measure)
                 if worth is None:
                     return False
-                usd, watts = usd + more * worth.most, watts + more * worth.watts
+                usd, watts = usd + further_units * worth.added, watts + further_units * worth.watts
         if not usd and not watts:
             return True
-        for measure, count in other.items():
-            less = count - one.get(measure, 0)
-            if less > 0 and measure in self._worths:
+        for measure, count in island.items():
+            spared_units = count - rival.get(measure, 0)
+            if spared_units > 0 and measure in self._worths:
                 worth = self._worths[measure]
-                usd, watts = usd - less * worth.least, watts - less * worth.watts
+                usd, watts = usd - spared_units * worth.saved, watts - spared_units * worth.watts
         return usd <= 0 and watts <= 0
 
 
 def _worths(fleet: Fleet) -> dict[Measure, UnitWorth]:
     """What units are worth in the only phase; products whose prices rise somewhere are left out."""
-    found = dict[Measure, tuple[Fraction, Fraction, Fraction]]()
+    values_of = dict[Measure, tuple[Fraction, Fraction, Fraction]]()
     for product, price in fleet.prices.items():
         tariff = fleet.tariff(0, product)
-        usd = [decimal(each) for _, each in tariff.steps]
+        usd = [decimal(step_usd) for _, step_usd in tariff.steps]
         if all(a >= b for a, b in pairwise(usd)):
+            # one unit less may miss the threshold of a price that holds for all, and then saves nothing
             spare = tariff.all_units and len(usd) > 1
-            found[0, product_name(product)] = usd[0], Fraction(0 if spare else usd[-1]), decimal(price.w)
-    scale = math.lcm(*(value.denominator for values in found.values() for value in values))
-    return {measure: UnitWorth(*(int(value * scale) for value in values)) for measure, values in found.items()}
+            values_of[0, product_name(product)] = usd[0], Fraction(0 if spare else usd[-1]), decimal(price.w)
+    scale = math.lcm(*(value.denominator for values in values_of.values() for value in values))
+    return {measure: UnitWorth(*(int(value * scale) for value in values)) for measure, values in values_of.items()}
