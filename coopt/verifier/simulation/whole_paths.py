@@ -115,10 +115,9 @@ class WholePaths:
         beyond = self._climb(plane, list(farther.values())) if farther else []
         for (number, (_, upper_switch)), path in zip(farther.items(), beyond, strict=True):
             target = ends[number][1]
-            has_bundle = self._graph[upper_switch][target]["links"] > 1
-            # as even down a bundle as up one: colours are even among the flows into a leaf as well
-            index = self._down(upper_switch, target, links[number][1]) if has_bundle else 0
-            paths[number] += (*path, (plane, upper_switch, target, index))
+            # `network.pod_bundles` is refused where flows keep to one path each
+            assert self._graph[upper_switch][target]["links"] == 1, "a leaf has one link to each switch of its pod"
+            paths[number] += (*path, (plane, upper_switch, target, 0))
         return paths
 
     def _choices(self, ends: list[tuple[Node, Node]], counts: Iterable[int]) -> list[int]:

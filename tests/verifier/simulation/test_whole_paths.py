@@ -63,17 +63,7 @@ def test_pinned_flows_climb_to_the_core_evenly(kind: SwitchedKind, domains: int)
     assert slowdown(pods, place, "pinned", "forward 0") == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize(("kind", "domains"), [("rail-only", 16), ("rail-optimized", 16), ("clos", 8)])
-def test_pinned_flows_come_down_from_the_core_on_all_links_of_a_bundle(kind: SwitchedKind, domains: int) -> None:
-    """Two links lead from each leaf to the aggregation switch of its pod: 4 flows into a leaf on 2 links."""
-    pods = network(kind, domains, 2, Ports(3, 4, 2, 4, 4, pod_each=2))
-    place = placement(tp_in=2, pp_across=2, dp_across=domains // 2)
-    assert slowdown(pods, place, "pinned", "forward 0") == pytest.approx(2.0)
-
-
-@pytest.mark.parametrize(
-    "ports", [Ports(2, 4, 3), Ports(2, 4, 2), Ports(3, 4, 2, 2, 2), Ports(3, 4, 2, 4, 4, pod_each=2)]
-)
+@pytest.mark.parametrize("ports", [Ports(2, 4, 3), Ports(2, 4, 2), Ports(3, 4, 2, 2, 2)])
 @pytest.mark.parametrize(
     "place", [STAGES_OF_4, placement(dp_across=12, ep_across=6), placement(tp_across=3, dp_across=4)]
 )
