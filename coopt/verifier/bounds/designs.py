@@ -139,6 +139,7 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
     ledger.holds("rivals-bound", holds, objective.bound, min(proven, default=None), fault, TOLERANCE)
     value = rivals.switched.value
     if value is not None:
+        # wide enough for designs that agree with the value
         designs = designs_below(instance, objective.kind, value * (1 + 2 * TOLERANCE), margin=LENIENT)
         exists = any(agree(design.value, value) for design in designs)
         fault = f"No feasible cluster with switches costs {value:,.2f}."

@@ -250,6 +250,7 @@ def _racks(family: DesignFamily) -> int:
 
 def _pareto(islands: Iterator[tuple[UnitCounts, int]]) -> Menu:
     front: Menu = []
+    # what takes no more of anything has no more GPUs and units, and so stands before
     for candidate in sorted(islands, key=lambda island: (island[0].active, sum(island[0].products.values()))):
         if not any(_no_more(rival, candidate) for rival in front):
             front.append(candidate)

@@ -152,6 +152,7 @@ def _unbeaten(paths: Sequence[IslandPath]) -> list[IslandPath]:
     names = sorted({product for path in paths for state in path if state for product in state.counts.products})
     rows = {_row(path, names): path for path in paths}
     front: list[tuple[int, ...]] = []
+    # what takes no more of anything has no larger sum, and so stands before
     for row in sorted(rows, key=lambda row: (sum(row), row)):
         if not any(all(map(le, rival, row)) for rival in front):
             front.append(row)
@@ -194,6 +195,7 @@ class Search:
             least_values = (
                 min((choice.least_values[n] for choice in menu), default=math.inf) for n in range(len(self._best))
             )
+            # the least that workloads still to come can add, outlook by outlook
             self._rest.insert(0, tuple(map(add, least_values, self._rest[0])))
 
     def _at_sites(self, name: str, menu: Sequence[IslandPath]) -> list[SitedIsland]:

@@ -134,6 +134,7 @@ class LinksBound:
                 return
             self.tried["mappings"] += 1
             run = LinkedRun(work, placement, place.family, byte_s, bound_s)
+            # quick tests first: time if fewer links carried all, then whole links at each domain, then paces
             if link_limit and run.in_time_below(link_limit) and least_links(run) < link_limit:
                 count = PaceRanges(run, place.ports, self._priced.get(run.grid, ()), self.tried).least_links(link_limit)
                 if count < link_limit:
@@ -150,6 +151,7 @@ class LinksBound:
                 return True
             return self._most is not None and self._worth(place, links) >= self._most
 
+        # worth, power and price rise with links, so that what rules out one number rules out all above
         return bisect_left(counts, True, key=ruled_out)
 
     def _lines(self, place: LinkPlace, links: int) -> list[CountedItem]:
@@ -192,6 +194,7 @@ def _exists(grid: StageGrid, workload: Workload, families: Iterable[DesignFamily
     pp = grid.stages * grid.inner
     if workload.mapping.pp is not None and pp not in workload.mapping.pp:
         return False
+    # all mappings are many: only those of so many stages can have the grid
     cut = workload.model_copy(update={"mapping": workload.mapping.model_copy(update={"pp": (pp,)})})
     for family in families:
         for split in splits(cut, family.gpus) if family.domains == grid.domains else ():

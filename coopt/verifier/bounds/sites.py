@@ -230,6 +230,7 @@ class SitesBound:
         """What the fewest channels are worth that carry a rate on every link."""
         total = Fraction()
         for link in ring.links:
+            # both sites of a link pay for half of each channel, and feed half of it
             halves = [self._prices[name].of(decimal(link.usd) / 2, decimal(link.w) / 2) for name in link.between]
             total += math.ceil(rate_gbit_s / decimal(link.gbit_s)) * sum(halves, Fraction())
         return total
@@ -266,4 +267,5 @@ def _rates(ring: LinkedSites) -> list[Fraction]:
     """Every rate that the slowest link of a ring may have, ascending (Gbit/s)."""
     link_limits: Sequence[Fraction] = [link.most * decimal(link.gbit_s) for link in ring.links]
     steps = {n * decimal(link.gbit_s) for link in ring.links for n in range(1, link.most + 1)}
+    # the slowest link has a whole number of channels, and no link has more than may be lit
     return sorted(rate for rate in steps if rate <= min(link_limits))

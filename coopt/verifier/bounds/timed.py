@@ -145,6 +145,7 @@ def timed_designs(
             for spares in availability.spares if availability else (0,):
                 family = row.family._replace(spares=spares)
                 sums = bill_total(bill(instance, family, switch_levels, row.optics), instance.objective)
+                # further spare domains cost and draw more
                 if not within_limits(instance, family, sums, margin):
                     break
                 if math.isinf(least_s):  # first, where the bill is least: worth rises with it and with the time

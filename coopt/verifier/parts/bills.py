@@ -270,6 +270,7 @@ def exact_worth(
     """What a bill is worth, with prices, their factors by kind, watts and terms as they are written."""
     lines, terms = tuple(lines), instance.objective
     factor = {name: decimal(value) for name, value in (factors or {}).items()}
+    # idle GPUs stand among HB domains on the bill, and their prices turn out as those of GPUs
     kinds = ["gpu" if line.idle else line.kind for line in lines]
     prices = (decimal(line.unit_usd) * factor.get(name, Fraction(1)) for name, line in zip(kinds, lines, strict=True))
     capex = exact_sum((line.amount, price) for line, price in zip(lines, prices, strict=True))

@@ -109,6 +109,7 @@ def cheapest_design_below(
         ups = row.chain.uplinks[:count]
         if not ups or not _trains(trainer, row, ups[-1], stands):
             continue  # the most uplinks are the fastest design of the chain
+        # the fewest uplinks in time are the cheapest of the chain
         least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
         ports = row.chain.with_up(ups[least_index])
         best_design = FoundDesign(_value(instance, kind, row, ups[least_index]), row.family, ports, row.optics)
@@ -177,6 +178,7 @@ def _chains_with(
     dearer at every number of uplinks where it is at the fewest and at the most. On two, spines buy whole modules.
     """
     gear = family.gear
+    # where whole modules are bought above the leaves, cost need not rise with every uplink
     broken_out = gear is not None and any(max(gear.carried(ends)) > 1 for optics in choices for ends in optics[1:])
     chooses_ends = instance.network.link_ends != "same" and len(choices) > 1
     apart = broken_out and (tiers == 2 or not chooses_ends)

@@ -175,9 +175,11 @@ def even_uplinks(uplinks: tuple[int, ...], leaves: int, radix: int) -> Iterator[
     need be with smaller bundles.
     """
     largest_bundle = radix // leaves
+    # the fewest spines that have the ports take equal bundles of these; others need more spines than the next number
     even_counts = tuple(up for up in uplinks if up % ceil_ratio(up, largest_bundle) == 0)
     if even_counts:
         yield largest_bundle, even_counts
+    # after the last there is no next number that would take its place
     if uplinks and uplinks[-1] not in even_counts:
         yield uplinks[-1] // switches_above(uplinks[-1], largest_bundle), uplinks[-1:]
 
@@ -222,6 +224,7 @@ def pod_splits(radix: int, network: Network, cage: int = 1) -> list[tuple[int, i
     whole ratio of down to up asks for, or where `pod_uplinks` is any the largest ratio."""
     ratios: Iterable[int] = whole_ratios(radix, network)
     if network.ratios is not None:
+        # of a list the whole ratios, and an even split in any case
         ratios = {1} | {int(ratio) for ratio in network.ratios if ratio == int(ratio)}
     splits: set[tuple[int, int]] = set()
     for over in ratios:
@@ -243,6 +246,7 @@ def pod_shapes(
     pod_ports = []
     for (down, up), leaf_links in product(pod_splits(radix, network, cage), sorted(set(network.pod_bundles))):
         divides = leaf_links == 1 or (down % leaf_links == 0 and up % leaf_links == 0 and down > leaf_links)
+        # every core has a port for each pod
         if divides and ceil_ratio(leaves, down // leaf_links) <= (core or radix):
             pod_ports.append((down, up, leaf_links))
     return pod_ports

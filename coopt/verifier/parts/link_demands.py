@@ -55,6 +55,7 @@ class PricedLinks(NamedTuple):
         total = sum((unit_price * Fraction(paces[phase]) for phase, unit_price in self.by_pace.items()), Fraction())
         for cut in self.cuts:
             total += cut.price * max(math.ceil(share * Fraction(paces[phase])) for phase, share in cut.sent.items())
+        # a link is worth `link` at most: what demands are worth, less what full ports give back, takes so many
         return (total - self.ports * ports) / self.link
 
 
@@ -142,6 +143,7 @@ def _demand_lengths(grid: StageGrid, phase: str, lengths: Sequence[int]) -> Frac
 def _distances(grid: StageGrid, lengths: Sequence[int], source: int) -> dict[int, int]:
     """The shortest distance from a domain to each (Dijkstra)."""
     tentative, distances = {source: 0}, dict[int, int]()
+    # no heap: every domain has an arc to every other
     while tentative:
         domain = min(tentative, key=tentative.__getitem__)
         distances[domain] = tentative.pop(domain)

@@ -142,6 +142,7 @@ def partners(pattern: Pattern, domain: int) -> RailValues[list[int]]:
     if pattern.shape == "mirror":
         twin = members - 1 - place
         return targets._replace(any_rail=[base + twin * stride] if twin != place else [])
+    # the hop that leaves a domain for the next one, and the one that comes from the one before; both go back as well
     for hop, ahead in ((place, True), ((place - 1) % members, False)):
         is_return = hop == members - 1
         if is_return != (pattern.shape == "pair") and not (is_return and pattern.looped):
@@ -179,6 +180,7 @@ def outgoing(pattern: Pattern, start: int, end: int) -> RailValues[int]:
 
 def _like_part(pattern: Pattern, start: int, end: int) -> tuple[int, int]:
     """A part of a block; away from the ends of a pipeline, the first one like it: two stages on all is alike."""
+    # stages turn round in every second block of domains, after which all rails carry the same again
     period = 2 * pattern.stride
     if pattern.shape != "hops" or start < pattern.stride or end > pattern.block - pattern.stride:
         return start, end
@@ -219,6 +221,7 @@ def _staying(run: range, shifts: list[int], start: int, end: int) -> int:
 def _edges_cut(pattern: Pattern, start: int, end: int) -> int:
     """Edges of both trees with one end in a part of a block; groups that have the same members there are alike."""
     stride = pattern.stride
+    # of a group with this shift the members from the first at or after its start lie in the part, a run of numbers
     parts = Counter((-(-(start - shift) // stride), -(-(end - shift) // stride)) for shift in range(stride))
     edges = tree_edges(pattern.members)
     return sum(
@@ -332,6 +335,7 @@ def most_flows(pattern: Pattern, senders: Senders, layout: LeafLayout, leaves: i
             flows = outgoing(pattern, start % block, end - start // block * block)  # blocks are alike
             out += rails * flows.any_rail if is_uniform else opening * flows.opening + closing * flows.closing
             into += 0 if is_uniform else opening * flows.into_opening + closing * flows.into_closing
+        # links carry as much either way, so that the fuller one counts
         largest = max(largest, out, into)
     return largest
 
@@ -347,10 +351,12 @@ def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, 
     if members == 1:
         return 0
     if pattern.shape == "trees":
+        # no domain has more than four edges, and at either end groups are cut where most edges cross at worst
         return nics * min(4 * window, 2 * stride * _widest_cut(members))
     if pattern.shape == "ring":
         return nics * min(window, 2 * stride * pattern.far)
     if pattern.shape == "exchange":
+        # at worst half of a group lies inside at either end
         return nics * min(window * (members - 1), 2 * stride * (members // 2) * (members - members // 2))
     if pattern.shape == "mirror":
         return nics * window

@@ -110,6 +110,7 @@ class GpuPlaces:
                 leaves = self.leaves(plane, rail)
                 keys = {leaf: key(leaf) for leaf in set(leaves)}
                 of = [keys[leaf] for leaf in leaves]
+                # on one leaf, in one pod or part nobody is parted
                 if len(set(keys.values())) > 1:
                     count += sum(of[a] != of[b] for a, b in neighbours(ring, self.domains))
         return count

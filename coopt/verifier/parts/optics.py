@@ -62,6 +62,7 @@ def _fits(ends: Ends, optic: Optic, level: int) -> bool:
     links = _links_of(ends, optic)
     if isinstance(ends, Nic) or not links:
         return links == 1
+    # each module of a NIC breaks out into its share of the ports
     if level == 1 and links * ends.nic.cages != ends.nic_planes:
         return False
     boxes = [ends.at(tier) for tier in (level - 1, level) if tier]

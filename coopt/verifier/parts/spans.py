@@ -69,6 +69,7 @@ class Reach(NamedTuple):
         divides = span > 0 and span % block == 0
         if self.spare is None:
             return span >= self.domains or divides
+        # a span that holds all domains held the lost one too; else room has to be left to move whole blocks
         return span > self.domains or (divides and (kept_block or block) <= self.spare)
 
 
@@ -82,6 +83,7 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     beyond = in_pod * (ports.pod_down / ports.pod_up) if has_pods else in_pod
     span = pod_span(family, ports) if has_pods else domains
     reach = Reach(domains, leaf_span(family, ports.down), span, in_pod, beyond, gear.discipline)
+    # the ratio of ports knows nothing of who lies where
     if gear.discipline.charge == "ratio":
         return reach
     leaves, pod_leaves = leaf_count(family, ports.down), ports.pod_leaves if has_pods else 0
@@ -105,6 +107,7 @@ def _serving(family: DesignFamily, ports: Ports) -> tuple[float, float]:
     if ports.pod_down:  # one pod that will be joined to others, and has equal bundles
         return leaf, 0
     uplinks, radix = range(leaf, max(leaf, gear.switch.radix - ports.down) + 1), gear.at(2).radix
+    # more uplinks are not to be slower, though on more spines fewer may be in common
     return min(links_in_common(up, ceil_ratio(leaves * up, radix), at_random) for up in uplinks), 0
 
 

@@ -71,6 +71,7 @@ class RankedWorks:
     def _least_s(self, timed: Callable[[Work, Placement], float], below_s: float) -> float:
         least_s = below_s
         for undisturbed_s, _, placed_work in self._drawn:
+            # in order of that time, so that none after it is quicker on any network
             if undisturbed_s >= least_s:
                 break
             least_s = min(least_s, timed(*placed_work))
@@ -137,6 +138,7 @@ class Timings:
         `below_s` or more may be left out."""
         bound_s = self.bound_s(index, margin)
         for time_s, placed_work in self._near(family, index, below_s)[1]:
+            # the list has all within the lenient bound already
             if margin == LENIENT or (time_s <= bound_s and self.has_room(placed_work.work.split, index, margin)):
                 yield time_s, placed_work
 

@@ -124,11 +124,13 @@ def lost_domain(availability: Availability, size: int, needed_gpus: int, per_gpu
         for start in range(0, host_gpus, sharing):
             nic_gpus = min(sharing, host_gpus - start)
             nic_chances = [(1 - down["nic"]) * _exactly(nic_gpus, down["gpu"], k) for k in range(nic_gpus + 1)]
+            # a NIC that is out takes all GPUs that share it, as a host does with all of its own
             nic_chances[nic_gpus] += down["nic"]
             host_chances = _sum_chances(host_chances, nic_chances)
         for k, chance in enumerate(host_chances):
             host_chances[k] = (1 - down["host"]) * chance + down["host"] * (k == host_gpus)
         lost_chances = _sum_chances(lost_chances, host_chances)
+    # a domain works while no more GPUs are lost than it has beyond those that train
     return 1 - (1 - down["domain"]) * math.fsum(lost_chances[: size - needed_gpus + 1])
 
 
@@ -186,6 +188,7 @@ def promised_share(
     rough = deviations * math.sqrt(_interval_spread_s(stoppages) + waits_s * mean) / running
     low, high = 0.0, span_s / mean * 2
     for _ in range(HALVINGS):
+        # the mean time of work grows as it, the deviation as its root: the most work that keeps the days is halved for
         work_s = (low + high) / 2
         low, high = (work_s, high) if mean * work_s + rough * math.sqrt(work_s) <= span_s else (low, work_s)
     return low / span_s

@@ -61,6 +61,7 @@ class OpenNetworks:
         """Add a network."""
         usage, amounts = network.usage, network.usage.amounts
         if self.networks:
+            # what one network lacks all of them take none of at least
             fewer = {
                 measure: min(n, amounts[measure]) for measure, n in self.usage.amounts.items() if measure in amounts
             }

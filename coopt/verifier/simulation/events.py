@@ -141,6 +141,7 @@ class FairRates:
         for r, shares in enumerate(self._shares):
             phases = {self._groups[i].phase for i in shares}
             for phase in phases:
+                # sets of phases are numbers, so that they join and part in one operation
                 self._beside[phase] |= sum(1 << neighbour for neighbour in phases)
             for i in shares:
                 self._meets[i].append(r)

@@ -359,9 +359,8 @@ class _SpreadPaths:
             onward = {upper: self._onward(upper, levels, height + 1) for ways in ups for upper in ways}
             amounts = self._hand_on(shares, amounts, ups, onward)
         for nodes in reversed(levels[:-1]):
-            down = [
-                {node: self.uplinks(node)[upper] for node in nodes if upper in self.uplinks(node)} for upper in amounts
-            ]
+            links_up = {node: self.uplinks(node) for node in nodes}
+            down = [{node: links[upper] for node, links in links_up.items() if upper in links} for upper in amounts]
             amounts = self._hand_on(shares, amounts, down)
         return shares
 

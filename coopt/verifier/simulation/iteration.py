@@ -158,6 +158,7 @@ class IterationSimulation:
         busy_share = min(1.0, inside_s / self.work.window_s) if self.work.window_s else 1.0
         shares = {kind: 1.0 if kind in self._crossing else busy_share for kind in ("tp", "cp", "ep")}
         passes = [step for step in self.shape.steps(stage) if isinstance(step, StagePass)]
+        # of a pass only that share hides gradients: the core is for keys and values
         hiding = (self.work.layer_s - self.work.core_s) / self.work.layer_s
         left_s, busy_s, before_s, number = self.work.window_s, 0.0, 0.0, len(passes)
         while left_s > 0 and number:

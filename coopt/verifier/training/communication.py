@@ -105,6 +105,7 @@ def exchange_s(
 
 def places_visited(places: float, visits: int) -> float:
     """Places that hold some of the experts a token visits, over these."""
+    # experts are drawn evenly over the places: each is missed by all visits with the chance (1 - 1/places)^visits
     return float(places * (1 - (1 - 1 / places) ** visits) / visits)
 
 
@@ -308,7 +309,7 @@ def _vocabulary(workload: Workload, split: ScalarMapping) -> int:
 def _data_rounds(workload: Workload, split: ScalarMapping) -> tuple[float, float]:
     """How often gradients and parameters pass the GPUs that hold the same ones, each time once over (AG)."""
     if split.zero == 0:
-        return 2, 0
+        return 2, 0  # an all-reduce is both halves, and nothing is left to gather
     if split.zero == 1:
         return 1, 1
     rounds = split.micro_batches(workload.global_batch)

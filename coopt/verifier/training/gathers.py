@@ -64,6 +64,7 @@ def gather_ways(size_bytes: float, group: Group, links: LinkShares, summed: Summ
     inside, across, byte_s, s_byte, other_ways, fewest = group
     share = max(links.hb, links.hb_sum) if summed != "nothing" and across == 1 else links.hb
     switched = summed == "gradients" and links.rail_sums and across > 1
+    # switches of the network get everything once for both halves of a sum
     sent_share = 1 / 2 if switched else (across - 1) / across
     within_s = (inside - 1) / inside * size_bytes / (share * byte_s)
     inside_steps, across_steps, n = doublings(inside), doublings(across), inside * across

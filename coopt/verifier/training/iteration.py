@@ -128,6 +128,7 @@ def experts_s(work: Work, place: Placement, inside_byte_s: float, ep_s_byte: flo
         ranks_and_speeds = (*ends, sent_shares(traffic, *ends), inside_byte_s, ep_s_byte, forwarding)
         total = traffic.exchanges * exchange_s(traffic.exchanged_bytes, *ranks_and_speeds)
     if traffic.hides_exchanges:
+        # the core is left to keys and values, which hide behind it
         total = max(OVERLAP_COST * total, total - (work.layer_s - work.core_s))
     if traffic.row_gathers:
         over_tp = Group(place.tp_in, place.tp_across, inside_byte_s, tp_s_byte)
@@ -277,6 +278,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
     layers = m * work.layers - fewer
     pipeline_s = pipeline.whole_s
     besides = (met_hops_s(work, place, speed), inside_window_s(work, place, step, speed.inside_byte_s))
+    # gradients of the site first, and what those of other sites add is theirs
     own_s = work.exposed_s(pipeline_s, step.data_s, *besides)
     filled_s = pipeline.filled_s + pipeline.filling * step.hop_s
     parts = TimeBreakdown(
@@ -286,6 +288,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
         cp=(layers + ends * traffic.further_layers) * step.ring_s,
         ep=(layers + ends * traffic.further_exchanges) * step.experts_s,
         pp=(pipeline.hops - pipeline.filling) * step.hop_s + min(filled_s, 0.0),
+        # filling may save more than it takes where the first stage lacks layers: hops count that much less then
         bubble=max(filled_s, 0.0),
         dp=own_s,
         wan=work.exposed_s(pipeline_s, step.data_s + work.wait_s, *besides) - own_s,

@@ -253,6 +253,7 @@ def _mamba(workload: Workload, machine: Machine, part: Shard, split: ScalarMappi
     repeated = [MatrixProduct(q, q, n, of_group), MatrixProduct(p, n, q, of_head)]
     scan = _products(machine.scores, [*repeated, MatrixProduct(q, p, q, of_head), MatrixProduct(q, p, n, of_head)])
     repeated_backward = [*repeated, MatrixProduct(q, q, p, of_head)]
+    # kernels keep neither scores nor states: both are taken once more backward
     again_s = sum(product_s(machine.scores, shape) for shape in repeated_backward)
     states = chunks * mixer.head_columns * n
     carried = Pass(moved_s(engine, STATES_FORWARD * states), again_s + moved_s(engine, STATES_BACKWARD * states))

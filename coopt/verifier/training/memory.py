@@ -233,11 +233,13 @@ def whole_layer_bytes(workload: Workload, split: ScalarMapping, part: Shard, sco
     model, columns, w = workload.model, part.widths, product_input_bytes(workload)
     share = layer_shares(model)
     masks = workload.options.software.dropout
+    # queries, keys, values and what the core hands on in 16 bits, and the input of the output projection
     attention = 2 * (columns.queries + columns.keys_values) + (4 - w) * columns.values
     square = 0.0
     if scores and workload.options.attention == "unfused":
         score_bytes = 5 if masks else 2
         square = score_bytes * (split.micro_batch * part.heads) * model.seq * (model.seq / split.cp)
+    # of two norms the input, 2 bytes each, and the output, an input of products; of dropout a mask of a byte each
     norms = share.blocks * part.rows * model.hidden * ((6 if masks else 4) + 2 * w) / part.norm_parts
     mixers = share.attention * (attention * part.rows + square)
     if share.mamba:
@@ -249,6 +251,7 @@ def whole_layer_bytes(workload: Workload, split: ScalarMapping, part: Shard, sco
 def _feed_forward_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """What feed-forward layers keep, mean over the layers."""
     model, w = workload.model, product_input_bytes(workload)
+    # what the nonlinearity reads in 16 bits, gate and value or one of them, and what it writes for the product down
     column_bytes = w + (4 if workload.model.gated else 2)
     share = layer_shares(model)
     if not model.experts:

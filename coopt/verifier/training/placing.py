@@ -171,6 +171,7 @@ def _uneven_placements(degrees: _Degrees, rooms: Rooms) -> Iterator[Placement]:
         count, odd = divmod(rooms.domains, across)
         if odd or not 0 < count <= degrees.dp // block:
             continue
+        # replicas go to domains in such blocks, as evenly as these can be dealt out
         fewest, larger = divmod(degrees.dp // block, count)
         fewest, largest = block * fewest, block * (fewest + (larger > 0))
         if ranks * stages * largest > rooms.size:

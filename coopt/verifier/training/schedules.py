@@ -78,6 +78,7 @@ class _Counts(NamedTuple):
 def longest_row(schedule: str, shape: SplitShape, passes: LayerPasses, stage: SplitStage, hop_s: float) -> PassRow:
     """The row that takes longest."""
     summed_s = passes.weights_s + passes.added_s
+    # X of docs/model.md: what passes hide behind is as long as the least of the three at most
     least_s = shape.layers * min(passes.forward_s, passes.inputs_s, summed_s)
     weights_s = shape.layers * summed_s if schedule == "zb-h1" else least_s
     forward_s = shape.layers * stage.forward_s
@@ -147,6 +148,7 @@ def _visits_of_trips(m: int, stages: int) -> int:
 def _two_way(shape: SplitShape) -> Iterator[_Counts]:
     """DualPipe: pairs of stages, n of them outside the middle pair, and half of the micro-batches either way."""
     p, m = shape.p, shape.m
+    # two stages go in step, as each GPU has both ends of the model
     if p <= 2:
         visits = m / p
         yield _Counts(0, 0, 0, visits, visits, visits, m - 1, is_light=False)
