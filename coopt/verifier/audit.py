@@ -22,6 +22,7 @@ from coopt.verifier.bounds.designs import check_bound, check_robust_bound
 from coopt.verifier.bounds.exhaustion import check_partition_bound, check_phased_bound
 from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.links import check_link_bounds
+from coopt.verifier.bounds.sites import check_sites_bound
 from coopt.verifier.bounds.timed import billed, check_timed
 from coopt.verifier.checks.claims import (
     PlanForm,
@@ -41,13 +42,11 @@ from coopt.verifier.clusters import (
     check_partition,
     check_robust,
     check_shared,
-    check_sites,
-    check_sites_bound,
 )
 from coopt.verifier.couplings.growth import phase_places
 from coopt.verifier.couplings.prices import CAPS
 from coopt.verifier.couplings.purchases import check_phased
-from coopt.verifier.couplings.sites import ring_places
+from coopt.verifier.couplings.ring import check_sites, ring_places
 from coopt.verifier.fleets import check_fleet
 from coopt.verifier.routes import check_routes
 

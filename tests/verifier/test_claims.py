@@ -117,7 +117,7 @@ def test_a_bound_of_sites_with_too_many_networks_is_taken_on_trust_and_said_to_b
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     instance, plan = solved("sites")
-    monkeypatch.setattr("coopt.verifier.clusters.MOST_NETWORKS", 3)
+    monkeypatch.setattr("coopt.verifier.bounds.sites.MOST_NETWORKS", 3)
     verdict = verify(instance, plan)
     assert verdict.accepted
     assert verdict.on_trust == "the bound"

@@ -18,10 +18,14 @@ from itertools import combinations, pairwise, permutations
 from typing import NamedTuple
 
 from coopt.instance.couplings import Site, Wan
+from coopt.instance.question import Limits
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING
+from coopt.plan.schema import Plan
+from coopt.verifier.checks.claims import note_source, note_undecided
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger
 from coopt.verifier.couplings.fleet_paths import TooManyError
-from coopt.verifier.couplings.sites import feeds_w, objective_at, question_of_site, wait_for_gradients
+from coopt.verifier.couplings.ring import question_of_site, wait_for_gradients
+from coopt.verifier.couplings.sites import feeds_w, objective_at
 from coopt.verifier.parts.bills import bill, decimal, exact_sum, levels, owned_share
 from coopt.verifier.parts.enumeration import DesignChain, design_chains
 from coopt.verifier.parts.spans import reach_of
@@ -29,6 +33,9 @@ from coopt.verifier.parts.timings import Trainer
 
 SLACK = Fraction(ROUNDING)
 """By which share a value has to be below a bound, whose last digits are rounded, and power may be over a limit."""
+
+MOST_NETWORKS = 5_000
+"""Networks at sites that are listed or timed to confirm a bound."""
 
 Waits = tuple[float, ...]
 """What each workload waits for gradients of other sites in an iteration (s)."""
@@ -269,3 +276,34 @@ def _rates(ring: LinkedSites) -> list[Fraction]:
     steps = {n * decimal(link.gbit_s) for link in ring.links for n in range(1, link.most + 1)}
     # the slowest link has a whole number of channels, and no link has more than may be lit
     return sorted(rate for rate in steps if rate <= min(link_limits))
+
+
+def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check bound and infeasibility by every ring, slowest rate and division into shares, where networks are few.
+
+    Limits of all sites together are not counted: where there are some, what is found below a bound may break them and
+    refutes nothing. It takes longest, and is left out where something else is wrong.
+    """
+    bound, kind = plan.objective.bound, plan.objective.kind
+    if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
+        return
+    ceiling = math.inf if bound is None else bound
+    try:
+        near = SitesBound(instance, kind, ceiling, most=MOST_NETWORKS).least
+        found = None
+        if near is not None and instance.limits == Limits():
+            found = SitesBound(instance, kind, ceiling, STRICT, MOST_NETWORKS).least
+    except TooManyError:
+        note_source(ledger, plan, f"too many networks at sites to go through: it rests on {SOLVERS_WORD}")
+        return
+    if near is None or found is not None:
+        note_source(ledger, plan, "every ring, slowest rate and division into shares was gone through")
+    elif instance.limits == Limits():
+        note_undecided(ledger, plan, f"sites worth {float(near):,.10g}", float(near))
+    else:
+        text = f"sites worth {float(near):,.10g} may keep the limits of all sites: it rests on {SOLVERS_WORD}"
+        note_source(ledger, plan, text, float(near))
+    name, claimed = ("infeasible", "no ring of sites is feasible") if bound is None else ("bound", bound)
+    value = "nothing feasible is worth less" if found is None else float(found)
+    why = f"Sites that keep every limit are worth {value}, the plan says {claimed}."
+    ledger.holds(name, found is None, claimed, value, why, ROUNDING)

@@ -1,0 +1,207 @@
+"""One model at several sites: their shares of its GPUs and batches, the ring that joins them with its channels, and the
+gradients that go round it (docs/sites.md).
+
+Each site is checked as a design of its own, then what couples them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from coopt.instance.couplings import Site, Wan, part_of
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.plan.couplings import Exchange, SitePower
+from coopt.plan.schema import Plan
+from coopt.plan.schema_one import SitePlan, Together
+from coopt.verifier.checks.claims import Place
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.couplings.prices import check_limits
+from coopt.verifier.couplings.sites import check_facility, objective_at
+from coopt.verifier.parts.bills import (
+    CountedItem,
+    bill,
+    bill_total,
+    check_bill,
+    check_objective,
+    electricity_usd,
+    owned_usd,
+)
+from coopt.verifier.parts.design_checks import check_design
+from coopt.verifier.parts.part_checks import check_part, check_part_bill, check_part_runs
+from coopt.verifier.parts.workload_checks import match_workloads
+from coopt.verifier.training.mappings import ScalarMapping
+from coopt.verifier.training.placing import held_parameters
+
+FACTS = ("gbit_s", "latency_s", "usd", "w")
+
+
+def ring_places(instance: Instance, plan: Plan) -> Iterator[Place]:
+    """The parts of a plan for one model at several sites: those of its ring."""
+    ring = plan.couplings.ring
+    return (Place(name, name) for name in (ring.sites if ring is not None else ()))
+
+
+def question_of_site(instance: Instance, shares: int) -> Instance:
+    """The question of one site: its part of the GPUs and batches, the same times, the limits of all sites."""
+    all_shares = instance.cluster.shares or 1
+    workloads = tuple(part_of(workload, shares, all_shares) for workload in instance.workload)
+    gpus = tuple(count * shares // all_shares for count in instance.cluster.gpus)
+    cluster = instance.cluster.model_copy(update={"gpus": gpus})
+    return instance.model_copy(update={"cluster": cluster, "workload": workloads})
+
+
+class BuiltSite(NamedTuple):
+    """A site that could be built: lines of its bill, power (W), racks."""
+
+    site: Site
+    lines: list[CountedItem]
+    power_w: float
+    racks: int
+
+
+def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check shares, links, exchanges, every site, and the bill of everything."""
+    together = plan.together
+    if together is None:
+        return
+    sites = _sites(ledger, instance, together)
+    links = None if sites is None else check_links(ledger, instance, sites, together)
+    if sites is None or links is None:
+        return
+    waits_s = check_exchanges(ledger, instance, together, links)
+    built_sites = []
+    for site, claim, fed in zip(sites, together.sites, plan.couplings.sites, strict=True):
+        ledger.turn_to(f"Site {site.name!r}")
+        built_site = _site(ledger, instance, plan, site, claim, waits_s)
+        if built_site is not None:
+            built_sites.append(built_site)
+            check_site_power(ledger, instance, together, site, built_site.power_w, fed)
+    ledger.turn_to()
+    if len(built_sites) == len(sites) and plan.cost is not None:
+        _whole(ledger, instance, plan, together, built_sites, links)
+
+
+def _sites(ledger: Ledger, instance: Instance, together: Together) -> list[Site] | None:
+    """The sites of the instance that the plan names; each once, with all shares between them."""
+    sites_by_name = {site.name: site for site in instance.site}
+    names = tuple(claim.name for claim in together.sites)
+    holds = bool(names) and len(set(names)) == len(names) and set(names) <= set(sites_by_name)
+    why = f"The plan builds at {', '.join(names) or 'no site'}, the instance has {', '.join(sites_by_name)}, each once."
+    if not ledger.holds("sites", holds, names, tuple(sites_by_name), why):
+        return None
+    all_shares, taken = instance.cluster.shares, sum(claim.shares for claim in together.sites)
+    holds = together.shares == all_shares == taken and all(claim.shares >= 1 for claim in together.sites)
+    why = f"Sites take {taken} of the {all_shares} shares of the instance, at least one each."
+    return [sites_by_name[name] for name in names] if ledger.holds("shares", holds, taken, all_shares, why) else None
+
+
+def _site(
+    ledger: Ledger, instance: Instance, plan: Plan, site: Site, claim: SitePlan, waits_s: Mapping[str, float]
+) -> BuiltSite | None:
+    """Check one site as a cluster of its own; None where it cannot be built."""
+    question, design = question_of_site(instance, claim.shares), claim.design
+    family = check_design(ledger, question, design)
+    if family is None:
+        return None
+    workloads = match_workloads(ledger, question.workload, claim.workloads)
+    part = check_part(ledger, question, family, design, workloads, plan.objective.kind) if workloads else None
+    if part is None:
+        return None
+    check_part_runs(ledger, part, question.cluster.gpu, waits_s)
+    sums = check_part_bill(ledger, question, part, claim.cost, objective_at(instance, site))
+    if sums is None or part.optics is None:
+        return None
+    return BuiltSite(site, bill(question, part.family, part.levels, part.optics), sums.power_w, design.racks or 0)
+
+
+def _whole(
+    ledger: Ledger,
+    instance: Instance,
+    plan: Plan,
+    together: Together,
+    sites: Sequence[BuiltSite],
+    links: Sequence[Wan],
+) -> None:
+    """Check the bill of all sites and channels, the limits of the whole, and the objective."""
+    assert plan.cost is not None
+    lines = [line for site in sites for line in site.lines]
+    for link, claim in zip(links, together.wan, strict=True):
+        lines.append(CountedItem("wan", link.name, claim.channels, link.usd, link.w))
+    energy = sum(
+        electricity_usd(objective_at(instance, site.site), site.power_w + channels_w(together, site.site))
+        for site in sites
+    )
+    at_list_terms = bill_total(lines, instance.objective)
+    sums = at_list_terms._replace(tco_usd=owned_usd(instance.objective, at_list_terms.capex_usd) + energy)
+    check_bill(ledger, lines, sums, plan.cost)
+    check_limits(ledger, instance, sums, sum(site.racks for site in sites))
+    check_objective(ledger, plan, sums)
+
+
+def channels_w(together: Together, site: Site) -> float:
+    """Power of the channels that end at a site: half of each."""
+    return sum(claim.w / 2 for claim in together.wan if site.name in claim.between)
+
+
+def check_site_power(
+    ledger: Ledger, instance: Instance, together: Together, site: Site, power_w: float, claim: SitePower
+) -> None:
+    """Check the facility power of a site whose network and GPUs draw `power_w`."""
+    facility_w = (power_w + channels_w(together, site)) * objective_at(instance, site).pue
+    check_facility(ledger, site, facility_w, claim)
+
+
+def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], together: Together) -> list[Wan] | None:
+    """Check links and channels; the links of the instance between neighbours of the ring, None where they differ."""
+    ends = [frozenset(pair) for pair in pairwise(site.name for site in sites)]
+    if len(sites) > 2:
+        ends.append(frozenset((sites[-1].name, sites[0].name)))
+    links_by_ends = {frozenset(wan.between): wan for wan in instance.wan}
+    given = [frozenset(claim.between) for claim in together.wan]
+    why = "The links of the plan are not those between neighbours of its ring, or the instance lacks one."
+    claimed, expected = (tuple(sorted(" - ".join(sorted(pair)) for pair in pairs)) for pairs in (given, ends))
+    if not ledger.holds("ring", claimed == expected and set(ends) <= set(links_by_ends), claimed, expected, why):
+        return None
+    links, all_sound = [links_by_ends[pair] for pair in given], True
+    for link, claim in zip(links, together.wan, strict=True):
+        figures = (link.gbit_s, link.latency_ms / 1e3, claim.channels * link.usd, claim.channels * link.w)
+        claimed_figures = (claim.gbit_s, claim.latency_s, claim.usd, claim.w)
+        faults = [name for name, a, b in zip(FACTS, claimed_figures, figures, strict=True) if not agree(a, b)]
+        faults += [] if 1 <= claim.channels <= link.most else ["channels"]
+        why = f"Link {link.name} has 1 to {link.most} channels at its own figures; the plan differs in {faults}."
+        all_sound &= ledger.holds("channels", not faults, tuple(faults), (), why, TOLERANCE)
+    return links if all_sound else None
+
+
+def check_exchanges(ledger: Ledger, instance: Instance, together: Together, links: Sequence[Wan]) -> dict[str, float]:
+    """Check exchanges; seconds that each workload waits for gradients of other sites: 2(S - 1) steps round the ring."""
+    names = tuple(workload.name for workload in instance.workload)
+    claimed = tuple(claim.workload for claim in together.exchanges)
+    ledger.same("exchange", claimed, names, f"The plan has exchanges of {claimed}, the instance workloads {names}.")
+    count, waits_s = len(together.sites), dict[str, float]()
+    rate = min((c.channels * link.gbit_s for c, link in zip(together.wan, links, strict=True)), default=1.0)
+    late_s = max((link.latency_ms / 1e3 for link in links), default=0.0)
+    claims = {claim.workload: claim for claim in together.exchanges}
+    for workload in instance.workload:
+        sent_bytes, wait_s = wait_for_gradients(workload, count, late_s, rate)
+        claim = claims.get(workload.name, Exchange(workload=workload.name, sent_bytes=-1.0, exchange_s=-1.0))
+        holds = agree(claim.sent_bytes, sent_bytes) and agree(claim.exchange_s, wait_s)
+        why = (
+            f"Each site sends {sent_bytes:.6g} bytes of {workload.name!r} in {wait_s:.6g} s, "
+            f"the plan says {claim.sent_bytes:.6g} in {claim.exchange_s:.6g}."
+        )
+        ledger.holds("exchange", holds, claim.exchange_s, wait_s, why, TOLERANCE)
+        waits_s[workload.name] = wait_s
+    return waits_s
+
+
+def wait_for_gradients(workload: Workload, sites: int, latency_s: float, gbit_s: float) -> tuple[float, float]:
+    """Bytes that each of some sites sends round a ring in an iteration, and seconds that this takes at the slowest
+    rate."""
+    parameters = held_parameters(workload, ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0))
+    gradient_bytes = workload.options.software.gradient_bytes * (parameters.common + parameters.experts)
+    sent_bytes = 2 * (sites - 1) / sites * gradient_bytes
+    return sent_bytes, 2 * (sites - 1) * latency_s + sent_bytes * 8 / (gbit_s * 1e9) if sites > 1 else 0.0
