@@ -80,17 +80,25 @@ def solve(
         check_place(output, instance)
     with progress_shown(note) as on_progress:
         plan = with_replaced(solve(question, on_progress=on_progress, **options), values)
-    asked, found = (question, plan) if plan.cost is None else decided(question, plan)
+    decided_question, decided_plan = (question, plan) if plan.cost is None else decided(question, plan)
     try:
         if output is not None:
             write_text(output, plan_json(plan) + "\n")
             note(f"{'plan' if plan.parts else 'answer, which holds no plan,'} written to {output}")
     finally:
-        shown = plan_report if full else plan_screen
+        # printed even where the file cannot be written: hours of search are not lost to a full disk
+        report_of = plan_report if full else plan_screen
         text = (
             plan_json(plan)
             if as_json
-            else rendered(shown(asked, found, baseline_of(asked, found), value_without_margin(question, plan)))
+            else rendered(
+                report_of(
+                    decided_question,
+                    decided_plan,
+                    baseline_of(decided_question, decided_plan),
+                    value_without_margin(question, plan),
+                )
+            )
         )
         if plan.chosen.text and not as_json:
             answer(f"Chosen: {plan.chosen.text}.")
@@ -101,8 +109,8 @@ def solve(
         note(f"to see what has to give: {with_settings(['coopt', 'explain', instance], settings)}")
     second = plan.solver.witness
     if second is not None:
-        said = f"{second.status}, value {second.value}, bound {second.bound}"
-        note(f"witness {second.name} {second.version} {'agrees' if second.agrees else 'does not agree'}: {said}")
+        outcome = f"{second.status}, value {second.value}, bound {second.bound}"
+        note(f"witness {second.name} {second.version} {'agrees' if second.agrees else 'does not agree'}: {outcome}")
     ctx.exit(EXIT_CODES[plan.status if second is None or second.agrees else "feasible"])
 
 
@@ -194,14 +202,16 @@ def explain(
     from coopt.solving.reasons.other_gpus import settings_to_compare
     from coopt.solving.reasons.why import explain
 
-    question, given = load(instance, dict(settings)), None if plan is None else read_plan(plan)
+    question, given_plan = load(instance, dict(settings)), None if plan is None else read_plan(plan)
     with progress_shown(note) as on_progress:
-        found = explain(question, given, time_limit_s=time_limit_s, on_progress=on_progress)
-    left_out = settings_to_compare(question) if found.status in ("optimal", "feasible") else ()
-    answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(explanation_report(found)))
+        explanation = explain(question, given_plan, time_limit_s=time_limit_s, on_progress=on_progress)
+    left_out = settings_to_compare(question) if explanation.status in ("optimal", "feasible") else ()
+    answer(
+        explanation.model_dump_json(by_alias=True, indent=2) if as_json else rendered(explanation_report(explanation))
+    )
     for name, values in left_out:
         note(f"to compare {name}: {with_settings(['coopt', 'explain', instance], (*settings, *values.items()))}")
-    ctx.exit(EXIT_CODES["unknown"] if found.untried else EXPLAINED[found.status])
+    ctx.exit(EXIT_CODES["unknown"] if explanation.untried else EXPLAINED[explanation.status])
 
 
 @click.command()
@@ -213,14 +223,14 @@ def explain(
     shell_complete=a_file,
     help="Work out the decisions of this plan, of whatever kind of question.",
 )
-@click.option("--mappings", "most", metavar="N", type=TOP, help="Rank mappings on this network: the N fastest.")
+@click.option("--mappings", "count", metavar="N", type=TOP, help="Rank mappings on this network: the N fastest.")
 @part_option
 @click.option("--json", "as_json", is_flag=True, help="Print the evaluation as one JSON document.")
 def evaluate(
     instance: str,
     settings: Settings,
     plan: str | None,
-    most: int | None,
+    count: int | None,
     part: str | None,
     as_json: bool,
 ) -> None:
@@ -239,18 +249,18 @@ def evaluate(
     from coopt.verifier.audit import evaluate_plan
 
     question = load(instance, dict(settings))
-    if most is not None:
-        ranking = mappings(question, None if plan is None else read_plan(plan), most=most, part=part)
+    if count is not None:
+        ranking = mappings(question, None if plan is None else read_plan(plan), most=count, part=part)
         answer(ranking.model_dump_json(by_alias=True, indent=2) if as_json else rendered(ranking_report(ranking)))
         return
     if part is not None:
         raise click.UsageError("--part: needs --mappings.")
     if plan is not None or question.problem != "shared":
-        given = only_plan(question) if plan is None else read_plan(plan)
-        question, given = decided(question, given, same=False)
-        found = evaluate_plan(question, given)
-        report = given_plan_report(question, given, found)
-        answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(report))
+        given_plan = only_plan(question) if plan is None else read_plan(plan)
+        question, given_plan = decided(question, given_plan, same=False)
+        checked = evaluate_plan(question, given_plan)
+        report = given_plan_report(question, given_plan, checked)
+        answer(checked.model_dump_json(by_alias=True, indent=2) if as_json else rendered(report))
         return
     evaluation = evaluate_instance(question)
     answer(
@@ -275,5 +285,5 @@ def diff(before: str, after: str, as_json: bool) -> None:
     from coopt.report.comparison import difference_report
     from coopt.report.tables import rendered
 
-    found = difference_of(read_plan(before), read_plan(after))
-    answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(difference_report(found)))
+    difference = difference_of(read_plan(before), read_plan(after))
+    answer(difference.model_dump_json(by_alias=True, indent=2) if as_json else rendered(difference_report(difference)))

@@ -56,24 +56,24 @@ def setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     key, equals, value = incomplete.partition("=")
     keys = dict(dotted_keys(Instance))
     if equals:
-        plain = re.sub(r"\[[^\]]*\]|\.\d+(?=\.|$)", "", key)
-        kind = keys.get(plain)
+        form_key = re.sub(r"\[[^\]]*\]|\.\d+(?=\.|$)", "", key)
+        kind = keys.get(form_key)
         return [f"{key}={name}" for name in (entries(kind) if kind else ()) if name.startswith(value)]
     return [f"{name}=" for name in keys if name.startswith(incomplete)]
 
 
-def dotted_keys(form: type[BaseModel], before: str = "") -> Iterator[tuple[str, str | None]]:
+def dotted_keys(form: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str | None]]:
     """The keys of a form and of the tables in it, such as `network.max_tiers`, each with the kind of its catalog."""
     from coopt.instance.catalog import KINDS
     from coopt.instance.complaints import model_in
 
     kinds: dict[type[BaseModel], str] = {entry: kind for kind, entry in KINDS.items()}
     for name, field in form.model_fields.items():
-        key, inner = f"{before}{field.alias or name}", model_in(field.annotation)
-        if inner is None or inner in kinds:
-            yield key, kinds[inner] if inner else None
+        key, table_form = f"{prefix}{field.alias or name}", model_in(field.annotation)
+        if table_form is None or table_form in kinds:
+            yield key, kinds[table_form] if table_form else None
         else:
-            yield from dotted_keys(inner, f"{key}.")
+            yield from dotted_keys(table_form, f"{key}.")
 
 
 Command = Callable[..., Any]
@@ -83,7 +83,7 @@ Settings = tuple[tuple[str, Any], ...]
 
 def with_settings(words: Sequence[str], settings: Settings) -> str:
     """A command as one types it, with the same values replaced."""
-    return shlex.join([*words, *(word for one in settings for word in ("--set", setting_text(*one)))])
+    return shlex.join([*words, *(word for pair in settings for word in ("--set", setting_text(*pair)))])
 
 
 settings_option = click.option(
@@ -117,11 +117,11 @@ def parts_asked(instance: Instance, plan: Plan, part: str | None) -> tuple[str, 
 
     check_same_question(instance, plan)
     if part is None and len(plan.parts) > 1:
-        return tuple(one.name for one in plan.parts)
+        return tuple(member.name for member in plan.parts)
     return (part_named(instance, plan, part).name,)
 
 
-def check_single(names: tuple[str, ...], option: str, given: object) -> None:
+def check_single(names: tuple[str, ...], option: str, value: object) -> None:
     """Refuse an option that writes one file, where there are several parts.
 
     Raises
@@ -131,20 +131,20 @@ def check_single(names: tuple[str, ...], option: str, given: object) -> None:
     """
     from coopt.instance.errors import InstanceError
 
-    if given is not None and len(names) > 1:
+    if value is not None and len(names) > 1:
         raise InstanceError(
             f"{option}: holds one part and the plan has {len(names)}, needs --part {alternatives(map(repr, names))}"
         )
 
 
-def answer_parts(found: Iterable[tuple[str, R]], shown: Callable[[R], str], *, as_json: bool) -> None:
+def answer_parts(answers: Iterable[tuple[str, R]], text_of: Callable[[R], str], *, as_json: bool) -> None:
     """Print the answer on each part: alone as it is, of several under their names."""
-    every = list(found)
-    if len(every) == 1:
-        _, one = every[0]
-        answer(one.model_dump_json(by_alias=True, indent=2) if as_json else shown(one))
+    parts = list(answers)
+    if len(parts) == 1:
+        _, content = parts[0]
+        answer(content.model_dump_json(by_alias=True, indent=2) if as_json else text_of(content))
     elif as_json:
-        rows = [{"part": name, **one.model_dump(mode="json", by_alias=True)} for name, one in every]
+        rows = [{"part": name, **content.model_dump(mode="json", by_alias=True)} for name, content in parts]
         answer(json.dumps(rows, indent=2))
     else:
-        answer("\n".join(f"Part {name}\n\n{shown(one)}" for name, one in every))
+        answer("\n".join(f"Part {name}\n\n{text_of(content)}" for name, content in parts))

@@ -115,9 +115,9 @@ def certify(ctx: click.Context, instance: str, settings: Settings, plan: str, pr
     from coopt.report.tables import rendered
     from coopt.verifier.certificates import certify
 
-    found = certify(load(instance, dict(settings)), plan, proof)
-    answer(found.model_dump_json(indent=2) if as_json else rendered(certificate_report(found)))
-    ctx.exit(0 if found.ok else UNPROVEN)
+    certificate = certify(load(instance, dict(settings)), plan, proof)
+    answer(certificate.model_dump_json(indent=2) if as_json else rendered(certificate_report(certificate)))
+    ctx.exit(0 if certificate.ok else UNPROVEN)
 
 
 @click.command()
@@ -151,20 +151,20 @@ def simulate(
     from coopt.report.traffic import simulation_report
     from coopt.verifier.simulation.plans import chrome_trace, simulate
 
-    question, chosen = decided(load(instance, dict(settings)), read_plan(plan))
-    names = parts_asked(question, chosen, part)
+    question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))
+    names = parts_asked(question, decided_plan, part)
     check_single(names, "--trace", trace)
     if trace is not None:
         check_place(trace, instance, plan)
     records: list[TraceRecord] = []
-    found = simulate(question, chosen, part=part, trace=None if trace is None else records)
+    simulation = simulate(question, decided_plan, part=part, trace=None if trace is None else records)
     if trace is not None:
         write_text(trace, chrome_trace(records))
         note(f"{sum(len(record.events) for record in records):,} events written to {trace}")
     if as_json:
-        answer(found.model_dump_json(by_alias=True, indent=2))
+        answer(simulation.model_dump_json(by_alias=True, indent=2))
     else:
-        sections = [rendered(simulation_report(found.of(name))) for name in names]
-        shown = [f"Part {name}\n\n{text}" for name, text in zip(names, sections, strict=True)]
-        answer("\n".join(shown if len(names) > 1 else sections))
-    ctx.exit(0 if found.met else MISSED)
+        sections = [rendered(simulation_report(simulation.of(name))) for name in names]
+        titled = [f"Part {name}\n\n{text}" for name, text in zip(names, sections, strict=True)]
+        answer("\n".join(titled if len(names) > 1 else sections))
+    ctx.exit(0 if simulation.met else MISSED)

@@ -120,25 +120,25 @@ def export(instance: str, settings: Settings, plan: str, name: str, output: str 
     from coopt.instance.texts import write_bytes
     from coopt.plan.store import check_same_question, decided, read_plan
 
-    chosen = FORMATS[name]
-    given = {key: value for key, value in options.items() if value not in (None, False)}
-    for key in given:
-        if key not in chosen.options:
+    form = FORMATS[name]
+    used_options = {key: value for key, value in options.items() if value not in (None, False)}
+    for key in used_options:
+        if key not in form.options:
             raise click.UsageError(f"--{key}: is no option of {name}.")
-    if output is None and chosen.binary:
+    if output is None and form.binary:
         raise click.UsageError(f"--format {name}: is no text, needs -o FILE.")
     if output is not None:
         check_ending(output, name)
         check_place(output, instance, plan)
     question, answered = decided(load(instance, dict(settings)), read_plan(plan))
     check_same_question(question, answered)
-    if "workload" in given and "part" not in given:
-        given |= _only_part(answered, given["workload"])
-    if chosen.trusted:
+    if "workload" in used_options and "part" not in used_options:
+        used_options |= _only_part(answered, used_options["workload"])
+    if form.trusted:
         from coopt.solving.plan_traffic import check_runs
 
-        check_runs(question, answered, f"the format {name}", given.get("part"))
-    content = writers()[name](question, answered, **given)
+        check_runs(question, answered, f"the format {name}", used_options.get("part"))
+    content = writers()[name](question, answered, **used_options)
     if output is None:
         answer(str(content))
         return
@@ -193,21 +193,21 @@ def report(
 
     check_packages("report")
     check_place(output, instance, plan)
-    question, chosen = load(instance, dict(settings)), read_plan(plan)
+    question, given_plan = load(instance, dict(settings)), read_plan(plan)
     origin = Origin(command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment())
-    verdict = verify(question, chosen)
-    if chosen.cost is not None:
-        question, chosen = decided(question, chosen)
-    case = PageCase(instance=question, plan=chosen, verdict=verdict, origin=origin)
-    if case.answered and chosen.cost is None and question.problem != "shared" and not without["no_sensitivity"]:
-        case = replace(case, explanation=explain(question, chosen))
+    verdict = verify(question, given_plan)
+    if given_plan.cost is not None:
+        question, given_plan = decided(question, given_plan)
+    case = PageCase(instance=question, plan=given_plan, verdict=verdict, origin=origin)
+    if case.answered and given_plan.cost is None and question.problem != "shared" and not without["no_sensitivity"]:
+        case = replace(case, explanation=explain(question, given_plan))
     if case.answered and question.problem == "shared":
-        asked = overridden("report", question, {}, chosen.objective.kind)
-        traced = has_front(asked) and not without["no_front"]
+        shared_question = overridden("report", question, {}, given_plan.objective.kind)
+        traced = has_front(shared_question) and not without["no_front"]
         with progress_shown(note) as on_progress:
-            front = pareto(asked, points, on_progress=on_progress) if traced else None
-        explanation = explain(asked, chosen) if not without["no_sensitivity"] else None
-        case = replace(case, instance=asked, front=front, explanation=explanation)
+            front = pareto(shared_question, points, on_progress=on_progress) if traced else None
+        explanation = explain(shared_question, given_plan) if not without["no_sensitivity"] else None
+        case = replace(case, instance=shared_question, front=front, explanation=explanation)
     write_text(output, page_html(case))
     note(f"page written to {output}")
     answer(rendered(page_report(case)))
@@ -235,17 +235,17 @@ def serve(instance: str | None, port: int, host: str, workers: int | None, limit
     """
     from importlib.util import find_spec
 
-    missing = [name for name in ("starlette", "tomlkit", "uvicorn", "jinja2") if find_spec(name) is None]
-    if missing:
-        are = "are" if len(missing) > 1 else "is"
-        raise InstanceError(f"serve: {both(missing)} {are} not installed, needs `pip install 'coopt[serve]'`")
+    absent = [name for name in ("starlette", "tomlkit", "uvicorn", "jinja2") if find_spec(name) is None]
+    if absent:
+        are = "are" if len(absent) > 1 else "is"
+        raise InstanceError(f"serve: {both(absent)} {are} not installed, needs `pip install 'coopt[serve]'`")
     from coopt.serve.running import desk_of, serve
 
-    def told(address: str) -> None:
+    def announce(address: str) -> None:
         answer(address)
         note("the page is served at this address until Ctrl-C")
         if opened:
             click.launch(address)
 
-    serve(desk_of(instance, host, workers, limit_s), port, told)
+    serve(desk_of(instance, host, workers, limit_s), port, announce)
     note("the page is served no longer")

@@ -58,26 +58,28 @@ def traffic(
     from coopt.traffic.of_plan import demands, parts_with, single_demand
     from coopt.traffic.summary import cells_of, matrix_csv, traffic_figures
 
-    question, chosen = decided(load(instance, dict(settings)), read_plan(plan))
+    question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))
     if heat_map is not None:
         check_picture(heat_map, "--heat-map")
     check_places((heat_map, matrix), instance, plan)
-    names = parts_with(chosen, parts_asked(question, chosen, part), workload)
-    for option, given in (("--matrix", matrix), ("--heat-map", heat_map)):
-        check_single(names, option, given)
-    found = []
+    names = parts_with(decided_plan, parts_asked(question, decided_plan, part), workload)
+    for option, file in (("--matrix", matrix), ("--heat-map", heat_map)):
+        check_single(names, option, file)
+    reports = []
     for name in names:
-        check_runs(question, chosen, "traffic", name)
-        family, sent = demands(question, chosen, workload=workload, trees=collective == "tree", part=name)
-        found.append((name, traffic_figures(question, family, sent)))
-    (_, first), *_ = found
+        check_runs(question, decided_plan, "traffic", name)
+        family, sent_demands = demands(question, decided_plan, workload=workload, trees=collective == "tree", part=name)
+        reports.append((name, traffic_figures(question, family, sent_demands)))
+    (_, figures), *_ = reports
     if matrix is not None:
-        write_text(matrix, matrix_csv(single_demand(sent, "--matrix")))
-        note(f"bytes of {first.workloads[0].talking_pairs:,} pairs written to {matrix}")
+        write_text(matrix, matrix_csv(single_demand(sent_demands, "--matrix")))
+        note(f"bytes of {figures.workloads[0].talking_pairs:,} pairs written to {matrix}")
     if heat_map is not None:
-        draw_heat_map(cells_of(single_demand(sent, "--heat-map")), traffic_headline(first.workloads[0]), heat_map)
+        draw_heat_map(
+            cells_of(single_demand(sent_demands, "--heat-map")), traffic_headline(figures.workloads[0]), heat_map
+        )
         note(f"picture written to {heat_map}")
-    answer_parts(found, lambda traffic: rendered(traffic_report(traffic)), as_json=as_json)
+    answer_parts(reports, lambda traffic: rendered(traffic_report(traffic)), as_json=as_json)
 
 
 @click.command()
@@ -126,17 +128,17 @@ def route(
     from coopt.report.traffic import routing_report
     from coopt.solving.plan_routes import route_plan
 
-    question, chosen = decided(load(instance, dict(settings)), read_plan(plan))
-    names = parts_asked(question, chosen, part)
+    question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))
+    names = parts_asked(question, decided_plan, part)
     check_single(names, "--links", links)
     if links is not None:
         check_place(links, instance, plan)
-    found = [
+    routings = [
         (
             name,
             route_plan(
                 question,
-                chosen,
+                decided_plan,
                 part=name,
                 algorithm=algorithm,
                 seed=seed,
@@ -148,10 +150,10 @@ def route(
         for name in names
     ]
     if links is not None:
-        (_, routing), *_ = found
+        (_, routing), *_ = routings
         write_text(links, links_csv(routing))
         note(f"loads of {len(routing.links):,} bundles written to {links}")
-    answer_parts(found, lambda routing: rendered(routing_report(routing)), as_json=as_json)
+    answer_parts(routings, lambda routing: rendered(routing_report(routing)), as_json=as_json)
 
 
 @click.command()
@@ -171,7 +173,7 @@ def faults(instance: str, settings: Settings, plan: str, part: str | None, as_js
     from coopt.report.tables import rendered
     from coopt.solving.without_parts import plan_faults
 
-    question, chosen = decided(load(instance, dict(settings)), read_plan(plan))
-    names = parts_asked(question, chosen, part)
-    found = ((name, plan_faults(question, chosen, part=name)) for name in names)
-    answer_parts(found, lambda faults: rendered(faults_report(faults)), as_json=as_json)
+    question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))
+    names = parts_asked(question, decided_plan, part)
+    losses = ((name, plan_faults(question, decided_plan, part=name)) for name in names)
+    answer_parts(losses, lambda faults: rendered(faults_report(faults)), as_json=as_json)

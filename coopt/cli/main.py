@@ -89,9 +89,9 @@ class LazyGroup(click.Group):
             ctx.exit(STOPPED)
 
 
-def _unknown(kind: str, typed: str, known: Collection[str]) -> str:
+def _unknown(kind: str, typed: str, names: Collection[str]) -> str:
     """That there is no such name, and those that begin as typed, or else look like it."""
-    close = [name for name in known if name.startswith(typed)] or get_close_matches(typed, known, n=2)
+    close = [name for name in names if name.startswith(typed)] or get_close_matches(typed, names, n=2)
     meant = f" Did you mean {alternatives(map(repr, close))}?" if close else ""
     return f"No such {kind} {typed!r}.{meant}"
 

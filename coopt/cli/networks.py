@@ -74,12 +74,12 @@ def collective(
     if export is not None:
         write_text(export, graph_text(wires, export))
         note(f"graph written to {export}")
-    found, plan = collective(wires, **options, free_roots=roots == "free")
+    outcome, plan = collective(wires, **options, free_roots=roots == "free")
     trained = None if train is None else _trained(train, part, board_of(wires), plan, options["latency_s"])
     if schedule is not None:
         write_text(schedule, schedule_json(board_of(wires), plan))
         note(f"schedule written to {schedule}")
-    answer(collective_json(found, bill, trained) if as_json else rendered(collective_report(found, bill, trained)))
+    answer(collective_json(outcome, bill, trained) if as_json else rendered(collective_report(outcome, bill, trained)))
 
 
 def _trained(
@@ -130,12 +130,12 @@ def bom(
         raise click.UsageError("--set: changes values of an instance, needs one in place of a plan.")
     if table is not None:
         check_place(table, source)
-    asked = load(source, dict(settings)) if settings else source
-    found = bom(asked, None if plan is None else read_plan(plan), design=design, beside=beside, against=against)
+    bill_source = load(source, dict(settings)) if settings else source
+    bill = bom(bill_source, None if plan is None else read_plan(plan), design=design, beside=beside, against=against)
     if table is not None:
-        write_text(table, procurement_csv(found))
+        write_text(table, procurement_csv(bill))
         note(f"bill written to {table}")
-    answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(bill_report(found)))
+    answer(bill.model_dump_json(by_alias=True, indent=2) if as_json else rendered(bill_report(bill)))
 
 
 @click.command()
@@ -155,8 +155,12 @@ def reproduce(ctx: click.Context, designs: str, cheapest: bool, as_json: bool) -
     from coopt.report.tables import rendered
     from coopt.solving.reproduction import reproduce
 
-    found = reproduce(designs, cheapest=cheapest)
-    answer(found.model_dump_json(by_alias=True, indent=2) if as_json else rendered(reproduction_report(found)))
-    for why in found.refused:
-        note(why)
-    ctx.exit(REFUSED if found.refused else OFF if found.exact < found.of else 0)
+    reproduction = reproduce(designs, cheapest=cheapest)
+    answer(
+        reproduction.model_dump_json(by_alias=True, indent=2)
+        if as_json
+        else rendered(reproduction_report(reproduction))
+    )
+    for refusal in reproduction.refused:
+        note(refusal)
+    ctx.exit(REFUSED if reproduction.refused else OFF if reproduction.exact < reproduction.of else 0)

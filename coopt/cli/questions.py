@@ -47,9 +47,9 @@ def show(name: str, form: str | None) -> None:
     from coopt.report.catalog import entries_json, entries_toml, find_everywhere, show_report
     from coopt.report.tables import rendered
 
-    found = find_everywhere(name)
+    matches = find_everywhere(name)
     texts = {"toml": entries_toml, "json": entries_json}
-    answer(texts[form](found) if form else rendered(show_report(found)))
+    answer(texts[form](matches) if form else rendered(show_report(matches)))
 
 
 @click.command()

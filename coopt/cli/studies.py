@@ -112,12 +112,12 @@ def validate(ctx: click.Context, table: str, fail_over: float | None, plot: str 
     if plot is not None:
         check_picture(plot, "--plot")
         check_place(plot, table)
-    found = comparison_of(rows)
+    comparison = comparison_of(rows)
     if plot is not None:
-        draw_scatter(found, plot)
+        draw_scatter(comparison, plot)
         note(f"picture written to {plot}")
-    answer(found.model_dump_json(indent=2) if as_json else rendered(validation_report(found, limit)))
-    ctx.exit(TOO_FAR_OFF if limit is not None and found.fails(limit) else 0)
+    answer(comparison.model_dump_json(indent=2) if as_json else rendered(validation_report(comparison, limit)))
+    ctx.exit(TOO_FAR_OFF if limit is not None and comparison.fails(limit) else 0)
 
 
 @click.command()
@@ -169,13 +169,13 @@ def calibrate(
     from coopt.validation.settings import check_globs, sets_asked
 
     sets = sets_asked(generation, precision, parameters, rows)
-    measured, own = measurements_of(files, _columns(stated), nvtx_range)
+    measured, log_rows = measurements_of(files, _columns(stated), nvtx_range)
     check_globs(rows, [row.id for row in measured])
     check_places((output, table), *files)
     if table is not None:
-        write_text(table, table_of(own))
-        note(f"{counted(len(own), 'row')} read from logs written to {table}")
-    report, lines, document = (_held if posterior or own else _fitted)(measured, sets)
+        write_text(table, table_of(log_rows))
+        note(f"{counted(len(log_rows), 'row')} read from logs written to {table}")
+    report, lines, document = (_fitted_to_prior if posterior or log_rows else _fitted)(measured, sets)
     if output is not None:
         write_text(output, lines + "\n")
         note(f"catalog lines written to {output}")
@@ -197,15 +197,19 @@ def _fitted(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str,
     from coopt.validation.calibration import calibration_of
     from coopt.validation.runs import runs_among
 
-    found = calibration_of(runs_among(measured), sets, report=note)
-    return rendered(calibration_report(found)), catalog_lines(found), found.model_dump_json(indent=2)
+    calibration = calibration_of(runs_among(measured), sets, report=note)
+    return rendered(calibration_report(calibration)), catalog_lines(calibration), calibration.model_dump_json(indent=2)
 
 
-def _held(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str, str, str]:
+def _fitted_to_prior(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str, str, str]:
     """Report, lines and document of fits that are held to the catalog's values."""
     from coopt.report.own_runs import posterior_lines, posterior_report
     from coopt.report.tables import rendered
     from coopt.validation.own_calibration import own_calibration_of
 
-    found = own_calibration_of(measured, sets, report=note)
-    return rendered(posterior_report(found)), posterior_lines(found.posteriors), found.model_dump_json(indent=2)
+    calibration = own_calibration_of(measured, sets, report=note)
+    return (
+        rendered(posterior_report(calibration)),
+        posterior_lines(calibration.posteriors),
+        calibration.model_dump_json(indent=2),
+    )

@@ -78,9 +78,9 @@ def check_place(output: str, *others: str) -> None:
             raise InstanceError(
                 f"{output}: is no regular file, needs the name of a file (without one the answer goes to stdout)"
             )
-        for other in map(Path, others):
-            if file == other or (file.exists() and other.exists() and file.samefile(other)):
-                raise InstanceError(f"{output}: is {other}, which is needed for something else, needs another name")
+        for occupied in map(Path, others):
+            if file == occupied or (file.exists() and occupied.exists() and file.samefile(occupied)):
+                raise InstanceError(f"{output}: is {occupied}, which is needed for something else, needs another name")
         with tempfile.TemporaryFile(dir=Path(os.path.realpath(file)).parent):
             pass
     except OSError as error:
@@ -89,11 +89,11 @@ def check_place(output: str, *others: str) -> None:
         ) from None
 
 
-def check_places(written: Iterable[str | None], *read: str) -> None:
+def check_places(outputs: Iterable[str | None], *inputs: str) -> None:
     """Refuse places to write to, those that are given, as `check_place` does; each has to be another one."""
-    places = [place for place in written if place is not None]
+    places = [place for place in outputs if place is not None]
     for number, place in enumerate(places):
-        check_place(place, *read, *places[:number])
+        check_place(place, *inputs, *places[:number])
 
 
 def check_folder(output: str) -> None:
@@ -124,7 +124,7 @@ def _write(stream: TextIO | None, text: str) -> None:
     if stream is None:
         return
     encoding = stream.encoding or "utf-8"
-    text = TURNING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    text = TURNING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     stream.write((text.rstrip("\n") + "\n").encode(encoding, "replace").decode(encoding))
     stream.flush()
 

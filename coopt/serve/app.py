@@ -51,7 +51,7 @@ class Desk:
 
     text: str
     door: Door
-    own: OwnCatalog = field(default_factory=OwnCatalog)
+    catalog: OwnCatalog = field(default_factory=OwnCatalog)
     workers: int = 2
     limit_s: float = 60.0
 
@@ -86,8 +86,8 @@ class Endpoints:
 
     def __init__(self, desk: Desk) -> None:
         self._limit_s = desk.limit_s
-        self._searches = Workers(desk.workers, desk.own, MOST_WAITING)
-        self._readers = Workers(READERS, desk.own, MOST_WAITING)
+        self._searches = Workers(desk.workers, desk.catalog, MOST_WAITING)
+        self._readers = Workers(READERS, desk.catalog, MOST_WAITING)
         self._files = {file.name: file.read_bytes() for file in files("coopt").joinpath("serve", "page").iterdir()}
         self._begin = json.dumps(_start(desk), separators=(",", ":")).encode()
 
@@ -113,42 +113,42 @@ class Endpoints:
 
     async def question(self, request: Request) -> Response:
         """A question with changes made to it, read and checked."""
-        given = await _given(request)
-        changes = given.get("changes", [])
+        document = await _document_of(request)
+        changes = document.get("changes", [])
         if not isinstance(changes, list) or not all(map(_is_change, changes)):
             raise RefusedError(400, "Changes are pairs of a place and a value.")
-        return await _only(self._readers, "question", {"text": given["text"], "changes": changes}, READ_S)
+        return await _only(self._readers, "question", {"text": document["text"], "changes": changes}, READ_S)
 
     async def report(self, request: Request) -> Response:
         """The report of a plan as a page."""
-        return await _only(self._searches, "report", await self._asked(request), self._limit_s + SLACK_S)
+        return await _only(self._searches, "report", await self._search_document(request), self._limit_s + SLACK_S)
 
     def searching(self, task: str) -> Callable[[Request], Awaitable[Response]]:
         """What answers a search with its events."""
 
         async def search(request: Request) -> Response:
-            asked = await self._asked(request)
-            return Events(_told(self._searches, task, asked, self._limit_s + SLACK_S))
+            document = await self._search_document(request)
+            return Events(_events_of(self._searches, task, document, self._limit_s + SLACK_S))
 
         return search
 
-    async def _asked(self, request: Request) -> dict[str, Any]:
-        given = await _given(request)
-        return {"text": given["text"], "plan": given.get("plan"), "limit_s": self._limit_s}
+    async def _search_document(self, request: Request) -> dict[str, Any]:
+        document = await _document_of(request)
+        return {"text": document["text"], "plan": document.get("plan"), "limit_s": self._limit_s}
 
 
 def _start(desk: Desk) -> dict[str, Any]:
     """What a page begins with: the question, the form of questions, and the names that it may use."""
-    book = desk.own.book
+    book = desk.catalog.book
     catalog = {
         form.__name__: [
-            {"name": one.name, "description": one.description}
-            for one in {**entries(kind), **book.get(kind, {})}.values()
+            {"name": entry.name, "description": entry.description}
+            for entry in {**entries(kind), **book.get(kind, {})}.values()
         ]
         for kind, form in KINDS.items()
     }
     schema = instance_schema()
-    if not desk.own.files:
+    if not desk.catalog.files:
         schema["properties"].pop("catalog")
     return {
         "version": __version__, "text": desk.text, "schema": schema, "catalog": catalog, "limit_s": desk.limit_s,
@@ -156,7 +156,7 @@ def _start(desk: Desk) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _given(request: Request) -> dict[str, Any]:
+async def _document_of(request: Request) -> dict[str, Any]:
     """The document of a request, which holds a text.
 
     Raises
@@ -174,14 +174,14 @@ async def _given(request: Request) -> dict[str, Any]:
     except TimeoutError:
         raise RefusedError(408, f"The request did not arrive within {BODY_S:g} s.") from None
     try:
-        given = json.loads(bytes(body))
+        document = json.loads(bytes(body))
     except (ValueError, RecursionError):
         raise RefusedError(400, "The request is not one JSON document.") from None
-    if not isinstance(given, dict) or not isinstance(given.get("text"), str):
+    if not isinstance(document, dict) or not isinstance(document.get("text"), str):
         raise RefusedError(400, "The request lacks the text of a question.")
-    if len(given["text"]) > LONGEST_TEXT:
+    if len(document["text"]) > LONGEST_TEXT:
         raise RefusedError(413, f"The question is longer than {LONGEST_TEXT:,} characters.")
-    return given
+    return document
 
 
 def _is_change(change: object) -> bool:
@@ -193,10 +193,10 @@ def _is_change(change: object) -> bool:
     return all(isinstance(step, str) or (isinstance(step, int) and step >= 0) for step in change[0])
 
 
-async def _only(workers: Workers, task: str, given: dict[str, Any], limit_s: float) -> Response:
+async def _only(workers: Workers, task: str, document: dict[str, Any], limit_s: float) -> Response:
     """The only event of a task, as it is."""
     try:
-        async for name, text in workers.events(task, given, limit_s):
+        async for name, text in workers.events(task, document, limit_s):
             if name == STARTED[0]:
                 continue
             return Response(text, 200 if name == task else 422, media_type="application/json")
@@ -207,11 +207,11 @@ async def _only(workers: Workers, task: str, given: dict[str, Any], limit_s: flo
     raise RefusedError(500, "The process that worked on this died; another has taken its place.")
 
 
-async def _told(workers: Workers, task: str, asked: dict[str, Any], limit_s: float) -> AsyncIterator[Event]:
+async def _events_of(workers: Workers, task: str, document: dict[str, Any], limit_s: float) -> AsyncIterator[Event]:
     """The events of a task, the first of them at once; what ends it early is an event like others."""
     yield "begun", json.dumps({"waits": workers.idle == 0})
     try:
-        async for event in workers.events(task, asked, limit_s):
+        async for event in workers.events(task, document, limit_s):
             yield event
     except TimeoutError:
         yield "failed", _sentence("The search took longer than this server grants; the last answer stays.")
@@ -237,9 +237,9 @@ class Events(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         telling = asyncio.create_task(self._tell(send))
-        leaving = asyncio.create_task(_left(receive))
-        _, others = await asyncio.wait((telling, leaving), return_when=asyncio.FIRST_COMPLETED)
-        for task in others:
+        leaving = asyncio.create_task(_listener_gone(receive))
+        _, unfinished = await asyncio.wait((telling, leaving), return_when=asyncio.FIRST_COMPLETED)
+        for task in unfinished:
             task.cancel()
         await asyncio.gather(telling, leaving, return_exceptions=True)
 
@@ -251,7 +251,7 @@ class Events(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _left(receive: Receive) -> None:
+async def _listener_gone(receive: Receive) -> None:
     """Wait until the listener has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass

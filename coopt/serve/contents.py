@@ -76,7 +76,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
     if plan.cost is not None:
         cost = plan.cost
         document |= {
-            "figures": [asdict(one) for one in glances(instance, plan)],
+            "figures": [asdict(glance) for glance in glances(instance, plan)],
             "parts": _table(parts_table(instance, plan)) if len(plan.parts) > 1 else None,
             "bill": _table(bill_table(BILL, cost.items, cost.capex_usd, cost.power_w)),
             "origins": _table(_origins(instance, cost.items)),
@@ -92,7 +92,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
 
 def _origins(instance: Instance, items: Iterable[Item]) -> FigureTable:
     """Each product of the bill once, with the sources of its price and of its power."""
-    rows = dict.fromkeys((one.item, one.usd, one.w) for one in price_origins(instance, items))
+    rows = dict.fromkeys((origin.item, origin.usd, origin.w) for origin in price_origins(instance, items))
     return figures("Where prices and watts come from", ("item", "price", "power"), (), list(rows))
 
 
@@ -111,13 +111,13 @@ def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:
         "bound": words.seconds(run.bound_s) if run.bounded else None,
         "segments": [
             {
-                "name": one.name,
-                "says": f"{one.name} {words.percent(one.share / 100)}",
-                "colour": one.colour,
-                "start": one.start * share,
-                "share": one.share * share,
+                "name": segment.name,
+                "says": f"{segment.name} {words.percent(segment.share / 100)}",
+                "colour": segment.colour,
+                "start": segment.start * share,
+                "share": segment.share * share,
             }
-            for one in bar.segments
+            for segment in bar.segments
         ],
     }
 
@@ -129,8 +129,8 @@ def _drawings(instance: Instance, plan: Plan) -> Iterator[Document]:
             continue
         family, uplinks = family_of_plan(instance, plan, "a drawing", part.name)
         caption = plane_caption(family, uplinks)
-        drawn = svg(plane_drawing(family, uplinks), f"drawing-{number}", caption)
-        yield {"name": part.name, "svg": drawn, "caption": caption}
+        picture = svg(plane_drawing(family, uplinks), f"drawing-{number}", caption)
+        yield {"name": part.name, "svg": picture, "caption": caption}
 
 
 def _sections(pieces: Iterator[RenderableType]) -> Iterator[Document]:
@@ -179,24 +179,26 @@ def front_contents(instance: Instance, front: Front) -> Document:
     }
 
 
-def explanation_contents(found: Explanation, ranking: MappingRanking | None = None) -> Document:
+def explanation_contents(explanation: Explanation, ranking: MappingRanking | None = None) -> Document:
     """What binds a plan, or what has to give; every way out with the changes that it takes; mappings of its network."""
-    tables = [bounds_table(found)] if found.bounds else []
-    tables += [rivals_table(found)] if found.rivals else []
-    tables += [prices_table(found.design, found.prices)] if found.prices else []
+    tables = [bounds_table(explanation)] if explanation.bounds else []
+    tables += [rivals_table(explanation)] if explanation.rivals else []
+    tables += [prices_table(explanation.design, explanation.prices)] if explanation.prices else []
     return {
-        "status": found.status,
-        "sentences": [words.sentence(one) for one in found.sentences],
+        "status": explanation.status,
+        "sentences": [words.sentence(sentence) for sentence in explanation.sentences],
         "tables": [
             *(_table(table) for table in tables),
             *(_sections(ranking_report(ranking)) if ranking is not None else ()),
         ],
         "relaxations": [
             {
-                "value": words.amount(found.kind, one.value),
-                "changes": [{"limit": change.limit, "now": change.now, "to": change.to} for change in one.changes],
+                "value": words.amount(explanation.kind, relaxation.value),
+                "changes": [
+                    {"limit": change.limit, "now": change.now, "to": change.to} for change in relaxation.changes
+                ],
             }
-            for one in found.relaxations
+            for relaxation in explanation.relaxations
         ],
     }
 

@@ -62,8 +62,8 @@ class Door:
             return True
         if self.token is None:
             return False
-        own = socket.gethostname().lower()
-        return name in (own, own.split(".")[0], f"{own.split('.')[0]}.local") or _is_address(name)
+        hostname = socket.gethostname().lower()
+        return name in (hostname, hostname.split(".")[0], f"{hostname.split('.')[0]}.local") or _is_address(name)
 
 
 def _is_address(name: str) -> bool:
@@ -96,8 +96,8 @@ class Guard:
         await (refusal or self._app)(scope, receive, sealed)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        asked = HTTPConnection(scope)
-        headers = asked.headers
+        connection = HTTPConnection(scope)
+        headers = connection.headers
         host = headers.get("host", "")
         name = urlsplit(f"//{host}").hostname or ""
         if not self._door.knows(name):
@@ -107,23 +107,25 @@ class Guard:
             return PlainTextResponse("A page of another origin may not ask.", 403)
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return PlainTextResponse("This address answers GET, HEAD and POST alone.", 405)
+        # a page of elsewhere can send a form without asking first, but no JSON
         if scope["method"] == "POST" and headers.get("content-type", "").split(";")[0] != "application/json":
             return PlainTextResponse("A question comes as application/json.", 415)
-        return self._without_token(scope, asked)
+        return self._without_token(scope, connection)
 
-    def _without_token(self, scope: Scope, asked: HTTPConnection) -> Response | None:
+    def _without_token(self, scope: Scope, connection: HTTPConnection) -> Response | None:
         """A refusal without the token; with it in the address, the way to the page with the token in a cookie."""
         token = self._door.token
         if token is None:
             return None
-        if scope["path"] == "/" and _holds(asked.query_params.getlist("token"), token):
+        if scope["path"] == "/" and _holds(connection.query_params.getlist("token"), token):
             answer = RedirectResponse("/", 303)
             answer.set_cookie(COOKIE, token, httponly=True, samesite="strict")
             return answer
-        if _holds([asked.cookies.get(COOKIE, "")], token):
+        if _holds([connection.cookies.get(COOKIE, "")], token):
             return None
         return PlainTextResponse("The address lacks its token; open the one coopt printed.", 401)
 
 
-def _holds(given: Iterable[str], token: str) -> bool:
-    return any(secrets.compare_digest(one.encode(), token.encode()) for one in given)
+def _holds(candidates: Iterable[str], token: str) -> bool:
+    # the time of the comparison must not tell how much of a token is right
+    return any(secrets.compare_digest(candidate.encode(), token.encode()) for candidate in candidates)

@@ -39,7 +39,7 @@ class OwnCatalog:
     places: Mapping[str, str] = field(default_factory=dict)
 
 
-def question_of(text: str, own: OwnCatalog) -> Instance:
+def question_of(text: str, catalog: OwnCatalog) -> Instance:
     """The question that a text asks.
 
     Raises
@@ -48,14 +48,14 @@ def question_of(text: str, own: OwnCatalog) -> Instance:
         With every complaint; also where the text names a file of this machine or another program to search with.
     """
     table = toml_of(text, NAME)
-    _refuse_files(table, own)
-    rest = {key: value for key, value in table.items() if key != "catalog"}
+    _refuse_files(table, catalog)
+    tables = {key: value for key, value in table.items() if key != "catalog"}
     try:
-        question = Instance.model_validate(rest, context=own.book if "catalog" in table else None)
+        question = Instance.model_validate(tables, context=catalog.book if "catalog" in table else None)
     except ValidationError as error:
-        names, places = names_in(table), own.places if "catalog" in table else {}
-        told = (with_places(with_names(one, names), places) for one in sentences(error, Instance))
-        raise InstanceError(f"{NAME}: {one}" for one in told) from None
+        names, places = names_in(table), catalog.places if "catalog" in table else {}
+        texts = (with_places(with_names(sentence, names), places) for sentence in sentences(error, Instance))
+        raise InstanceError(f"{NAME}: {sentence}" for sentence in texts) from None
     if question.solver.name != BUILT_IN:
         raise InstanceError(
             f"{NAME}: solver.name = {question.solver.name!r}: the page starts no other program, needs {BUILT_IN!r}"
@@ -63,17 +63,17 @@ def question_of(text: str, own: OwnCatalog) -> Instance:
     return question
 
 
-def _refuse_files(table: Mapping[str, Any], own: OwnCatalog) -> None:
+def _refuse_files(table: Mapping[str, Any], catalog: OwnCatalog) -> None:
     if "catalog" not in table:
         return
     try:
-        listed = CatalogFiles.model_validate(table["catalog"])
+        catalog_files = CatalogFiles.model_validate(table["catalog"])
     except ValidationError as error:
         raise InstanceError(f"{NAME}: catalog: {sentence}" for sentence in sentences(error, CatalogFiles)) from None
-    if listed.files and listed.files != own.files:
+    if catalog_files.files and catalog_files.files != catalog.files:
         raise InstanceError(
-            f"{NAME}: catalog.files = {list(listed.files)}: the page reads no files, needs the entries as tables, "
-            "or `coopt serve` with a question that names these files"
+            f"{NAME}: catalog.files = {list(catalog_files.files)}: the page reads no files, needs the entries as "
+            "tables, or `coopt serve` with a question that names these files"
         )
 
 
@@ -81,34 +81,37 @@ MOST_PICKS = 60
 """Choices that the page offers."""
 
 
-def picks_of(text: str, question: Instance, chosen: Chosen) -> list[dict[str, Any]]:
+def picks_of(text: str, question: Instance, choice: Chosen) -> list[dict[str, Any]]:
     """Choices that a question leaves open: what each is called, whether it is the chosen one, and what writes it down.
 
     Nothing where the question leaves none; the first ones, with the chosen one, where there are many.
     """
     if question.problem != "choice":
         return []
-    every = list(choices_of(question))
-    shown = [*every[:MOST_PICKS], *(one for one in every[MOST_PICKS:] if one == chosen)]
-    table = plain(toml_of(text, NAME))
-    return [{"name": one.text, "chosen": one == chosen, "changes": [*_changes(table, question, one)]} for one in shown]
+    choices = list(choices_of(question))
+    offered = [*choices[:MOST_PICKS], *(candidate for candidate in choices[MOST_PICKS:] if candidate == choice)]
+    table = json_value(toml_of(text, NAME))
+    return [
+        {"name": candidate.text, "chosen": candidate == choice, "changes": [*_changes(table, question, candidate)]}
+        for candidate in offered
+    ]
 
 
-def _changes(table: Mapping[str, Any], question: Instance, chosen: Chosen) -> Iterator[tuple[Path, Any]]:
+def _changes(table: Mapping[str, Any], question: Instance, choice: Chosen) -> Iterator[tuple[Path, Any]]:
     """What to write in place of lists: a kind of GPU with the HB domains that are sold with it, batches and knobs."""
-    if chosen.gpu is not None:
-        place = [one.name for one in question.cluster.generations].index(chosen.gpu)
-        sold = {one.name for one in domains_of(question, chosen.gpu)}
-        listed = table["network"]["hb_domains"]
-        domains = listed if isinstance(listed, list) else [listed]
-        names = [one.name for one in question.network.hb_domains]
+    if choice.gpu is not None:
+        place = [entry.name for entry in question.cluster.generations].index(choice.gpu)
+        sold = {entry.name for entry in domains_of(question, choice.gpu)}
+        domain_tables = table["network"]["hb_domains"]
+        domains = domain_tables if isinstance(domain_tables, list) else [domain_tables]
+        names = [entry.name for entry in question.network.hb_domains]
         yield ("cluster", "gpu"), table["cluster"]["gpu"][place]
-        kept = [domain for domain, name in zip(domains, names, strict=True) if name in sold]
-        yield ("network", "hb_domains"), kept
+        sold_domains = [domain for domain, name in zip(domains, names, strict=True) if name in sold]
+        yield ("network", "hb_domains"), sold_domains
     for w, workload in enumerate(question.workload):
-        if workload.name in chosen.global_batch:
-            yield ("workload", w, "global_batch"), chosen.global_batch[workload.name]
-        for key, value in chosen.options.get(workload.name, {}).items():
+        if workload.name in choice.global_batch:
+            yield ("workload", w, "global_batch"), choice.global_batch[workload.name]
+        for key, value in choice.options.get(workload.name, {}).items():
             yield ("workload", w, "options", key), value
 
 
@@ -120,11 +123,11 @@ def place_of(sentence: str, names: Mapping[str, Sequence[str]]) -> list[str | in
     names
         What complaints call the rows of tables, by the key of each table.
     """
-    found = PLACE.match(sentence)
-    if found is None:
+    match = PLACE.match(sentence)
+    if match is None:
         return None
     steps: list[str | int] = []
-    for key, number, quote, name in STEP.findall(found[1]):
+    for key, number, quote, name in STEP.findall(match[1]):
         rows = names.get(key_path(tuple(steps)), ())
         if quote and name not in rows:
             return None
@@ -162,29 +165,29 @@ def edited(text: str, changes: Iterable[tuple[Path, Any]]) -> str:
 def _put(document: Any, path: Path, value: Any) -> None:
     import tomlkit
 
-    here, last = document, path[-1]
+    node, last_step = document, path[-1]
     for step, following in pairwise(path):
-        if isinstance(step, int) and isinstance(here, dict):
+        if isinstance(step, int) and isinstance(node, dict):
             continue  # a list of one that is written as a table
-        if isinstance(here, dict) and step not in here:
+        if isinstance(node, dict) and step not in node:
             if value is None:
                 return
-            here[step] = tomlkit.aot() if isinstance(following, int) else _apart(tomlkit.table())
-        here = _inside(here, step, path)
-    if isinstance(last, int) and isinstance(here, dict):
-        if last == 0 and isinstance(value, Mapping):
-            here.update(value)
+            node[step] = tomlkit.aot() if isinstance(following, int) else _apart(tomlkit.table())
+        node = _inside(node, step, path)
+    if isinstance(last_step, int) and isinstance(node, dict):
+        if last_step == 0 and isinstance(value, Mapping):
+            node.update(value)
             return
         _listed(document, path[:-1])
         return _put(document, path, value)
-    if isinstance(here, list):
-        _put_entry(here, last, value, path)
-    elif not isinstance(here, dict):
+    if isinstance(node, list):
+        _put_entry(node, last_step, value, path)
+    elif not isinstance(node, dict):
         raise _nowhere(path)
     elif value is None:
-        here.pop(last, None)
+        node.pop(last_step, None)
     else:
-        _set(here, str(last), value)
+        _set(node, str(last_step), value)
 
 
 def _set(table: Any, key: str, value: Any) -> None:
@@ -228,17 +231,17 @@ def _listed(document: Any, path: Path) -> None:
     """Write a list of one table, which was written as a table, as a list."""
     import tomlkit
 
-    here = document
+    node = document
     for step in path[:-1]:
-        here = _inside(here, step, path)
+        node = _inside(node, step, path)
     rows = tomlkit.aot()
-    rows.append(here[path[-1]])
-    here[path[-1]] = rows
+    rows.append(node[path[-1]])
+    node[path[-1]] = rows
 
 
-def _inside(here: Any, step: str | int, path: Path) -> Any:
+def _inside(node: Any, step: str | int, path: Path) -> Any:
     try:
-        return here[step]
+        return node[step]
     except (KeyError, IndexError, TypeError):
         raise _nowhere(path) from None
 
@@ -247,12 +250,12 @@ def _nowhere(path: Path) -> InstanceError:
     return InstanceError(f"{NAME}: {'.'.join(map(str, path))}: no such place, needs a key or the next place of a list")
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value of TOML as JSON can hold it: dates, infinities and NaN as their texts."""
     if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): json_value(part) for key, part in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(inner) for inner in value]
+        return [json_value(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -42,27 +42,27 @@ def desk_of(instance: str | None, host: str, workers: int | None, limit_s: float
     InstanceError
         When the instance, or a catalog file that it names, cannot be used.
     """
-    own = OwnCatalog()
+    catalog = OwnCatalog()
     if instance is None:
         text = files("coopt.cli").joinpath("starter.toml").read_text("utf-8")
     else:
         load(instance)
         file = Path(instance)
         text = read_text(file, "a TOML text file", "an instance")
-        listed = CatalogFiles.model_validate(toml_of(text, file.name).get("catalog", {}))
-        book, places = own_entries(listed.files, file.parent), places_of(listed.files, file.parent)
-        own = OwnCatalog(files=listed.files, book=book, places=places)
+        catalog_files = CatalogFiles.model_validate(toml_of(text, file.name).get("catalog", {}))
+        book, places = own_entries(catalog_files.files, file.parent), places_of(catalog_files.files, file.parent)
+        catalog = OwnCatalog(files=catalog_files.files, book=book, places=places)
     cores = min(max(os.cpu_count() or 1, FEWEST_WORKERS), MOST_WORKERS)
     door = Door(host=host, token=token_for(host))
-    return Desk(text=text, door=door, own=own, workers=workers or cores, limit_s=limit_s)
+    return Desk(text=text, door=door, catalog=catalog, workers=workers or cores, limit_s=limit_s)
 
 
-def serve(desk: Desk, port: int, told: Callable[[str], None]) -> None:
+def serve(desk: Desk, port: int, announce: Callable[[str], None]) -> None:
     """Serve until an interrupt.
 
     Parameters
     ----------
-    told
+    announce
         Hears the address of the page once the server listens.
 
     Raises
@@ -70,12 +70,12 @@ def serve(desk: Desk, port: int, told: Callable[[str], None]) -> None:
     InstanceError
         When nothing can listen there.
     """
-    listener = listening(desk.door.host, port)
+    listener = listener_at(desk.door.host, port)
     config = uvicorn.Config(
         application(desk), log_level="warning", access_log=False, server_header=False, lifespan="on",
         timeout_graceful_shutdown=LEAVE_S,
     )  # fmt: skip
-    server = Announced(config, lambda: told(address(desk.door, listener)))
+    server = AnnouncingServer(config, lambda: announce(address(desk.door, listener)))
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:
@@ -84,21 +84,21 @@ def serve(desk: Desk, port: int, told: Callable[[str], None]) -> None:
         listener.close()
 
 
-class Announced(uvicorn.Server):
+class AnnouncingServer(uvicorn.Server):
     """A server that says when it listens."""
 
-    def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config)
-        self._told = told
+        self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then say so."""
         await super().startup(sockets)
         if self.started:
-            self._told()
+            self._announce()
 
 
-def listening(host: str, port: int) -> socket.socket:
+def listener_at(host: str, port: int) -> socket.socket:
     """A socket that listens there.
 
     Raises
@@ -108,8 +108,8 @@ def listening(host: str, port: int) -> socket.socket:
     """
     with contextlib.ExitStack() as opened:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-            family, kind, protocol, _, place = found[0]
+            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            family, kind, protocol, _, place = addresses[0]
             listener = opened.enter_context(socket.socket(family, kind, protocol))
             if os.name == "posix":
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -27,7 +27,7 @@ from coopt.plan.store import decided
 from coopt.report.page.contents import Origin, PageCase, moment, page_html
 from coopt.report.tables import progress_line
 from coopt.serve.contents import explanation_contents, front_contents, plan_contents, verdict_contents
-from coopt.serve.questions import NAME, OwnCatalog, edited, picks_of, place_of, plain, question_of
+from coopt.serve.questions import NAME, OwnCatalog, edited, json_value, picks_of, place_of, question_of
 from coopt.solving.answer import solve
 from coopt.solving.evaluate import mappings
 from coopt.solving.fronts.sweep import pareto
@@ -35,8 +35,8 @@ from coopt.solving.reasons.why import explain
 from coopt.verifier.audit import verify
 
 Send = Callable[[str, Any], None]
-Given = Mapping[str, Any]
-Task = Callable[[OwnCatalog, Given, Send], None]
+Document = Mapping[str, Any]
+Task = Callable[[OwnCatalog, Document, Send], None]
 
 TELL_S = 0.1
 """Least seconds between two events of progress."""
@@ -60,60 +60,60 @@ PRELOADED = (
 """What is imported once, before workers are forked; searches of most kinds import what they need when they begin."""
 
 
-def read_text(own: OwnCatalog, given: Given, send: Send) -> None:
+def read_text(catalog: OwnCatalog, document: Document, send: Send) -> None:
     """Edit a text, and say what it holds and what is wrong with it."""
-    text, table = given["text"], None
+    text, table = document["text"], None
     complaints: tuple[str, ...] = ()
     try:
-        if given["changes"]:
-            text = edited(text, [(tuple(path), value) for path, value in given["changes"]])
-        table = plain(toml_of(text, NAME))
-        question_of(text, own)
+        if document["changes"]:
+            text = edited(text, [(tuple(path), value) for path, value in document["changes"]])
+        table = json_value(toml_of(text, NAME))
+        question_of(text, catalog)
     except InstanceError as error:
         complaints = error.complaints
     except RecursionError:
-        text, table, complaints = given["text"], None, (f"{NAME}: nested too deeply, needs flat tables",)
+        text, table, complaints = document["text"], None, (f"{NAME}: nested too deeply, needs flat tables",)
     send("question", {"text": text, "table": table, "complaints": _placed(complaints, table)})
 
 
-def find_plan(own: OwnCatalog, given: Given, send: Send) -> None:
+def find_plan(catalog: OwnCatalog, document: Document, send: Send) -> None:
     """Solve a question, and doubt the answer."""
-    question = _asked(own, given)
-    found = solve(question, on_progress=_teller(send), listed=LISTED)
-    contents = plan_contents(*_of_choice(question, found))
-    whole = {"plan": found.model_dump(mode="json", by_alias=True)}
-    send("plan", contents | whole | {"picks": picks_of(given["text"], question, found.chosen)})
-    if found.status != "unknown":
-        send("verdict", verdict_contents(verify(question, found)))
+    question = _question(catalog, document)
+    plan = solve(question, on_progress=_teller(send), listed=LISTED)
+    contents = plan_contents(*_of_choice(question, plan))
+    plan_document = {"plan": plan.model_dump(mode="json", by_alias=True)}
+    send("plan", contents | plan_document | {"picks": picks_of(document["text"], question, plan.chosen)})
+    if plan.status != "unknown":
+        send("verdict", verdict_contents(verify(question, plan)))
 
 
-def trace_front(own: OwnCatalog, given: Given, send: Send) -> None:
+def trace_front(catalog: OwnCatalog, document: Document, send: Send) -> None:
     """Find the least cost for every time."""
-    question = _asked(own, given)
+    question = _question(catalog, document)
     send("front", front_contents(question, pareto(question, POINTS, on_progress=_teller(send))))
 
 
-def find_reasons(own: OwnCatalog, given: Given, send: Send) -> None:
+def find_reasons(catalog: OwnCatalog, document: Document, send: Send) -> None:
     """Find what binds the answer, or what has to give; of one network, which other mappings it would run."""
-    question = _asked(own, given)
-    plan = None if given["plan"] is None else _sent_plan(given)
-    found = explain(question, plan, time_limit_s=question.solver.time_limit_s)
+    question = _question(catalog, document)
+    plan = None if document["plan"] is None else _sent_plan(document)
+    explanation = explain(question, plan, time_limit_s=question.solver.time_limit_s)
     question, plan = (question, plan) if plan is None else _of_choice(question, plan)
     one_network = question.problem == "shared" and plan is not None and plan.design is not None
     ranking = mappings(question, plan, most=MAPPINGS) if one_network else None
-    send("explanation", explanation_contents(found, ranking))
+    send("explanation", explanation_contents(explanation, ranking))
 
 
-def write_report(own: OwnCatalog, given: Given, send: Send) -> None:
+def write_report(catalog: OwnCatalog, document: Document, send: Send) -> None:
     """Write the page of a plan for a meeting."""
-    question, found = _asked(own, given), _sent_plan(given)
+    question, plan = _question(catalog, document), _sent_plan(document)
     file = f"{question.name}.toml"
     origin = Origin(command="coopt serve", instance_file=file, plan_file="none", written=moment())
-    verdict = verify(question, found)
-    question, found = _of_choice(question, found)
-    case = PageCase(instance=question, plan=found, verdict=verdict, origin=origin)
-    if case.answered and (question.problem == "shared" or found.cost is None):
-        case = replace(case, explanation=explain(question, found))
+    verdict = verify(question, plan)
+    question, plan = _of_choice(question, plan)
+    case = PageCase(instance=question, plan=plan, verdict=verdict, origin=origin)
+    if case.answered and (question.problem == "shared" or plan.cost is None):
+        case = replace(case, explanation=explain(question, plan))
     if case.answered and question.problem == "shared" and has_front(question):
         case = replace(case, front=pareto(question, POINTS))
     send("report", page_html(case))
@@ -134,17 +134,17 @@ def _placed(complaints: tuple[str, ...], table: Mapping[str, Any] | None) -> lis
     return [{"sentence": sentence, "path": place_of(sentence, names)} for sentence in complaints]
 
 
-def _table_of(given: Given) -> Mapping[str, Any] | None:
+def _table_of(document: Document) -> Mapping[str, Any] | None:
     """The table of the text that was sent; None where it holds none."""
     try:
-        return toml_of(given["text"], NAME)
+        return toml_of(document["text"], NAME)
     except InstanceError:
         return None
 
 
-def _sent_plan(given: Given) -> Plan:
+def _sent_plan(document: Document) -> Plan:
     try:
-        return Plan.model_validate(given["plan"])
+        return Plan.model_validate(document["plan"])
     except ValueError:
         raise InstanceError("question: what was sent is no plan, needs the plan of this page") from None
 
@@ -154,10 +154,10 @@ def _of_choice(question: Instance, plan: Plan) -> tuple[Instance, Plan]:
     return decided(question, plan) if plan.cost is not None else (question, plan)
 
 
-def _asked(own: OwnCatalog, given: Given) -> Instance:
+def _question(catalog: OwnCatalog, document: Document) -> Instance:
     """The question of a text, with one thread and no more time for its search than the server grants."""
-    question = question_of(given["text"], own)
-    limit_s = min(question.solver.time_limit_s, given["limit_s"])
+    question = question_of(document["text"], catalog)
+    limit_s = min(question.solver.time_limit_s, document["limit_s"])
     solver = question.solver.model_copy(update={"time_limit_s": limit_s, "threads": 1})
     return question.model_copy(update={"solver": solver})
 
@@ -168,10 +168,10 @@ def _teller(send: Send) -> OnProgress:
 
     def tell(step: Progress) -> None:
         nonlocal last_stage, last_time
-        now = time.monotonic()
-        if step.stage != last_stage or now - last_time >= TELL_S:
+        moment = time.monotonic()
+        if step.stage != last_stage or moment - last_time >= TELL_S:
             send("progress", asdict(step) | {"gap": step.gap, "line": progress_line(step)})
-            last_stage, last_time = step.stage, now
+            last_stage, last_time = step.stage, moment
 
     return tell
 
@@ -201,15 +201,15 @@ class Interrupts:
             raise KeyboardInterrupt
 
 
-def serve_tasks(pipe: Connection, own: OwnCatalog) -> None:
+def serve_tasks(pipe: Connection, catalog: OwnCatalog) -> None:
     """Do tasks one after the other, until the other end of the pipe closes."""
     interrupts = Interrupts()
     pipe.send(READY)
     while True:
         try:
-            task, given = pipe.recv()
+            task, document = pipe.recv()
             interrupts.cancelled, interrupts.running = False, True
-            _do(TASKS[task], own, given, lambda name, document: interrupts.send(pipe, name, document))
+            _do(TASKS[task], catalog, document, lambda name, answer: interrupts.send(pipe, name, answer))
             interrupts.running = False
         except KeyboardInterrupt:
             interrupts.running = False
@@ -218,12 +218,12 @@ def serve_tasks(pipe: Connection, own: OwnCatalog) -> None:
         pipe.send(READY)
 
 
-def _do(task: Task, own: OwnCatalog, given: Given, send: Send) -> None:
+def _do(task: Task, catalog: OwnCatalog, document: Document, send: Send) -> None:
     """Do a task; what it refuses or fails at is an event like others."""
     try:
-        task(own, given, send)
+        task(catalog, document, send)
     except InstanceError as error:
-        send("refused", {"complaints": _placed(error.complaints, _table_of(given))})
+        send("refused", {"complaints": _placed(error.complaints, _table_of(document))})
     except Exception as error:
         logging.getLogger(__name__).exception("the task %s failed", task.__name__)
         send("failed", {"sentence": f"This failed ({type(error).__name__}); the last answer stays."})

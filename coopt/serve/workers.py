@@ -43,12 +43,12 @@ class BusyError(Exception):
 class Worker:
     """A process with a pipe to it; a thread puts what comes back into `heard`."""
 
-    def __init__(self, own: OwnCatalog, loop: asyncio.AbstractEventLoop) -> None:
-        self.pipe, theirs = multiprocessing.Pipe()
+    def __init__(self, catalog: OwnCatalog, loop: asyncio.AbstractEventLoop) -> None:
+        self.pipe, worker_end = multiprocessing.Pipe()
         self.heard: asyncio.Queue[Event] = asyncio.Queue()
-        self.process = _process(theirs, own)
+        self.process = _process(worker_end, catalog)
         self.process.start()
-        theirs.close()
+        worker_end.close()
         threading.Thread(target=self._listen, args=(loop,), daemon=True).start()
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -82,19 +82,19 @@ class Worker:
         self.pipe.close()
 
 
-def _process(pipe: Connection, own: OwnCatalog) -> BaseProcess:
+def _process(pipe: Connection, catalog: OwnCatalog) -> BaseProcess:
     if sys.platform == "win32":
-        return multiprocessing.get_context("spawn").Process(target=serve_tasks, args=(pipe, own), daemon=True)
+        return multiprocessing.get_context("spawn").Process(target=serve_tasks, args=(pipe, catalog), daemon=True)
     forking = multiprocessing.get_context("forkserver")
     forking.set_forkserver_preload(list(PRELOADED))
-    return forking.Process(target=serve_tasks, args=(pipe, own), daemon=True)
+    return forking.Process(target=serve_tasks, args=(pipe, catalog), daemon=True)
 
 
 class Workers:
     """Workers, and those who wait for one; the worker that was last in use comes first, since it knows most."""
 
-    def __init__(self, size: int, own: OwnCatalog, most_waiting: int) -> None:
-        self._size, self._own, self._most_waiting = size, own, most_waiting
+    def __init__(self, size: int, catalog: OwnCatalog, most_waiting: int) -> None:
+        self._size, self._catalog, self._most_waiting = size, catalog, most_waiting
         self._idle: list[Worker] = []
         self._waiting: deque[asyncio.Future[Worker]] = deque()
         self._all: set[Worker] = set()
@@ -123,7 +123,7 @@ class Workers:
             self._all.discard(worker)
             await asyncio.to_thread(worker.kill)
 
-    async def events(self, task: str, given: Mapping[str, Any], limit_s: float) -> AsyncIterator[Event]:
+    async def events(self, task: str, document: Mapping[str, Any], limit_s: float) -> AsyncIterator[Event]:
         """What becomes of a task; it is cancelled where the caller stops listening, and ended after a time.
 
         Raises
@@ -132,11 +132,11 @@ class Workers:
             Where too many wait already.
         """
         loop = asyncio.get_running_loop()
-        worker = await self._taken()
+        worker = await self._free_worker()
         finished = False
         try:
             deadline = loop.time() + limit_s
-            worker.pipe.send((task, dict(given)))
+            worker.pipe.send((task, dict(document)))
             yield STARTED
             while True:
                 async with asyncio.timeout_at(deadline):
@@ -150,7 +150,7 @@ class Workers:
         finally:
             self._give_back(worker, finished)
 
-    async def _taken(self) -> Worker:
+    async def _free_worker(self) -> Worker:
         if self._endings:  # the worker of a bound that moves on is being freed, and its tables are worth the wait
             await asyncio.wait(self._endings, timeout=FREED_S, return_when=asyncio.FIRST_COMPLETED)
         if self._idle:
@@ -162,6 +162,7 @@ class Workers:
         try:
             return await turn
         except asyncio.CancelledError:
+            # a worker came as the caller left: whoever waits next gets it
             if turn.done() and not turn.cancelled():
                 self._lend(turn.result())
             raise
@@ -183,7 +184,7 @@ class Workers:
         self._lend(worker)
 
     async def _new(self) -> Worker:
-        worker = await asyncio.to_thread(Worker, self._own, asyncio.get_running_loop())
+        worker = await asyncio.to_thread(Worker, self._catalog, asyncio.get_running_loop())
         self._all.add(worker)
         await worker.heard.get()  # that it is ready, or died
         return worker

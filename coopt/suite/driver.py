@@ -38,33 +38,34 @@ def work_through(cases: Iterable[Case], pool: WorkerPool, on_outcome: OnOutcome)
     """
     waiting: deque[Case] = deque(cases)
     while waiting:
-        for suspect in _together(waiting, pool, on_outcome):
-            if _together(deque([suspect]), pool, on_outcome):
+        for suspect in _hand_over(waiting, pool, on_outcome):
+            if _hand_over(deque([suspect]), pool, on_outcome):
                 on_outcome(_failed(suspect, DIED))
 
 
-def _together(waiting: deque[Case], pool: WorkerPool, on_outcome: OnOutcome) -> list[Case]:
+def _hand_over(waiting: deque[Case], pool: WorkerPool, on_outcome: OnOutcome) -> list[Case]:
     """Hand over all that waits, a few at a time; ends early when the pool breaks, with the cases that were in it."""
     at_work: dict[Future[str], Case] = {}
-    lost: list[Case] = []
-    while at_work or (waiting and not lost):
-        while waiting and not lost and len(at_work) < pool.slots:
+    suspects: list[Case] = []
+    while at_work or (waiting and not suspects):
+        # no more than workers need, so that few cases are suspects where a pool breaks
+        while waiting and not suspects and len(at_work) < pool.slots:
             case = waiting.popleft()
             try:
                 at_work[pool.submit(case)] = case
             except BrokenExecutor:
-                lost.append(case)
+                suspects.append(case)
         done, _ = wait(at_work, return_when=FIRST_COMPLETED)
         for future in done:
             case = at_work.pop(future)
             outcome = _outcome(case, future)
             if outcome is None:
-                lost.append(case)
+                suspects.append(case)
             else:
                 on_outcome(outcome)
-    if lost:
+    if suspects:
         pool.renew()
-    return lost
+    return suspects
 
 
 def _outcome(case: Case, future: Future[str]) -> Outcome | None:
@@ -79,8 +80,8 @@ def _outcome(case: Case, future: Future[str]) -> Outcome | None:
     return Outcome.model_validate_json(future.result())
 
 
-def _failed(case: Case, why: str) -> Outcome:
-    return Outcome(case_id=case.case_id, action=case.action, status="failed", why=(why,))
+def _failed(case: Case, reason: str) -> Outcome:
+    return Outcome(case_id=case.case_id, action=case.action, status="failed", why=(reason,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,9 +115,11 @@ class Driver:
     def __init__(self, suite: str, cases: tuple[Case, ...], folder: RunFolder, on_progress: OnProgress) -> None:
         self.suite, self.cases, self.folder, self.on_progress = suite, cases, folder, on_progress
         self.asked = {case.case_id: case for case in cases if not case.refusal}
-        found = {case_id: folder.kept(case_id) for case_id in self.asked}
-        self.damaged = sum(outcome is None and folder.has(case_id) for case_id, outcome in found.items())
-        self.outcomes = {i: outcome for i, outcome in found.items() if outcome is not None and outcome.answered}
+        known_outcomes = {case_id: folder.outcome_of(case_id) for case_id in self.asked}
+        self.damaged = sum(outcome is None and folder.has(case_id) for case_id, outcome in known_outcomes.items())
+        self.outcomes = {
+            i: outcome for i, outcome in known_outcomes.items() if outcome is not None and outcome.answered
+        }
         self.kept = len(self.outcomes)
         self.worked: list[Outcome] = []
         self.failed = 0
@@ -126,12 +129,12 @@ class Driver:
     def run(self, pool_of: Callable[[], WorkerPool]) -> Summary:
         """Work on what has no answer and write the table; Ctrl-C ends it with everything that is finished."""
         stopped = None
-        missing = [case for case_id, case in self.asked.items() if case_id not in self.outcomes]
+        open_cases = [case for case_id, case in self.asked.items() if case_id not in self.outcomes]
         try:
             with interrupts_heard(self._interrupted):
-                if missing:
+                if open_cases:
                     self._tell()
-                    _work(missing, pool_of, self._heard)
+                    _work(open_cases, pool_of, self._heard)
         except KeyboardInterrupt:
             stopped = "interrupted"
         except PoolLostError:
@@ -164,11 +167,11 @@ class Driver:
 
     def _tell(self) -> None:
         """Cases done, failures, and the time left at the pace of this run."""
-        done, all_of_them, now = len(self.outcomes), len(self.asked), len(self.worked)
+        done, all_of_them, worked = len(self.outcomes), len(self.asked), len(self.worked)
         elapsed_s = time.perf_counter() - self.started
         parts = [f"{done:,} of {all_of_them:,}"]
         parts += [f"{self.failed:,} failed"] if self.failed else []
-        parts += [f"about {_duration(elapsed_s / now * (all_of_them - done))} left"] if now else []
+        parts += [f"about {_duration(elapsed_s / worked * (all_of_them - done))} left"] if worked else []
         self.on_progress(
             Progress(stage="cases", message=", ".join(parts), elapsed_s=elapsed_s, done=(done, all_of_them))
         )

@@ -108,26 +108,26 @@ class RunFolder:
 
     def _holds_something(self) -> bool:
         """Whether there is more than a run leaves that was ended before its first answer."""
-        there = {path.name for path in self.root.iterdir() if not path.name.startswith(".")}
-        if there - {SUITE, self.cases.name} or (self.cases.is_dir() and any(self.cases.glob("[!.]*"))):
+        names = {path.name for path in self.root.iterdir() if not path.name.startswith(".")}
+        if names - {SUITE, self.cases.name} or (self.cases.is_dir() and any(self.cases.glob("[!.]*"))):
             return True
-        if SUITE in there:
+        if SUITE in names:
             read_kept_study(self.root)
         return False
 
     def sweep(self) -> None:
         """Remove what a run that was killed while it wrote left half done."""
         for place in (self.root, self.cases):
-            for left in place.glob(".*.tmp"):
-                left.unlink()
+            for leftover in place.glob(".*.tmp"):
+                leftover.unlink()
 
-    def kept(self, case_id: str) -> Outcome | None:
+    def outcome_of(self, case_id: str) -> Outcome | None:
         """What is known of a case; None where there is nothing, or nothing that can be trusted."""
         try:
-            found = Outcome.model_validate_json((self.cases / f"{case_id}.json").read_bytes())
+            outcome = Outcome.model_validate_json((self.cases / f"{case_id}.json").read_bytes())
         except (OSError, ValidationError):
             return None
-        return found if found.case_id == case_id else None
+        return outcome if outcome.case_id == case_id else None
 
     def has(self, case_id: str) -> bool:
         """Whether there is a file of that case, to be trusted or not."""
@@ -141,8 +141,8 @@ class RunFolder:
             with open(self.root / JOURNAL, "a", encoding="utf-8") as journal:
                 journal.write(json.dumps(line) + "\n")
         except OSError as error:
-            where = self.root / JOURNAL
-            raise InstanceError(f"{where}: cannot be written ({error.strerror}), needs a place for a file") from None
+            place = self.root / JOURNAL
+            raise InstanceError(f"{place}: cannot be written ({error.strerror}), needs a place for a file") from None
 
 
 class AnyToAny(Record):
@@ -239,13 +239,13 @@ def _search_row(plan: Plan) -> Row:
 
 def _cost_row(cost: Cost, outcome: Outcome) -> Row:
     """What the plan costs, and what its switches and optics save against any-to-any."""
-    own = network_of(cost)
-    row: Row = {"capex_usd": cost.capex_usd, "power_w": cost.power_w, "tco_usd": cost.tco_usd, **own}
-    other = outcome.any_to_any
-    if other is not None:
-        row |= {"any_to_any_usd": other.network_usd, "any_to_any_w": other.network_w}
-        row["saving"] = 1.0 - own["network_usd"] / other.network_usd if other.network_usd else None
-        row["power_saving"] = 1.0 - own["network_w"] / other.network_w if other.network_w else None
+    network = network_of(cost)
+    row: Row = {"capex_usd": cost.capex_usd, "power_w": cost.power_w, "tco_usd": cost.tco_usd, **network}
+    baseline = outcome.any_to_any
+    if baseline is not None:
+        row |= {"any_to_any_usd": baseline.network_usd, "any_to_any_w": baseline.network_w}
+        row["saving"] = 1.0 - network["network_usd"] / baseline.network_usd if baseline.network_usd else None
+        row["power_saving"] = 1.0 - network["network_w"] / baseline.network_w if baseline.network_w else None
     return row
 
 

@@ -151,47 +151,47 @@ class Suite(Table):
         return self
 
     def _repeated(self) -> list[str]:
-        found = []
+        complaints = []
         for kind, parts in (("grid", self.grid), ("view", (*self.table, *self.figure))):
             names = [part.name for part in parts]
-            found += [
+            complaints += [
                 f"{kind}: name {n!r} appears twice, needs different names"
                 for n in sorted({*names})
                 if names.count(n) > 1
             ]
-        return found
+        return complaints
 
     def _strangers(self) -> list[str]:
         """Columns that a table or a picture names and no case of its grid has."""
-        found = []
+        complaints = []
         grids = {grid.name: grid for grid in self.grid}
         for view in (*self.table, *self.figure):
             if view.grid not in grids:
-                found.append(f"{view.name}: grid = {view.grid!r}: no such grid, needs one of {', '.join(grids)}")
+                complaints.append(f"{view.name}: grid = {view.grid!r}: no such grid, needs one of {', '.join(grids)}")
                 continue
             axes = [column_of(axis) for axis in grids[view.grid].vary]
             for column in columns_named(view):
                 if column not in (*axes, *COLUMNS):
-                    found.append(
+                    complaints.append(
                         f"{view.name}: column {column!r} is not there, needs an axis ({', '.join(axes)}) or a "
                         "column of docs/suites.md"
                     )
-            found += [
+            complaints += [
                 f"{view.name}: share_of.{key}: is no axis of the grid, needs one of {', '.join(axes)}"
                 for key in getattr(view, "share_of", {})
                 if key not in axes
             ]
-        return found
+        return complaints
 
 
 def columns_named(view: View) -> list[str]:
     """Every column of the results that a view names."""
-    named = [*view.where]
+    columns = [*view.where]
     if isinstance(view, TableView):
-        named += view.columns
+        columns += view.columns
     if isinstance(view, FigureView):
-        named += [view.x, view.y, *([view.group] if view.group else [])]
-    return named
+        columns += [view.x, view.y, *([view.group] if view.group else [])]
+    return columns
 
 
 class Study(Record):
@@ -218,12 +218,12 @@ def _published(folder: Path, view: View) -> tuple[PublishedRow, ...]:
     assert view.published is not None
     file = folder / view.published
     reader = csv.DictReader(StringIO(read_text(file, "a CSV file", "the published figures of a view")))
-    known = ["source"]
+    needed_columns = ["source"]
     if isinstance(view, FigureView):
-        known += ["series", view.x, view.published_column, *([view.group] if view.group else [])]
-    missing = [name for name in dict.fromkeys(known) if name not in (reader.fieldnames or ())]
-    if missing:
-        raise InstanceError(f"{file.name}: no column {', '.join(missing)}, needs one (view {view.name!r} names it)")
+        needed_columns += ["series", view.x, view.published_column, *([view.group] if view.group else [])]
+    absent = [name for name in dict.fromkeys(needed_columns) if name not in (reader.fieldnames or ())]
+    if absent:
+        raise InstanceError(f"{file.name}: no column {', '.join(absent)}, needs one (view {view.name!r} names it)")
     return tuple({name: _cell(text) for name, text in row.items() if name is not None} for row in reader)
 
 
@@ -266,31 +266,31 @@ def cases_of(suite: Suite, folder: Path) -> tuple[Case, ...]:
         When a key leads nowhere, or a grid has no case that can be asked. A combination that cannot be asked becomes a
         case with a refusal.
     """
-    found: list[Case] = []
+    cases: list[Case] = []
     complaints: list[str] = []
     for grid in suite.grid:
         try:
-            some = list(_of_grid(grid, folder))
+            grid_cases = list(_of_grid(grid, folder))
         except InstanceError as error:
             complaints += [f"grid {grid.name!r}: {complaint}" for complaint in error.complaints]
             continue
-        if all(case.refusal for case in some):
-            complaints.append(f"grid {grid.name!r}: every case is refused; the first: {some[0].refusal[0]}")
-        found += some
+        if all(case.refusal for case in grid_cases):
+            complaints.append(f"grid {grid.name!r}: every case is refused; the first: {grid_cases[0].refusal[0]}")
+        cases += grid_cases
     if complaints:
         raise InstanceError(complaints)
-    return tuple(found)
+    return tuple(cases)
 
 
 def _of_grid(grid: CaseGrid, folder: Path) -> Iterator[Case]:
     axes = [[_choice(axis, value) for value in values] for axis, values in grid.vary.items()]
     for name in grid.instances:
         table = read_toml(folder / name)
-        for chosen in product(*axes):
+        for combination in product(*axes):
             overrides = dict(grid.set)
-            for _, changes in chosen:
+            for _, changes in combination:
                 overrides |= changes
-            labels = {column_of(axis): label for axis, (label, _) in zip(grid.vary, chosen, strict=True)}
+            labels = {column_of(axis): label for axis, (label, _) in zip(grid.vary, combination, strict=True)}
             yield _case(grid, table, folder / name, labels, overrides)
 
 
@@ -298,28 +298,29 @@ def _choice(axis: str, value: Any) -> tuple[Label, dict[str, Any]]:
     """The label of one value of an axis, and what it changes."""
     if isinstance(value, dict) and value.keys() == {"label", "set"}:
         try:
-            linked = LinkedValue.model_validate(value)
+            linked_value = LinkedValue.model_validate(value)
         except ValidationError as error:
             raise InstanceError(f"vary.{axis}: {text}" for text in sentences(error, LinkedValue)) from None
-        return linked.label, linked.set
-    shown = value if isinstance(value, str | int | float | bool) else json.dumps(value, default=str)
-    return shown, {axis: value}
+        return linked_value.label, linked_value.set
+    label = value if isinstance(value, str | int | float | bool) else json.dumps(value, default=str)
+    return label, {axis: value}
 
 
 def _case(
     grid: CaseGrid, table: Mapping[str, Any], place: Path, axes: Mapping[str, Label], overrides: Mapping[str, Any]
 ) -> Case:
     file = place.name
-    changed = overridden(table, overrides, file)
+    changed_table = overridden(table, overrides, file)
     name = str(table.get("name", file))
     parts: dict[str, Any] = {"grid": grid.name, "action": grid.action, "axes": axes, "overrides": overrides}
     try:
-        instance = one_thread(validated(Instance, changed, place.parent))
+        instance = one_thread(validated(Instance, changed_table, place.parent))
     except ValidationError as error:
         refusal = tuple(f"{file}: {text}" for text in sentences(error, Instance))
+        # a key that leads nowhere is a slip in the suite and no case of it
         if any(item["type"] == "extra_forbidden" for item in error.errors(include_url=False)):
             raise InstanceError(refusal) from None
-        identity = _identity(grid.action, json.dumps(changed, sort_keys=True, default=str))
+        identity = _identity(grid.action, json.dumps(changed_table, sort_keys=True, default=str))
         return Case(case_id=identity, instance=name, question="", refusal=refusal, **parts)
     question = instance.model_dump_json(by_alias=True)
     return Case(case_id=_identity(grid.action, question), instance=instance.name, question=question, **parts)
@@ -331,4 +332,5 @@ def one_thread(instance: Instance) -> Instance:
 
 
 def _identity(action: Action, question: str) -> str:
+    # another version may answer the same question otherwise
     return hashlib.sha256(f"{__version__}\n{action}\n{question}".encode()).hexdigest()[:LIKENESS]

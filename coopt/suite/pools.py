@@ -73,8 +73,8 @@ class LocalPool:
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
-        theirs, self._lifeline = context.Pipe(duplex=False)
-        self._executor = ProcessPoolExecutor(self.workers, context, initializer=begin_worker, initargs=(theirs,))
+        worker_end, self._lifeline = context.Pipe(duplex=False)
+        self._executor = ProcessPoolExecutor(self.workers, context, initializer=begin_worker, initargs=(worker_end,))
         with _ignoring_interrupts():
             self._first = self._executor.submit(os.getpid)
 
@@ -158,11 +158,11 @@ class DaskPool:
     @property
     def slots(self) -> int:
         """Two for each thread of the workers there are, which may come and go; what it was last where nobody says."""
-        now = time.monotonic()
-        if now - self._counted > self.COUNT_S:
+        moment = time.monotonic()
+        if moment - self._counted > self.COUNT_S:
             with suppress(OSError, RuntimeError):
                 self._threads = sum(map(int, self._client.nthreads().values()))
-            self._counted = now
+            self._counted = moment
         return 2 * max(1, self._threads)
 
     def submit(self, case: Case) -> Future[str]:

@@ -99,17 +99,18 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
     axes = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS and name not in LATER)
     fields = [pa.field(name, _type(kind)) for name, kind in COLUMNS.items()]
     columns = {name: [row[name] for row in rows] for name in COLUMNS}
-    own = {name: _alike([row.get(name) for row in rows]) for name in axes}
+    axis_columns = {name: _alike([row.get(name) for row in rows]) for name in axes}
     schema = pa.schema(
         [
+            # axes stand behind suite, grid, case and instance
             *fields[:4],
-            *(pa.field(name, _type(kind)) for name, (kind, _) in own.items()),
+            *(pa.field(name, _type(kind)) for name, (kind, _) in axis_columns.items()),
             *fields[4:],
             pa.field("workloads", pa.list_(pa.struct([pa.field(n, _type(COLUMNS[n])) for n in OF_A_WORKLOAD]))),
             pa.field("overrides", pa.string()),
         ]
     )
-    columns |= {name: values for name, (_, values) in own.items()}
+    columns |= {name: values for name, (_, values) in axis_columns.items()}
     columns |= {name: [row[name] for row in rows] for name in LATER}
     table = pa.Table.from_pydict({name: columns[name] for name in schema.names}, schema=schema)
     content = BytesIO()
@@ -134,12 +135,13 @@ def read_rows(path: Path) -> list[Row]:
 
 def _alike(values: list[Any]) -> tuple[ColumnType | None, list[Any]]:
     """The values of an axis as one type: whole numbers, numbers, truth values (None), else text."""
-    there = [value for value in values if value is not None]
-    if there and all(isinstance(value, bool) for value in there):
+    present = [value for value in values if value is not None]
+    if present and all(isinstance(value, bool) for value in present):
         return None, values
-    plain = [value for value in there if isinstance(value, int | float) and not isinstance(value, bool)]
-    if len(plain) == len(there):
-        if all(isinstance(value, int) and abs(value) < 2**63 for value in there):
+    numbers = [value for value in present if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(numbers) == len(present):
+        # a column of whole numbers has 64 bits
+        if all(isinstance(value, int) and abs(value) < 2**63 for value in present):
             return "whole", values
         return "real", [None if value is None else float(value) for value in values]
     return "text", [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]

@@ -27,28 +27,28 @@ def outcome_json(version: str, case_id: str, action: Action, question: str) -> s
     """
     wall, cpu = time.perf_counter(), time.process_time()
     try:
-        found = _answered(version, case_id, action, question)
+        outcome = _answered(version, case_id, action, question)
     except InstanceError as error:
-        found = Outcome(case_id=case_id, action=action, status="refused", why=error.complaints)
+        outcome = Outcome(case_id=case_id, action=action, status="refused", why=error.complaints)
     except Exception as error:
-        found = Outcome(case_id=case_id, action=action, status="failed", why=(_told(error),))
-    spent = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
-    return found.model_copy(update=spent).model_dump_json(by_alias=True)
+        outcome = Outcome(case_id=case_id, action=action, status="failed", why=(_told(error),))
+    seconds = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
+    return outcome.model_copy(update=seconds).model_dump_json(by_alias=True)
 
 
 def _answered(version: str, case_id: str, action: Action, question: str) -> Outcome:
     if version != __version__:
-        why = f"the worker has coopt {__version__}, needs {version} as where the suite was started"
-        return Outcome(case_id=case_id, action=action, status="failed", why=(why,))
+        reason = f"the worker has coopt {__version__}, needs {version} as where the suite was started"
+        return Outcome(case_id=case_id, action=action, status="failed", why=(reason,))
     instance = Instance.model_validate_json(question)
     if action == "fastest":
-        best = fastest_design(instance)
-        if isinstance(best, tuple):
-            return Outcome(case_id=case_id, action=action, status="infeasible", why=best)
-        return Outcome(case_id=case_id, action=action, status="fastest", fastest=best)
+        evaluation = fastest_design(instance)
+        if isinstance(evaluation, tuple):
+            return Outcome(case_id=case_id, action=action, status="infeasible", why=evaluation)
+        return Outcome(case_id=case_id, action=action, status="fastest", fastest=evaluation)
     plan = solve(instance)
-    other = any_to_any(instance, plan)
-    baseline = None if other is None else AnyToAny(**network_of(other[1]))
+    full_network = any_to_any(instance, plan)
+    baseline = None if full_network is None else AnyToAny(**network_of(full_network[1]))
     return Outcome(
         case_id=case_id, action=action, status=plan.status, why=plan.explanation, plan=plan, any_to_any=baseline
     )

@@ -60,10 +60,10 @@ def served(**desk: Any) -> Iterator[Client]:
 
     from coopt.serve.app import Desk, application
     from coopt.serve.guard import Door
-    from coopt.serve.running import listening
+    from coopt.serve.running import listener_at
 
     given = {"text": TINY, "door": Door(host="127.0.0.1", token=None)} | desk
-    listener = listening("127.0.0.1", 0)
+    listener = listener_at("127.0.0.1", 0)
     config = uvicorn.Config(application(Desk(**given)), log_level="error", lifespan="on", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from coopt.cli.main import main
-from coopt.serve.running import desk_of, listening
+from coopt.serve.running import desk_of, listener_at
 from tests.serve.conftest import INSTANCES, TINY
 
 
@@ -35,7 +35,7 @@ def test_it_prints_the_address_serves_the_question_and_ends_with_an_interrupt():
 
 
 def test_a_port_that_is_taken_is_refused_in_a_sentence():
-    listener = listening("127.0.0.1", 0)
+    listener = listener_at("127.0.0.1", 0)
     try:
         port = listener.getsockname()[1]
         done = CliRunner().invoke(main, ["serve", "--port", str(port)])
@@ -72,7 +72,7 @@ def test_catalog_files_of_the_instance_are_read_at_the_start(tmp_path: Path):
     file = tmp_path / "ours.toml"
     file.write_text(f'{TINY}\n[catalog]\nfiles = "quotes.csv"\n', "utf-8")
     desk = desk_of(str(file), "127.0.0.1", None, 60.0)
-    assert desk.own.files == ("quotes.csv",)
-    assert desk.own.book["nic"]["cx7-400g"].usd == 1  # type: ignore[attr-defined]
+    assert desk.catalog.files == ("quotes.csv",)
+    assert desk.catalog.book["nic"]["cx7-400g"].usd == 1  # type: ignore[attr-defined]
     assert desk.door.token is None
     assert desk_of(None, "0.0.0.0", None, 60.0).door.token

@@ -13,7 +13,7 @@ from coopt.instance.catalog import KINDS
 from coopt.instance.errors import InstanceError, names_in
 from coopt.instance.files import load
 from coopt.instance.texts import toml_of
-from coopt.serve.questions import OwnCatalog, edited, place_of, plain, question_of
+from coopt.serve.questions import OwnCatalog, edited, json_value, place_of, question_of
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 TINY = (INSTANCES / "tiny-64.toml").read_text("utf-8")
@@ -155,7 +155,7 @@ def test_a_complaint_about_the_text_has_no_place():
 
 
 def test_what_json_cannot_hold_becomes_text():
-    assert plain(tomllib.loads("a = nan\nb = 2026-01-02\nc = [inf, 1]")) == {
+    assert json_value(tomllib.loads("a = nan\nb = 2026-01-02\nc = [inf, 1]")) == {
         "a": "nan",
         "b": "2026-01-02",
         "c": ["inf", 1],
