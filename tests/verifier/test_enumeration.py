@@ -156,7 +156,7 @@ def test_no_bound_on_the_way_drops_a_mapping_that_is_in_time(seed: int) -> None:
             and not any(room.get(other, False) for other in simpler(workload, work.split))
             and iteration_s(work, place, speed) <= workload.bound_s
         }
-        assert {(work.split, place) for _, (work, place) in timings.near(family, 0, 0.0)} == wanted
+        assert {(work.split, place) for _, (work, place) in timings.near_works(family, 0, 0.0)} == wanted
         quick = [split for split, fits in room.items() if fits and clock.work(split).floor_s() <= workload.bound_s]
         assert timings.fits(family.gpus, 0, 0.0) == bool(quick)
         bound_s = workload.bound_s * draw.uniform(0.3, 1.0)

@@ -51,7 +51,7 @@ def test_what_is_left_open_is_what_enumeration_finds(
     within = (chosen for chosen in product(*menus) if sum(map(racks, chosen)) <= limit.cap)
     cheap = sorted(worth for chosen in within if (worth := worth_of(chosen, limit)) < ceiling)
     assert min(cheap, default=ceiling) == found.least
-    listed = [worth_of(chosen, limit) for chosen in found.below(10**6)]
+    listed = [worth_of(chosen, limit) for chosen in found.choices_below(10**6)]
     assert sorted(listed) == cheap
 
 
@@ -64,5 +64,5 @@ def test_a_limit_that_is_kept_exactly_says_more_than_its_price() -> None:
 def test_too_many_choices_are_not_gone_through() -> None:
     choices = OpenChoices([[island(0, 1)] * 10] * 4, ExactLimit(MEASURE, 0, 0, 0), 100)
     with pytest.raises(TooManyError):
-        list(choices.below(1_000))
+        list(choices.choices_below(1_000))
     assert choices.looked_at > 1_000

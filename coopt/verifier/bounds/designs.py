@@ -45,7 +45,7 @@ def check_no_design(
     bound: float,
     fault: str,
     stands: StandsWithin = any_design,
-    needed: str = "design",
+    subject: str = "design",
 ) -> None:
     """Check that no design is feasible below a bound; one that is so by rounding alone is noted as undecided.
 
@@ -55,15 +55,15 @@ def check_no_design(
         Of the check.
     fault
         What is wrong, with a place for the design that is found.
-    needed
+    subject
         What was looked for: a design, or switches.
     """
     kind = plan.objective.kind
     # most plans have no rival even with rounding in its favour, which answers both questions at once
-    lenient_design = _cheapest(instance, kind, bound, stands, LENIENT)
-    design = None if lenient_design is None else _cheapest(instance, kind, bound, stands, STRICT)
+    lenient_design = _cheapest_design(instance, kind, bound, stands, LENIENT)
+    design = None if lenient_design is None else _cheapest_design(instance, kind, bound, stands, STRICT)
     endless = math.isinf(bound)
-    nothing = f"no {needed} is feasible" if endless else f"no feasible {needed} costs less"
+    nothing = f"no {subject} is feasible" if endless else f"no feasible {subject} costs less"
     ledger.holds(
         name,
         design is None,
@@ -77,7 +77,7 @@ def check_no_design(
 
 
 @lru_cache(maxsize=64)
-def _cheapest(
+def _cheapest_design(
     instance: Instance, kind: ObjectiveKind, bound: float, stands: StandsWithin, margin: float
 ) -> FoundDesign | None:
     """The cheapest feasible design worth less than a bound, with interruptions where the instance has any.
@@ -156,11 +156,11 @@ def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     bounds = [claim.bound for claim in claims if claim.bound is not None]
     if bounds:
         fault = f"A cluster with switches costs less than the bound of {max(bounds):,.2f}: {{}}."
-        check_no_design(ledger, instance, plan, "rival-bound", max(bounds), fault, needed="cluster with switches")
+        check_no_design(ledger, instance, plan, "rival-bound", max(bounds), fault, subject="cluster with switches")
     switches_denied = rivals is not None and (rivals.switched.value, rivals.switched.bound) == (None, None)
     if plan.status == "infeasible" or (switches_denied and bound is not None):
         fault = "A cluster with switches is feasible, at {}, although the plan says that none is."
-        check_no_design(ledger, instance, plan, "rival-none", math.inf, fault, needed="cluster with switches")
+        check_no_design(ledger, instance, plan, "rival-none", math.inf, fault, subject="cluster with switches")
 
 
 def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:

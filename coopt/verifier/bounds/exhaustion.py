@@ -209,7 +209,7 @@ Menu = list[tuple[UnitCounts, int]]
 
 def _menus(instance: Instance, plan: Plan, margin: float) -> list[Menu] | None:
     """The islands of each workload with their racks; None where there are too many to go through."""
-    if _many(instance):
+    if _has_many_networks(instance):
         return None
     menus, choices = [], 1
     for workload in instance.workload:
@@ -220,7 +220,7 @@ def _menus(instance: Instance, plan: Plan, margin: float) -> list[Menu] | None:
     return menus
 
 
-def _many(instance: Instance) -> bool:
+def _has_many_networks(instance: Instance) -> bool:
     """Whether there are too many networks to time every workload on."""
     count = 0
     for gpus in range(1, instance.cluster.most_gpus + 1):

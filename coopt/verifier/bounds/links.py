@@ -126,8 +126,8 @@ class LinksBound:
     def _go_through(self, place: LinkPlace) -> None:
         """Every mapping of a place, as long as it may be worth less than the least so far."""
         byte_s, bound_s = place.nic.gbit_s * 1e9 / 8, self._instance.workload[0].bound_s
-        link_limit = self._needed(place)
-        for _, (work, placement) in self._timings.near(place.family, 0, LENIENT):
+        link_limit = self._link_limit(place)
+        for _, (work, placement) in self._timings.near_works(place.family, 0, LENIENT):
             if not has_neighbours(placement, tied=self._instance.workload[0].model.tied_embeddings):
                 continue
             if not self.is_complete:
@@ -141,7 +141,7 @@ class LinksBound:
                     link_limit = count
                     self._most = self.least = self._worth(place, count)
 
-    def _needed(self, place: LinkPlace) -> int:
+    def _link_limit(self, place: LinkPlace) -> int:
         """The fewest links of a place that are worth no less, break a limit, or have no ports."""
         counts = range(place.family.domains * place.ports // 2 + 1)
 
@@ -221,8 +221,8 @@ class RangesOfPaces(NamedTuple):
 class PaceRanges:
     """The paces at which a mapping is in time, range by range, and the fewest links that any of them needs."""
 
-    def __init__(self, run: LinkedRun, ports: int, priced: Sequence[PricedLinks], tried: Counter[str]) -> None:
-        self._run, self._grid, self._ports, self._priced, self._tried = run, run.grid, ports, priced, tried
+    def __init__(self, run: LinkedRun, ports: int, priced_lengths: Sequence[PricedLinks], tried: Counter[str]) -> None:
+        self._run, self._grid, self._ports, self._priced, self._tried = run, run.grid, ports, priced_lengths, tried
         *self._others, self._last = sends_on(self._grid)
 
     def least_links(self, link_limit: int) -> int:
@@ -232,11 +232,11 @@ class PaceRanges:
         the last phase. The ranges that need fewest are halved first, of equals the latest, as long as they are not too
         many.
         """
-        run, fastest = self._run, self._fastest
-        least_paces = {phase: run.least_pace(phase, {}) for phase in fastest}
-        if any(pace > fastest[phase] for phase, pace in least_paces.items()):
+        run, port_paces = self._run, self._port_paces
+        least_paces = {phase: run.least_pace(phase, {}) for phase in port_paces}
+        if any(pace > port_paces[phase] for phase, pace in least_paces.items()):
             return link_limit
-        largest_paces = {phase: fastest[phase] for phase in self._others}
+        largest_paces = {phase: port_paces[phase] for phase in self._others}
         all_ranges = self._ranges({phase: least_paces[phase] for phase in self._others}, largest_paces)
         queue, turn = [(all_ranges.links, 0, all_ranges)], 0
         while queue and queue[0][0] < link_limit:
@@ -256,7 +256,7 @@ class PaceRanges:
         """Ranges with the links that they need; without end where the last phase has no pace in time."""
         self._tried["ranges of paces"] += 1
         beside = self._run.least_pace(self._last, high)
-        count = self._links(low | {self._last: beside}) if beside <= self._fastest[self._last] else sys.maxsize
+        count = self._links(low | {self._last: beside}) if beside <= self._port_paces[self._last] else sys.maxsize
         return RangesOfPaces(low, high, beside, count)
 
     def _widest(self, ranges: RangesOfPaces) -> str | None:
@@ -269,12 +269,12 @@ class PaceRanges:
         def matters(phase: str) -> float:
             slower = self._run.least_pace(self._last, ranges.high | {phase: ranges.low[phase]})
             own_links = (ranges.high[phase] - ranges.low[phase]) * shares[phase]
-            return own_links + (min(slower, self._fastest[self._last]) - ranges.beside) * shares[self._last]
+            return own_links + (min(slower, self._port_paces[self._last]) - ranges.beside) * shares[self._last]
 
         return max(wide, key=matters)
 
     @cached_property
-    def _fastest(self) -> Paces:
+    def _port_paces(self) -> Paces:
         """The pace at which a phase fills all ports of some domain; that of more is out of reach."""
         shares_by_phase = shares_sent(self._grid)
         shares = {phase: max(shares.values()) for phase, shares in shares_by_phase.items()}
@@ -283,7 +283,7 @@ class PaceRanges:
     def _links(self, paces: Paces) -> int:
         """The fewest links at these paces, or faster ones."""
         links_by_domain = math.ceil(whole_links(self._grid, paces) / 2)
-        proven = (math.ceil(priced.least_links(paces, self._ports)) for priced in self._priced)
+        proven = (math.ceil(lengths.least_links(paces, self._ports)) for lengths in self._priced)
         return max(joining_links(self._grid), links_by_domain, *proven)
 
 

@@ -103,7 +103,7 @@ class WorkLimit:
         if self._done > self._most:
             raise TooManyError
 
-    def counted(self, rows: Iterable[DesignChain]) -> Iterator[DesignChain]:
+    def count_each(self, rows: Iterable[DesignChain]) -> Iterator[DesignChain]:
         """The rows, each of which is counted."""
         for row in rows:
             self.add()
@@ -116,13 +116,13 @@ class ShareNetworks:
     def __init__(self, instance: Instance, kind: ObjectiveKind, shares: int, work: WorkLimit, margin: float) -> None:
         self._question, self._work = question_of_site(instance, shares), work
         self._trainer = Trainer(self._question, margin)
-        self._rows = list(work.counted(design_chains(self._question, kind)))
+        self._rows = list(work.count_each(design_chains(self._question, kind)))
         self._answers: dict[tuple[int, int], list[tuple[Waits, bool]]] = {}
         self._counted: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
         self._ranked: dict[tuple[Fraction, Fraction], list[tuple[Fraction, int]]] = {}
         self._least: dict[tuple[LocalPrices, Waits], Fraction | None] = {}
 
-    def least(self, prices: LocalPrices, waits: Waits) -> Fraction | None:
+    def least_value(self, prices: LocalPrices, waits: Waits) -> Fraction | None:
         """What the cheapest network is worth that is in time and fed at a site; None where there is none."""
         if (prices, waits) not in self._least:
             self._least[prices, waits] = self._find(prices, waits)
@@ -262,7 +262,7 @@ class SitesBound:
                 # each site that is left takes a share at least, and the last one all that are left
                 shares_left = shares - shares_taken
                 for site_shares in range(1 if sites_left else shares_left, shares_left - sites_left + 1):
-                    site_value = self._networks(site_shares).least(prices, waits) if site_shares else None
+                    site_value = self._networks(site_shares).least_value(prices, waits) if site_shares else None
                     if site_value is not None:
                         total, total_shares = value + site_value, shares_taken + site_shares
                         next_values[total_shares] = min(next_values.get(total_shares, total), total)

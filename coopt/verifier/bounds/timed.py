@@ -27,12 +27,12 @@ from coopt.verifier.parts.uptime import running_of, uptime_of
 
 HALVINGS = 100
 SECONDS_PER_YEAR, JOULES_PER_KWH = 31_536_000.0, 3_600_000.0
-COUNTED: dict[str, BillKind] = {"time": "capex", "usd_per_token": "tco", "carbon": "power"}
+BILL_KINDS: dict[str, BillKind] = {"time": "capex", "usd_per_token": "tco", "carbon": "power"}
 
 
 def billed(kind: ObjectiveKind) -> BillKind:
     """The sum of a bill that an objective is about; by purchase where it is about time alone."""
-    return kind if kind == "capex" or kind == "power" or kind == "tco" else COUNTED[kind]
+    return kind if kind == "capex" or kind == "power" or kind == "tco" else BILL_KINDS[kind]
 
 
 def worth(instance: Instance, kind: ObjectiveKind, sums: BillTotal, calendar_s: float) -> float:
@@ -59,7 +59,7 @@ def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         "no runners-up": not plan.alternatives and not plan.alternatives_stop,
     }
     unmet = tuple(name for name, is_given in terms.items() if not is_given)
-    if kind in COUNTED:
+    if kind in BILL_KINDS:
         fault = f"An objective of {kind} needs {', '.join(unmet)}."
         return ledger.holds("timed-objective", not unmet, kind, unmet, fault)
     return True

@@ -247,10 +247,10 @@ def domain_lines(instance: Instance, family: DesignFamily) -> list[CountedItem]:
 
 def within_limits(instance: Instance, family: DesignFamily, sums: BillTotal, margin: float = 0.0) -> bool:
     """Whether price, power and racks stay within their limits; a negative `margin` puts rounding in their favour."""
-    slack, each = max(-margin, 0.0), family.hb.racks
-    filled = 0 if each is None else least_racks(family.bought, each, slack)
-    taken = instance.limits.against(usd=sums.capex_usd, w=sums.power_w, racks=filled)
-    return all(keeps(used, most, margin) for used, most in taken.values())
+    slack, domain_racks = max(-margin, 0.0), family.hb.racks
+    filled = 0 if domain_racks is None else least_racks(family.bought, domain_racks, slack)
+    sums_and_limits = instance.limits.against(usd=sums.capex_usd, w=sums.power_w, racks=filled)
+    return all(keeps(total, limit, margin) for total, limit in sums_and_limits.values())
 
 
 def keeps(total: float, limit: float | None, margin: float) -> bool:

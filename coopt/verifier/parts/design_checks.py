@@ -37,12 +37,12 @@ from coopt.verifier.parts.space import (
 from coopt.verifier.parts.spans import reach_of
 
 
-class _Named(Protocol):
+class _Product(Protocol):
     @property
     def name(self) -> str: ...
 
 
-T = TypeVar("T", bound=_Named)
+T = TypeVar("T", bound=_Product)
 
 
 def check_design(ledger: Ledger, instance: Instance, design: Design) -> DesignFamily | None:
@@ -60,7 +60,7 @@ def _pick(entries: Iterable[T], name: str) -> T | None:
     return next((entry for entry in entries if entry.name == name), None)
 
 
-def _names(entries: Iterable[_Named]) -> tuple[str, ...]:
+def _names(entries: Iterable[_Product]) -> tuple[str, ...]:
     return tuple(entry.name for entry in entries)
 
 
@@ -194,13 +194,13 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
         ledger.same("racks", design.racks, None, fault)
         return
     # a fraction of a rack times domains may come out above a whole number by rounding
-    smallest, largest = (least_racks(family.bought, hb.racks, slack) for slack in (TOLERANCE, 0.0))
+    racks_at_least, racks_at_most = (least_racks(family.bought, hb.racks, slack) for slack in (TOLERANCE, 0.0))
     ledger.holds(
         "racks",
-        design.racks is not None and smallest <= design.racks <= largest,
+        design.racks is not None and racks_at_least <= design.racks <= racks_at_most,
         design.racks,
-        largest,
-        f"Racks that the domains fill are {largest}, the plan says {design.racks}.",
+        racks_at_most,
+        f"Racks that the domains fill are {racks_at_most}, the plan says {design.racks}.",
         TOLERANCE,
     )
 

@@ -82,7 +82,7 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     if paces is not None:
         s_byte = {name: family.active / (pace * byte_s) for name, pace in paces.items()}
         speed = speeds_on(linked_run.grid, family.hb.gbyte_s * 1e9, s_byte)
-        check_run_at_speed(ledger, run, family.gpus, speed, instance.cluster.gpu, late=LATENESS)
+        check_run_at_speed(ledger, run, family.gpus, speed, instance.cluster.gpu, lateness=LATENESS)
     return _bill(ledger, instance, plan, claim, family, gear)
 
 

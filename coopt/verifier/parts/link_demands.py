@@ -39,7 +39,7 @@ class RoundedCut(NamedTuple):
     """What leaves a set of domains in each phase at a pace of one link, and what a whole link across is priced."""
 
     price: int
-    sent: dict[str, Fraction]
+    demands: dict[str, Fraction]
 
 
 class PricedLinks(NamedTuple):
@@ -54,7 +54,7 @@ class PricedLinks(NamedTuple):
         """No fewer links carry all demands at these paces, with so many ports a domain."""
         total = sum((unit_price * Fraction(paces[phase]) for phase, unit_price in self.by_pace.items()), Fraction())
         for cut in self.cuts:
-            total += cut.price * max(math.ceil(share * Fraction(paces[phase])) for phase, share in cut.sent.items())
+            total += cut.price * max(math.ceil(share * Fraction(paces[phase])) for phase, share in cut.demands.items())
         # a link is worth `link` at most: what demands are worth, less what full ports give back, takes so many
         return (total - self.ports * ports) / self.link
 

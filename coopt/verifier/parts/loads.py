@@ -259,7 +259,7 @@ class Holding(NamedTuple):
     `opening` of these belong to GPUs of the first stage inside a domain, `closing` to those of the last.
     """
 
-    first: int
+    start: int
     end: int
     rails: int
     opening: int
@@ -279,13 +279,13 @@ def holdings(layout: LeafLayout, senders: Senders, leaves: int) -> frozenset[tup
     def sending(low: int, high: int) -> tuple[int, ...]:
         return tuple(max(0, min(high, b) - max(low, a)) for a, b in ((0, nics), (0, ends), (nics - ends, nics)))
 
-    def held(rails: RailRange) -> Holding:
+    def holding_of(rails: RailRange) -> Holding:
         low, high, start, end = rails
         return Holding(start, end, *sending(low, high))
 
-    switches = (map(held, ranges) for ranges in _rail_ranges(layout, nics, leaves))
+    switches = (map(holding_of, ranges) for ranges in _rail_ranges(layout, nics, leaves))
     return frozenset(
-        tuple(holding for holding in switch if holding.rails and holding.first < holding.end) for switch in switches
+        tuple(holding for holding in switch if holding.rails and holding.start < holding.end) for switch in switches
     )
 
 
@@ -327,7 +327,7 @@ def most_flows(pattern: Pattern, senders: Senders, layout: LeafLayout, leaves: i
     if pattern.members == 1 or not leaves:
         return 0
     # all rails of a domain send alike but for hops of a pipeline of which it holds several stages
-    is_uniform, largest = pattern.shape in ("ring", "exchange", "mirror", "trees") or senders.stages == 1, 0
+    is_uniform, flows_of_fullest = pattern.shape in ("ring", "exchange", "mirror", "trees") or senders.stages == 1, 0
     block = pattern.block
     for switch in holdings(layout, senders, leaves):
         out = into = 0
@@ -336,8 +336,8 @@ def most_flows(pattern: Pattern, senders: Senders, layout: LeafLayout, leaves: i
             out += rails * flows.any_rail if is_uniform else opening * flows.opening + closing * flows.closing
             into += 0 if is_uniform else opening * flows.into_opening + closing * flows.into_closing
         # links carry as much either way, so that the fuller one counts
-        largest = max(largest, out, into)
-    return largest
+        flows_of_fullest = max(flows_of_fullest, out, into)
+    return flows_of_fullest
 
 
 def most_flows_anywhere(pattern: Pattern, senders: Senders, layout: LeafLayout, window: int, *, repeated: bool) -> int:

@@ -246,12 +246,12 @@ def _after_a_loss(
     return CrossingFlows(pattern.rate, leaf, pod)
 
 
-def slowdowns_of(reach: Reach, active: int, place: Placement, *, looped: bool) -> KindValues[float]:
+def slowdowns_of(reach: Reach, active_gpus: int, place: Placement, *, looped: bool) -> KindValues[float]:
     """How much slower than a NIC each kind of traffic is; at least 1.
 
     Parameters
     ----------
-    active
+    active_gpus
         K: GPUs of a domain that train.
     looped
         Whether hops lead from the last stage to the first as well, as chunks that interleave ask for.
@@ -270,7 +270,7 @@ def slowdowns_of(reach: Reach, active: int, place: Placement, *, looped: bool) -
                 link_load(discipline, flows.rate, flows.leaf, links.leaf, links.leaves),
                 link_load(discipline, flows.rate, flows.pod, links.pod, links.pods),
             )
-            for flows in crossing_flows(reach, active, place, looped=looped)
+            for flows in crossing_flows(reach, active_gpus, place, looped=looped)
         )
     )
 
@@ -385,8 +385,8 @@ def speeds_of(family: DesignFamily, reach: Reach, place: Placement, *, looped: b
     rate = family.nic_byte_s
     slowdowns = slowdowns_of(reach, place.filled, place, looped=looped)
 
-    def others(kind: str) -> OtherWays:
+    def ways_of(kind: str) -> OtherWays:
         assert kind in ("tp", "dp", "edp"), "others have no choice of ways"
         return OtherWays(*(slower / rate for slower in other_ways(reach, place.filled, place, kind)))
 
-    return Speeds._make([inside, *(slower / rate for slower in slowdowns), others])
+    return Speeds._make([inside, *(slower / rate for slower in slowdowns), ways_of])

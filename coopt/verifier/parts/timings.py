@@ -120,7 +120,7 @@ class Timings:
         """Whether every workload would meet its bound on a design with that family if no switch slowed it down."""
         indices = range(len(self.clocks))
         fit = all(self.fits(family.gpus, index, margin) for index in indices)
-        return fit and all(any(True for _ in self.near(family, index, margin)) for index in indices)
+        return fit and all(any(True for _ in self.near_works(family, index, margin)) for index in indices)
 
     def fits(self, gpus: int, index: int, margin: float) -> bool:
         """Whether a mapping of one workload on so many GPUs fits into memory, its compute alone in time."""
@@ -131,18 +131,18 @@ class Timings:
             self._fits[key] = any(clock.work(split).floor_s() <= bound_s for split in fitting)
         return self._fits[key]
 
-    def near(
+    def near_works(
         self, family: DesignFamily, index: int, margin: float, below_s: float = math.inf
     ) -> Iterator[tuple[float, PlacedWork]]:
         """Mappings and placements in time if no switch slowed them down, the quickest compute first; those that take
         `below_s` or more may be left out."""
         bound_s = self.bound_s(index, margin)
-        for time_s, placed_work in self._near(family, index, below_s)[1]:
+        for time_s, placed_work in self._near_list(family, index, below_s)[1]:
             # the list has all within the lenient bound already
             if margin == LENIENT or (time_s <= bound_s and self.has_room(placed_work.work.split, index, margin)):
                 yield time_s, placed_work
 
-    def _near(self, family: DesignFamily, index: int, below_s: float) -> tuple[float, NearWorks]:
+    def _near_list(self, family: DesignFamily, index: int, below_s: float) -> tuple[float, NearWorks]:
         """Those within the bound at its most lenient that take less than some time, `below_s` or more, and that
         time."""
         key, widest_s = (index, _group(family)), self.bound_s(index, LENIENT)
@@ -168,7 +168,7 @@ class Timings:
     def margin_of(self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0) -> float:
         """The same of one workload that waits so long for gradients of other sites."""
         margin = -math.inf
-        works = self._after_wait(family, index, wait_s) if wait_s else self.near(family, index, LENIENT)
+        works = self._after_wait(family, index, wait_s) if wait_s else self.near_works(family, index, LENIENT)
         for _, (work, place) in works:
             time_s = iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1))
             if time_s <= self.bound_s(index, STRICT) and self.has_room(work.split, index, STRICT):
@@ -185,10 +185,10 @@ class Timings:
         time_s, asked_s = self._least_s.get(key, (math.inf, 0.0))
         # a time once found is the least of all; that there is none is known up to the bound that was asked
         if math.isinf(time_s) and asked_s < below_s:
-            known_s, _ = self._near(family, index, below_s)
+            known_s, _ = self._near_list(family, index, below_s)
             ranked = self._ranked.get((key[0], index, margin, known_s))
             if ranked is None:
-                ranked = RankedWorks(self.near(family, index, margin, below_s))
+                ranked = RankedWorks(self.near_works(family, index, margin, below_s))
                 self._ranked[key[0], index, margin, known_s] = ranked
             time_s = ranked.least_s(partial(mean_iteration_s, family, reach, outages=outages), below_s)
             time_s = time_s if time_s < below_s else math.inf
@@ -200,7 +200,7 @@ class Timings:
         others, for one network after the other."""
         key, speed, bound_s = (index, _group(family), wait_s), _undisturbed(family), self.bound_s(index, LENIENT)
         if key not in self._after_waits:
-            near_works = (candidate for _, candidate in self.near(family, index, LENIENT))
+            near_works = (candidate for _, candidate in self.near_works(family, index, LENIENT))
             waiting_works = (
                 PlacedWork(placed_work.work._replace(wait_s=wait_s), placed_work.place) for placed_work in near_works
             )

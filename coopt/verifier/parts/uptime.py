@@ -24,7 +24,7 @@ PANELS = 400
 HOPELESS, NEVER = 600.0, 1e-9  # failures expected in one attempt, and a share of the time, at which nothing gets done
 NOTHING = 1e-280  # probabilities below do not count
 HALVINGS = 200
-WHOLE = ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
+ONE_GPU = ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
 """One GPU that holds a model undivided."""
 
 
@@ -58,7 +58,7 @@ def failure_rate(availability: Availability, family: DesignFamily, levels: Seque
 def saved_bytes(workload: Workload) -> float:
     """Bytes of weights, master copies and moments of a whole model."""
     model = workload.model
-    undivided = held_parameters(workload, WHOLE)
+    undivided = held_parameters(workload, ONE_GPU)
     tables = (1 if model.tied_embeddings else 2) * model.vocab * model.hidden
     layers = model.layers + model.extra_predictions
     parameters = layers * (undivided.layer + undivided.expert_layer) + tables

@@ -43,7 +43,7 @@ from coopt.verifier.training.memory import GIB, memory_bytes
 from coopt.verifier.training.placing import Placement, placement_of
 from coopt.verifier.training.work import Clock, Work
 
-NEAR = 1e-9
+TIE_SHARE = 1e-9
 """Algorithms whose times differ by no more than this share may be named either way."""
 
 
@@ -147,14 +147,14 @@ def _routes(
     slowdowns, flows_by_kind = {**charged, **claimed_slowdowns}, flows_named(run.claim, run.place)
     rings = (math.inf if kind in flows_by_kind else slow / family.nic_byte_s for kind, slow in slowdowns.items())
 
-    def others(kind: str) -> OtherWays:
+    def ways_of(kind: str) -> OtherWays:
         """The way that has routes, which no other replaces."""
         ways = ("halving", "trees")
         return OtherWays(
             *(slowdowns[kind] / family.nic_byte_s if flows_by_kind.get(kind) == way else math.inf for way in ways)
         )
 
-    speed = Speeds._make([family.hb.gbyte_s * 1e9, *rings, others])
+    speed = Speeds._make([family.hb.gbyte_s * 1e9, *rings, ways_of])
     work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s)
     time_s, bound = iteration_s(work, run.place, speed), run.workload.bound_s * goodput
     fault = f"An iteration of {subject} takes {time_s:.9g} s with its routes, more than the {bound:.9g} s allowed."
@@ -187,9 +187,9 @@ def check_run_at_speed(
     *,
     wait_s: float | None = None,
     goodput: float = 1.0,
-    late: float = TOLERANCE,
+    lateness: float = TOLERANCE,
 ) -> None:
-    """Check time, memory and utilisation by the scalar model; the bound may be missed by a share of `late`."""
+    """Check time, memory and utilisation by the scalar model; the bound may be missed by a share of `lateness`."""
     claimed_knobs, knobs_of_options = run.claim.knobs, run.workload.options.knobs
     texts = [", ".join(knobs) or "nothing" for knobs in (knobs_of_options, claimed_knobs)]
     fault = f"Workload {run.workload.name!r} departs from ordinary training by {texts[0]}, the plan says {texts[1]}."
@@ -197,7 +197,15 @@ def check_run_at_speed(
     work = Clock(run.workload, gpu).work(run.split)
     _collectives(ledger, run, work, speed)
     _time(
-        ledger, run, work._replace(wait_s=wait_s or 0.0), gpus, speed, gpu, late, goodput, of_sites=wait_s is not None
+        ledger,
+        run,
+        work._replace(wait_s=wait_s or 0.0),
+        gpus,
+        speed,
+        gpu,
+        lateness,
+        goodput,
+        of_sites=wait_s is not None,
     )
     _memory(ledger, run, gpu)
 
@@ -329,7 +337,7 @@ def _gather_names(
         for ways in choices
     ]
     fastest_ways = [
-        ways[0] for ways, choice_s in zip(choices, seconds, strict=True) if choice_s <= min(seconds) * (1 + NEAR)
+        ways[0] for ways, choice_s in zip(choices, seconds, strict=True) if choice_s <= min(seconds) * (1 + TIE_SHARE)
     ]
     return [_gather_name(way, group, links, summed, sized=sized) for way in fastest_ways]
 

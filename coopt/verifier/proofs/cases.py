@@ -181,7 +181,7 @@ class CaseReader:
             return
         goal = self._goal(leaf, prices)
         self._floors = self._price_floors.floors(prices.by_site, case.barred)
-        least_prices = self._cheapest(prices, case, goal)
+        least_prices = self._least_prices(prices, case, goal)
         bound = prices.fixed + sum(least_prices)
         if bound >= goal:
             return
@@ -201,7 +201,7 @@ class CaseReader:
         if bound < self.least:
             self.least, self.why = bound, f"case {self.leaves}: {reason}"
 
-    def _cheapest(self, prices: LeafPrices, case: CaseLimits, goal: int) -> list[int]:
+    def _least_prices(self, prices: LeafPrices, case: CaseLimits, goal: int) -> list[int]:
         """The least price of an island of each workload, as far as it takes to close the leaf.
 
         Workloads that have an island in the case, as far as is known, come first: their prices leave less to those for
@@ -209,13 +209,15 @@ class CaseReader:
         """
         floors = [self._floor(menu.fewest) for menu in self._menus]
         prices_found = [0 if math.isinf(floor) else math.floor(floor) for floor in floors]
-        has_island = [any(case.allows(menu.name, island.usage) for island in menu.listed) for menu in self._menus]
+        has_island = [
+            any(case.allows(menu.name, island.usage) for island in menu.listed_islands) for menu in self._menus
+        ]
         for w in sorted(range(len(prices_found)), key=lambda w: not has_island[w]):
             # from here on the leaf is closed, whatever others cost
             ceiling = goal - prices.fixed - sum(prices_found) + prices_found[w]
             if ceiling <= prices_found[w]:
                 break
-            for open_island in self._below(prices, case, self._menus[w], ceiling, falling=True):
+            for open_island in self._islands_below(prices, case, self._menus[w], ceiling, falling=True):
                 ceiling = open_island.price
             prices_found[w] = ceiling
         return prices_found
@@ -225,7 +227,7 @@ class CaseReader:
         with_network = gpus > max(hb.size for hb in self._fleet.question.network.hb_domains)
         return gpus * (self._floors.with_network if with_network else self._floors.domain)
 
-    def _below(
+    def _islands_below(
         self, prices: LeafPrices, case: CaseLimits, menu: IslandMenu, ceiling: int, *, falling: bool = False
     ) -> Iterator[OpenIsland]:
         """The islands of a workload, at each site, that cost less than a ceiling; a falling one falls to each."""
@@ -246,12 +248,12 @@ class CaseReader:
         ceiling = goal - prices.fixed
         # an island costs no more above the cheapest of its workload than the cheapest choice leaves below the goal
         room, pairs = ceiling - sum(least_prices), zip(self._menus, least_prices, strict=True)
-        menus = [list(self._below(prices, case, menu, least_price + room)) for menu, least_price in pairs]
+        menus = [list(self._islands_below(prices, case, menu, least_price + room)) for menu, least_price in pairs]
         choices = OpenChoices(menus, prices.exact, ceiling)
         if choices.least >= ceiling:
             return goal
         try:
-            for islands in choices.below(MOST_OPEN - self.opened):
+            for islands in choices.choices_below(MOST_OPEN - self.opened):
                 names = zip(self._menus, islands, strict=True)
                 sites = self._fleet.sites
                 self._work_out(

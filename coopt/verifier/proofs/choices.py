@@ -67,8 +67,8 @@ class OpenChoices:
             [self._step(island, least_price) for island in sorted(menu)]
             for menu, least_price in zip(menus, least_prices, strict=True)
         ]
-        self._rests = self._rest()
-        least_rest = _within(self._rests[0], limit.cap)
+        self._rest_frontiers = self._frontiers()
+        least_rest = _within(self._rest_frontiers[0], limit.cap)
         self.least = ceiling if least_rest is None else min(sum(least_prices) + limit.worth + least_rest, ceiling)
         """The least that a choice within the exact limit may add up to, where that is below the ceiling."""
 
@@ -76,7 +76,7 @@ class OpenChoices:
         units, excess = island.island.usage.amounts.get(self._limit.measure, 0), island.price - least_price
         return IslandExcess(excess, units, excess - units * self._limit.price, island)
 
-    def _rest(self) -> list[Frontier]:
+    def _frontiers(self) -> list[Frontier]:
         """What the islands of each workload and of those after it may take and cost, where that is below the room."""
         frontiers: list[Frontier] = [[(0, 0)]]
         for menu in reversed(self._menus):
@@ -89,7 +89,7 @@ class OpenChoices:
             )
         return frontiers[::-1]
 
-    def below(self, limit: int) -> Iterator[list[OpenIsland]]:
+    def choices_below(self, limit: int) -> Iterator[list[OpenIsland]]:
         """Each of these choices.
 
         Raises
@@ -110,7 +110,7 @@ class OpenChoices:
                 self.looked_at += 1
                 if self.looked_at > limit:
                     raise TooManyError
-                least_rest = _within(self._rests[n + 1], cap - units - step.units)
+                least_rest = _within(self._rest_frontiers[n + 1], cap - units - step.units)
                 if least_rest is not None and unpriced_so_far + step.unpriced + least_rest < unpriced_room:
                     islands.append(step.island)
                     yield from deeper(n + 1, room - step.excess, unpriced_so_far + step.unpriced, units + step.units)

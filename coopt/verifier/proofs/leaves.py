@@ -54,7 +54,7 @@ class Terms:
         self.core = core_switch(fleet.question)
 
     @cached_property
-    def counted(self) -> dict[str, ProductKey]:
+    def priced_products(self) -> dict[str, ProductKey]:
         """The products that have a price."""
         include = self.fleet.question.objective.include
         idle = {"gpu"} if "hb" in include else set()
@@ -133,7 +133,7 @@ class LeafPrices:
         limits = {GPUS, RACKS, *(cap.name for cap, _ in self._fleet.caps), *map(power_name, sites)}
         leaf, phases = self._leaf, len(self._fleet.phases)
         multipliers = {**leaf.units, **leaf.limits, **leaf.links}
-        names = set(leaf.units) <= set(self._terms.counted) and set(leaf.limits) <= limits
+        names = set(leaf.units) <= set(self._terms.priced_products) and set(leaf.limits) <= limits
         names = names and set(leaf.links) <= ({site.name for site in sites} or {""})
         names = names and len(leaf.outlooks) == len(self._terms.outlooks)
         if not names or any(len(amounts) != phases for amounts in multipliers.values()):
@@ -147,7 +147,7 @@ class LeafPrices:
         leaf, prices = self._leaf, dict[Measure, Fraction]()
         capex = self._capex_weight()
         for t in self._fleet.phases:
-            for name, product in self._terms.counted.items():
+            for name, product in self._terms.priced_products.items():
                 price = self._multiplier(leaf.units, name, t) + self._terms.watts(product) * self._watt(t, site)
                 price += self._terms.support(t, product, self._weights)
                 for cap, _ in self._fleet.caps:
@@ -194,7 +194,7 @@ class LeafPrices:
         """The least that all purchases cost beyond what their units are worth."""
         total = Fraction()
         capex = [weight * self._of_usd for weight in self._weights]
-        for name, product in self._terms.counted.items():
+        for name, product in self._terms.priced_products.items():
             worth = Fraction()
             for t in reversed(self._fleet.phases):  # what is bought in a phase stands in all later ones
                 worth += self._multiplier(self._leaf.units, name, t)

@@ -81,7 +81,7 @@ class SizeMenu:
         """Islands of all sizes that its networks were compared with."""
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether there is no island, and none can come."""
         return not (any(domains.families for domains in self.domains) or self.networks or self.islands)
 
@@ -147,11 +147,11 @@ class IslandMenu:
                     yield island
         if looked_at:
             menu.drop(lambda network: id(network) in looked_at, groups)
-        if menu.empty:
+        if menu.is_empty:
             self.sizes = [size for size in self.sizes if size != gpus]
 
     @property
-    def listed(self) -> Iterator[MenuIsland]:
+    def listed_islands(self) -> Iterator[MenuIsland]:
         """The islands that were listed so far."""
         return (island for menu in self._menus.values() for island in menu.islands)
 

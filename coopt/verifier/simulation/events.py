@@ -116,7 +116,7 @@ class _Group(NamedTuple):
 
 ROUNDING = 12
 """Digits to which shares are compared where flows are told apart."""
-FULL = 1e-9
+LEAST_FREE = 1e-9
 """A resource is full when no more than this share of it is left."""
 
 
@@ -155,18 +155,18 @@ class FairRates:
         """The pace of each phase of a set; phases that share nothing, directly or by others, do not matter."""
         paces: dict[int, float] = {}
         while under_way:
-            # phases joined by resources are filled by themselves, so that they are known beside any others
-            joined, added = 0, under_way & -under_way
+            # phases component by resources are filled by themselves, so that they are known beside any others
+            component, added = 0, under_way & -under_way
             while added:
-                joined |= added
-                added = self._next(added, under_way) & ~joined
-            if joined not in self._paces_of_set:
-                self._paces_of_set[joined] = self._filled(_bits(joined))
-            paces |= self._paces_of_set[joined]
-            under_way &= ~joined
+                component |= added
+                added = self._neighbours(added, under_way) & ~component
+            if component not in self._paces_of_set:
+                self._paces_of_set[component] = self._filled(_bits(component))
+            paces |= self._paces_of_set[component]
+            under_way &= ~component
         return paces
 
-    def _next(self, phases: int, under_way: int) -> int:
+    def _neighbours(self, phases: int, under_way: int) -> int:
         """The phases of a set that share something with one of these."""
         neighbours = 0
         for number in _bits(phases):
@@ -186,7 +186,7 @@ class FairRates:
             level += step
             for r, slope in slopes.items():
                 free_shares[r] -= step * slope
-            stopped = {i for r in slopes if free_shares[r] < FULL for i in users[r]} & rising
+            stopped = {i for r in slopes if free_shares[r] < LEAST_FREE for i in users[r]} & rising
             rising -= stopped
             for i in stopped:
                 levels[i] = level
@@ -220,7 +220,9 @@ def _without_idle(flows: list[Flow]) -> list[Flow]:
         for resource, share in flow.uses.items():
             loads[resource] += share * largest_rate
     return [
-        flow._replace(uses={resource: share for resource, share in flow.uses.items() if loads[resource] > 1 - FULL})
+        flow._replace(
+            uses={resource: share for resource, share in flow.uses.items() if loads[resource] > 1 - LEAST_FREE}
+        )
         for flow in flows
     ]
 

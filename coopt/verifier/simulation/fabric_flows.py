@@ -112,7 +112,7 @@ class FlowGroups(NamedTuple):
         start = domain - domain // self.stride % self.members * self.stride
         return range(start, start + self.members * self.stride, self.stride)
 
-    def next(self, domain: int, distance: int = 1) -> int:
+    def successor(self, domain: int, distance: int = 1) -> int:
         """The next member of the ring, or that so far on, after the last the first."""
         group = self.of(domain)
         return group[(group.index(domain) + distance) % self.members]
@@ -200,7 +200,7 @@ def _domains(place: Placement, block: int) -> list[int]:
 def _rings(phase: str, groups: FlowGroups, senders: list[Lane], domains: Iterable[int]) -> Iterator[Message]:
     """Every member of a ring sends to the next one."""
     for source in domains if groups.members > 1 else ():
-        target = groups.next(source)
+        target = groups.successor(source)
         yield from (Message(phase, lane, source, target, 1.0) for lane in senders)
 
 
@@ -214,7 +214,7 @@ def _gathers(
         distance, paired = 2**number, FlowGroups(2, stride * 2**number)
         for source in domains:
             # among 2^i members partners swap; else each sends to the one so far ahead, as in the gather of Bruck et al.
-            target = groups.next(source, distance) if count & (count - 1) else paired.next(source)
+            target = groups.successor(source, distance) if count & (count - 1) else paired.successor(source)
             yield from (Message(halving(phase, number), lane, source, target, 1.0) for lane in senders)
     if "trees" in ways and count > 3:
         firsts = [domain for domain in domains if groups.of(domain)[0] == domain]
@@ -236,7 +236,7 @@ def _exchanges(groups: FlowGroups, senders: list[Lane], domains: int) -> Iterato
 
 
 def fabric_rates(
-    family: DesignFamily, ports: Ports, wiring: WiredGraph | None, sent: list[Message], sharing: LinkSharing
+    family: DesignFamily, ports: Ports, wiring: WiredGraph | None, traffic: list[Message], sharing: LinkSharing
 ) -> FairRates:
     """Rates of messages whose NICs send one unit each in a unit of time at most.
 
@@ -248,34 +248,34 @@ def fabric_rates(
         How flows share links between switches.
     """
     if wiring is None:
-        return FairRates(Flow(message.phase, message.volume, _nics(message)) for message in sent)
+        return FairRates(Flow(message.phase, message.volume, _nics(message)) for message in traffic)
     places = GpuPlaces(family, ports, wiring)
 
     def leaves(message: Message) -> LeafPair:
         plane, rail, _ = message.lane
         return plane, places.leaf(0, message.source, rail), places.leaf(0, message.target, rail)
 
-    ends = [leaves(message) for message in sent]
+    ends = [leaves(message) for message in traffic]
     if sharing.routing != "spray":
-        paths = _whole_paths(WholePaths(wiring, sharing.routing), sent, ends)
+        paths = _whole_paths(WholePaths(wiring, sharing.routing), traffic, ends)
         return FairRates(
             Flow(message.phase, message.volume, _nics(message) | dict.fromkeys(path, 1.0 / sharing.capacity))
-            for message, path in zip(sent, paths, strict=True)
+            for message, path in zip(traffic, paths, strict=True)
         )
     shares = link_shares(wiring, ports, sorted({pair for pair in ends if pair[1] != pair[2]}))
     flows = (
         Flow(message.phase, message.volume, _nics(message) | {link: copies * share for link, share in carried})
-        for message, pair in zip(sent, ends, strict=True)
+        for message, pair in zip(traffic, ends, strict=True)
         for copies, carried in [(message.lane.copies / sharing.capacity, shares.get(pair, ()))]
     )
     return FairRates(flows)
 
 
-def _whole_paths(router: WholePaths, sent: list[Message], ends: list[LeafPair]) -> list[tuple[SingleLink, ...]]:
+def _whole_paths(router: WholePaths, traffic: list[Message], ends: list[LeafPair]) -> list[tuple[SingleLink, ...]]:
     """One path for each message that leaves its leaf, kind by kind; hops one way at a time."""
-    paths: list[tuple[SingleLink, ...]] = [()] * len(sent)
+    paths: list[tuple[SingleLink, ...]] = [()] * len(traffic)
     kinds: defaultdict[str, list[int]] = defaultdict(list)
-    for number, (message, (_, source, target)) in enumerate(zip(sent, ends, strict=True)):
+    for number, (message, (_, source, target)) in enumerate(zip(traffic, ends, strict=True)):
         if source != target:
             kinds[_kind_of(message.phase)].append(number)
     for numbers in kinds.values():

@@ -77,7 +77,7 @@ def _span_s(terms: RunTerms, work_s: float) -> float:
 
 MOST_EVENTS, FEWEST_RUNS, MOST_RUNS = 1_000_000, 50, 400
 DEVIATIONS = 4.0  # of a share of drawn runs, within which it is as good as promised
-MANY, SKEW, ROUGH_SKEW = 25, 0.03, 0.12  # how far laws of many and of few failures may be from a normal law
+MANY_FAILURES, SKEW, ROUGH_SKEW = 25, 0.03, 0.12  # how far laws of many and of few failures may be from a normal law
 
 
 def check_promises(ledger: Ledger, availability: Availability, part: CountedPart, gpu: Gpu) -> None:
@@ -96,10 +96,10 @@ def check_promises(ledger: Ledger, availability: Availability, part: CountedPart
         events = max(work_s * terms.per_s * 2, 1.0)
         count = min(max(int(MOST_EVENTS / events), FEWEST_RUNS), MOST_RUNS)
         kept_share = sum(run_s(terms, work_s, draw) <= span_s for _ in range(count)) / count
-        skew = SKEW if work_s * terms.per_s >= MANY else ROUGH_SKEW
+        skew = SKEW if work_s * terms.per_s >= MANY_FAILURES else ROUGH_SKEW
         doubt = DEVIATIONS * math.sqrt(confidence * (1 - confidence) / count) + skew
-        drawn = f"Of {count} runs of {workload.name!r} drawn, {kept_share:.1%} keep their days"
-        sentence = f"{drawn}, {confidence:.1%} are promised."
+        runs_text = f"Of {count} runs of {workload.name!r} drawn, {kept_share:.1%} keep their days"
+        sentence = f"{runs_text}, {confidence:.1%} are promised."
         ledger.holds("promise", kept_share >= confidence - doubt, confidence, kept_share, sentence, doubt)
 
 

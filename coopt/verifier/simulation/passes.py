@@ -91,7 +91,7 @@ class PassTimes:
         over_cp = Group(place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte)
         ring_s = gather_s(work.traffic.ring_bytes, over_cp, work.links)
         rings = (1, work.traffic.rings - 1) if work.traffic.rings else (0, 0)
-        self._ring = Pass(*(_left(count * ring_s, behind) for count, behind in zip(rings, behind_s, strict=True)))
+        self._ring = Pass(*(_exposed_s(count * ring_s, behind) for count, behind in zip(rings, behind_s, strict=True)))
 
     def layers_of(self, stage: int, chunk: int) -> int:
         """Layers of a chunk: the last one of all lacks what its stage does, the first one the others."""
@@ -135,7 +135,7 @@ class PassTimes:
         return self._work.traffic.received_gathers * self._received_s
 
 
-def _left(transfer_s: float, behind_s: float) -> float:
+def _exposed_s(transfer_s: float, behind_s: float) -> float:
     """What is left of a transfer that hides behind compute."""
     return max(OVERLAP_COST * transfer_s, transfer_s - behind_s)
 

@@ -168,37 +168,37 @@ class PipelineShape(NamedTuple):
         is_all_ahead = self.micro_batches == p
         # as many chunks ahead as Megatron-LM: two for each stage that follows, and all chunks but the last of one group
         ahead = total if is_all_ahead else min((p - stage - 1) * 2 + (self.chunks - 1) * p, total)
-        yield GradientExchange((), self._received(stage, 0, is_backward=False))
+        yield GradientExchange((), self._receives_of(stage, 0, is_backward=False))
         for k in range(ahead):
             yield self._pass(k, is_backward=False)
             turns = k == ahead - 1 and not is_all_ahead
-            first_back = self._received(stage, 0, is_backward=True) if turns else ()
-            receives = self._received(stage, k + 1, is_backward=False)
-            yield GradientExchange(self._sent(stage, k, is_backward=False), receives + first_back)
+            first_back = self._receives_of(stage, 0, is_backward=True) if turns else ()
+            receives = self._receives_of(stage, k + 1, is_backward=False)
+            yield GradientExchange(self._sends_of(stage, k, is_backward=False), receives + first_back)
         for k in range(total - ahead):
             yield self._pass(k + ahead, is_backward=False)
             yield self._pass(k, is_backward=True)
-            sends = self._sent(stage, k + ahead, is_backward=False) + self._sent(stage, k, is_backward=True)
-            receives = self._received(stage, k + ahead + 1, is_backward=False)
-            yield GradientExchange(sends, receives + self._received(stage, k + 1, is_backward=True))
-        yield GradientExchange((), self._received(stage, 0, is_backward=True) if is_all_ahead else ())
+            sends = self._sends_of(stage, k + ahead, is_backward=False) + self._sends_of(stage, k, is_backward=True)
+            receives = self._receives_of(stage, k + ahead + 1, is_backward=False)
+            yield GradientExchange(sends, receives + self._receives_of(stage, k + 1, is_backward=True))
+        yield GradientExchange((), self._receives_of(stage, 0, is_backward=True) if is_all_ahead else ())
         for k in range(total - ahead, total):
             yield self._pass(k, is_backward=True)
-            receives = self._received(stage, k + 1, is_backward=True)
-            yield GradientExchange(self._sent(stage, k, is_backward=True), receives)
+            receives = self._receives_of(stage, k + 1, is_backward=True)
+            yield GradientExchange(self._sends_of(stage, k, is_backward=True), receives)
 
     def _pass(self, k: int, *, is_backward: bool) -> StagePass:
         group, place = divmod(k, self.stages * self.chunks)
         chunk, i = divmod(place, self.stages)
         return StagePass(self.chunks - 1 - chunk if is_backward else chunk, group * self.stages + i, is_backward)
 
-    def _sent(self, stage: int, k: int, *, is_backward: bool) -> tuple[Channel, ...]:
+    def _sends_of(self, stage: int, k: int, *, is_backward: bool) -> tuple[Channel, ...]:
         """Where the result of a pass goes: nowhere from the last chunk of all, or back from the first."""
         step = -1 if is_backward else 1
         is_end = self._is_end(stage, self._pass(k, is_backward=is_backward), forward_end=not is_backward)
         return () if is_end else (Channel(stage, (stage + step) % self.stages, is_backward),)
 
-    def _received(self, stage: int, k: int, *, is_backward: bool) -> tuple[Channel, ...]:
+    def _receives_of(self, stage: int, k: int, *, is_backward: bool) -> tuple[Channel, ...]:
         """Where the input of a pass comes from, if there is such a pass and it has one."""
         if k >= self.micro_batches * self.chunks:
             return ()

@@ -108,7 +108,7 @@ def shapes(workload: Workload, gpus: int) -> Iterator[tuple[ScalarMapping, list[
             continue
         for p in divisors(gpus // (t * c)):
             d = gpus // (t * c * p)
-            if p > workload.model.layers or batch % d or not (_free(limits.pp, p) and _free(limits.dp, d)):
+            if p > workload.model.layers or batch % d or not (_allows(limits.pp, p) and _allows(limits.dp, d)):
                 continue
             styles = [*product(_expert_degrees(workload, t, c * d), *_styles(workload, t, c * d))]
             for b in sorted(set(limits.micro_batch)):
@@ -136,7 +136,7 @@ def simpler(workload: Workload, split: ScalarMapping) -> Iterator[ScalarMapping]
 def layer_mappings(workload: Workload) -> Iterator[ScalarMapping]:
     """A mapping for every way the layers of one may be cut, on whatever number of GPUs."""
     # degrees that some number of GPUs allows: a bound over these holds on any
-    experts = [x for x in divisors(max(workload.model.experts, 1)) if _free(workload.mapping.ep, x)]
+    experts = [x for x in divisors(max(workload.model.experts, 1)) if _allows(workload.mapping.ep, x)]
     for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
         recompute, sequence, *_ = _styles(workload, t, 1)
         for x, b, kind, on in product(experts, sorted(set(workload.mapping.micro_batch)), recompute, sequence):
@@ -147,15 +147,15 @@ def mapping_sizes(workload: Workload, limit: int) -> list[int]:
     """How many GPUs some mapping takes, up to `limit` and the largest first."""
     limits, layers = workload.mapping, workload.model.layers
     ranks = {t * c for t, c in product(_tensor_degrees(workload), _context_degrees(workload))}
-    stages = [p for p in range(1, layers + 1) if _free(limits.pp, p)]
-    copies = [d for d in divisors(workload.global_batch) if _free(limits.dp, d)]
+    stages = [p for p in range(1, layers + 1) if _allows(limits.pp, p)]
+    copies = [d for d in divisors(workload.global_batch) if _allows(limits.dp, d)]
     sizes = {n * p * d for n, p, d in product(ranks, stages, copies) if n * p * d <= limit}
     return sorted(sizes, reverse=True)
 
 
 def _tensor_degrees(workload: Workload) -> list[int]:
     degrees = divisors(workload.model.heads)
-    return [t for t in degrees if tensor_divides(workload, t) and _free(workload.mapping.tp, t)]
+    return [t for t in degrees if tensor_divides(workload, t) and _allows(workload.mapping.tp, t)]
 
 
 def tensor_divides(workload: Workload, t: int) -> bool:
@@ -176,7 +176,7 @@ def _context_degrees(workload: Workload) -> list[int]:
 
 def _expert_degrees(workload: Workload, t: int, ranks: int) -> list[int]:
     """All x that are allowed where a stage has t times `ranks` GPUs."""
-    return [x for x in divisors(expert_room(workload, t * ranks, t)) if _free(workload.mapping.ep, x)]
+    return [x for x in divisors(expert_room(workload, t * ranks, t)) if _allows(workload.mapping.ep, x)]
 
 
 def expert_room(workload: Workload, stage: int, t: int) -> int:
@@ -214,12 +214,12 @@ def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int
     if schedule_fault(workload, p, micro_batches, 1):
         return
     if workload.options.schedule != "1f1b":
-        if missing_layers(workload.model.layers, p) <= MOST_MISSING and _free(workload.mapping.interleave, 1):
+        if missing_layers(workload.model.layers, p) <= MOST_MISSING and _allows(workload.mapping.interleave, 1):
             yield 1
         return
     limit = (workload.model.layers + 2) // p if p > 1 and micro_batches % p == 0 else 1
     for v in range(1, limit + 1):
-        if missing_layers(workload.model.layers, p * v) <= MOST_MISSING and _free(workload.mapping.interleave, v):
+        if missing_layers(workload.model.layers, p * v) <= MOST_MISSING and _allows(workload.mapping.interleave, v):
             yield v
 
 
@@ -241,7 +241,7 @@ def missing_layers(layers: int, chunks: int) -> int:
     return -layers % chunks
 
 
-def _free(limit: Container[int] | None, value: int) -> bool:
+def _allows(limit: Container[int] | None, value: int) -> bool:
     return limit is None or value in limit
 
 

@@ -66,7 +66,7 @@ class MemoryNeeds:
     def of(self, split: ScalarMapping) -> float:
         """Bytes on the stage that needs most, with what driver and communication take."""
         layer, loads = self._layer(split), self._stage_loads(split)
-        states, gathered = self._held(split, loads)
+        states, gathered = self._states_of(split, loads)
         fullest_bytes = max(
             state
             + (load.activations - split.offload_percent / 100 * _away(load)) * layer.activations
@@ -92,7 +92,7 @@ class MemoryNeeds:
             self._loads[key] = stage_loads(self._workload, split)
         return self._loads[key]
 
-    def _held(self, split: ScalarMapping, loads: list[StageLoad]) -> tuple[list[float], float]:
+    def _states_of(self, split: ScalarMapping, loads: list[StageLoad]) -> tuple[list[float], float]:
         """Parameters, gradients and optimizer states of each stage, and what is gathered of others; none depends on the
         micro-batches."""
         key = (split.tp, split.pp, split.dp, split.cp, split.ep, split.interleave, split.zero)
