@@ -1,4 +1,4 @@
-"""What ties the networks of a question: islands that share, phases, sites, and what a plan has to stand."""
+"""What ties the networks of a question: limits of them all, what islands share, phases, sites, what a plan stands."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from coopt.instance.workload import Workload
 
 Kind = Literal["hb", "nic", "switch", "optics", "gpu"]
+BillKind = Literal["capex", "power", "tco"]
 BracketPrices = Annotated[tuple[Price, ...], one_or_series]
 Shares = Annotated[tuple[Fraction, ...], one_or_series]
 
@@ -32,6 +33,38 @@ PriceFactor = Annotated[float, Field(ge=0, le=1000)]
 BOUND_KEYS = ("max_iteration_time_s", "min_tokens_per_s", "train_days", "train_tokens")
 
 MOST_SITES = 6  # rings through more sites are too many to try one by one
+
+
+class Limits(Table):
+    """Caps on what `include` counts."""
+
+    power_mw: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on IT power (MW)")] = None
+    capex_usd: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on purchase (USD)")] = None
+    racks: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on racks for HB domains")] = None
+
+    def against(self, *, usd: Any, w: Any, racks: Any) -> dict[str, tuple[Any, float]]:
+        """What a bill and racks take of each limit that is set, and the limit, both in its own unit.
+
+        Racks may be unknown where they have no limit.
+        """
+        amounts = {"power_mw": w / 1e6, "capex_usd": usd, "racks": racks}
+        return {key: (amounts[key], cap) for key, cap in self.given.items()}
+
+    @property
+    def given(self) -> dict[str, float]:
+        """The limits that are set, by their keys, each in its own unit."""
+        return {key: cap for key in LIMITED if (cap := getattr(self, key)) is not None}
+
+    @property
+    def sums(self) -> dict[BillKind, float]:
+        """The most of each sum of a bill that has a limit (USD or W)."""
+        return {kind: cap * scale for kind, (key, scale) in OF_SUM.items() if (cap := getattr(self, key)) is not None}
+
+
+LIMITED = {"power_mw": ("power", "MW"), "capex_usd": ("purchase", "USD"), "racks": ("racks", "racks")}
+"""What the limits are on, and their units."""
+OF_SUM: dict[BillKind, tuple[str, float]] = {"capex": ("capex_usd", 1.0), "power": ("power_mw", 1e6)}
+"""Sums of a bill that may have a limit: its key, and how many of the bill's units (USD or W) make one of its own."""
 
 
 class MostProducts(Table):

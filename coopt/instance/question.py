@@ -20,7 +20,7 @@ from coopt.instance.base import (
     one_or_many,
 )
 from coopt.instance.catalog import named
-from coopt.instance.couplings import Lost, Phase, Robust, Sharing, Site, Wan, corners
+from coopt.instance.couplings import BillKind, Limits, Lost, Phase, Robust, Sharing, Site, Wan, corners
 from coopt.instance.errors import alternatives
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
@@ -29,7 +29,6 @@ from coopt.instance.reserves import Availability, Margin
 from coopt.instance.workload import Workload
 
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
-BillKind = Literal["capex", "power", "tco"]
 ObjectiveKind = BillKind | Literal["time", "usd_per_token", "carbon"]
 BILLED: dict[ObjectiveKind, BillKind] = {
     **{"capex": "capex", "power": "power", "tco": "tco"},
@@ -82,6 +81,11 @@ class Cluster(Table):
     def counts_text(self) -> str:
         """`4,096 or 8,192`: how many GPUs may train, as a sentence has it."""
         return alternatives(f"{count:,}" for count in self.gpus)
+
+    @property
+    def has_several_counts(self) -> bool:
+        """Whether the number of GPUs is a choice."""
+        return len(self.gpus) > 1
 
     @property
     def most_gpus(self) -> int:
@@ -139,38 +143,6 @@ class Objective(Table):
         """What owning a purchase takes over the years beside its electricity: its price, labour and support (1 is the
         price alone)."""
         return 1 + self.labour_share + self.support_share * self.years
-
-
-class Limits(Table):
-    """Caps on what `include` counts."""
-
-    power_mw: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on IT power (MW)")] = None
-    capex_usd: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on purchase (USD)")] = None
-    racks: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on racks for HB domains")] = None
-
-    def against(self, *, usd: Any, w: Any, racks: Any) -> dict[str, tuple[Any, float]]:
-        """What a bill and racks take of each limit that is set, and the limit, both in its own unit.
-
-        Racks may be unknown where they have no limit.
-        """
-        amounts = {"power_mw": w / 1e6, "capex_usd": usd, "racks": racks}
-        return {key: (amounts[key], cap) for key, cap in self.given.items()}
-
-    @property
-    def given(self) -> dict[str, float]:
-        """The limits that are set, by their keys, each in its own unit."""
-        return {key: cap for key in LIMITED if (cap := getattr(self, key)) is not None}
-
-    @property
-    def sums(self) -> dict[BillKind, float]:
-        """The most of each sum of a bill that has a limit (USD or W)."""
-        return {kind: cap * scale for kind, (key, scale) in OF_SUM.items() if (cap := getattr(self, key)) is not None}
-
-
-LIMITED = {"power_mw": ("power", "MW"), "capex_usd": ("purchase", "USD"), "racks": ("racks", "racks")}
-"""What the limits are on, and their units."""
-OF_SUM: dict[BillKind, tuple[str, float]] = {"capex": ("capex_usd", 1.0), "power": ("power_mw", 1e6)}
-"""Sums of a bill that may have a limit: its key, and how many of the bill's units (USD or W) make one of its own."""
 
 
 class Solver(Table):

@@ -13,15 +13,15 @@ from typing import Annotated, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from coopt.instance.base import Count, Name, Table
+from coopt.instance.couplings import BillKind as BillKind
+from coopt.instance.couplings import Limits as Limits
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import HbDomain
 from coopt.instance.network import FabricKind as FabricKind
 from coopt.instance.network import Network as Network
 from coopt.instance.network import SwitchedKind as SwitchedKind
-from coopt.instance.question import BillKind as BillKind
 from coopt.instance.question import Cluster as Cluster
 from coopt.instance.question import CostKind as CostKind
-from coopt.instance.question import Limits as Limits
 from coopt.instance.question import Objective as Objective
 from coopt.instance.question import ObjectiveKind as ObjectiveKind
 from coopt.instance.question import Problem as Problem

@@ -1,4 +1,4 @@
-"""Questions that follow from an instance: of one of its phases, at other prices, after a loss, at another pace."""
+"""Questions that follow from an instance: of a phase, of a site, at other prices, after a loss, at another pace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from coopt.instance.couplings import BOUND_KEYS, Discount, Phase, PhaseWorkload, part_of
+from coopt.instance.couplings import BOUND_KEYS, Discount, Limits, Phase, PhaseWorkload, part_of
 from coopt.instance.question import CostKind, Question
 from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 
@@ -120,6 +120,20 @@ def with_gpu_cap(instance: Q, number: int, gpus: int) -> Q:
     phases = zip(instance.phase, counts, strict=bool(instance.phase))
     grown = tuple(phase.model_copy(update={"gpus": count}) for phase, count in phases)
     return instance.model_copy(update={"cluster": cluster, "phase": grown})
+
+
+def local_question(instance: Q, shares: int) -> Q:
+    """The question of a site that takes some of the shares; the time bound is that of the whole."""
+    cluster, whole = instance.cluster, instance.cluster.shares
+    assert whole is not None, "only what trains at several sites is divided into shares"
+    alone = {
+        "cluster": cluster.model_copy(
+            update={"gpus": tuple(gpus * shares // whole for gpus in cluster.gpus), "shares": None}
+        ),
+        "workload": tuple(part_of(workload, shares, whole) for workload in instance.workload),
+        "limits": Limits(),
+    }
+    return instance.model_copy(update={"site": (), "wan": ()} | alone)
 
 
 def years_of(instance: Q, number: int) -> float:

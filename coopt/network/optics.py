@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 from coopt.instance.catalog import ports_of_modules
+from coopt.instance.couplings import BillKind
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import Network
-from coopt.instance.question import BillKind
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family, LinkEnds
 from coopt.network.goods import EndHolders, end_holders, goods_of, whole

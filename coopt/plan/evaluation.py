@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coopt.instance.question import LIMITED, ObjectiveKind
+from coopt.instance.couplings import LIMITED
+from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.variants import phases_of
 from coopt.plan.couplings import Couplings, Part, SitePower

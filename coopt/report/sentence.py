@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from coopt.instance.couplings import LIMITED
 from coopt.instance.errors import both
-from coopt.instance.question import LIMITED
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Part
 from coopt.plan.parts import DirectLinks

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import pairwise
 
-from coopt.instance.couplings import MOST_SITES, Prices, Robust
+from coopt.instance.couplings import Prices, Robust
 from coopt.instance.errors import both
 from coopt.instance.question import Question
-from coopt.instance.rules.couplings import partition_disagreements, phase_disagreements
+from coopt.instance.rules.couplings import one_number, partition_disagreements, phase_disagreements, site_disagreements
 from coopt.instance.rules.fabrics import fabric_disagreements, numbers
 from coopt.instance.workload import ONE_BOUND
 
@@ -89,8 +88,8 @@ def _failures(instance: Question) -> Iterator[str]:
             f"network.gpus_per_nic = {numbers(sharing)}: GPUs that fail with their NIC are of one host, needs divisors "
             f"of availability.rates.gpus_per_host = {hosted}"
         )
-    if one_network and instance.robust is not None and len(instance.cluster.gpus) > 1:
-        yield f"cluster.gpus = {numbers(instance.cluster.gpus)}: [robust] with [availability] needs one number"
+    if one_network and instance.robust is not None:
+        yield from one_number(instance, "a robust network whose runs restart has one size")
 
 
 def _one_kind(instance: Question) -> Iterator[str]:
@@ -266,58 +265,3 @@ def _idle_factors(robust: Robust) -> Iterator[str]:
             return
         if factor > 1 and part not in robust.survive and not one_for_all:
             yield f"robust.slower.{part} = {factor:g}: belongs to no loss, needs {part!r} in robust.survive"
-
-
-def site_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about sites that do not go with each other or with the rest."""
-    if not instance.site:
-        if instance.wan or instance.cluster.shares is not None:
-            what = "wan" if instance.wan else "cluster.shares"
-            yield f"{what}: joins or divides among sites, and there are none, needs [[site]] tables"
-        return
-    if instance.sharing.mode == "partition":
-        if instance.wan or instance.cluster.shares is not None:
-            what = "wan" if instance.wan else "cluster.shares"
-            yield f"{what}: every island stands at one site, needs to be left out with sharing.mode = 'partition'"
-    else:
-        yield from _shares(instance)
-    yield from _links(instance)
-    if len(instance.site) > MOST_SITES:
-        yield f"site: {len(instance.site)} sites, needs at most {MOST_SITES}"
-    if "gpu" not in instance.objective.include:
-        yield "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it"
-    if instance.solver.top > 1:
-        yield f"solver.top = {instance.solver.top}: runners-up are not searched for several sites, needs 1"
-
-
-def _shares(instance: Question) -> Iterator[str]:
-    shares = instance.cluster.shares
-    if shares is None:
-        yield "cluster.shares: is missing, needs the number of equal shares of GPUs and batch that sites take"
-        return
-    if len(instance.cluster.gpus) > 1:
-        counts = ", ".join(map(str, instance.cluster.gpus))
-        yield f"cluster.gpus = {counts}: sites share one number of GPUs, needs one"
-    parts = [("cluster.gpus", gpus) for gpus in instance.cluster.gpus]
-    parts += [(f"workload {w.name!r}: global_batch", w.global_batch) for w in instance.workload]
-    for key, value in parts:
-        if value % shares:
-            yield f"cluster.shares = {shares}: does not divide {key} = {value}, needs a divisor"
-
-
-def _links(instance: Question) -> Iterator[str]:
-    names = [site.name for site in instance.site]
-    seen: set[frozenset[str]] = set()
-    for w, wan in enumerate(instance.wan):
-        ends = frozenset(wan.between)
-        for name in wan.between:
-            if name not in names:
-                yield f"wan[{w}].between: no site is named {name!r}, needs two of {', '.join(names)}"
-        if len(ends) < 2:
-            yield f"wan[{w}].between: joins {wan.between[0]!r} with itself, needs two different sites"
-        if ends in seen:
-            yield f"wan[{w}].between: {wan.name} is there already, needs one table for two sites"
-        seen.add(ends)
-    for one, other in pairwise(sorted(names)):
-        if one == other:
-            yield f"site: name {one!r} appears twice, needs different names"

@@ -1,4 +1,4 @@
-"""What `[sharing]`, its core and phases must agree on with each other and with the rest of an instance."""
+"""What `[sharing]`, its core, phases and sites must agree on with each other and with the rest of an instance."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from itertools import pairwise, product
 
 from coopt.instance.catalog import ports_of_modules
-from coopt.instance.couplings import Core, MostProducts, PhaseWorkload
+from coopt.instance.couplings import MOST_SITES, Core, MostProducts, PhaseWorkload
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.question import CostKind, Question
+from coopt.instance.rules.fabrics import numbers
 from coopt.instance.variants import bounded, list_prices
 
 
@@ -26,15 +27,17 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
         for name in sized:
             yield f"workload {name!r}: gpus: every workload has all GPUs in turn, needs sharing.mode = 'partition'"
         return
-    if len(instance.cluster.gpus) > 1:
-        yield (
-            f"cluster.gpus = {list(instance.cluster.gpus)}: islands take as many GPUs as they need of those there are, "
-            "needs one number"
-        )
+    yield from one_number(instance, "islands take as many GPUs as they need of those there are")
     if instance.solver.top > 1:
         yield f"solver.top = {instance.solver.top}: a partition has no runners-up, needs 1"
     yield from _discounts(instance)
     yield from core_disagreements(instance)
+
+
+def one_number(instance: Question, why: str) -> Iterator[str]:
+    """That several numbers of GPUs are listed where there has to be one."""
+    if instance.cluster.has_several_counts:
+        yield f"cluster.gpus = {numbers(instance.cluster.gpus)}: {why}, needs one number"
 
 
 def _discounts(instance: Question) -> Iterator[str]:
@@ -191,3 +194,56 @@ def _not_phased(instance: Question) -> Iterator[str]:
         yield "objective.minimize = 'power': phases ask what to buy when, needs 'capex' or 'tco'"
     if instance.solver.top != 1:
         yield f"solver.top = {instance.solver.top}: there are no runners-up of phases, needs 1"
+
+
+def site_disagreements(instance: Question) -> Iterator[str]:
+    """Sentences about sites that do not go with each other or with the rest."""
+    if not instance.site:
+        if instance.wan or instance.cluster.shares is not None:
+            what = "wan" if instance.wan else "cluster.shares"
+            yield f"{what}: joins or divides among sites, and there are none, needs [[site]] tables"
+        return
+    if instance.sharing.mode == "partition":
+        if instance.wan or instance.cluster.shares is not None:
+            what = "wan" if instance.wan else "cluster.shares"
+            yield f"{what}: every island stands at one site, needs to be left out with sharing.mode = 'partition'"
+    else:
+        yield from _shares(instance)
+    yield from _links(instance)
+    if len(instance.site) > MOST_SITES:
+        yield f"site: {len(instance.site)} sites, needs at most {MOST_SITES}"
+    if "gpu" not in instance.objective.include:
+        yield "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it"
+    if instance.solver.top > 1:
+        yield f"solver.top = {instance.solver.top}: runners-up are not searched for several sites, needs 1"
+
+
+def _shares(instance: Question) -> Iterator[str]:
+    shares = instance.cluster.shares
+    if shares is None:
+        yield "cluster.shares: is missing, needs the number of equal shares of GPUs and batch that sites take"
+        return
+    yield from one_number(instance, "sites share one number of GPUs")
+    parts = [("cluster.gpus", gpus) for gpus in instance.cluster.gpus]
+    parts += [(f"workload {w.name!r}: global_batch", w.global_batch) for w in instance.workload]
+    for key, value in parts:
+        if value % shares:
+            yield f"cluster.shares = {shares}: does not divide {key} = {value}, needs a divisor"
+
+
+def _links(instance: Question) -> Iterator[str]:
+    names = [site.name for site in instance.site]
+    seen: set[frozenset[str]] = set()
+    for w, wan in enumerate(instance.wan):
+        ends = frozenset(wan.between)
+        for name in wan.between:
+            if name not in names:
+                yield f"wan[{w}].between: no site is named {name!r}, needs two of {', '.join(names)}"
+        if len(ends) < 2:
+            yield f"wan[{w}].between: joins {wan.between[0]!r} with itself, needs two different sites"
+        if ends in seen:
+            yield f"wan[{w}].between: {wan.name} is there already, needs one table for two sites"
+        seen.add(ends)
+    for one, other in pairwise(sorted(names)):
+        if one == other:
+            yield f"site: name {one!r} appears twice, needs different names"

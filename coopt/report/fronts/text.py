@@ -115,7 +115,7 @@ def marks(front: Front, instance: Instance, point: FrontPoint) -> str:
 def network(instance: Instance, design: Design) -> str:
     """`h100-hb64, 2-tier rail-only, 3.2:1`: what tells designs of a front apart."""
     fabric = design.fabric
-    gpus = f"{words.counted(design.gpus, 'GPU')}, " if len(instance.cluster.gpus) > 1 else ""
+    gpus = f"{words.counted(design.gpus, 'GPU')}, " if instance.cluster.has_several_counts else ""
     spares = f", {words.counted(design.spare_domains, 'spare')}" if design.spare_domains else ""
     if not fabric.tiers:
         return f"{gpus}{design.hb_domain.name}, no network{spares}"
@@ -130,7 +130,7 @@ def built_from(instance: Instance, point: FrontPoint) -> str:
     assert point.plan is not None
     built = decision(instance, point.plan) or words.counted(len(point.plan.parts), "network")
     gpus = sum(part.design.gpus for part in point.plan.parts if part.design)
-    open_ones = [words.counted(gpus, "GPU")] if len(instance.cluster.gpus) > 1 and gpus else []
+    open_ones = [words.counted(gpus, "GPU")] if instance.cluster.has_several_counts and gpus else []
     open_ones += [point.plan.chosen.text] if point.plan.chosen.text else []
     return f"{', '.join(open_ones)}: {built}" if open_ones else built
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from coopt.instance.couplings import LIMITED
 from coopt.instance.errors import both
-from coopt.instance.question import LIMITED
 from coopt.instance.schema import Objective, ObjectiveKind
 from coopt.network.parts import weigh
 from coopt.plan.explanation import Change, Relaxation

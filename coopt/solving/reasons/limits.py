@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import partial
 from typing import Any
 
-from coopt.instance.question import LIMITED
+from coopt.instance.couplings import LIMITED
 from coopt.instance.schema import Instance
 from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 

@@ -68,7 +68,7 @@ def relaxation(instance: Instance, wider: Instance, changes: Sequence[Change], p
     used -= {domain.name for domain in instance.network.hb_domains}
     notes = [domain.study_note(gpu) for domain in wider.network.hb_domains if domain.name in used]
     value, design = plan.objective.value, plan.design
-    if design is not None and design.spare_gpus and any(change.limit == "cluster.gpus" for change in changes):
+    if design is not None and design.spare_gpus and wider.cluster.most_gpus != instance.cluster.most_gpus:
         notes.append(_idle_note(design))
     return Relaxation(changes=tuple(changes), value=value, design=design, notes=tuple(filter(None, notes)))
 

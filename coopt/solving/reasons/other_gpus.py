@@ -127,7 +127,7 @@ def _in_vain(counts: Sequence[int], step: int, unit: int) -> str:
 
 def _number(instance: Instance, gpus: int, step: int, *, is_least: bool) -> Changed:
     asked = instance.cluster.gpus
-    now, share = (asked, None) if len(asked) > 1 else (asked[0], gpus / asked[0] - 1)
+    now, share = (asked, None) if instance.cluster.has_several_counts else (asked[0], gpus / asked[0] - 1)
     least = gpus if is_least else None
     change = Change(limit="cluster.gpus", now=text_of(now), to=text_of(gpus), least=least, share=share, step=step)
     return (change,), with_gpus(instance, gpus)
@@ -198,7 +198,7 @@ def settings_to_compare(instance: Instance) -> Iterator[tuple[str, dict[str, Any
         return
     if others := [one for one in FABRICS if one not in instance.network.fabrics]:
         yield f"{alternatives(others)} networks", {"network.fabrics": [*instance.network.fabrics, *others]}
-    if len(gpus) == 1:
+    if not cluster.has_several_counts:
         yield "another number of GPUs", {"cluster.gpus": [gpus[0], 2 * gpus[0]]}
     for gpu, domains in faster_gpus(instance):
         if _with_gpu(instance, gpu, domains) is not None and cluster.gpu.name in entries("gpu"):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopt.instance.question import OF_SUM
+from coopt.instance.couplings import OF_SUM
 from coopt.instance.schema import Instance
 from coopt.network.parts import HOURS_PER_YEAR
 from coopt.perf.mapping import Bools, Floats, Ints

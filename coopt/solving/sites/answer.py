@@ -20,6 +20,7 @@ from coopt.columns.pace import waiting
 from coopt.columns.table import columns
 from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance
+from coopt.instance.variants import local_question
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
@@ -38,7 +39,6 @@ from coopt.solving.sites.options import (
     Option,
     gpus_w,
     gradient_bytes,
-    local_question,
     networks,
     offers,
 )

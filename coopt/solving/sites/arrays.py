@@ -12,12 +12,13 @@ import numpy as np
 from coopt.fabric.bills import together
 from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
+from coopt.instance.variants import local_question
 from coopt.network.parts import cost_of, electricity_of, fed_share, owned_usd, site_power, total, usd_per_w, weigh
 from coopt.perf.mapping import Floats
 from coopt.plan.couplings import SitePower
 from coopt.plan.parts import Cost, line
 from coopt.solving.highs import LARGEST
-from coopt.solving.sites.options import Networks, Option, gradient_bytes, local_question
+from coopt.solving.sites.options import Networks, Option, gradient_bytes
 from formulations.sites import SiteLimit, SitesData
 
 

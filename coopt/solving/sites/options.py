@@ -17,8 +17,8 @@ from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.pace import Patience, of_sites, patient, uplinks_asked, waiting
 from coopt.columns.pools import Pool, fitting
 from coopt.columns.table import full_bandwidth
-from coopt.instance.couplings import part_of
-from coopt.instance.schema import Instance, Limits, ObjectiveKind
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.variants import local_question
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import open_bill, racks
@@ -27,21 +27,9 @@ from coopt.perf.mapping import Mappings
 from coopt.perf.parameters import held_expert_parameters, held_parameters
 
 
-def local_question(instance: Instance, shares: int) -> Instance:
-    """The instance for a site that takes some of the shares; the time bound is that of the whole."""
-    assert instance.cluster.shares is not None
-    whole = instance.cluster.shares
-    parts = tuple(part_of(workload, shares, whole) for workload in instance.workload)
-    gpus = tuple(gpus * shares // whole for gpus in instance.cluster.gpus)
-    cluster = instance.cluster.model_copy(update={"gpus": gpus, "shares": None})
-    alone = {"site": (), "wan": (), "limits": Limits()}
-    return instance.model_copy(update={"cluster": cluster, "workload": parts, **alone})
-
-
 def gpus_w(instance: Instance, shares: int) -> float:
     """Power of the GPUs alone of some shares (W)."""
-    (gpus,) = local_question(instance, shares).cluster.gpus
-    return gpus * instance.cluster.gpu.w
+    return local_question(instance, shares).cluster.most_gpus * instance.cluster.gpu.w
 
 
 def gradient_bytes(workload: Workload) -> float:
@@ -189,7 +177,8 @@ def _places(
     """What each kind of HB domain offers to the workloads."""
     gpu = local.cluster.gpu
     domains = {domain.name: domain for domain in local.network.hb_domains}
-    sources = {gpus: [fitting(workload, gpu, gpus) for workload in local.workload] for gpus in local.cluster.gpus}
+    sizes = {site.gpus for site in contexts}
+    sources = {gpus: [fitting(workload, gpu, gpus) for workload in local.workload] for gpus in sizes}
     places = {}
     for site, of_site in contexts.items():
         check()

@@ -44,7 +44,7 @@ from coopt.verifier.parts.link_demands import (
     whole_links,
 )
 from coopt.verifier.parts.optics import allowed_optics
-from coopt.verifier.parts.space import DesignFamily, domain_counts_of
+from coopt.verifier.parts.space import DesignFamily, domain_sets
 from coopt.verifier.parts.timings import timings_of
 from coopt.verifier.training.mappings import splits
 from coopt.verifier.training.placing import placements
@@ -74,12 +74,10 @@ class LinkPlace(NamedTuple):
 def link_places(instance: Instance, kind: ObjectiveKind) -> Iterator[LinkPlace]:
     """Every place of two domains or more that direct links may join."""
     network = instance.network
-    for gpus, hb in product(instance.cluster.gpus, network.hb_domains):
-        for domains, nic in product(domain_counts_of(instance, gpus, hb.size), network.nics):
-            family = DesignFamily(gpus, hb, domains, None)
-            if family.domains > 1:
-                for per_gpu, optic in product(network.nics_per_gpu, allowed_optics(instance, kind, nic, 2)):
-                    yield LinkPlace(family, nic, per_gpu, optic)
+    for family, nic in product(domain_sets(instance), network.nics):
+        if family.domains > 1:
+            for per_gpu, optic in product(network.nics_per_gpu, allowed_optics(instance, kind, nic, 2)):
+                yield LinkPlace(family, nic, per_gpu, optic)
 
 
 class LinksBound:

@@ -17,8 +17,7 @@ from functools import cache, partial
 from itertools import combinations, pairwise, permutations
 from typing import NamedTuple
 
-from coopt.instance.couplings import Site, Wan
-from coopt.instance.question import Limits
+from coopt.instance.couplings import Limits, Site, Wan
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_source, note_undecided

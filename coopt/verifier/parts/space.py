@@ -298,18 +298,28 @@ def radices(family: DesignFamily) -> tuple[int, ...]:
 def families(instance: Instance) -> Iterator[DesignFamily]:
     """All families of an instance."""
     parts = list(gears(instance))
-    for gpus in dict.fromkeys(instance.cluster.gpus):
-        yield from families_of(instance, gpus, parts)
+    for bare in domain_sets(instance):
+        yield from _joined(bare, parts)
 
 
 def families_of(instance: Instance, gpus: int, parts: Sequence[NetworkGear]) -> Iterator[DesignFamily]:
     """All families of so many GPUs whose network, if they have one, is made of some of these parts."""
-    to_core = links_needed(instance, gpus)
-    for hb in instance.network.hb_domains:
+    for bare in domain_sets(instance, (gpus,)):
+        yield from _joined(bare, parts)
+
+
+def domain_sets(instance: Instance, sizes: Sequence[int] = ()) -> Iterator[DesignFamily]:
+    """Domains that may hold some numbers of GPUs, or all that are asked for; what joins them is left open."""
+    for gpus, hb in product(sizes or dict.fromkeys(instance.cluster.gpus), instance.network.hb_domains):
         for domains in domain_counts_of(instance, gpus, hb.size):
-            if domains == 1:
-                yield DesignFamily(gpus, hb, 1, None, to_core)
-            else:
-                domain_sizes = hb.size, -(-gpus // domains)
-                fitting = (gear for gear in parts if not any(number % gear.gpus_per_nic for number in domain_sizes))
-                yield from (DesignFamily(gpus, hb, domains, gear, to_core) for gear in fitting)
+            yield DesignFamily(gpus, hb, domains, None, links_needed(instance, gpus))
+
+
+def _joined(bare: DesignFamily, parts: Sequence[NetworkGear]) -> Iterator[DesignFamily]:
+    """Domains with each of these parts that fits them; one alone needs none."""
+    if bare.domains == 1:
+        yield bare
+        return
+    domain_sizes = bare.hb.size, -(-bare.gpus // bare.domains)
+    fitting = (gear for gear in parts if not any(number % gear.gpus_per_nic for number in domain_sizes))
+    yield from (bare._replace(gear=gear) for gear in fitting)

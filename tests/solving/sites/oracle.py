@@ -15,11 +15,11 @@ from coopt.columns.pace import waiting
 from coopt.instance.couplings import Site, Wan
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
+from coopt.instance.variants import local_question
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import bill, electricity_of, total, weigh
 from coopt.network.space import families
-from coopt.solving.sites.options import local_question
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
 from tests.solving.oracle import every_mapping
