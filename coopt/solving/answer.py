@@ -20,7 +20,7 @@ from coopt.instance.schema import Chosen, Instance, ObjectiveKind, Solver, at_ch
 from coopt.instance.variants import inside_first, leaves_tp_open, with_tp, without_margin
 from coopt.plan.claims import OnProgress, Witness
 from coopt.plan.schema import Plan
-from coopt.solving.backend import backend_of
+from coopt.solving.backend import backend_of, found_here
 from coopt.solving.outcome import claim_of, identity, infeasible, unknown, within_gap
 from coopt.solving.runs import Run, StoppedError, overridden, overrides_of
 from coopt.solving.shared import shared_plan
@@ -230,8 +230,6 @@ def asking_witness(instance: Instance, name: str) -> Instance:
     """
     if name not in WITNESSES:
         raise InstanceError(f"witness = {name!r}: no such witness, needs {alternatives(map(repr, WITNESSES))}")
-    from coopt.solving.pyomo_solver import found_here
-
     interface, remedy = WITNESSES[name]
     try:
         found_here(Solver(name=interface))

@@ -14,7 +14,8 @@ from pyomo.opt import SolverStatus, TerminationCondition
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance, Solver
-from coopt.solving import highs, pyomo_solver
+from coopt.solving import backend as backends
+from coopt.solving import highs
 from coopt.solving.backend import backend_of
 from tests.conftest import ask, example_count
 from tests.formulations.small import two_families
@@ -54,7 +55,7 @@ def test_the_instance_may_name_its_solver(name: str) -> None:
     ],
 )
 def test_other_solvers_are_refused_with_those_there_are(name: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pyomo_solver, "_available", lambda one: one in pyomo_solver.HIGHS)
+    monkeypatch.setattr(backends, "_available", lambda one: one in backends.HIGHS)
     with pytest.raises(InstanceError) as refused:
         coopt.solve(ask(), solver=name)
     need = "needs 'built-in', 'appsi_highs' or 'highs'"
@@ -87,10 +88,10 @@ def test_infeasible_and_unbounded_are_told_apart(name: str) -> None:
 
 @interfaces
 def test_gap_threads_and_seed_reach_the_solver(name: str) -> None:
-    settings_of = pyomo_solver.settings_of(Solver(name=name, gap=0.25, threads=2, seed=7))
+    settings_of = backends.settings_of(Solver(name=name, gap=0.25, threads=2, seed=7))
     assert (settings_of["mip_rel_gap"], settings_of["threads"], settings_of["random_seed"]) == (0.25, 2, 7)
-    assert pyomo_solver.settings_of(Solver(name="glpk", gap=0.25, seed=7)) == {"mipgap": 0.25, "seed": 7}
-    assert pyomo_solver.settings_of(Solver(name="mosek_direct", gap=0.25)) == {}
+    assert backends.settings_of(Solver(name="glpk", gap=0.25, seed=7)) == {"mipgap": 0.25, "seed": 7}
+    assert backends.settings_of(Solver(name="mosek_direct", gap=0.25)) == {}
 
 
 class _Careless:
@@ -107,7 +108,7 @@ class _Careless:
 
 
 def test_an_optimum_without_a_bound_is_not_called_proven(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pyomo_solver, "found_here", lambda _: (_Careless(), "1"))
+    monkeypatch.setattr(backends, "found_here", lambda _: (_Careless(), "1"))
     instance = ask()
     plan = coopt.solve(instance, solver="careless")
     assert (plan.status, plan.stop_reason, plan.objective.bound) == ("feasible", "the solver's own gap", None)

@@ -31,7 +31,7 @@ def test_answers_that_refute_each_other_do_not_agree() -> None:
 def test_a_witness_that_is_unknown_or_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InstanceError, match="no such witness, needs 'scip'"):
         coopt.solve(ask(), witness="oracle")
-    monkeypatch.setattr("coopt.solving.pyomo_solver._available", lambda name: False)
+    monkeypatch.setattr("coopt.solving.backend._available", lambda name: False)
     with pytest.raises(InstanceError, match=r"witness = 'scip': not installed here, needs pip install 'coopt\[witness"):
         coopt.solve(ask(), witness="scip")
 
