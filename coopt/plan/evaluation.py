@@ -11,20 +11,31 @@ from coopt.instance.couplings import LIMITED
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.variants import phases_of
-from coopt.plan.couplings import Couplings, Part, SitePower
+from coopt.plan.couplings import Part, SitePower
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, Design, InstanceId, Plan, Record, WorkloadPlan
-from coopt.plan.schema_one import SitePlan, Together
 
 
 def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
-    """The bounds of a plan of any kind of question, as its report shows them; none where nothing is built."""
+    """The bounds of a plan as its report shows them, phase by phase; none where nothing is built.
+
+    They are those on time and memory of what runs, on GPUs, on the power of sites, and the limits that are set.
+    """
     if plan.cost is None:
         return
-    if plan.together is not None:
-        yield from site_checks(instance, plan.together, plan.cost)
-    else:
-        yield from part_checks(instance, plan.parts, plan.couplings, plan.cost)
+    questions, caps = phases_of(instance), [*instance.gpu_caps.values()]
+    for t, (year, power_w) in enumerate(plan.couplings.drawn_w(plan.cost).items()):
+        there = [part for part in plan.parts if part.phase == year]
+        standing = [network for part in there if (network := part.design or part.links) is not None]
+        islands = instance.sharing.mode == "partition"
+        checks = [check for part in there for check in _of_workloads(part.workloads, "" if islands else _where(part))]
+        if islands:
+            gpus = float(sum(network.gpus for network in standing))
+            checks += [_check("GPUs", gpus, float(caps[t]), "GPUs")]
+        checks += [_of_site(site) for site in plan.couplings.sites if site.phase == year]
+        checks += _of_limits(questions[t], plan.cost.model_copy(update={"power_w": power_w}), standing)
+        before = "" if year is None else f"{year:g} "
+        yield from (check.model_copy(update={"name": f"{before}{check.name}"}) for check in checks)
 
 
 def limit_checks(
@@ -35,28 +46,9 @@ def limit_checks(
     yield from _of_limits(instance, cost, [design])
 
 
-def part_checks(instance: Instance, parts: Sequence[Part], couplings: Couplings, cost: Cost) -> Iterator[LimitCheck]:
-    """Bounds of parts and what couples them, phase by phase: GPUs, power of sites, and the limits that are set."""
-    questions, caps = phases_of(instance), [*instance.gpu_caps.values()]
-    for t, (year, power_w) in enumerate(couplings.drawn_w(cost).items()):
-        there = [part for part in parts if part.phase == year]
-        standing = [network for part in there if (network := part.design or part.links) is not None]
-        checks = [*_of_workloads([run for part in there for run in part.workloads])]
-        if instance.sharing.mode == "partition":
-            gpus = float(sum(network.gpus for network in standing))
-            checks += [_check("GPUs", gpus, float(caps[t]), "GPUs")]
-        checks += [_of_site(site.site, site) for site in couplings.sites if site.phase == year]
-        checks += _of_limits(questions[t], cost.model_copy(update={"power_w": power_w}), standing)
-        before = "" if year is None else f"{year:g} "
-        yield from (check.model_copy(update={"name": f"{before}{check.name}"}) for check in checks)
-
-
-def site_checks(instance: Instance, together: Together, cost: Cost) -> Iterator[LimitCheck]:
-    """Time, memory and facility power of every site, then the limits that are set for all of them."""
-    for site in together.sites:
-        yield from _of_workloads(site.workloads, f" at {site.name}")
-        yield _of_site(site.name, site)
-    yield from _of_limits(instance, cost, [site.design for site in together.sites])
+def _where(part: Part) -> str:
+    """At which site a workload runs that runs at several."""
+    return "" if part.site is None else f" at {part.site}"
 
 
 def _of_workloads(workloads: Sequence[WorkloadPlan], where: str = "") -> Iterator[LimitCheck]:
@@ -66,8 +58,8 @@ def _of_workloads(workloads: Sequence[WorkloadPlan], where: str = "") -> Iterato
         yield _check(f"memory, {run.name}{where}", run.memory_gib, run.memory_limit_gib, "GiB")
 
 
-def _of_site(name: str, site: SitePlan | SitePower) -> LimitCheck:
-    return _check(f"facility power, {name}", site.facility_w / 1e6, site.facility_limit_w / 1e6, "MW")
+def _of_site(site: SitePower) -> LimitCheck:
+    return _check(f"facility power, {site.site}", site.facility_w / 1e6, site.facility_limit_w / 1e6, "MW")
 
 
 def _of_limits(instance: Instance, cost: Cost, designs: Sequence[Design | DirectLinks]) -> Iterator[LimitCheck]:

@@ -14,7 +14,7 @@ from coopt.instance.couplings import part_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase, phases_of
 from coopt.plan.couplings import Myopic, PhaseSpending
-from coopt.plan.evaluation import plan_checks, site_checks
+from coopt.plan.evaluation import plan_checks
 from coopt.plan.schema import Cost, Plan, WorkloadPlan
 from coopt.plan.schema_one import PhasePlan, Together
 from coopt.report import words
@@ -155,7 +155,7 @@ def _foresight(plan: Plan, claim: Myopic) -> Iterator[str]:
             )
 
 
-def sites_report(instance: Instance, cost: Cost, together: Together, *, none_inside: bool) -> Iterator[RenderableType]:
+def sites_report(instance: Instance, plan: Plan, cost: Cost, together: Together) -> Iterator[RenderableType]:
     """Sites side by side, links, exchanges, the whole bill, the network of each site, bounds, how to read them."""
     runs = zip(*(site.workloads for site in together.sites), strict=True)
     slowest = [max(run, key=lambda run_at_site: run_at_site.iteration_time_s) for run in runs]
@@ -173,10 +173,10 @@ def sites_report(instance: Instance, cost: Cost, together: Together, *, none_ins
         runs = zip(site.workloads, workloads, strict=True)
         yield from part_tables(instance, site.design, runs, title=f"Site {site.name}", where=f" at {site.name}")
     yield ""
-    yield margins_table(site_checks(instance, together, cost))
+    yield margins_table(plan_checks(instance, plan))
     yield ""
     designs, channels = [site.design for site in together.sites], ["wide-area channels"] if instance.wan else []
-    yield from notes(instance, designs, slowest, none_inside=none_inside, beside=channels)
+    yield from notes(instance, designs, slowest, none_inside=plan.tp_across, beside=channels)
 
 
 def _sites(together: Together) -> RenderableType:

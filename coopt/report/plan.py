@@ -50,7 +50,7 @@ def plan_sections(
         yield rivals_sentence(plan.rivals)
     yield ""
     if plan.together is not None:
-        yield from sites_report(instance, cost, plan.together, none_inside=plan.tp_across)
+        yield from sites_report(instance, plan, cost, plan.together)
     elif instance.sharing.mode == "partition":
         yield from islands_report(instance, plan, cost)
     elif plan.phases:

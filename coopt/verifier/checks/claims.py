@@ -255,7 +255,7 @@ def only_network(instance: Instance, plan: Plan) -> Iterator[Place]:
 
 def every_island(instance: Instance, plan: Plan) -> Iterator[Place]:
     """The islands of a plan, at the sites where it has them stand."""
-    sites = {part.name: part.site for part in plan.parts} if instance.site else {}
+    sites = {part.name: part.site for part in plan.parts} if None not in instance.sites else {}
     for _, year, name in island_places(instance):
         yield Place(name, sites.get(name), year)
 
