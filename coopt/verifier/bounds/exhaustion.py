@@ -239,6 +239,7 @@ def _islands(instance: Instance, plan: Plan, workload: Workload, margin: float) 
             question = question_of_island(instance, (workload,), gpus)
             for family, ports, optics in least_designs(question, kind, margin):
                 nics = core_nics(instance) if family.gear is None else ()
+                # a single domain joins a core by any NIC of its rate; elsewhere the NIC does not count
                 for nic in nics or instance.network.nics[:1]:
                     joint = joint_of(question, kind, family, ports, nic)
                     yield counts_of_island(family, levels(family, ports), optics, joint), _racks(family)

@@ -151,6 +151,7 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
 
 def _with_upper(ledger: Ledger, network: Network, fabric: Fabric, gear: NetworkGear) -> NetworkGear | None:
     """The gear with the switches that the plan names above the leaves; None where these do not go together."""
+    # plans name the switch of a tier only where it is not that of the leaves
     names = tuple(tier.switch or fabric.switch.name for tier in sorted(fabric.tier, key=lambda tier: tier.level))
     stands = network.tier_switches == "same" or not names or linkable(gear.nic, gear.switch)
     if stands and (not names or set(names) == {gear.switch.name}):

@@ -170,6 +170,7 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
     bad_path = None
     for route in phase.routes:
         steps = list(zip(route.path, route.path[1:], strict=False))
+        # a path has a link at least, and comes to no domain twice
         if len(steps) < 1 or len(set(route.path)) < len(route.path) or not route.share > 0:
             bad_path = bad_path or route.path
             continue

@@ -151,6 +151,7 @@ class Router:
         a, b = pair
         if a == b:
             return
+        # below a switch that joins both leaves, or else over the cores
         common = [node for node in self._uplinks(a) if self._graph.has_edge(node, b)]
         for node in common:
             yield [(a, node)], self._links(a, node) * self._links(node, b)

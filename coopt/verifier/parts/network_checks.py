@@ -105,6 +105,7 @@ class GpuPlaces:
     def parted(self, ring: RankRing, key: Callable[[Node], object], place: Placement) -> int:
         """How many neighbours in the groups of a ring have leaves that differ in `key`."""
         count, nics = 0, self._family.nics_of(place.filled)
+        # of planes that are drawn, those on which NICs of GPUs in training send
         for plane in range(min(self._wiring.planes, nics) if self._split_planes else 1):
             for rail in range(1 if self._split_planes else nics):
                 leaves = self.leaves(plane, rail)
@@ -211,6 +212,7 @@ def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
 
 def _groups(ledger: Ledger, family: DesignFamily, ports: Ports, wiring: WiredGraph, runs: Sequence[ClaimedRun]) -> None:
     places, reach = GpuPlaces(family, ports, wiring), reach_of(family, ports)
+    # on uneven bundles flows are charged for links in common: routed, they may load the busiest one less
     routable = reach.layout is not None and wiring.has_ends and len(wiring.graph) <= ROUTED and is_even(wiring)
     for run in runs:
         name, place = run.workload.name, run.place

@@ -69,6 +69,7 @@ def _check_cages(
     """Check that no switch, as it was counted on the graph, takes more modules than it has cages."""
     for tier, level in enumerate(levels, start=1):
         assert family.gear is not None
+        # a switch has upper ends of its level and lower ends of the next, a leaf those of links into a core besides
         modules = _modules_of_fullest(level.above, family.gear.carried(optics[tier - 1])[1])
         if tier < len(levels):
             modules += _modules_of_fullest(levels[tier].below, family.gear.carried(optics[tier])[0])

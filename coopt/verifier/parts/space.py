@@ -192,6 +192,7 @@ def domain_counts(gpus: int, size: int, fill: str = "even", layers: int = 1) -> 
     layers
         Of the deepest model: domains that are not filled alike may fall into as many blocks, each of the same number.
     """
+    # a single domain may stand idle by more than half, several may not
     if gpus <= size / 2:
         return [1]
     even_counts = [gpus // k for k in divisors(gpus) if size / 2 < k <= size]
@@ -225,6 +226,7 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
             way = run_for(switch, nic, planes)
             is_linkable = network.tier_switches == "same" or linkable(nic, switch)
             if way is not None and is_linkable and (core is None or core.port_gbit_s == way.port_gbit_s):
+                # GPUs share NICs where each would have one of its own else
                 for sharers in dict.fromkeys(network.gpus_per_nic) if per_gpu == 1 else set(network.gpus_per_nic) & {1}:
                     gear = NetworkGear(kind, nic, per_gpu, way, network.discipline, planes, sharers)
                     yield gear

@@ -320,6 +320,7 @@ class PlacedTimes:
 
     def least_gather_s(self, work: Work) -> float:
         """A collective over the TP ranks, wherever they lie."""
+        # all that a collective of the TP ranks depends on
         key = ("tp", work.split.tp, work.traffic.gathered_bytes, work.split.sequence_parallel)
         if key not in self._known:
             self._known[key] = min(self._gather_s(work, *ends) for ends in self._ends(work.split.tp))

@@ -205,6 +205,7 @@ def count_levels(wiring: WiredGraph, family: DesignFamily, ports: Ports) -> tupl
         switches = [node for node in wiring.graph if node[0] == level]
         down_ports = {node: _down_ports(wiring, node) for node in switches}
         up_ports = max(_up_ports(wiring, node) for node in switches)
+        # leaves are drawn once for all slices, what stands above them for one
         copies = wiring.copies * family.copies * (wiring.slices if level > 1 else 1)
         links = sum(down_ports.values()) * copies
         upper_ends = Counter({links: count * copies for links, count in Counter(down_ports.values()).items()})

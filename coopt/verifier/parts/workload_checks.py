@@ -96,6 +96,7 @@ def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, famil
     complaint = f"The placement of {subject} does not multiply out to {need}, with one stage to a NIC, "
     complaint += "or cannot be turned round."
     turned = mapping.outermost == "dp"
+    # where the ratio is charged, who lies next to whom makes no difference
     sound = place is not None and family.holds(place.pp_in) and (family.charges_loads or not turned)
     if (
         not ledger.holds("placement", sound, text, f"{family.active} GPUs inside", complaint)
@@ -145,6 +146,7 @@ def _routes(
     if not ledger.holds("routes", not wrong, texts[0], texts[1], fault, TOLERANCE):
         return
     slowdowns, flows_by_kind = {**charged, **claimed_slowdowns}, flows_named(run.claim, run.place)
+    # what goes another way has no routes for a ring
     rings = (math.inf if kind in flows_by_kind else slow / family.nic_byte_s for kind, slow in slowdowns.items())
 
     def ways_of(kind: str) -> OtherWays:
@@ -317,6 +319,7 @@ def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, li
     if work.parameters.experts:
         kinds["edp"] = (replicas["edp"], exchanges(work, work.parameters.experts), data)
     names = {
+        # keys and values go round by their nature, and TP ranks that split experts too keep to rings
         kind: _gather_names(*gather, work.links, sized=kind != "cp" and not (kind == "tp" and work.traffic.row_gathers))
         for kind, gather in kinds.items()
         if gather[0].inside * gather[0].across > 1
@@ -351,6 +354,7 @@ def _gather_name(way: GatherWay, group: Group, links: LinkShares, summed: Summed
     if summed == "gradients" and across > 1 and links.rail_sums:
         return "switches of the network"
     if sized:
+        # inside one domain steps double what a rank has, which of two ranks is the same as a ring
         return "rings" if across > 1 or inside == 2 else "halving and doubling"
     return "trees" if collective_steps(inside, across) < inside - 1 + across - 1 else "rings"
 

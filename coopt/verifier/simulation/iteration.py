@@ -105,6 +105,7 @@ class IterationSimulation:
             Channel(stage, (stage + step) % split.pp, is_backward): self._hop(stage, step)
             for stage in range(split.pp if split.pp > 1 else 0)
             for step in (1, -1)
+            # pipelines in both directions send activations and gradients either way
             for is_backward in ((False, True) if work.schedule == "dualpipe" else (step < 0,))
         }
         self.gradients = [self._segments(stage) for stage in range(split.pp)]
@@ -185,6 +186,7 @@ class _Run:
         self._finished_s, self._start_s, self._end_s = ([0.0] * len(stages) for _ in range(3))
         self._passes = [0] * len(stages)
         self._departures = [of.departure(stage) for stage in stages] if of.work.mode == "overlap" else []
+        # one step late: gradients of the iteration before are under way from its beginning
         if of.work.mode == "stale-1":
             for stage in stages:
                 self._exchange(stage)
@@ -236,6 +238,7 @@ class _Run:
             self.clock.after(segment.fixed_s, end)
         else:
             volume = segment.size_bytes / (self._work.links.rail * self._carrier.pace_byte_s)
+            # one ring through all ranks, or trees, are over when both levels are
             earliest_s = start_s + segment.fixed_s + segment.beside_s
 
             def carried() -> None:

@@ -93,6 +93,7 @@ class DirectNetwork(NamedTuple):
     def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool, has_choice: bool = False) -> Carrier:
         """What carries the traffic of a mapping: one pace is that of one link a domain."""
         flows = list(self._flows(place, split, is_tied=is_tied))
+        # bytes are counted a GPU, and a link carries what all GPUs of a domain send
         pace_byte_s = self.nic.gbit_s * 1e9 / 8 / self.links.hb_domain.active
         return Carrier(self.hb.gbyte_s * 1e9, pace_byte_s, FairRates(flows))
 
@@ -123,6 +124,7 @@ class DirectNetwork(NamedTuple):
         replicas share belongs to a stage."""
         block, target_block = source // grid.replicas, target // grid.replicas
         first_stage, last_stage = block * grid.inner, block * grid.inner + grid.inner - 1
+        # a block of stages passes activations on from its last stage, and gradients back from its first
         if kind == "pp":
             if target_block == (block + 1) % grid.stages and (grid.closed or target_block > block):
                 yield forward(last_stage), 1.0
@@ -152,6 +154,7 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
     choice = network.hb_domain
     hb = _picked(question, name, question.network.hb_domains, choice.name)
     is_even = choice.active * choice.count == network.gpus
+    # of domains that are not filled alike the plan has the mean, rounded up
     is_uneven = isinstance(network, Design) and -(-network.gpus // max(choice.active, 1)) == choice.count
     if not (1 <= choice.active <= hb.size and (is_even or is_uneven)):
         raise _unsound(question, name, f"{choice.count} domains of {choice.active} active GPUs for {network.gpus}")
@@ -185,6 +188,7 @@ def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) 
         radix = family.gear.at(level.level).radix
         if not 1 <= level.down_ports + level.uplinks_per_switch <= radix:
             raise _unsound(question, name, f"switches of {radix} ports with more in use, or none")
+    # levels, ports and bundles are checked before the graph is built, which takes them as sound
     ports = Ports(len(tier), tier[0].down_ports)
     if len(tier) == 1:
         return ports, None

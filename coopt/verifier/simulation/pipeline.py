@@ -119,6 +119,7 @@ class PipelineShape(NamedTuple):
         near_way = int(stage >= self.stages // 2)
         from_end = min(stage, self.stages - 1 - stage)
         to_middle, half = self.stages // 2 - 1 - from_end, self.micro_batches // 2
+        # the loops below are the eight steps of dualpipe.py, each with its own number of passes
         numbers = {(chunk, back): iter(range(half)) for chunk in (0, 1) for back in (False, True)}
         put_off_passes: deque[StagePass] = deque()
 
@@ -338,6 +339,7 @@ class PipelineRun:
 
     def _start_ready(self) -> None:
         """Start messages whose ports are free, those first that have waited longest."""
+        # by when both ends were there, then by lot
         waiting, self._ready_messages = sorted(self._ready_messages), []
         for ready in waiting:
             channel = ready[2]

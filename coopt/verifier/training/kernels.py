@@ -10,6 +10,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 
+# rows and columns of the tiles that a library chooses among, and the share x_t of the law that they reach
 TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
 SCORES_K0 = 200
 BITS = {"fp4": 4, "fp8": 8, "bf16": 16, "fp16": 16}
@@ -121,6 +122,7 @@ def product_s(engine: Engine, shape: MatrixProduct) -> float:
     """Seconds of a matrix product: the longer of the tile law and the traffic law, and the time between kernels."""
     m, n, k, batch = shape
     sm = engine.processors
+    # tiles go to the processors in waves, of which the last takes as long as a full one
     cycles = min(_up(_up(m, tm) * _up(n, tn) * batch, sm) * sm * (2 * tm * tn / x) for tm, tn, x in TILES)
     tile_s = cycles * (k + engine.k0) / engine.flop_s
     return max(tile_s, moved_s(engine, batch * (engine.input_bytes * (m * k + k * n) + 2 * m * n))) + engine.kernel_s

@@ -110,6 +110,7 @@ def shapes(workload: Workload, gpus: int) -> Iterator[tuple[ScalarMapping, list[
             d = gpus // (t * c * p)
             if p > workload.model.layers or batch % d or not (_allows(limits.pp, p) and _allows(limits.dp, d)):
                 continue
+            # these depend on the ranks of a stage alone: listed once for all micro-batches and chunks
             styles = [*product(_expert_degrees(workload, t, c * d), *_styles(workload, t, c * d))]
             for b in sorted(set(limits.micro_batch)):
                 if (batch // d) % b:
@@ -161,6 +162,7 @@ def _tensor_degrees(workload: Workload) -> list[int]:
 def tensor_divides(workload: Workload, t: int) -> bool:
     """Whether heads, groups of Mamba-2 and all widths that TP splits divide by t."""
     model = workload.model
+    # ranks divide the KV heads among them, or several hold each
     if model.heads % t or (model.kv_heads % t and t % model.kv_heads) or model.mamba_groups % t:
         return False
     widths = [model.shared_ffn, model.dense_ffn]
