@@ -50,7 +50,7 @@ def run(
 
     Exit codes: 0 every case has a row, 4 ended before.
     """
-    from coopt.report.suite_tables import summary_report
+    from coopt.report.suites import summary_report
     from coopt.report.tables import progress_shown, rendered
     from coopt.suite.driver import run_suite
 
@@ -74,8 +74,7 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
 
     A suite without tables of its own is shown with its axes, costs and times.
     """
-    from coopt.report.suite_figures import draw_figures
-    from coopt.report.suite_tables import suite_report
+    from coopt.report.suites import draw_figures, suite_report
     from coopt.report.tables import rendered
     from coopt.suite.folder import read_results
 

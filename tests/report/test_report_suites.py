@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coopt.instance.errors import InstanceError
-from coopt.report.suite_figures import draw_figures, knee, lines, published_marks
-from coopt.report.suite_tables import suite_report
+from coopt.report.suites import draw_figures, knee, lines, published_marks, suite_report
 from coopt.report.tables import rendered
 from coopt.suite.form import FigureView, Study, Suite
 from coopt.suite.table import COLUMNS

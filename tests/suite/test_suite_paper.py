@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coopt.report.suite_figures import axes_of, lines, published_beside, view_rows
+from coopt.report.suites import axes_of, lines, published_beside, view_rows
 from coopt.suite.driver import Driver
 from coopt.suite.folder import read_results, run_folder
 from coopt.suite.form import Study, cases_of, read_study
