@@ -23,7 +23,7 @@ Standing = tuple[str | None, float | None, Mapping[str, Family]]
 def _core_box(instance: Instance) -> Switch | None:
     """The switch of the core as it is listed."""
     core = instance.sharing.core
-    return None if core is None else next(one for one in instance.network.switches if one.name == core.switch)
+    return None if core is None else next(box for box in instance.network.switches if box.name == core.switch)
 
 
 def core_switch(instance: Instance) -> Switch | None:
@@ -59,8 +59,10 @@ def core_ends(instance: Instance, leaf: Switch | None, values: OpticValues) -> t
     if switch is None or core is None or network.link_ends == "same":
         return (None,)
     rate, reach_m = switch.port_gbit_s, network.link_reach_m[-1]
-    meeting = [one for one in network.optics if one.reach_m >= reach_m and one.links_of(rate) and one.meets(core)]
-    fitting = [one for one in meeting if (fits(one, rate, leaf) if leaf else one.links_of(rate) == 1)]
+    meeting = [
+        optic for optic in network.optics if optic.reach_m >= reach_m and optic.links_of(rate) and optic.meets(core)
+    ]
+    fitting = [optic for optic in meeting if (fits(optic, rate, leaf) if leaf else optic.links_of(rate) == 1)]
     return modules_worth_having(fitting, rate, values)
 
 
@@ -82,9 +84,9 @@ def with_core_optic(instance: Instance, optic: str | None) -> Instance:
     return instance.model_copy(update={"sharing": instance.sharing.model_copy(update={"core": core})})
 
 
-def with_core_of(instance: Instance, asked: Instance) -> Instance:
+def with_core_of(instance: Instance, source: Instance) -> Instance:
     """An instance with the core of another one."""
-    sharing = instance.sharing.model_copy(update={"core": asked.sharing.core})
+    sharing = instance.sharing.model_copy(update={"core": source.sharing.core})
     return instance.model_copy(update={"sharing": sharing})
 
 
@@ -98,11 +100,16 @@ def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ..
     if network.link_ends == "same":
         fitting = [optic for optic in network.optics if optic.links_of(rate) == 1 and optic.reach_m >= reach_m]
         return tuple(fitting) if beaten else optics_worth_having(instance, rate, reach_m)
-    reaching, islands = [one for one in network.optics if one.reach_m >= reach_m], len(instance.workload)
-    fitting = [one for one in reaching if module_places(network, switch, one) >= islands]
+    reaching, islands = (
+        [candidate for candidate in network.optics if candidate.reach_m >= reach_m],
+        len(instance.workload),
+    )
+    fitting = [candidate for candidate in reaching if module_places(network, switch, candidate) >= islands]
     if beaten:
         return tuple(fitting)
-    return modules_worth_having(fitting, rate, values_of(instance), lambda one: one.fibre or ("product", one.name))
+    return modules_worth_having(
+        fitting, rate, values_of(instance), lambda candidate: candidate.fibre or ("product", candidate.name)
+    )
 
 
 def links_to_core(instance: Instance, gpus: int) -> int:
@@ -110,6 +117,7 @@ def links_to_core(instance: Instance, gpus: int) -> int:
     core, switch = instance.sharing.core, _core_box(instance)
     if core is None or switch is None:
         return 0
+    # In fractions, as floats could make one link more of rates that divide each other.
     return math.ceil(gpus * Fraction(repr(core.gbit_s_per_gpu)) / Fraction(repr(switch.port_gbit_s)))
 
 
@@ -119,19 +127,19 @@ def core_switches(instance: Instance, ports: int) -> int:
     return 0 if switch is None else -(-ports // switch.radix)
 
 
-def cores_of(instance: Instance, standing: Iterable[Standing]) -> tuple[SharedCore, ...]:
+def cores_of(instance: Instance, stands: Iterable[Standing]) -> tuple[SharedCore, ...]:
     """The cores of islands, wherever and whenever some stand, written out; nothing where islands share none."""
     switch, optic = core_switch(instance), core_optic(instance)
     if switch is None or optic is None:
         return ()
     return tuple(
         SharedCore(site=site, phase=phase, core=_core(instance, switch, optic, islands))
-        for site, phase, islands in standing
+        for site, phase, islands in stands
     )
 
 
 def _core(instance: Instance, switch: Switch, optic: Optic, islands: Mapping[str, Family]) -> CorePlan:
-    count = core_switches(instance, sum(core_ports_of(instance, one.core_links) for one in islands.values()))
+    count = core_switches(instance, sum(core_ports_of(instance, island.core_links) for island in islands.values()))
     return CorePlan(
         switch=SwitchChoice(name=switch.name),
         switches=count,
@@ -144,12 +152,12 @@ def _core(instance: Instance, switch: Switch, optic: Optic, islands: Mapping[str
 
 def _core_links(name: str, family: Family, optic: Optic) -> CoreLinks:
     """The links of an island into a core with such an optic, as plans tell them."""
-    below = family.core_end or optic
+    lower_optic = family.core_end or optic
     return CoreLinks(
         workload=name,
         links=family.core_links,
         per_leaf=family.core_ports if family.tiers else 0,
-        optic_below=None if below.name == optic.name else below.name,
+        optic_below=None if lower_optic.name == optic.name else lower_optic.name,
     )
 
 
@@ -158,12 +166,12 @@ def core_notes(instance: Instance, plan: Plan) -> Iterator[str]:
     optics = {optic.name: optic for optic in instance.network.optics}
     boxes = {switch.name: switch for switch in instance.network.switches}
     notes: list[str] = []
-    for core in (shared.core for shared in plan.couplings.cores):
+    for core in (coupling.core for coupling in plan.couplings.cores):
         way, optic = boxes.get(core.switch.name), optics.get(core.optic)
         of_module = 0 if way is None or optic is None else optic.links_of(way.port_gbit_s)
         if way is None or not of_module:
             continue
-        modules = -(-sum(-(-one.links // of_module) for one in core.islands) // core.switches)
+        modules = -(-sum(-(-island.links // of_module) for island in core.islands) // core.switches)
         if modules > (cages := ports_of_modules(way, 1)):
             notes.append(
                 f"The core has {modules:,} modules for each {way.name}, which has room for "

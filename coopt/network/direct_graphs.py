@@ -104,24 +104,24 @@ def catalog_parts(names: Mapping[str, str | None]) -> dict[str, Any]:
     InstanceError
         When the catalog has no such entry; the message names the closest.
     """
-    found = {}
+    parts = {}
     for kind, name in names.items():
         if name is not None:
             try:
-                found[kind] = find(kind, name)
+                parts[kind] = find(kind, name)
             except ValueError as error:
                 raise InstanceError(f"--{kind} {name}: {str(error).removesuffix(' or an inline table')}") from None
-    return found
+    return parts
 
 
 def _check_rates(graph: nx.Graph, rates: dict[str, float], switch: Switch | None) -> None:
-    for one, other, data in graph.edges(data=True):
-        kinds = {graph.nodes[one]["kind"], graph.nodes[other]["kind"]}
+    for tail, head, data in graph.edges(data=True):
+        kinds = {graph.nodes[tail]["kind"], graph.nodes[head]["kind"]}
         switched = {switch.name: switch.port_gbit_s} if switch is not None and "switch" in kinds else {}
         for name, rate in (rates | switched).items():
             if rate != data["gbit_s"]:
                 raise InstanceError(
-                    f"{graph.graph['name']}: edge {edge_name(one, other)} runs at {data['gbit_s']:g} Gbit/s and "
+                    f"{graph.graph['name']}: edge {edge_name(tail, head)} runs at {data['gbit_s']:g} Gbit/s and "
                     f"{name!r} at {rate:g}, needs parts of one rate"
                 )
     if switch is not None:
@@ -216,6 +216,7 @@ def checked_fabric(graph: nx.Graph, place: str, *, gbit_s: float | None = None) 
     """
     if graph.is_directed():
         raise InstanceError(f"{place}: is directed, needs an undirected graph (every link carries both ways)")
+    # Only a graph whose nodes and edges are sound can be merged and walked, so those are looked at first.
     complaints = [*_nodes(graph), *_edges(graph, gbit_s)]
     if not complaints:
         graph = _plain(graph, place, gbit_s)
@@ -225,9 +226,9 @@ def checked_fabric(graph: nx.Graph, place: str, *, gbit_s: float | None = None) 
     return graph
 
 
-def edge_name(one: object, other: object) -> str:
+def edge_name(tail: object, head: object) -> str:
     """`'a' -- 'b'`."""
-    return f"{str(one)!r} -- {str(other)!r}"
+    return f"{str(tail)!r} -- {str(head)!r}"
 
 
 def _nodes(graph: nx.Graph) -> Iterator[str]:
@@ -243,36 +244,36 @@ def _nodes(graph: nx.Graph) -> Iterator[str]:
 
 def _edges(graph: nx.Graph, gbit_s: float | None) -> Iterator[str]:
     rates: dict[frozenset[Any], float] = {}
-    for one, other, data in graph.edges(data=True):
-        if one == other:
-            yield f"node {str(one)!r}: linked to itself, needs another end"
+    for tail, head, data in graph.edges(data=True):
+        if tail == head:
+            yield f"node {str(tail)!r}: linked to itself, needs another end"
             continue
         links = data.get("links", 1)
         if not _whole_number(links) or not 1 <= links <= MOST_LINKS:
-            yield f"edge {edge_name(one, other)}: links = {links!r}, needs a whole number from 1 to {MOST_LINKS:,}"
+            yield f"edge {edge_name(tail, head)}: links = {links!r}, needs a whole number from 1 to {MOST_LINKS:,}"
         rate = data.get("gbit_s") if gbit_s is None else gbit_s
         if rate is None:
-            yield f"edge {edge_name(one, other)}: gbit_s is missing, needs a rate (Gbit/s; --gbit-s gives one to all)"
+            yield f"edge {edge_name(tail, head)}: gbit_s is missing, needs a rate (Gbit/s; --gbit-s gives one to all)"
         elif not _number(rate) or not LEAST <= rate <= MOST_GBIT_S:
-            yield f"edge {edge_name(one, other)}: gbit_s = {rate!r}, needs a finite rate above 0 (Gbit/s, not GB/s)"
-        elif rates.setdefault(frozenset((one, other)), rate) != rate:
-            yield f"edge {edge_name(one, other)}: parallel edges of different gbit_s, needs one rate"
+            yield f"edge {edge_name(tail, head)}: gbit_s = {rate!r}, needs a finite rate above 0 (Gbit/s, not GB/s)"
+        elif rates.setdefault(frozenset((tail, head)), rate) != rate:
+            yield f"edge {edge_name(tail, head)}: parallel edges of different gbit_s, needs one rate"
 
 
 def _plain(graph: nx.Graph, place: str, gbit_s: float | None) -> nx.Graph:
-    plain = nx.Graph(name=str(graph.graph.get("name") or place))
+    checked = nx.Graph(name=str(graph.graph.get("name") or place))
     if "grid" in graph.graph:
-        plain.graph["grid"] = str(graph.graph["grid"])
+        checked.graph["grid"] = str(graph.graph["grid"])
     for node, data in graph.nodes(data=True):
         ports = {"ports": int(data["ports"])} if data.get("ports") is not None else {}
-        plain.add_node(str(node), kind=data.get("kind", DOMAIN), **ports)
-    for one, other, data in graph.edges(data=True):
+        checked.add_node(str(node), kind=data.get("kind", DOMAIN), **ports)
+    for tail, head, data in graph.edges(data=True):
         links, rate = int(data.get("links", 1)), float(data["gbit_s"] if gbit_s is None else gbit_s)
-        if plain.has_edge(str(one), str(other)):
-            plain.edges[str(one), str(other)]["links"] += links
+        if checked.has_edge(str(tail), str(head)):
+            checked.edges[str(tail), str(head)]["links"] += links
         else:
-            plain.add_edge(str(one), str(other), links=links, gbit_s=rate)
-    return plain
+            checked.add_edge(str(tail), str(head), links=links, gbit_s=rate)
+    return checked
 
 
 def _whole(graph: nx.Graph) -> Iterator[str]:
@@ -289,9 +290,9 @@ def _whole(graph: nx.Graph) -> Iterator[str]:
 
 def _budgets(graph: nx.Graph) -> Iterator[str]:
     for node, data in graph.nodes(data=True):
-        used = ports_used(graph, node)
-        if used > data.get("ports", used):
-            yield f"node {node!r}: links = {used}, ports = {data['ports']}: needs fewer links or more ports"
+        links = ports_used(graph, node)
+        if links > data.get("ports", links):
+            yield f"node {node!r}: links = {links}, ports = {data['ports']}: needs fewer links or more ports"
 
 
 def ports_used(graph: nx.Graph, node: str) -> int:

@@ -67,16 +67,16 @@ def dragonfly(name: str, groups: int, size: int) -> nx.Graph:
     """
     domains = [cell_name((group, member)) for group in range(groups) for member in range(size)]
     inside = [
-        (cell_name((group, one)), cell_name((group, other)))
+        (cell_name((group, a)), cell_name((group, b)))
         for group in range(groups)
-        for one in range(size)
-        for other in range(one + 1, size)
+        for a in range(size)
+        for b in range(a + 1, size)
     ]
     share = -(-(groups - 1) // size)
     between = [
-        (cell_name((one, (other - one - 1) // share)), cell_name((other, (one - other - 1) % groups // share)))
-        for one in range(groups)
-        for other in range(one + 1, groups)
+        (cell_name((a, (b - a - 1) // share)), cell_name((b, (a - b - 1) % groups // share)))
+        for a in range(groups)
+        for b in range(a + 1, groups)
     ]
     return fabric_graph(name, domains, [*inside, *between])
 
@@ -115,9 +115,9 @@ def fat_tree(name: str, radix: int) -> nx.Graph:
     graph.add_nodes_from([f"agg{pod}.{agg}" for pod, agg in pods], kind=SWITCH)
     graph.add_nodes_from([f"core{agg}.{core}" for agg in range(half) for core in range(half)], kind=SWITCH)
     down = [(f"d{pod}.{edge}.{port}", f"edge{pod}.{edge}") for pod, edge in pods for port in range(half)]
-    middle = [(f"edge{pod}.{edge}", f"agg{pod}.{agg}") for pod, edge in pods for agg in range(half)]
+    across = [(f"edge{pod}.{edge}", f"agg{pod}.{agg}") for pod, edge in pods for agg in range(half)]
     up = [(f"agg{pod}.{agg}", f"core{agg}.{core}") for pod, agg in pods for core in range(half)]
-    return _linked(graph, [*down, *middle, *up])
+    return _linked(graph, [*down, *across, *up])
 
 
 def _linked(graph: nx.Graph, edges: list[tuple[str, str]]) -> nx.Graph:
@@ -140,7 +140,7 @@ class Form:
     optional: int = 0
 
 
-def _first(parts: Numbers) -> int:
+def _domain_count(parts: Numbers) -> int:
     return prod(parts[0])
 
 
@@ -168,29 +168,29 @@ def _fat_tree(name: str, parts: Numbers) -> nx.Graph:
 
 
 FORMS: dict[str, Form] = {
-    "ring": Form(example="ring:8", extents=((1,),), domains=_first, build=lambda n, p: ring(n, p[0])),
-    "torus": Form(example="torus:4x4", extents=((2, 3),), domains=_first, build=lambda n, p: torus(n, p[0])),
-    "mesh": Form(example="mesh:8x8", extents=((2, 3),), domains=_first, build=lambda n, p: mesh(n, p[0])),
-    "full": Form(example="full:8", extents=((1,),), domains=_first, build=lambda n, p: full_mesh(n, p[0])),
-    "hyperx": Form(example="hyperx:4x4", extents=((2, 3),), domains=_first, build=lambda n, p: hyperx(n, p[0])),
+    "ring": Form(example="ring:8", extents=((1,),), domains=_domain_count, build=lambda n, p: ring(n, p[0])),
+    "torus": Form(example="torus:4x4", extents=((2, 3),), domains=_domain_count, build=lambda n, p: torus(n, p[0])),
+    "mesh": Form(example="mesh:8x8", extents=((2, 3),), domains=_domain_count, build=lambda n, p: mesh(n, p[0])),
+    "full": Form(example="full:8", extents=((1,),), domains=_domain_count, build=lambda n, p: full_mesh(n, p[0])),
+    "hyperx": Form(example="hyperx:4x4", extents=((2, 3),), domains=_domain_count, build=lambda n, p: hyperx(n, p[0])),
     "dragonfly": Form(
         example="dragonfly:9x4 (groups x domains of a group)",
         extents=((2,),),
-        domains=_first,
+        domains=_domain_count,
         build=lambda n, p: dragonfly(n, *p[0]),
     ),
     "regular": Form(
         example="regular:16:4 or regular:16:4:7 (domains, links of each, seed)",
         extents=((1,), (1,), (1,)),
         optional=1,
-        domains=_first,
+        domains=_domain_count,
         build=_regular,
     ),
     "clos": Form(
         example="clos:4x8 or clos:4x8:2 (leaves x domains of a leaf, spines)",
         extents=((2,), (1,)),
         optional=1,
-        domains=_first,
+        domains=_domain_count,
         build=_clos,
     ),
     "fattree": Form(example="fattree:4 (radix)", extents=((1,),), domains=lambda p: p[0][0] ** 3 // 4, build=_fat_tree),
@@ -212,9 +212,9 @@ def fabric(text: str, *, gbit_s: float | None = None) -> nx.Graph:
     InstanceError
         When there is no such shape or file, or the graph is no fabric; the message names what is wrong in it.
     """
-    kind, colon, rest = text.partition(":")
+    kind, colon, numbers = text.partition(":")
     if kind in FORMS and colon:
-        return checked_fabric(_shape(text, FORMS[kind], rest), text, gbit_s=gbit_s)
+        return checked_fabric(_shape(text, FORMS[kind], numbers), text, gbit_s=gbit_s)
     if text.lower().endswith(".graphml") or _is_file(text):
         return checked_fabric(read_graphml(text), Path(text).name, gbit_s=gbit_s)
     close = get_close_matches(kind, FORMS, n=1)
@@ -229,12 +229,12 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def _shape(text: str, form: Form, rest: str) -> nx.Graph:
-    parts = [_numbers(part) for part in rest.split(":")]
+def _shape(text: str, form: Form, numbers: str) -> nx.Graph:
+    parts = [_numbers(part) for part in numbers.split(":")]
     counts = [len(part) for part in parts]
     fewest = len(form.extents) - form.optional
     fits = fewest <= len(parts) <= len(form.extents)
-    if not fits or any(n not in allowed for n, allowed in zip(counts, form.extents, strict=False)):
+    if not fits or any(n not in counts_allowed for n, counts_allowed in zip(counts, form.extents, strict=False)):
         raise InstanceError(f"graph {text!r}: not understood, needs the form {form.example}")
     seeds = form.build is _regular
     if any(number < 1 for part in (parts[:2] if seeds else parts) for number in part):

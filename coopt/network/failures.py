@@ -44,6 +44,7 @@ def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
     counts: Counter[Loss] = Counter()
     link = _nic(family, "link from NIC to leaf", family.nic_count * family.nic_planes, 1)
     for loss in (_nic(family, "NIC", family.nic_count, family.nic_planes), link, *_switches_and_links(family, uplinks)):
+        # Losses are equal but for their number: those of one effect fall on one key and are counted together.
         counts[replace(loss, count=0)] += loss.count
     return tuple(replace(loss, count=count) for loss, count in counts.items())
 
@@ -55,12 +56,12 @@ def _nic(family: Family, part: str, count: int, ports: int) -> Loss:
 
 def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
     small = plane_graph(family, uplinks)
-    lost = nics_on(family, np.arange(family.leaves))
-    yield from _leaves(family, small, lost)
+    nics_of_leaf = nics_on(family, np.arange(family.leaves))
+    yield from _leaves(family, small, nics_of_leaf)
     if family.tiers == 2:
-        yield from _spines(family, uplinks, small, lost)
+        yield from _spines(family, uplinks, small, nics_of_leaf)
     elif family.tiers == 3:
-        yield from _aggregation(family, uplinks, small, lost)
+        yield from _aggregation(family, uplinks, small, nics_of_leaf)
         yield from _cores(family, uplinks, small)
 
 
@@ -71,51 +72,53 @@ def nics_on(family: Family, owner: Ints) -> Ints:
     if family.fabric == "rail-only":
         return np.ones(owners, dtype=np.int64)
     domains = np.broadcast_to(np.arange(family.domains), (rows, family.domains))
+    # All NICs of a pair of owner and domain are counted, since one domain may hang on several leaves of a pod.
     pairs, nics = np.unique(owner[leaves] * family.domains + domains, return_counts=True)
-    most = np.zeros(owners, dtype=np.int64)
-    np.maximum.at(most, pairs // family.domains, nics)
-    return most
+    max_nics = np.zeros(owners, dtype=np.int64)
+    np.maximum.at(max_nics, pairs // family.domains, nics)
+    return max_nics
 
 
-def _leaves(family: Family, small: PlaneGraph, lost: Ints) -> Iterator[Loss]:
+def _leaves(family: Family, small: PlaneGraph, nics_of_leaf: Ints) -> Iterator[Loss]:
     """Leaves one by one; the last switch of a single tier may hold fewer planes than the others."""
-    whole, rest = divmod(family.planes, small.shared)
-    for together, count in ((small.shared, whole), (rest, 1 if rest else 0)):
+    full_switches, last_planes = divmod(family.planes, small.planes_per_switch)
+    for planes, count in ((small.planes_per_switch, full_switches), (last_planes, 1 if last_planes else 0)):
         for leaf in range(family.leaves if count else 0):
-            slower, forwarded = without_nics(family, int(lost[leaf]) * together, 1)
-            found = Loss(part="leaf switch", count=count * family.nic_planes, domain_slowdown=slower)
-            yield replace(found, forwarded=forwarded, aborts=family.nic_planes == 1)
+            slower, forwarded = without_nics(family, int(nics_of_leaf[leaf]) * planes, 1)
+            loss = Loss(part="leaf switch", count=count * family.nic_planes, domain_slowdown=slower)
+            yield replace(loss, forwarded=forwarded, aborts=family.nic_planes == 1)
 
 
 def slower_without_leaf(family: Family) -> float:
     """How many times as long what leaves a domain takes without the leaf that the most of its NICs hang on."""
-    together = int(nics_on(family, np.arange(family.leaves)).max()) * family.planes_together
-    return without_nics(family, together, 1)[0]
+    nics = int(nics_on(family, np.arange(family.leaves)).max()) * family.planes_together
+    return without_nics(family, nics, 1)[0]
 
 
-def _fewer(family: Family, part: str, count: int, of: int, lost: int, nics: int) -> Loss:
-    """A leaf with `lost` of its uplinks gone: the others and those on other planes carry more, or where there is none
+def _fewer(family: Family, part: str, count: int, of: int, uplinks_gone: int, nics: int) -> Loss:
+    """A leaf without some of its uplinks: the others and those on other planes carry more, or where there is none
     its NICs are of no use above it."""
     of *= family.nic_planes
-    if lost < of:
-        return Loss(part=part, count=count, leaf_slowdown=of / (of - lost))
+    if uplinks_gone < of:
+        return Loss(part=part, count=count, leaf_slowdown=of / (of - uplinks_gone))
     slower, forwarded = without_nics(family, nics, 1)
     return Loss(part=part, count=count, leaf_slowdown=slower, forwarded=forwarded, aborts=True)
 
 
-def _spines(family: Family, uplinks: int, small: PlaneGraph, lost: Ints) -> Iterator[Loss]:
-    graph, most = small.graph, rails_of(family) // family.planes
+def _spines(family: Family, uplinks: int, small: PlaneGraph, nics_of_leaf: Ints) -> Iterator[Loss]:
+    graph, rails = small.graph, rails_of(family) // family.planes
     for *ends, edge in graph.edges(data=True):
         (leaf,) = (number for kind, number in ends if kind == "leaf")
         count = edge["links"] * edge["copies"]
-        yield _fewer(family, "link from leaf to spine", count, uplinks, 1, int(lost[leaf]))
+        yield _fewer(family, "link from leaf to spine", count, uplinks, 1, int(nics_of_leaf[leaf]))
     for spine, node in graph.nodes(data=True):
         if node["kind"] == "spine":
+            # A spine may have bundles of two sizes; the leaf with the larger one loses most.
             bundle = max(edge["links"] for *_, edge in graph.edges(spine, data=True))
-            yield _fewer(family, "spine switch", node["copies"], uplinks, bundle, most)
+            yield _fewer(family, "spine switch", node["copies"], uplinks, bundle, rails)
 
 
-def _aggregation(family: Family, uplinks: int, small: PlaneGraph, lost: Ints) -> Iterator[Loss]:
+def _aggregation(family: Family, uplinks: int, small: PlaneGraph, nics_of_leaf: Ints) -> Iterator[Loss]:
     assert family.pods is not None
     graph = small.graph
     in_pods = nics_on(family, np.arange(family.leaves) // family.pods.leaves)
@@ -123,11 +126,11 @@ def _aggregation(family: Family, uplinks: int, small: PlaneGraph, lost: Ints) ->
         if edge["level"] == 2:
             (leaf,) = (number for kind, number in ends if kind == "leaf")
             count = edge["links"] * edge["copies"]
-            yield _fewer(family, "link from leaf to aggregation", count, uplinks, 1, int(lost[leaf]))
+            yield _fewer(family, "link from leaf to aggregation", count, uplinks, 1, int(nics_of_leaf[leaf]))
     for (_, pod), node in graph.nodes(data=True):
         if node["kind"] == "aggregation":
-            gone = family.pods.each
-            yield _fewer(family, "aggregation switch", node["copies"], uplinks, gone, int(in_pods[pod]))
+            uplinks_gone = family.pods.each
+            yield _fewer(family, "aggregation switch", node["copies"], uplinks, uplinks_gone, int(in_pods[pod]))
 
 
 def _cores(family: Family, uplinks: int, small: PlaneGraph) -> Iterator[Loss]:

@@ -338,9 +338,9 @@ def core_group(family: Family) -> int:
     return family.pods.cores(family.switches[2].radix)
 
 
-def most_even(links: int, largest: int) -> int:
+def most_even(links: int, max_bundle: int) -> int:
     """The most links to each switch above, up to a largest bundle, that share all links evenly."""
-    return next(bundle for bundle in range(min(largest, links), 0, -1) if links % bundle == 0)
+    return next(bundle for bundle in range(min(max_bundle, links), 0, -1) if links % bundle == 0)
 
 
 def next_even(uplinks: Any, bundle: Any) -> Any:

@@ -65,8 +65,8 @@ def graphml_lines(graph: Graph) -> Iterator[str]:
     yield f"    {_data(keys, 'graph', graph.graph)}"
     for node, data in graph.nodes(data=True):
         yield f"    <node id={quoteattr(node)}>{_data(keys, 'node', data)}</node>"
-    for one, other, data in graph.edges(data=True):
-        yield f"    <edge source={quoteattr(one)} target={quoteattr(other)}>{_data(keys, 'edge', data)}</edge>"
+    for tail, head, data in graph.edges(data=True):
+        yield f"    <edge source={quoteattr(tail)} target={quoteattr(head)}>{_data(keys, 'edge', data)}</edge>"
     yield "  </graph>"
     yield "</graphml>"
 
@@ -91,9 +91,9 @@ def network_graph(instance: Instance, plan: Plan, *, one_plane: bool = False, pa
     InstanceError
         When the part has no design of this instance, or one HB domain and so no network.
     """
-    chosen = part_named(instance, plan, part)
-    if chosen.links is not None:
-        return _linked_graph(question_of(instance, chosen), chosen.links)
+    chosen_part = part_named(instance, plan, part)
+    if chosen_part.links is not None:
+        return _linked_graph(question_of(instance, chosen_part), chosen_part.links)
     network = part_network(instance, plan, "a graph file of the network", part)
     family, uplinks = network.family, network.uplinks
     if family.tiers == 0:
@@ -118,8 +118,8 @@ def _linked_graph(question: Instance, links: DirectLinks) -> Graph:
             graph.add_node(f"gpu/{domain}/{rank}", kind="gpu", level=0, domain=domain, rank=rank, idle=idle)
             graph.add_edge(f"hb/{domain}", f"gpu/{domain}/{rank}", level=0, links=1, gbit_s=hb_gbit_s)
     for bundle in links.bundles:
-        one, other = (f"hb/{domain}" for domain in bundle.between)
-        graph.add_edge(one, other, level=1, links=bundle.links, gbit_s=gbit_s)
+        tail, head = (f"hb/{domain}" for domain in bundle.between)
+        graph.add_edge(tail, head, level=1, links=bundle.links, gbit_s=gbit_s)
     return graph
 
 
@@ -128,7 +128,7 @@ def _one_plane_graph(family: Family, uplinks: int) -> Graph:
     small = plane_graph(family, uplinks)
     graph = nx.relabel_nodes(small.graph, {node: "/".join(map(str, node)) for node in small.graph})
     nx.set_edge_attributes(graph, float(family.link_gbit_s), "gbit_s")
-    graph.graph.update(planes=small.planes, tiers=family.tiers, slices=small.slices, shared=small.shared)
+    graph.graph.update(planes=small.planes, tiers=family.tiers, slices=small.slices, shared=small.planes_per_switch)
     return graph
 
 
@@ -140,8 +140,8 @@ def dot_text(graph: nx.Graph, *, about: Mapping[str, Any] | None = None) -> str:
     for node, data in graph.nodes(data=True):
         looks = {"shape": "box"} if data["kind"] in SWITCHES else {}
         lines.append(f"  {dot_string(node)} [{_attributes(data | looks)}];")
-    for one, other, data in graph.edges(data=True):
-        lines.append(f"  {dot_string(one)} -- {dot_string(other)} [{_attributes(data)}];")
+    for tail, head, data in graph.edges(data=True):
+        lines.append(f"  {dot_string(tail)} -- {dot_string(head)} [{_attributes(data)}];")
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -179,11 +179,11 @@ def read_graphml(path: str | Path) -> nx.Graph:
         raise InstanceError(f"{file.name}: not XML ({error}), {NEEDS}") from None
     except (nx.NetworkXException, KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise InstanceError(f"{file.name}: not GraphML ({error}), {NEEDS}") from None
-    for one, other in graph.edges():
-        if not {one, other} <= declared:
-            missing = one if one not in declared else other
+    for tail, head in graph.edges():
+        if not {tail, head} <= declared:
+            unknown_node = tail if tail not in declared else head
             raise InstanceError(
-                f"{file.name}: an edge ends at node {missing!r}, which is not there, needs a known node"
+                f"{file.name}: an edge ends at node {unknown_node!r}, which is not there, needs a known node"
             )
     return graph
 

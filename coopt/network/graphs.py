@@ -46,8 +46,10 @@ def _add_nics(graph: Graph, family: Family) -> None:
     """NICs, the switches that their ports hang on, and the links between; each port has planes of its own."""
     leaves = leaf_numbers(family).tolist()
     per_gpu, in_plane = family.nics_per_gpu, rails_of(family) // family.planes
-    shared = family.planes_together
-    of_port = -(-family.planes // shared)  # planes of all first ports, or their switches where planes share one
+    planes_per_switch = family.planes_together
+    of_port = -(
+        -family.planes // planes_per_switch
+    )  # planes of all first ports, or their switches where planes share one
     for rail, domain in product(range(rails_of(family)), range(family.domains)):
         rank, adapter = divmod(rail * family.gpus_per_nic, per_gpu)
         plane, row = divmod(rail, in_plane)
@@ -56,7 +58,7 @@ def _add_nics(graph: Graph, family: Family) -> None:
         for gpu in range(rank, rank + family.gpus_per_nic):
             graph.add_edge(f"gpu/{domain}/{gpu}", nic, level=0, links=1, gbit_s=family.nic.gbit_s)
         for port in range(family.nic_planes):
-            number = port * of_port + plane // shared
+            number = port * of_port + plane // planes_per_switch
             leaf = f"leaf/{number}/{leaves[row][domain]}"
             graph.add_node(leaf, kind="leaf", level=1, plane=number)
             graph.add_edge(nic, leaf, level=1, links=1, gbit_s=family.link_gbit_s)
@@ -73,11 +75,11 @@ def _add_switches(graph: Graph, family: Family, uplinks: int, plane: int) -> Non
 
 def _join_switches(graph: Graph, family: Family, plane: int, level: int, kinds: tuple[str, str], wires: Wires) -> None:
     low_kind, high_kind = kinds
-    below, above = _names(low_kind, plane, wires.lower), _names(high_kind, plane, wires.upper)
-    graph.add_nodes_from(dict.fromkeys(above), kind=high_kind, level=level, plane=plane)
+    lower_names, upper_names = _names(low_kind, plane, wires.lower), _names(high_kind, plane, wires.upper)
+    graph.add_nodes_from(dict.fromkeys(upper_names), kind=high_kind, level=level, plane=plane)
     graph.add_edges_from(
-        (low, high, {"level": level, "links": links, "gbit_s": family.link_gbit_s})
-        for low, high, links in zip(below, above, wires.links.tolist(), strict=True)
+        (lower_name, upper_name, {"level": level, "links": links, "gbit_s": family.link_gbit_s})
+        for lower_name, upper_name, links in zip(lower_names, upper_names, wires.links.tolist(), strict=True)
     )
 
 
@@ -93,13 +95,13 @@ class PlaneGraph:
     for) and, on leaves, `ends` (NICs). Edges have `level`, `links` (parallel links) and `copies`.
 
     `planes` equal planes make the network, `slices` equal networks start at the uplinks of the leaves of a plane (1 on
-    two tiers), and `shared` planes fit on one switch where there is a single tier.
+    two tiers), and `planes_per_switch` fit on one switch where there is a single tier.
     """
 
     graph: Graph
     planes: int
     slices: int
-    shared: int
+    planes_per_switch: int
 
 
 def plane_graph(family: Family, uplinks: int) -> PlaneGraph:
@@ -112,18 +114,21 @@ def plane_graph(family: Family, uplinks: int) -> PlaneGraph:
     slices = family.slices(uplinks)
     if family.tiers == 2:
         _join_copies(graph, 2, ("leaf", "spine"), spine_wires(family, uplinks), family.all_planes)
+    # Slices are equal, so that one of them stands for all, with as many copies.
     elif family.tiers == 3:
         _join_copies(graph, 2, ("leaf", "aggregation"), pod_wires(family, 1), family.all_planes * slices)
         _join_copies(graph, 3, ("aggregation", "core"), core_wires(family, 1), family.all_planes * slices)
-    shared = family.planes_together
-    return PlaneGraph(graph=graph, planes=family.all_planes, slices=slices, shared=shared)
+    planes_per_switch = family.planes_together
+    return PlaneGraph(graph=graph, planes=family.all_planes, slices=slices, planes_per_switch=planes_per_switch)
 
 
 def _join_copies(graph: Graph, level: int, kinds: tuple[str, str], wires: Wires, copies: int) -> None:
-    below, above = kinds
+    lower_kind, upper_kind = kinds
     for switch in range(int(wires.upper.max()) + 1):
-        graph.add_node((above, switch), kind=above, level=level, copies=copies)
+        graph.add_node((upper_kind, switch), kind=upper_kind, level=level, copies=copies)
     graph.add_edges_from(
-        ((below, low), (above, high), {"level": level, "links": links, "copies": copies})
-        for low, high, links in zip(wires.lower.tolist(), wires.upper.tolist(), wires.links.tolist(), strict=True)
+        ((lower_kind, lower_number), (upper_kind, upper_number), {"level": level, "links": links, "copies": copies})
+        for lower_number, upper_number, links in zip(
+            wires.lower.tolist(), wires.upper.tolist(), wires.links.tolist(), strict=True
+        )
     )

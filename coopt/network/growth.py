@@ -31,15 +31,15 @@ RETROFIT = "retrofit links"
 @dataclass(frozen=True, kw_only=True)
 class Retrofit:
     """Over all planes: leaves that stood before, and links up that the first pod gets with the cores for each bundle
-    of `each` uplinks that its leaves had."""
+    of `bundle` uplinks that its leaves had."""
 
     leaves: int
     trunks: int
-    each: int = 1
+    bundle: int = 1
 
-    def links(self, before: int, now: int) -> int:
+    def links(self, old_uplinks: int, new_uplinks: int) -> int:
         """Links added to switches that stood before, when a leaf goes from one number of uplinks to another."""
-        return self.leaves * (now - before) + self.trunks * (before // self.each)
+        return self.leaves * (new_uplinks - old_uplinks) + self.trunks * (old_uplinks // self.bundle)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Line:
     phases: tuple[Family, ...]
 
     @property
-    def last(self) -> Family:
+    def last_family(self) -> Family:
         """The network in the end."""
         return self.phases[-1]
 
@@ -58,35 +58,36 @@ class Line:
         return retrofit(self.phases[phase - 1] if phase else None, self.phases[phase])
 
 
-def retrofit(before: Family | None, now: Family) -> Retrofit:
+def retrofit(old: Family | None, new: Family) -> Retrofit:
     """What is added to the switches of a network when it grows; nothing where none stood before."""
-    if before is None:
+    if old is None:
         return Retrofit(leaves=0, trunks=0)
-    cored = before.tiers == 2 and now.pods is not None and before.pods is None
+    # The step from two tiers to three: switches of the first pod then get the cables to cores that they had no use for.
+    cored = old.tiers == 2 and new.pods is not None and old.pods is None
     return Retrofit(
-        leaves=before.all_planes * before.leaves if now.tiers > 1 else 0,
-        trunks=before.all_planes * now.pods.w if cored and now.pods else 0,
-        each=now.pods.each if now.pods else 1,
+        leaves=old.all_planes * old.leaves if new.tiers > 1 else 0,
+        trunks=old.all_planes * new.pods.w if cored and new.pods else 0,
+        bundle=new.pods.each if new.pods else 1,
     )
 
 
 def lines(instance: Instance) -> Iterator[Line]:
     """Every way to grow: HB domains, active GPUs in each, fabric, NIC, switch and leaves are chosen once."""
     counts = [phase.gpus for phase in instance.phase]
-    for last in families(instance):
-        if all(gpus % last.active == 0 for gpus in counts) and grows(last, counts):
-            phases = tuple(grown(last, gpus, instance.network.largest_ratio) for gpus in counts)
+    for goal in families(instance):
+        if all(gpus % goal.active == 0 for gpus in counts) and grows(goal, counts):
+            phases = tuple(grown(goal, gpus, instance.network.largest_ratio) for gpus in counts)
             if all(family.uplink_choices for family in phases):
                 yield Line(phases=phases)
 
 
-def grows(last: Family, counts: Collection[int]) -> bool:
+def grows(goal: Family, counts: Collection[int]) -> bool:
     """Whether leaves stay in their pods: those of a rail lie next to each other, so a rail-optimized third tier
     would have to be wired anew."""
-    return last.fabric != "rail-optimized" or last.pods is None or len(set(counts)) == 1
+    return goal.fabric != "rail-optimized" or goal.pods is None or len(set(counts)) == 1
 
 
-def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
+def grown(goal: Family, gpus: int, ratio: float, links: int = 0) -> Family:
     """The network of a line with some of its GPUs; bundles are no larger than in the end, so that none is moved.
 
     Without any uplinks to choose from where no number of them makes such bundles. Where modules break out above leaves,
@@ -100,72 +101,74 @@ def grown(last: Family, gpus: int, ratio: float, links: int = 0) -> Family:
     links
         Links into a core that so many GPUs need; they start at NICs where one domain holds everything.
     """
-    ends = EndPoints(fabric=last.fabric, domains=gpus // last.active, rails=last.nics_of_domain)
-    if ends.domains == last.domains:
-        return last
+    ends = EndPoints(fabric=goal.fabric, domains=gpus // goal.active, rails=goal.nics_of_domain)
+    if ends.domains == goal.domains:
+        return goal
     if ends.domains == 1:
-        alone = replace(_single(last, gpus), lone_links=links)
+        single = replace(_single(goal, gpus), lone_links=links)
         # modules in NICs carry one link, and the product at the lower ends of links into a core is chosen once
-        return alone if last.core_links_of_module == 1 else replace(alone, uplink_choices=())
-    leaves, down = _leaves(last, ends)
-    if last.tiers == 1 or leaves == 1:
-        return _one_tier(last, gpus, ends)
+        return single if goal.core_links_of_module == 1 else replace(single, uplink_choices=())
+    leaves, down = _leaves(goal, ends)
+    if goal.tiers == 1 or leaves == 1:
+        return _one_tier(goal, gpus, ends)
     base = replace(
-        last,
+        goal,
         gpus=gpus,
         domains=ends.domains,
         leaves=leaves,
-        chassis=last.all_planes * leaves,
+        chassis=goal.all_planes * leaves,
         down=down,
-        uplink_choices=_grown_uplinks(last, down, ratio),
-        leaf_span=down // ends.rails if last.fabric == "clos" else min(down, ends.domains),
+        uplink_choices=_grown_uplinks(goal, down, ratio),
+        leaf_span=down // ends.rails if goal.fabric == "clos" else min(down, ends.domains),
     )
-    return _podded(base, ends) if last.pods else base
+    return _podded(base, ends) if goal.pods else base
 
 
-def _grown_uplinks(last: Family, down: int, ratio: float) -> tuple[int, ...]:
+def _grown_uplinks(goal: Family, down: int, ratio: float) -> tuple[int, ...]:
     """The uplinks that a leaf may have with so many ports in use, whole cages of them."""
-    cage, _ = cages_of(last.per_module)
-    most = min(-(-down // cage) * cage, last.uplink_choices[-1])
-    bundled = last.pods is not None and last.pods.each > 1
-    least = math.ceil(down / ratio)
-    if bundled or last.breaks_out:
+    cage, _ = cages_of(goal.per_module)
+    max_uplinks = min(-(-down // cage) * cage, goal.uplink_choices[-1])
+    bundled = goal.pods is not None and goal.pods.each > 1
+    min_uplinks = math.ceil(down / ratio)
+    if bundled or goal.breaks_out:
         return tuple(
-            u for u in last.uplink_choices if least <= u <= most and u in _even_uplinks(u, u, cage, last.bundle)
+            u
+            for u in goal.uplink_choices
+            if min_uplinks <= u <= max_uplinks and u in _even_uplinks(u, u, cage, goal.bundle)
         )
-    return _even_uplinks(least, most, cage, last.bundle)
+    return _even_uplinks(min_uplinks, max_uplinks, cage, goal.bundle)
 
 
 @lru_cache(maxsize=1 << 14)
-def _even_uplinks(least: int, most: int, cage: int, bundle: int) -> tuple[int, ...]:
+def _even_uplinks(min_uplinks: int, max_uplinks: int, cage: int, bundle: int) -> tuple[int, ...]:
     """Numbers in a range that are whole cages and make even bundles."""
-    return tuple(u for u in range(least, most + 1) if u % cage == 0 and next_even(u, bundle) == u)
+    return tuple(u for u in range(min_uplinks, max_uplinks + 1) if u % cage == 0 and next_even(u, bundle) == u)
 
 
-def _single(last: Family, gpus: int) -> Family:
+def _single(goal: Family, gpus: int) -> Family:
     """One HB domain needs no network yet."""
     return replace(
-        last, gpus=gpus, domains=1, optics=(), tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1,
+        goal, gpus=gpus, domains=1, optics=(), tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1,
         pods=None, pod_span=0,
     )  # fmt: skip
 
 
-def _one_tier(last: Family, gpus: int, ends: EndPoints) -> Family:
+def _one_tier(goal: Family, gpus: int, ends: EndPoints) -> Family:
     """One leaf for each plane; on a shared chassis the ports of later domains are kept free."""
     return replace(
-        last, gpus=gpus, domains=ends.domains, optics=last.optics[:1], tiers=1, leaves=1, down=ends.of_a_plane,
+        goal, gpus=gpus, domains=ends.domains, optics=goal.optics[:1], tiers=1, leaves=1, down=ends.of_a_plane,
         uplink_choices=(0,),
-        chassis=last.chassis if last.tiers == 1 else last.all_planes, leaf_span=ends.domains, pods=None, pod_span=0,
-        planes_together=last.planes_together,
+        chassis=goal.chassis if goal.tiers == 1 else goal.all_planes, leaf_span=ends.domains, pods=None, pod_span=0,
+        planes_together=goal.planes_together,
     )  # fmt: skip
 
 
-def _leaves(last: Family, ends: EndPoints) -> tuple[int, int]:
+def _leaves(goal: Family, ends: EndPoints) -> tuple[int, int]:
     """Leaves of a plane with the domains so far, and how many ports of the fullest are in use."""
-    if last.fabric != "rail-optimized" or last.tiers == 1:
-        return -(-ends.of_a_plane // last.down), min(last.down, ends.of_a_plane)
-    rails = max(last.down // last.domains, 1)
-    span = min(last.down, last.domains)
+    if goal.fabric != "rail-optimized" or goal.tiers == 1:
+        return -(-ends.of_a_plane // goal.down), min(goal.down, ends.of_a_plane)
+    rails = max(goal.down // goal.domains, 1)
+    span = min(goal.down, goal.domains)
     return -(-ends.rails // rails) * -(-ends.domains // span), rails * min(ends.domains, span)
 
 
@@ -173,6 +176,7 @@ def _podded(base: Family, ends: EndPoints) -> Family:
     """Pods with the leaves so far; the first one needs no cores, its switches keep their ports up free."""
     assert base.pods is not None
     pods = replace(base.pods, count=-(-base.leaves // base.pods.leaves))
+    # Aggregation switches of a single pod are its spines: a leaf keeps its bundle to each of them.
     if pods.count == 1:
         return replace(base, tiers=2, optics=base.optics[:2], pods=None, pod_span=0, bundle=pods.each)
     return replace(base, pods=pods, pod_span=pod_span(ends, base.leaves, pods.leaves, base.leaf_span))
@@ -195,15 +199,15 @@ def factor_paid(instance: Instance, item: Item) -> float:
     return factor(instance, instance.years.index(item.year), paid_as(instance, item))
 
 
-def buying_phase(instance: Instance, kind: str, needed: int) -> int:
+def buying_phase(instance: Instance, kind: str, first_use: int) -> int:
     """The phase in which a unit is bought that is needed from a phase on."""
-    return min(range(needed, -1, -1), key=lambda phase: factor(instance, phase, kind))
+    return min(range(first_use, -1, -1), key=lambda phase: factor(instance, phase, kind))
 
 
 def energy_usd_per_w(instance: Instance, phase: int) -> float:
     """Price of drawing one watt from a phase to the next, or for `objective.years`."""
-    whole = instance.objective.model_copy(update={"years": years_of(instance, phase)})
-    return usd_per_w(whole) * factor(instance, phase, "energy")
+    objective = instance.objective.model_copy(update={"years": years_of(instance, phase)})
+    return usd_per_w(objective) * factor(instance, phase, "energy")
 
 
 def bought_share(instance: Instance) -> float:
@@ -230,8 +234,10 @@ def work_usd(instance: Instance, goods_usd: Sequence[float], support_usd: Sequen
 def factors_paid(instance: Instance, start: int) -> list[dict[str, float]]:
     """What an island that stands from a phase on pays for each kind of item over the price of the instance, in every
     phase that it pays in; empty where nothing grows."""
-    last = len(instance.phase) if instance.objective.support_share else start + 1  # support is paid in all phases
-    return [phase.price.model_dump(exclude={"energy"}) for phase in instance.phase[:last]]
+    phases_paid = (
+        len(instance.phase) if instance.objective.support_share else start + 1
+    )  # support is paid in all phases
+    return [phase.price.model_dump(exclude={"energy"}) for phase in instance.phase[:phases_paid]]
 
 
 def link_labour_usd(instance: Instance, phase: int) -> float:
@@ -253,31 +259,33 @@ def spending(
     """
     bills = [bill(instance, family, u) for family, u in zip(network.phases, uplinks, strict=False)]
     units: dict[Key, Item] = {(item.kind, item.item): item for lines in bills for item in lines}
-    placed: list[Counter[Key]] = [Counter({(item.kind, item.item): item.count for item in lines}) for lines in bills]
-    bought = _purchases(instance, placed, ahead=ahead)
-    found, support_usd, store = [], [], Counter[Key]()
+    counts: list[Counter[Key]] = [Counter({(item.kind, item.item): item.count for item in lines}) for lines in bills]
+    purchases = _purchases(instance, counts, ahead=ahead)
+    phases, support_usd, store = [], [], Counter[Key]()
     for t, lines in enumerate(bills):
-        store.update(bought[t])
+        store.update(purchases[t])
         added = network.retrofit(t).links(uplinks[t - 1], uplinks[t]) if t else 0
-        items = (*_purchased_items(instance, t, bought[t], units), *labour_lines(instance, t, added))
+        items = (*_purchased_items(instance, t, purchases[t], units), *labour_lines(instance, t, added))
         waiting = tuple(
-            Stored(item=item.item, kind=item.kind, count=store[key] - placed[t][key])
+            Stored(item=item.item, kind=item.kind, count=store[key] - counts[t][key])
             for key, item in units.items()
-            if store[key] > placed[t][key]
+            if store[key] > counts[t][key]
         )
         power_w = math.fsum(item.w for item in lines)
         energy_usd = power_w * energy_usd_per_w(instance, t)
-        found.append(Spent(bought=items, stored=waiting, power_w=power_w, energy_usd=energy_usd))
+        phases.append(Spent(purchases=items, stored=waiting, power_w=power_w, energy_usd=energy_usd))
         standing_usd = math.fsum(item.usd * factor(instance, t, item.kind) for item in lines)
         support_usd.append(standing_usd * support_share(instance, t))
-    return spendings(instance, found, work_usd(instance, [one.goods_usd for one in found], support_usd))
+    return spendings(
+        instance, phases, work_usd(instance, [phase_spending.goods_usd for phase_spending in phases], support_usd)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
     """What is bought in a phase, what waits for a later one, what all that stands draws (W), and its electricity."""
 
-    bought: tuple[Item, ...]
+    purchases: tuple[Item, ...]
     stored: tuple[Stored, ...]
     power_w: float
     energy_usd: float
@@ -285,44 +293,44 @@ class Spent:
     @property
     def goods_usd(self) -> float:
         """What is paid for products, without labour on links."""
-        return math.fsum(item.usd for item in self.bought if item.kind != "labour")
+        return math.fsum(item.usd for item in self.purchases if item.kind != "labour")
 
 
-def spendings(instance: Instance, found: Sequence[Spent], work: Sequence[float]) -> tuple[PhaseSpending, ...]:
+def spendings(instance: Instance, phases: Sequence[Spent], work: Sequence[float]) -> tuple[PhaseSpending, ...]:
     """What each phase spends, with its labour and support (USD); empty where nothing grows."""
     return tuple(
         PhaseSpending(
             year=phase.year,
             years=years_of(instance, t),
-            bought=spent.bought,
-            stored=spent.stored,
-            capex_usd=math.fsum(item.usd for item in spent.bought),
-            power_w=spent.power_w,
-            energy_usd=spent.energy_usd,
+            bought=phase_bill.purchases,
+            stored=phase_bill.stored,
+            capex_usd=math.fsum(item.usd for item in phase_bill.purchases),
+            power_w=phase_bill.power_w,
+            energy_usd=phase_bill.energy_usd,
             work_usd=work_usd,
         )
-        for t, (phase, spent, work_usd) in enumerate(zip(instance.phase, found, work, strict=False))
+        for t, (phase, phase_bill, work_usd) in enumerate(zip(instance.phase, phases, work, strict=False))
     )
 
 
-def _purchases(instance: Instance, placed: Sequence[Counter[Key]], *, ahead: bool) -> list[Counter[Key]]:
+def _purchases(instance: Instance, counts_of_phases: Sequence[Counter[Key]], *, ahead: bool) -> list[Counter[Key]]:
     """Units that each phase buys of what is put in place, in the phase that needs them or where they are cheapest."""
-    bought: list[Counter[Key]] = [Counter() for _ in placed]
-    for t, counts in enumerate(placed):
+    purchases: list[Counter[Key]] = [Counter() for _ in counts_of_phases]
+    for t, counts in enumerate(counts_of_phases):
         for key, count in counts.items():
-            more = count - (placed[t - 1][key] if t else 0)
-            assert more >= 0, "nothing is thrown away"
-            bought[buying_phase(instance, key[0], t) if ahead else t][key] += more
-    return bought
+            added = count - (counts_of_phases[t - 1][key] if t else 0)
+            assert added >= 0, "nothing is thrown away"
+            purchases[buying_phase(instance, key[0], t) if ahead else t][key] += added
+    return purchases
 
 
-def _purchased_items(instance: Instance, phase: int, bought: Counter[Key], units: dict[Key, Item]) -> list[Item]:
+def _purchased_items(instance: Instance, phase: int, purchases: Counter[Key], units: dict[Key, Item]) -> list[Item]:
     """Lines of the bill at the prices of a phase, in the order of the bill."""
     lines = []
     for key, unit in units.items():
-        if bought[key]:
+        if purchases[key]:
             usd = unit.unit_usd * factor(instance, phase, key[0])
-            lines.append(unit.model_copy(update={"unit_usd": usd}).of(bought[key]))
+            lines.append(unit.model_copy(update={"unit_usd": usd}).of(purchases[key]))
     return lines
 
 
@@ -333,13 +341,13 @@ def labour_lines(instance: Instance, phase: int, links: int) -> list[Item]:
     return [line("labour", RETROFIT, links, rate, 0.0)] if links and rate else []
 
 
-def whole_cost(spent: Sequence[PhaseSpending]) -> Cost:
+def whole_cost(phases: Sequence[PhaseSpending]) -> Cost:
     """The bill of the phases spent in, each line with its year, with electricity and work from the first phase on."""
-    items = tuple(item.bought_in(one.year) for one in spent for item in one.bought)
+    items = tuple(item.bought_in(phase.year) for phase in phases for item in phase.bought)
     capex_usd = math.fsum(item.usd for item in items)
     return Cost(
         capex_usd=capex_usd,
         power_w=math.fsum(item.w for item in items),
-        tco_usd=capex_usd + math.fsum(one.energy_usd + one.work_usd for one in spent),
+        tco_usd=capex_usd + math.fsum(phase.energy_usd + phase.work_usd for phase in phases),
         items=items,
     )

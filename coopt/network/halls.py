@@ -82,26 +82,27 @@ def island_hall(
     if count is None or hb.racks is None:
         return None
     hall = Hall(racks_per_domain=hb.racks, **{key: getattr(rows, key) for key in NetworkHallRows.model_fields})
-    ends, amid = _placed(family, hall)
-    known = all(switch.rack_units for switch in family.switches)
-    standing = _standing(instance, family, uplinks, amid)
+    ends, amid = _placing(family, hall)
+    has_heights = all(switch.rack_units for switch in family.switches)
+    own_racks = _own_racks(instance, family, uplinks, amid)
+    # Cables are laid once: they lead to where switches stand when the network has grown, and so keep their lengths.
     if grown is None:
-        stands = _Stands(hall=hall, end=family, amid=amid, standing=standing)
+        stands = _Stands(hall=hall, end=family, amid=amid, own_racks=own_racks)
     else:
-        _, amid_grown = _placed(grown[0], hall)
-        stands = _Stands(hall=hall, end=grown[0], amid=amid_grown, standing=_standing(instance, *grown, amid_grown))
-    becomes = _becoming(family, stands.end) if family.tiers else {}
+        _, amid_grown = _placing(grown[0], hall)
+        stands = _Stands(hall=hall, end=grown[0], amid=amid_grown, own_racks=_own_racks(instance, *grown, amid_grown))
+    becomes = _grown_numbers(family, stands.end) if family.tiers else {}
     racks_w = _racks_w(instance.cluster.gpu, family)
     return NetworkHall(
         hall=hall,
         racks=count,
-        switch_racks=len(standing.after) if known else None,
-        switch_rack_w=standing.most_w,
+        switch_racks=len(own_racks.after) if has_heights else None,
+        switch_rack_w=own_racks.most_w,
         rack_w=racks_w / count,
         with_hosts=hb.host_w_per_gpu is not None,
         w=racks_w + _network_w(instance, family, uplinks),
         cables=_cables(family, uplinks, stands, ends, becomes),
-        amid=standing.spots if known else frozenset(rack for tier in amid[:2] for rack in tier),
+        amid=own_racks.spots if has_heights else frozenset(rack for tier in amid[:2] for rack in tier),
         to_core=_to_core(family, stands, becomes),
     )
 
@@ -113,10 +114,10 @@ def _racks_w(gpu: Gpu, family: Family) -> float:
     return domain_w * domains + (family.nic_count + family.spare_nics) * family.nic.w
 
 
-def _standing(instance: Instance, family: Family, uplinks: int, amid: list[list[int]]) -> SwitchRacks:
+def _own_racks(instance: Instance, family: Family, uplinks: int, amid: list[list[int]]) -> SwitchRacks:
     """The racks of switches; none where some have no height."""
-    known = all(switch.rack_units for switch in family.switches)
-    switches = _switches(family, uplinks, amid, _core_ends_w(instance, family)) if known else []
+    has_heights = all(switch.rack_units for switch in family.switches)
+    switches = _switches(family, uplinks, amid, _core_ends_w(instance, family)) if has_heights else []
     return switch_racks(switches, instance.network.hall)
 
 
@@ -143,7 +144,7 @@ Ends = dict[int, Counter[int]]
 """Links of NICs by leaf and by the rack of their domain."""
 
 
-def _placed(family: Family, hall: Hall) -> tuple[Ends, list[list[int]]]:
+def _placing(family: Family, hall: Hall) -> tuple[Ends, list[list[int]]]:
     """What hangs below the leaves of a plane, and the rack amid which each leaf, the switches above each pod's leaves
     and the cores stand; nothing below a single domain."""
     if not family.tiers:
@@ -153,30 +154,31 @@ def _placed(family: Family, hall: Hall) -> tuple[Ends, list[list[int]]]:
     width = int(rack.max()) + 1
     pairs, counts = np.unique(numbers * width + rack, return_counts=True)
     hung: Ends = {}
-    for leaf, below, ends in zip(*divmod(pairs, width), counts, strict=True):
-        hung.setdefault(int(leaf), Counter())[int(below)] += int(ends)
+    for leaf, rack_below, ends in zip(*divmod(pairs, width), counts, strict=True):
+        hung.setdefault(int(leaf), Counter())[int(rack_below)] += int(ends)
     leaves = [median_rack(hung[leaf]) for leaf in range(family.leaves)]
     in_pod = family.pods.leaves if family.pods else family.leaves
-    pods = [median_rack(Counter(leaves[first : first + in_pod])) for first in range(0, len(leaves), in_pod)]
+    pods = [median_rack(Counter(leaves[start : start + in_pod])) for start in range(0, len(leaves), in_pod)]
     return hung, [leaves, pods, [median_rack(Counter(pods))]][: family.tiers]
 
 
 def _switches(family: Family, uplinks: int, amid: list[list[int]], core_w: float) -> list[Switches]:
     """The switches of all planes by place; each bears the modules at its ends of links, a leaf those into a core."""
     tiers, ends_w = levels(family, uplinks), _ends_w(family, uplinks)
-    found = []
+    switches = []
     for level, (tier, box, racks_of_tier) in enumerate(zip(tiers, family.switches, amid, strict=True)):
         up_w = ends_w[level + 1][0] if level + 1 < len(tiers) else 0.0
+        # Modules are shared out evenly, as the switches of a tier are alike.
         w = box.w + (ends_w[level][1] + up_w + (0.0 if level else core_w)) / tier.switches
         places = Counter(racks_of_tier)
-        each = tier.switches / len(racks_of_tier)
-        assert each == int(each), "the places of a tier hold equally many switches"
+        switches_per_place = tier.switches / len(racks_of_tier)
+        assert switches_per_place == int(switches_per_place), "the places of a tier hold equally many switches"
         assert box.rack_units is not None, "halls without heights have no racks of switches"
-        found += [
-            Switches(place=(rack, level), count=int(each) * count, units=box.rack_units, w=w)
+        switches += [
+            Switches(place=(rack, level), count=int(switches_per_place) * count, units=box.rack_units, w=w)
             for rack, count in places.items()
         ]
-    return found
+    return switches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,21 +188,22 @@ class _Stands:
     hall: Hall
     end: Family
     amid: list[list[int]]
-    standing: SwitchRacks
+    own_racks: SwitchRacks
 
     def spots(self) -> list[list[int]]:
         """The spot of each leaf, of the switches above each pod's leaves, and of the cores."""
-        return [[self.standing.spot_of((rack, level)) for rack in tier] for level, tier in enumerate(self.amid)]
+        return [[self.own_racks.spot_of((rack, level)) for rack in tier] for level, tier in enumerate(self.amid)]
 
 
 def _cables(family: Family, uplinks: int, stands: _Stands, ends: Ends, becomes: dict[int, int]) -> tuple[Lengths, ...]:
     """Cables of each level over all planes by the length they are sold in (m)."""
-    hall, end, standing, spots = stands.hall, stands.end, stands.standing, stands.spots()
+    hall, end, own_racks, spots = stands.hall, stands.end, stands.own_racks, stands.spots()
     lengths = [Lengths() for _ in range(family.tiers)]
-    for leaf, below in ends.items():
-        for rack, count in below.items():
-            length_m = sold_m(hall.cable_m(standing.spot(rack), spots[0][becomes[leaf]]))
+    for leaf, links_by_rack in ends.items():
+        for rack, count in links_by_rack.items():
+            length_m = sold_m(hall.cable_m(own_racks.spot(rack), spots[0][becomes[leaf]]))
             lengths[0][length_m] += count * family.all_planes
+    # Pods are numbered by the leaves of the grown network, in which each leaf keeps its place.
     in_pod = end.pods.leaves if end.pods else end.leaves
     for leaf in range(family.leaves if family.tiers > 1 else 0):
         spine = spots[1][becomes[leaf] // in_pod]
@@ -215,16 +218,16 @@ def _cables(family: Family, uplinks: int, stands: _Stands, ends: Ends, becomes: 
 def _to_core(family: Family, stands: _Stands, becomes: dict[int, int]) -> Counter[int]:
     """Links into a core by the spot where they start: equally many at each leaf switch, or all at a single domain."""
     if not family.tiers:
-        return +Counter({stands.standing.spot(stands.hall.rack_of(0)): family.lone_links})
+        return +Counter({stands.own_racks.spot(stands.hall.rack_of(0)): family.lone_links})
     starts, spots = Counter[int](), stands.spots()
     for leaf in range(family.leaves):
         starts[spots[0][becomes[leaf]]] += family.chassis // family.leaves * family.core_ports
     return +starts
 
 
-def _becoming(family: Family, grown: Family) -> dict[int, int]:
+def _grown_numbers(family: Family, grown: Family) -> dict[int, int]:
     """The number that each leaf has once the network is grown: end points stay at their leaves (docs/phased.md)."""
-    now, then = leaf_numbers(family), leaf_numbers(grown)
-    pairs = dict(zip(now.ravel().tolist(), then[..., : family.domains].ravel().tolist(), strict=True))
+    numbers, grown_numbers = leaf_numbers(family), leaf_numbers(grown)
+    pairs = dict(zip(numbers.ravel().tolist(), grown_numbers[..., : family.domains].ravel().tolist(), strict=True))
     assert len(pairs) == len(set(pairs.values())) == family.leaves, "a leaf that grows stays one leaf"
     return pairs

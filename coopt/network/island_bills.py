@@ -54,24 +54,24 @@ def part_cost(instance: Instance, objective: Objective, family: Family, uplinks:
 
 def island_bill(instance: Instance, islands: Iterable[tuple[Family, int]]) -> Cost:
     """What islands and their core cost: a line for every product and bracket, spare units on lines of their own."""
-    built = list(islands)
+    networks = list(islands)
     core = core_switch(instance)
     units: Units = Counter()
     if core is not None:
-        ports = sum(core_ports_of(instance, family.core_links) for family, _ in built)
+        ports = sum(core_ports_of(instance, family.core_links) for family, _ in networks)
         units["switch", core.name] = core_switches(instance, ports)
-    return _bill(instance, built, units)
+    return _bill(instance, networks, units)
 
 
 def _bill(instance: Instance, islands: Iterable[tuple[Family, int]], units: Units) -> Cost:
     """What islands cost together with further units."""
-    active = idle = 0
+    active_gpus = idle_gpus = 0
     for family, uplinks in islands:
         units.update(units_of(instance, family, uplinks))
-        active += family.gpus
-        idle += family.installed_gpus - family.gpus
+        active_gpus += family.gpus
+        idle_gpus += family.installed_gpus - family.gpus
     *goods, gpu = goods_of(instance)
-    pools: list[tuple[CostKind, int]] = [("gpu", active), ("hb", idle)]
+    pools: list[tuple[CostKind, int]] = [("gpu", active_gpus), ("hb", idle_gpus)]
     items = _lines(gpu, [pool for pool in pools if pool[0] in instance.objective.include])
     for good in goods:
         if good.kind in instance.objective.include:
@@ -84,32 +84,34 @@ def _lines(good: Good, pools: list[tuple[CostKind, int]]) -> list[Item]:
 
     GPUs that are billed with HB domains are idle.
     """
-    left = [*pools, (pools[0][0] if pools else good.kind, 0)]
+    # The last demand has no end: it takes the spare units of a purchase.
+    demands = [*pools, (pools[0][0] if pools else good.kind, 0)]
     items = []
-    for bought, usd in good.purchases(sum(count for _, count in pools)):
-        rest = bought
-        while rest:
-            while not left[0][1] and len(left) > 1:
-                left = left[1:]
-            kind, needed = left[0]
-            spare, idle = len(left) == 1, kind != good.kind
-            count = rest if spare else min(rest, needed)
+    for units, usd in good.purchases(sum(count for _, count in pools)):
+        units_left = units
+        while units_left:
+            while not demands[0][1] and len(demands) > 1:
+                demands = demands[1:]
+            kind, units_needed = demands[0]
+            spare, idle = len(demands) == 1, kind != good.kind
+            count = units_left if spare else min(units_left, units_needed)
             items.append(line(kind, good.name, count, usd, 0.0 if spare else good.w, idle=idle, spare=spare))
-            left = [(kind, needed - count), *left[1:]]
-            rest -= count
+            demands = [(kind, units_needed - count), *demands[1:]]
+            units_left -= count
     return items
 
 
 def island_limits(instance: Instance, families: Iterable[Family], cost: Cost) -> bool:
     """Whether islands together keep the instance's limits, exactly, and sums over products to within their rounding."""
-    built, stand = list(families), Counter[tuple[ItemKind, str]]()
+    networks, stand = list(families), Counter[tuple[ItemKind, str]]()
     for item in cost.items:
         stand[item.product] += 0 if item.spare else item.count
     units = np.array([[float(stand[good.kind, good.name]) for good in goods_of(instance)]])
     if any(cap.used_exactly(units) > cap.most * (1 + ROUNDING) for cap in caps_of(instance)):
         return False
-    filled = [racks(family) for family in built]
-    known = [count for count in filled if count is not None]
-    together = sum(known) if len(known) == len(filled) else None
-    (most,) = instance.gpu_caps.values()
-    return sum(family.gpus for family in built) <= most and keeps_limits(instance.limits, cost, together)
+    racks_of = [racks(family) for family in networks]
+    known_racks = [count for count in racks_of if count is not None]
+    # A sum with an unknown addend is unknown, which it may be where racks have no limit.
+    total_racks = sum(known_racks) if len(known_racks) == len(racks_of) else None
+    (max_gpus,) = instance.gpu_caps.values()
+    return sum(family.gpus for family in networks) <= max_gpus and keeps_limits(instance.limits, cost, total_racks)

@@ -19,11 +19,11 @@ from coopt.plan.schema import Part, Plan
 
 @dataclass(frozen=True, kw_only=True)
 class PlacedPart:
-    """A part with its network, and where that stands: among what it grows into, `whole`, which is in the same hall."""
+    """A part with its network, and where that stands: amid what it grows into, `end_hall`, in the same hall."""
 
     network: PartNetwork
     hall: NetworkHall
-    whole: NetworkHall
+    end_hall: NetworkHall
 
 
 PlacedParts = Mapping[str, PlacedPart | None]
@@ -76,7 +76,7 @@ class CoreHall(SiteHall):
     knows how many they fill (None).
     """
 
-    shared: SharedCore
+    coupling: SharedCore
     switch_racks: int | None
     switch_rack_w: float
     links: tuple[CoreCables, ...]
@@ -84,22 +84,22 @@ class CoreHall(SiteHall):
     @property
     def cables(self) -> Lengths:
         """Cables into the core from all islands by length (m)."""
-        return sum((one.cables for one in self.links), Lengths())
+        return sum((link.cables for link in self.links), Lengths())
 
 
 def placed_part(instance: Instance, plan: Plan, part: Part) -> PlacedPart | None:
     """Where a part stands; None where direct links join it, or nobody knows its racks."""
     if part.design is None:
         return None
-    found = part_network(instance, plan, "bom", part.name)
-    last = next(one for one in reversed(plan.parts) if one.slot == part.slot)
-    if last is part:
-        hall = island_hall(found.question, found.family, found.uplinks)
-        return None if hall is None else PlacedPart(network=found, hall=hall, whole=hall)
-    end = part_network(instance, plan, "bom", last.name)
-    whole = island_hall(end.question, end.family, end.uplinks)
-    hall = island_hall(found.question, found.family, found.uplinks, (end.family, end.uplinks))
-    return None if hall is None or whole is None else PlacedPart(network=found, hall=hall, whole=whole)
+    network = part_network(instance, plan, "bom", part.name)
+    last_part = next(other_part for other_part in reversed(plan.parts) if other_part.slot == part.slot)
+    if last_part is part:
+        hall = island_hall(network.question, network.family, network.uplinks)
+        return None if hall is None else PlacedPart(network=network, hall=hall, end_hall=hall)
+    end = part_network(instance, plan, "bom", last_part.name)
+    end_hall = island_hall(end.question, end.family, end.uplinks)
+    hall = island_hall(network.question, network.family, network.uplinks, (end.family, end.uplinks))
+    return None if hall is None or end_hall is None else PlacedPart(network=network, hall=hall, end_hall=end_hall)
 
 
 def placed_parts(instance: Instance, plan: Plan) -> PlacedParts:
@@ -114,25 +114,25 @@ def core_halls(instance: Instance, plan: Plan, parts: PlacedParts) -> Iterator[C
     behind the island with which half of its links have started. Its switches fill racks as those of networks do, and
     cables lead to the middle one of these.
     """
-    for shared in plan.couplings.cores:
-        at_site = [part for part in plan.parts if part.site == shared.site]
-        placed = {part.name: parts[part.name] for part in at_site}
-        known = {name: one for name, one in placed.items() if one is not None}
-        if len(known) == len(placed):
-            last = [one for one in plan.couplings.cores if one.site == shared.site][-1]
-            yield _core_hall(instance, shared, last, at_site, known)
+    for coupling in plan.couplings.cores:
+        at_site = [part for part in plan.parts if part.site == coupling.site]
+        parts_here = {part.name: parts[part.name] for part in at_site}
+        known_parts = {name: other for name, other in parts_here.items() if other is not None}
+        if len(known_parts) == len(parts_here):
+            last_coupling = [other for other in plan.couplings.cores if other.site == coupling.site][-1]
+            yield _core_hall(instance, coupling, last_coupling, at_site, known_parts)
 
 
 def core_reach_notes(halls: Iterable[CoreHall]) -> Iterator[str]:
     """Which ends do not reach as far as a hall takes the cables into its core."""
-    short: dict[tuple[str, float], dict[str, Counter[int]]] = {}
+    shortfalls: dict[tuple[str, float], dict[str, Counter[int]]] = {}
     for hall in halls:
         for link in hall.links:
-            optic = min((link.below, link.above), key=lambda one: one.reach_m)
+            optic = min((link.below, link.above), key=lambda end: end.reach_m)
             beyond = Counter({m: count for m, count in link.cables.items() if m > optic.reach_m})
             if beyond:
-                short.setdefault((optic.name, optic.reach_m), {})[link.part.name] = beyond
-    for (name, reach_m), islands in short.items():
+                shortfalls.setdefault((optic.name, optic.reach_m), {})[link.part.name] = beyond
+    for (name, reach_m), islands in shortfalls.items():
         cables = sum(islands.values(), Counter[int]())
         yield (
             f"{counted(cables.total(), 'cable')} into the core, from {both(islands)}, are longer than the "
@@ -145,16 +145,16 @@ def site_halls(instance: Instance, plan: Plan) -> Iterator[SiteHall]:
     """The hall of each site in the end, with the core where islands share one, and without what fills nobody knows how
     many racks."""
     parts = placed_parts(instance, plan)
-    cores = {hall.shared.site: hall for hall in core_halls(instance, plan, parts)}
+    cores = {hall.coupling.site: hall for hall in core_halls(instance, plan, parts)}
     for site in dict.fromkeys(part.site for part in plan.parts):
         at_site = [part for part in plan.parts if part.site == site]
-        placed = {part.slot: parts[part.name] for part in at_site if site not in cores}
-        whole = {name: one.whole for name, one in placed.items() if one is not None}
+        parts_here = {part.slot: parts[part.name] for part in at_site if site not in cores}
+        end_halls = {name: placed_part.end_hall for name, placed_part in parts_here.items() if placed_part is not None}
         if site in cores:
             yield cores[site]
-        elif whole:
+        elif end_halls:
             grows = any(part.phase is not None for part in at_site)
-            yield SiteHall(site=site, grows=grows, rows=instance.network.hall, blocks=tuple(_blocks(whole)))
+            yield SiteHall(site=site, grows=grows, rows=instance.network.hall, blocks=tuple(_blocks(end_halls)))
 
 
 def _blocks(islands: Mapping[str, NetworkHall], core: SwitchRacks | None = None) -> Iterator[HallBlock]:
@@ -171,36 +171,41 @@ def _blocks(islands: Mapping[str, NetworkHall], core: SwitchRacks | None = None)
             counted=hall.switch_racks is not None,
         )
         row += hall.rows
-        before, passed = passed, passed + hall.to_core.total()
-        if core is not None and before < half <= passed:
-            own = max(1, len(core.after))
+        passed_before, passed = passed, passed + hall.to_core.total()
+        # The core stands in the middle of its links, which keeps cables into it short.
+        if core is not None and passed_before < half <= passed:
+            core_racks = max(1, len(core.after))
             yield HallBlock(
                 name="core",
                 first_row=row,
-                racks=own,
-                amid=frozenset(range(own)),
+                racks=core_racks,
+                amid=frozenset(range(core_racks)),
                 switch_rack_w=core.most_w,
                 counted=bool(core.after),
                 is_core=True,
             )
-            row += -(-own // hall.hall.racks_per_row)
+            row += -(-core_racks // hall.hall.racks_per_row)
 
 
 def _core_hall(
-    instance: Instance, shared: SharedCore, last: SharedCore, parts: Sequence[Part], placed: dict[str, PlacedPart]
+    instance: Instance,
+    coupling: SharedCore,
+    end_coupling: SharedCore,
+    parts: Sequence[Part],
+    parts_of: dict[str, PlacedPart],
 ) -> CoreHall:
-    """One core in its hall; `last` is what it grows into."""
-    rows, whole = instance.network.hall, {part.slot: placed[part.name].whole for part in parts}
-    racks, last_racks = (_core_racks(instance, one) for one in (shared, last))
-    blocks = tuple(_blocks(whole, last_racks))
+    """One core in its hall; the second coupling is what it grows into."""
+    rows, end_halls = instance.network.hall, {part.slot: parts_of[part.name].end_hall for part in parts}
+    racks, last_racks = (_core_racks(instance, core_coupling) for core_coupling in (coupling, end_coupling))
+    blocks = tuple(_blocks(end_halls, last_racks))
     core = next(block for block in blocks if block.is_core)
     middle_rack = next(iter(last_racks.holding.values()), 0)
     to = core.first_row * rows.racks_per_row + middle_rack
-    first = {block.name: block.first_row * rows.racks_per_row for block in blocks if not block.is_core}
+    origins = {block.name: block.first_row * rows.racks_per_row for block in blocks if not block.is_core}
     return CoreHall(
-        site=shared.site,
-        grows=shared.phase is not None,
-        shared=shared,
+        site=coupling.site,
+        grows=coupling.phase is not None,
+        coupling=coupling,
         rows=rows,
         blocks=blocks,
         switch_racks=len(racks.after) or None,
@@ -208,28 +213,28 @@ def _core_hall(
         links=tuple(
             CoreCables(
                 part=part,
-                cables=_cables(rows, placed[part.name].hall.to_core, first[part.slot], to),
-                below=placed[part.name].network.family.core_end or _optic(instance, shared),
-                above=_optic(instance, shared),
+                cables=_cables(rows, parts_of[part.name].hall.to_core, origins[part.slot], to),
+                below=parts_of[part.name].network.family.core_end or _optic(instance, coupling),
+                above=_optic(instance, coupling),
             )
             for part in parts
-            if part.phase == shared.phase
+            if part.phase == coupling.phase
         ),
     )
 
 
-def _cables(rows: NetworkHallRows, starts: Counter[int], first: int, to: int) -> Lengths:
+def _cables(rows: NetworkHallRows, starts: Counter[int], origin: int, to: int) -> Lengths:
     """Cables from the spots of an island, whose rows begin at a spot of the hall, to another spot."""
     lengths = Lengths()
     for spot, links in starts.items():
-        lengths[sold_m(rows.cable_m(first + spot, to))] += links
+        lengths[sold_m(rows.cable_m(origin + spot, to))] += links
     return lengths
 
 
-def _core_racks(instance: Instance, shared: SharedCore) -> SwitchRacks:
+def _core_racks(instance: Instance, coupling: SharedCore) -> SwitchRacks:
     """The racks of the switches of a core, each with its share of the modules; none where they have no height."""
-    core, optic = shared.core, _optic(instance, shared)
-    box = next(one for one in instance.network.switches if one.name == core.switch.name)
+    core, optic = coupling.core, _optic(instance, coupling)
+    box = next(switch for switch in instance.network.switches if switch.name == core.switch.name)
     in_module = optic.links_of(box.port_gbit_s)
     modules = sum(-(-island.links // in_module) for island in core.islands)
     if not box.rack_units:
@@ -239,6 +244,6 @@ def _core_racks(instance: Instance, shared: SharedCore) -> SwitchRacks:
     return switch_racks((switches,), instance.network.hall)
 
 
-def _optic(instance: Instance, shared: SharedCore) -> Optic:
+def _optic(instance: Instance, coupling: SharedCore) -> Optic:
     """The optic in a core."""
-    return next(one for one in instance.network.optics if one.name == shared.core.optic)
+    return next(optic for optic in instance.network.optics if optic.name == coupling.core.optic)

@@ -43,24 +43,26 @@ def order_notes_of_parts(
         The plan that has them and where they stand, where there is one.
     """
     joints = {} if plan is None else {part.name: plan.couplings.joint(part) for part in plan.parts}
-    joined = {
-        name: (one.links.per_leaf, one.below) for name, one in joints.items() if one is not None and one.links.per_leaf
+    core_ends = {
+        name: (joint.links.per_leaf, joint.below)
+        for name, joint in joints.items()
+        if joint is not None and joint.links.per_leaf
     }
     halls = {name: [*placed_optics(instance, design)] for name, design in designs.items()}
     if parts and instance.problem != "shared":
-        halls |= {name: [(one.hall, one.network.family.optics)] for name, one in parts.items() if one}
+        halls |= {name: [(joint.hall, joint.network.family.optics)] for name, joint in parts.items() if joint}
     yield from notes_by_part(
-        {name: order_notes(instance, design, halls[name], joined.get(name)) for name, design in designs.items()}
+        {name: order_notes(instance, design, halls[name], core_ends.get(name)) for name, design in designs.items()}
     )
 
 
 def notes_by_part(notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
     """Notes of parts by their names: once what goes for all of them, else with those it goes for."""
-    said: dict[str, list[str]] = {}
-    for name, some in notes.items():
-        for note in dict.fromkeys(some):
-            said.setdefault(note, []).append(name)
-    for note, names in said.items():
+    names_of: dict[str, list[str]] = {}
+    for name, notes_of_part in notes.items():
+        for note in dict.fromkeys(notes_of_part):
+            names_of.setdefault(note, []).append(name)
+    for note, names in names_of.items():
         several = f"{len(names)} of {len(notes)} parts" if len(names) > MOST_NAMED else both(names)
         yield note if len(names) == len(notes) else f"{several}: {note}"
 
@@ -77,21 +79,21 @@ def order_notes(
 def _module_notes(instance: Instance, design: Design, to_core: tuple[int, str] | None) -> Iterator[str]:
     """Which switches have fewer cages than modules in the bill, and whether modules that fill a cage would fit."""
     fabric, rate = design.fabric, link_gbit_s(instance, design)
-    known, notes = {optic.name: optic for optic in instance.network.optics}, list[str]()
-    for tier, above in zip_longest(fabric.tier, fabric.tier[1:]):
+    optic_of, notes = {optic.name: optic for optic in instance.network.optics}, list[str]()
+    for tier, next_tier in zip_longest(fabric.tier, fabric.tier[1:]):
         way = switch_of(instance, fabric, tier, rate)
-        optics = [known.get(name) for name in (tier.optic, *(above.ends[:1] if above else ()))]
+        optics = [optic_of.get(name) for name in (tier.optic, *(next_tier.ends[:1] if next_tier else ()))]
         if way is None or any(optic is None or not optic.links_of(rate) for optic in optics):
             continue
-        used = [_ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch, tier.uplinks_per_switch]
-        ports = [(number, optic) for number, optic in zip(used, optics, strict=False) if optic]
-        if to_core is not None and tier.level == 1 and to_core[1] in known:
-            ports.append((to_core[0], known[to_core[1]]))
+        ports_used = [_ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch, tier.uplinks_per_switch]
+        ports = [(number, optic) for number, optic in zip(ports_used, optics, strict=False) if optic]
+        if to_core is not None and tier.level == 1 and to_core[1] in optic_of:
+            ports.append((to_core[0], optic_of[to_core[1]]))
         box = (box_of(way.name) or way).model_copy(update={"name": way.name})  # cages are those of the box
-        cages, whole = way.cages or int(way.radix * rate / box.cage_gbit_s), int(box.cage_gbit_s / rate)
+        cages, links_per_cage = way.cages or int(way.radix * rate / box.cage_gbit_s), int(box.cage_gbit_s / rate)
         modules = sum(-(-number // optic.links_of(rate)) for number, optic in ports)
         if modules > cages:
-            notes.append(too_many_modules(box, tier.level, modules, cages, whole, ports))
+            notes.append(too_many_modules(box, tier.level, modules, cages, links_per_cage, ports))
     if notes:
         yield f"{' '.join(notes)} With network.switch_cages = 'kept' no switch has more modules than cages."
 
@@ -110,9 +112,9 @@ def switch_of(instance: Instance, fabric: Fabric, tier: Tier, rate: float) -> Sw
 
 def _splitting_notes(instance: Instance, design: Design) -> Iterator[str]:
     """That modules which break out take cables or panels which split their fibres, unless each link has a connector."""
-    rate, used = link_gbit_s(instance, design), {name for tier in design.fabric.tier for name in tier.optics}
+    rate, names = link_gbit_s(instance, design), {name for tier in design.fabric.tier for name in tier.optics}
     yield from splitting_notes(
-        {optic.name: optic.links_of(rate) for optic in instance.network.optics if rate and optic.name in used}
+        {optic.name: optic.links_of(rate) for optic in instance.network.optics if rate and optic.name in names}
     )
 
 
@@ -120,7 +122,7 @@ def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
     """Which optics do not reach as far as the hall takes their cables."""
     for hall, levels in halls:
         for level, (cables, ends) in enumerate(zip(hall.cables, levels, strict=True), start=1):
-            optic = min(ends.products, key=lambda one: one.reach_m)
+            optic = min(ends.products, key=lambda product: product.reach_m)
             count = sum(number for length_m, number in cables.items() if length_m > optic.reach_m)
             if count:
                 yield (

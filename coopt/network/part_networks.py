@@ -59,10 +59,10 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
                 f"{instance.name}: the plan has {len(plan.parts)} parts, needs --part with one of {names}"
             )
         return _only_part(instance, plan)
-    found = next((part for part in plan.parts if part.name == name), None)
-    if found is None:
+    match = next((part for part in plan.parts if part.name == name), None)
+    if match is None:
         raise InstanceError(f"--part {name}: the plan has no part of this name, needs one of {names}")
-    return found if len(plan.parts) > 1 else _only_part(instance, plan)
+    return match if len(plan.parts) > 1 else _only_part(instance, plan)
 
 
 def _only_part(instance: Instance, plan: Plan) -> Part:
@@ -92,14 +92,14 @@ def question_of(instance: Instance, part: Part) -> Instance:
     question, gpus = as_built(instance), network_of(part).gpus
     workloads = trained_on(instance, part.phase, [run.name for run in part.workloads], gpus)
     switched = question.network.model_copy(update={"fabrics": question.network.switched, "panels": ()})
-    alone = {
+    changes = {
         "cluster": question.cluster.model_copy(update={"gpus": (gpus,), "shares": None}),
         "network": switched,
         "objective": electricity_of(instance.objective, instance.site_named(part.site)),
         "sharing": instance.sharing.of_one_part,
         **{"site": (), "wan": (), "phase": (), "robust": None, "limits": Limits()},
     }
-    return _with_workloads(question.model_copy(update=alone), part, workloads)
+    return _with_workloads(question.model_copy(update=changes), part, workloads)
 
 
 def _with_workloads(question: Instance, part: Part, workloads: tuple[Workload, ...]) -> Instance:
@@ -137,31 +137,38 @@ def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = 
         When the part is not there, is joined by direct links, or has a design that the instance does not allow.
     """
     require_decided(instance, asked)
-    chosen = part_named(instance, plan, part)
-    if chosen.design is None:
+    chosen_part = part_named(instance, plan, part)
+    if chosen_part.design is None:
         raise InstanceError(
-            f"{instance.name}: {chosen.name} joins domains by direct links, whose routes are in the plan and whose "
-            f"losses have no model, so that there is nothing for {asked}, needs a plan with switches"
+            f"{instance.name}: {chosen_part.name} joins domains by direct links, whose routes are in the plan and "
+            f"whose losses have no model, so that there is nothing for {asked}, needs a plan with switches"
         )
-    question, joint = question_of(instance, chosen), plan.couplings.joint(chosen)
-    below = None if joint is None else joint.below
+    question, joint = question_of(instance, chosen_part), plan.couplings.joint(chosen_part)
+    lower_optic = None if joint is None else joint.below
     if joint is not None:
         question = with_core_optic(question, joint.core.optic)
     if instance.problem == "shared":
-        found = next((family for family, _ in families_of_design(instance, chosen.design)), None)
+        match = next((family for family, _ in families_of_design(instance, chosen_part.design)), None)
     else:
-        listed = _families(question, plan, chosen, chosen.design)
-        found = next((one for one in listed if one.core_end is None or one.core_end.name == below), None)
-    if found is None:
+        candidates = _families(question, plan, chosen_part, chosen_part.design)
+        match = next(
+            (
+                candidate
+                for candidate in candidates
+                if candidate.core_end is None or candidate.core_end.name == lower_optic
+            ),
+            None,
+        )
+    if match is None:
         raise InstanceError(
             f"{instance.name}: the plan's network is not one this instance allows, needs the plan of this instance "
             "(`coopt verify` lists what differs)"
         )
     return PartNetwork(
         question=question,
-        part=chosen,
-        family=found,
-        uplinks=uplinks_of(chosen.design),
+        part=chosen_part,
+        family=match,
+        uplinks=uplinks_of(chosen_part.design),
         waits_s=plan.couplings.waits_s,
     )
 
@@ -173,8 +180,8 @@ def family_of_plan(
 
     Parameters and errors are those of `part_network`.
     """
-    found = part_network(instance, plan, asked, part)
-    return found.family, found.uplinks
+    network = part_network(instance, plan, asked, part)
+    return network.family, network.uplinks
 
 
 def uplinks_of(design: Design) -> int:
@@ -185,23 +192,24 @@ def uplinks_of(design: Design) -> int:
 def families_of_design(instance: Instance, design: Design) -> Iterator[tuple[Family, int]]:
     """Families and uplinks of the instance that are written out as this design."""
     pinned, uplinks = _pinned(instance, design), uplinks_of(design)
-    for bare in families(pinned) if pinned is not None else ():
-        yield from ((family, uplinks) for family in _named_optics(instance, bare, design))
+    for family_listed in families(pinned) if pinned is not None else ():
+        yield from ((family, uplinks) for family in _named_optics(instance, family_listed, design))
 
 
 def _families(question: Instance, plan: Plan, part: Part, design: Design) -> Iterator[Family]:
     """The families that are written out as a design; a network that grows is one that ends as the plan says."""
-    last = _last_design(plan, part) or design
-    pinned = _pinned(question, last)
+    goal = _last_design(plan, part) or design
+    pinned = _pinned(question, goal)
     if pinned is None:
         return
     ratio = question.network.largest_ratio
     for family in families(pinned):
-        if not _is(question, family, last):
+        if not _is(question, family, goal):
             continue
-        if last is design:
+        if goal is design:
             yield from _named_optics(question, family, design)
-        elif grows(family, (design.gpus, last.gpus)) and design.gpus % family.active == 0:
+        elif grows(family, (design.gpus, goal.gpus)) and design.gpus % family.active == 0:
+            # What stands in an earlier phase follows from what it grows into, and so is compared in that form.
             earlier = grown(family, design.gpus, ratio, links_to_core(question, design.gpus))
             if _is(question, earlier, design):
                 yield from _named_optics(question, earlier, design)
@@ -211,29 +219,29 @@ def _last_design(plan: Plan, part: Part) -> Design | None:
     """What a network that grows ends as; None for one that does not, and where it is not known."""
     if part.phase is None:
         return None
-    line = [one for one in plan.parts if one.phase is not None and one.slot == part.slot]
-    last = max(line, key=lambda one: one.phase or 0.0)
-    return None if last is part else last.design
+    line = [other_part for other_part in plan.parts if other_part.phase is not None and other_part.slot == part.slot]
+    last_part = max(line, key=lambda other_part: other_part.phase or 0.0)
+    return None if last_part is part else last_part.design
 
 
 def _pinned(question: Instance, design: Design) -> Instance | None:
     """The question with the parts of a design alone; None where it does not list one."""
     network, fabric = question.network, design.fabric
     hb, nic = (
-        next((one for one in listed if one.name == name), None)
-        for listed, name in ((network.hb_domains, design.hb_domain.name), (network.nics, fabric.nic.name))
+        next((entry for entry in entries if entry.name == name), None)
+        for entries, name in ((network.hb_domains, design.hb_domain.name), (network.nics, fabric.nic.name))
     )
-    switches = tuple(one for one in network.switches if one.name in fabric.switch_names)
-    known = fabric.kind in network.fabrics and fabric.nic.per_gpu in network.nics_per_gpu
-    if hb is None or nic is None or len(switches) < len(fabric.switch_names) or not known:
+    switches = tuple(entry for entry in network.switches if entry.name in fabric.switch_names)
+    is_listed = fabric.kind in network.fabrics and fabric.nic.per_gpu in network.nics_per_gpu
+    if hb is None or nic is None or len(switches) < len(fabric.switch_names) or not is_listed:
         return None
     core = core_switch(question)
-    named = [one.name for one in switches] if core is None else [*(one.name for one in switches), core.name]
-    switches = tuple(one for one in network.switches if one.name in named)
-    chosen = {"hb_domains": (hb,), "nics": (nic,), "switches": switches, "fabrics": (fabric.kind,)}
-    alone = network.model_copy(update=chosen | {"nics_per_gpu": (fabric.nic.per_gpu,)})
+    names = [entry.name for entry in switches] if core is None else [*(entry.name for entry in switches), core.name]
+    switches = tuple(entry for entry in network.switches if entry.name in names)
+    parts = {"hb_domains": (hb,), "nics": (nic,), "switches": switches, "fabrics": (fabric.kind,)}
+    pinned_network = network.model_copy(update=parts | {"nics_per_gpu": (fabric.nic.per_gpu,)})
     cluster = question.cluster.model_copy(update={"gpus": (design.gpus,)})
-    return question.model_copy(update={"network": alone, "cluster": cluster})
+    return question.model_copy(update={"network": pinned_network, "cluster": cluster})
 
 
 def _is(question: Instance, family: Family, design: Design) -> bool:
@@ -243,14 +251,14 @@ def _is(question: Instance, family: Family, design: Design) -> bool:
 
 def _named_optics(question: Instance, family: Family, design: Design) -> Iterator[Family]:
     """The family with the optics and spare domains of a design, where it is written out as that."""
-    known = {optic.name: optic for optic in question.network.optics}
+    optic_of = {optic.name: optic for optic in question.network.optics}
     names = [tier.ends for tier in design.fabric.tier]
-    if family.tiers != design.fabric.tiers or family.gpus != design.gpus or not set(chain(*names)) <= set(known):
+    if family.tiers != design.fabric.tiers or family.gpus != design.gpus or not set(chain(*names)) <= set(optic_of):
         return
-    optics = tuple(LinkEnds(known[below], known[above]) for below, above in names)
-    named = replace(family, optics=optics, spare_domains=design.spare_domains)
-    uplinks, fit = uplinks_of(design), all(map(all, named.per_module))  # at the rate of its planes
+    optics = tuple(LinkEnds(optic_of[lower_name], optic_of[upper_name]) for lower_name, upper_name in names)
+    candidate = replace(family, optics=optics, spare_domains=design.spare_domains)
+    uplinks, fit = uplinks_of(design), all(map(all, candidate.per_module))  # at the rate of its planes
     if question.network.switch_cages == "kept":  # by which switches have their ports
-        fit = fit and named.per_module == family.per_module
-    if fit and uplinks in named.uplink_choices and design_of(named, uplinks) == design:
-        yield named
+        fit = fit and candidate.per_module == family.per_module
+    if fit and uplinks in candidate.uplink_choices and design_of(candidate, uplinks) == design:
+        yield candidate

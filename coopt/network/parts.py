@@ -44,8 +44,8 @@ def electricity_of(objective: Objective, site: Site | None) -> Objective:
     """The objective at a site's own PUE and price of electricity; as it is where there are no sites."""
     if site is None:
         return objective
-    own = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
-    return objective.model_copy(update={key: value for key, value in own.items() if value is not None})
+    overrides = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
+    return objective.model_copy(update={key: value for key, value in overrides.items() if value is not None})
 
 
 def fed_share(objective: Objective, site: Site, it_w: Any) -> Any:
@@ -63,14 +63,14 @@ def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
     """The lines that `include` counts; none with a count of 0."""
     tiers = levels(family, uplinks)
     nic = family.nic
-    bought: Counter[tuple[str, float]] = Counter()  # by name and rate, as a whole switch is slow to hash
+    counts_of_ways: Counter[tuple[str, float]] = Counter()  # by name and rate, as a whole switch is slow to hash
     ways = {(switch.name, switch.port_gbit_s): switch for switch in family.switches}
-    for way, level in zip(((one.name, one.port_gbit_s) for one in family.switches), tiers, strict=True):
-        bought[way] += level.switches
+    for way, level in zip(((box.name, box.port_gbit_s) for box in family.switches), tiers, strict=True):
+        counts_of_ways[way] += level.switches
     lines = [
         *domain_lines(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
         line("nic", nic.name, family.nic_count + family.spare_nics, nic.usd, nic.w),
-        *(line("switch", way[0], count, ways[way].usd, ways[way].w) for way, count in bought.items()),
+        *(line("switch", way[0], count, ways[way].usd, ways[way].w) for way, count in counts_of_ways.items()),
     ]
     optics = {optic.name: optic for ends in family.optics for optic in ends}
     counts = ends_bought(family, uplinks)
@@ -81,9 +81,9 @@ def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
 def ends_bought(family: Family, uplinks: int) -> Counter[str]:
     """Modules of all levels by the name of their product."""
     counts = Counter[str]()
-    for ends, bought in zip(family.optics, modules(family, uplinks), strict=True):
-        counts[ends.below.name] += bought.below
-        counts[ends.above.name] += bought.above
+    for ends, modules_of_level in zip(family.optics, modules(family, uplinks), strict=True):
+        counts[ends.below.name] += modules_of_level.below
+        counts[ends.above.name] += modules_of_level.above
     return counts
 
 
@@ -98,7 +98,7 @@ def domain_lines(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> list[Item
 
 def included_lines(instance: Instance, lines: Iterable[Item]) -> tuple[Item, ...]:
     """The lines that `include` counts; none with a count of 0."""
-    return tuple(each for each in lines if each.count and each.kind in instance.objective.include)
+    return tuple(item for item in lines if item.count and item.kind in instance.objective.include)
 
 
 def total(objective: Objective, items: tuple[Item, ...]) -> Cost:
@@ -130,7 +130,7 @@ def within_limits(instance: Instance, family: Family, cost: Cost) -> bool:
 
 def keeps_limits(limits: Limits, cost: Cost, racks: int | None) -> bool:
     """Whether a bill and a number of racks keep limits, exactly."""
-    return all(used <= cap for used, cap in limits.against(usd=cost.capex_usd, w=cost.power_w, racks=racks).values())
+    return all(use <= cap for use, cap in limits.against(usd=cost.capex_usd, w=cost.power_w, racks=racks).values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,9 +160,10 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
     lines = bill(instance, family, family.uplink_choices[0])
     units: dict[Key, Item] = {(item.kind, item.item): item for item in lines}
     switches = [("switch", switch.name) for switch in family.switches]
-    uplink, spine, fixed = Shares(int), Shares(int), Shares(int)
-    first = family.uplink_choices[0]
-    spines = family.spines(first)
+    uplink, spine, constant = Shares(int), Shares(int), Shares(int)
+    min_uplinks = family.uplink_choices[0]
+    spines = family.spines(min_uplinks)
+    # Counts are affine only where no whole modules or switches of a bundle are rounded up.
     if family.tiers > 1 and not _is_settled(family):
         if family.pods is None:
             spine[switches[1]] += family.all_planes
@@ -170,9 +171,10 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
             uplink[switches[1]] += family.all_planes * family.pods.count
             uplink[switches[2]] += family.all_planes * core_group(family)
         _open_ends(family, uplink, spine)
+    # What is left of the bill at the fewest uplinks is constant.
     for key, item in units.items():
-        fixed[key] = item.count - uplink[key] * first - spine[key] * spines
-    return Quantities(units=units, fixed=fixed, uplink=uplink, spine=spine)
+        constant[key] = item.count - uplink[key] * min_uplinks - spine[key] * spines
+    return Quantities(units=units, fixed=constant, uplink=uplink, spine=spine)
 
 
 def _is_settled(family: Family) -> bool:
@@ -187,22 +189,22 @@ def _open_ends(family: Family, uplink: Shares, spine: Shares) -> None:
     Everything on three tiers is there as often as a leaf has uplinks. On two, links are shared out among whole modules
     of leaves, and a spine leaves as many places of its last one empty for every number of uplinks of the family.
     """
-    first = family.uplink_choices[0]
-    for level, (ends, bought) in enumerate(zip(family.optics, modules(family, first), strict=True)):
+    min_uplinks = family.uplink_choices[0]
+    for level, (ends, modules_of_level) in enumerate(zip(family.optics, modules(family, min_uplinks), strict=True)):
         if level == 0:
             continue
-        links, spines = family.all_planes * family.leaves * first, family.all_planes * family.spines(first)
-        above = ("optics", ends.above.name)
-        uplink["optics", ends.below.name] += _each(bought.below, first)
+        links, spines = family.all_planes * family.leaves * min_uplinks, family.all_planes * family.spines(min_uplinks)
+        upper_key = ("optics", ends.above.name)
+        uplink["optics", ends.below.name] += _share_of(modules_of_level.below, min_uplinks)
         if family.tiers == 3:
-            uplink[above] += _each(bought.above, first)
+            uplink[upper_key] += _share_of(modules_of_level.above, min_uplinks)
         else:
             per_module = ends.above.links_of(family.link_gbit_s)
-            uplink[above] += _each(_each(links, first), per_module)
-            spine[above] += _each(bought.above * per_module - links, spines * per_module)
+            uplink[upper_key] += _share_of(_share_of(links, min_uplinks), per_module)
+            spine[upper_key] += _share_of(modules_of_level.above * per_module - links, spines * per_module)
 
 
-def _each(units: float, of: float) -> float:
+def _share_of(units: float, of: float) -> float:
     """The share of units in each of so many, whole where it is."""
     return units // of if units % of == 0 else units / of
 
@@ -235,4 +237,4 @@ def resources(instance: Instance, family: Family) -> dict[str, Affine]:
     usd, w = price(instance, family, "capex"), price(instance, family, "power")
     count = racks(family)
     filled = None if count is None else Affine(fixed=float(count), uplink=0.0, spine=0.0)
-    return {key: used for key, (used, _) in instance.limits.against(usd=usd, w=w, racks=filled).items()}
+    return {key: use for key, (use, _) in instance.limits.against(usd=usd, w=w, racks=filled).items()}

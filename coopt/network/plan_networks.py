@@ -44,7 +44,9 @@ def design_of(family: Family, uplinks: int) -> Design:
                 links=level.links,
                 optic=ends.above.name,
                 optic_below=ends.below.name if ends.below.name != ends.above.name else None,
-                switch=switch.name if any(one.name != family.switch.name for one in family.upper) else None,
+                switch=switch.name
+                if any(upper_switch.name != family.switch.name for upper_switch in family.upper)
+                else None,
             )
             for number, (level, ends, switch) in enumerate(
                 zip(tiers, family.optics, family.switches, strict=True), start=1
@@ -68,21 +70,21 @@ class Baseline(NamedTuple):
 
     design: Design
     cost: Cost
-    alike: Cost | None = None
+    same_ratio: Cost | None = None
 
 
 def baseline_of(instance: Instance, plan: Plan) -> Baseline | None:
     """What a plan is compared with; None where `any_to_any` finds nothing."""
-    full, chosen = any_to_any(instance, plan), plan.design
-    if full is None or chosen is None:
+    full_bandwidth, design = any_to_any(instance, plan), plan.design
+    if full_bandwidth is None or design is None:
         return None
-    fabric = chosen.fabric
+    fabric = design.fabric
     if fabric.kind != "rail-only" or fabric.tiers < 2 or fabric.oversubscription <= 1.0:
-        return Baseline(*full)
+        return Baseline(*full_bandwidth)
     kind, ports = BILLED[plan.objective.kind], set(instance.network.nic_planes)
     joins: tuple[SwitchedKind, ...] = ("rail-optimized", "clos")
-    alike = _joining(as_billed(instance), chosen, kind, joins, fabric.oversubscription, ports)
-    return Baseline(*full, alike=alike[1] if alike else None)
+    joining = _joining(as_billed(instance), design, kind, joins, fabric.oversubscription, ports)
+    return Baseline(*full_bandwidth, same_ratio=joining[1] if joining else None)
 
 
 def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
@@ -91,15 +93,15 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
     It has the same GPUs, so its iteration time is at most the plan's. None where the catalog has no such network, and
     for plans of several networks and of islands: what is bought together or over years has no one list of prices.
     """
-    chosen, instance = plan.design, as_billed(instance)
-    if chosen is None or plan.islands or plan.together is not None:
+    design, instance = plan.design, as_billed(instance)
+    if design is None or plan.islands or plan.together is not None:
         return None
-    return _joining(instance, chosen, BILLED[plan.objective.kind], ("clos",), 1.0, {chosen.fabric.nic.planes})
+    return _joining(instance, design, BILLED[plan.objective.kind], ("clos",), 1.0, {design.fabric.nic.planes})
 
 
 def _joining(
     instance: Instance,
-    chosen: Design,
+    design: Design,
     kind: BillKind,
     fabrics: tuple[SwitchedKind, ...],
     ratio: float,
@@ -109,31 +111,31 @@ def _joining(
 
     More uplinks cost no less, so each family is billed with the fewest that keep the ratio.
     """
-    objective, nic = instance.objective.model_copy(update={"minimize": kind}), chosen.fabric.nic
-    alike = {
+    objective, nic = instance.objective.model_copy(update={"minimize": kind}), design.fabric.nic
+    restriction = {
         "fabrics": fabrics,
         "oversubscription": ratio,
         "max_tiers": 3,
-        "hb_domains": tuple(hb for hb in instance.network.hb_domains if hb.name == chosen.hb_domain.name),
-        "nics": tuple(one for one in instance.network.nics if one.name == nic.name),
+        "hb_domains": tuple(hb for hb in instance.network.hb_domains if hb.name == design.hb_domain.name),
+        "nics": tuple(network for network in instance.network.nics if network.name == nic.name),
         "nics_per_gpu": (nic.per_gpu,),
         "gpus_per_nic": (nic.shared_by,),
         "nic_planes": tuple(number for number in instance.network.nic_planes if number in planes),
     }
-    asked = instance.model_copy(
+    question = instance.model_copy(
         update={
-            "network": instance.network.model_copy(update=alike),
+            "network": instance.network.model_copy(update=restriction),
             "objective": objective,
-            "cluster": instance.cluster.model_copy(update={"gpus": (chosen.gpus,)}),
+            "cluster": instance.cluster.model_copy(update={"gpus": (design.gpus,)}),
         }
     )
-    space = Space(instance=asked, measures=(kind,))
+    space = Space(instance=question, measures=(kind,))
     fewest = [
-        (replace(family, spare_domains=chosen.spare_domains), uplinks)
-        for hb in asked.network.hb_domains
-        for family in space.families(chosen.gpus, hb, chosen.hb_domain.count, space.gears)
+        (replace(family, spare_domains=design.spare_domains), uplinks)
+        for hb in question.network.hb_domains
+        for family in space.families(design.gpus, hb, design.hb_domain.count, space.gears)
         for uplinks in [u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio][:1]
     ]
-    priced = [(cost_of(instance, *one), one) for one in fewest]
-    cost, best = min(priced, key=lambda pair: pair[0].of(kind), default=(None, None))
-    return None if cost is None or best is None else (design_of(*best), cost)
+    bills = [(cost_of(instance, *network), network) for network in fewest]
+    cost, best_network = min(bills, key=lambda pair: pair[0].of(kind), default=(None, None))
+    return None if cost is None or best_network is None else (design_of(*best_network), cost)

@@ -175,12 +175,12 @@ class Space:
     def nearby_counts(self) -> tuple[int, ...]:
         """Other numbers of GPUs that fill whole HB domains, nearest first; without 0."""
         counts = self.instance.cluster.gpus
-        near = {
+        nearby = {
             whole
             for gpus, hb in product(counts, self.instance.network.hb_domains)
             for whole in (gpus // hb.size * hb.size, -(-gpus // hb.size) * hb.size)
         }
-        return tuple(sorted(near - {0, *counts}, key=lambda n: min(abs(n - gpus) for gpus in counts)))
+        return tuple(sorted(nearby - {0, *counts}, key=lambda n: min(abs(n - gpus) for gpus in counts)))
 
     @cached_property
     def own_ends(self) -> bool:

@@ -307,8 +307,8 @@ def core_wires(family: Family, slices: int) -> Wires:
     return _bundled(pod * slices + j, j * group + (pod * family.pods.w + i) % group)
 
 
-def _bundled(lower: Ints, upper: Ints) -> Wires:
+def _bundled(lower: Ints, upper_switches: Ints) -> Wires:
     """Links between the same two switches, counted as one bundle."""
-    width = int(upper.max()) + 1
-    pairs, links = np.unique(lower * width + upper, return_counts=True)
+    width = int(upper_switches.max()) + 1
+    pairs, links = np.unique(lower * width + upper_switches, return_counts=True)
     return Wires(lower=pairs // width, upper=pairs % width, links=links)

@@ -83,9 +83,9 @@ def saving_sentence(cost: Cost, baseline_cost: Cost) -> str:
 
 def alike_sentence(cost: Cost, baseline: Baseline) -> str:
     """What joining rails would take at the plan's oversubscription; empty where the plan joins them, or has none."""
-    if baseline.alike is None:
+    if baseline.same_ratio is None:
         return ""
-    usd = baseline.alike.capex_usd - cost.capex_usd
+    usd = baseline.same_ratio.capex_usd - cost.capex_usd
     if usd == 0:
         return "An any-to-any network of the same oversubscription costs the same."
     change = "more" if usd > 0 else "less"

@@ -98,7 +98,7 @@ def _bought(instance: Instance | None, standing: Sequence[DatedNetwork]) -> Iter
 def _core(instance: Instance, shared: SharedCore, halls: Iterable[CoreHall]) -> BilledNetwork:
     """What joins the islands of a site in a phase: its switches, and its cables, whose ends the islands have bought."""
     core, where = shared.core, "" if shared.site is None else f" at {shared.site}"
-    hall = next((one for one in halls if one.shared is shared), None)
+    hall = next((one for one in halls if one.coupling is shared), None)
     box = next(one for one in as_billed(instance).network.switches if one.name == core.switch.name)
     listed = "switch" in instance.objective.include
     items = (line("switch", box.name, core.switches, box.usd, box.w),) if listed else ()

@@ -63,13 +63,13 @@ def counted_compressed(small: PlaneGraph) -> Counts:
         switches[node["level"]] += node["copies"]
         if node["level"] == 1:
             links[1] += node["copies"] * node["ends"]
-            ports[name] += node["ends"] * min(small.shared, small.planes)
+            ports[name] += node["ends"] * min(small.planes_per_switch, small.planes)
     for low, high, edge in small.graph.edges(data=True):
         links[edge["level"]] += edge["links"] * edge["copies"]
         drawn = {name: edge["links"] * (small.slices if nodes[name]["level"] == 1 else 1) for name in (low, high)}
         ports.update(drawn)
     most = {level: max(ports[n] for n, node in nodes(data=True) if node["level"] == level) for level in switches}
-    switches[1] = -(-switches[1] // small.shared)
+    switches[1] = -(-switches[1] // small.planes_per_switch)
     order = sorted(switches)
     return Counts(
         gpus=None,

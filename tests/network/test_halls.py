@@ -188,7 +188,7 @@ def test_a_network_that_grows_adds_cables_and_moves_none(radix: int) -> None:
     tiers = set[int]()
     for line in lines(instance):
         ends = [family.uplink_choices[-1] if family.tiers > 1 else 0 for family in line.phases]
-        last = line.last, ends[-1]
+        last = line.last_family, ends[-1]
         whole = network_hall(instance, *last)
         assert whole is not None
         assert network_hall(instance, *last, last) == whole

@@ -47,16 +47,16 @@ def test_every_cable_into_a_core_is_as_long_as_the_drawing_says(instance: Instan
     plan = coopt.solve(instance)
     assume(plan.couplings.cores)
     halls = list(core_halls(instance, plan, placed_parts(instance, plan)))
-    assert [hall.shared for hall in halls] == list(plan.couplings.cores)
+    assert [hall.coupling for hall in halls] == list(plan.couplings.cores)
     for hall in halls:
         check(instance, plan, hall)
-        assert hall.cables.total() == hall.shared.core.ports
+        assert hall.cables.total() == hall.coupling.core.ports
     check_bill(instance, plan, halls)
 
 
 def check(instance: Instance, plan: Plan, hall: CoreHall) -> None:
     """A hall against the places that its drawing has, and the graphs of its islands."""
-    shared, rows, drawing = hall.shared, instance.network.hall, site_hall_drawing(hall)
+    shared, rows, drawing = hall.coupling, instance.network.hall, site_hall_drawing(hall)
     lines = {round(y / ROW): name for y, name in drawing.rows}
     racks = {line: [part for part in drawing.parts if round(part.y / ROW) == line] for line in lines}
     (core,) = (line for line, name in lines.items() if name == "core")
@@ -152,9 +152,9 @@ def check_bill(instance: Instance, plan: Plan, halls: list[CoreHall]) -> None:
     for hall, network in zip(halls, cores, strict=True):
         (tier,) = network.tier
         assert Counter({one.length_m: one.count for one in tier.cables}) == hall.cables
-        assert (tier.switches, tier.links) == (hall.shared.core.switches, hall.shared.core.ports)
-        built = before.setdefault(hall.shared.site or "", Counter())
-        if len(plan.couplings.cores) > len({one.shared.site for one in halls}):
+        assert (tier.switches, tier.links) == (hall.coupling.core.switches, hall.coupling.core.ports)
+        built = before.setdefault(hall.coupling.site or "", Counter())
+        if len(plan.couplings.cores) > len({one.coupling.site for one in halls}):
             assert {one.length_m: one.added for one in tier.cables} == {
                 one.length_m: max(0, one.count - built[one.length_m]) for one in tier.cables
             }
@@ -198,7 +198,7 @@ def test_shipped_cores_stand_where_their_drawing_says(name: str) -> None:
     instance = coopt.load(ROOT / "instances" / f"{name}.toml")
     plan = read_plan(ROOT / "benchmarks" / "library" / f"{name}.plan.json")
     for hall in core_halls(instance, plan, placed_parts(instance, plan)):
-        assert hall.cables.total() == hall.shared.core.ports
+        assert hall.cables.total() == hall.coupling.core.ports
         assert hall.switch_racks is not None
         assert [block.first_row for block in hall.blocks] == sorted(block.first_row for block in hall.blocks)
 

@@ -84,7 +84,7 @@ def test_every_part_on_the_graph_is_counted(instance: Instance) -> None:
         nics = [node for node, kind in graph.nodes(data="kind") if kind == "nic"]
         assert {len([n for n in graph[nic] if n.startswith("leaf")]) for nic in nics} == {family.nic_planes}
         small = plane_graph(family, uplinks)
-        if not small.shared > 1:
+        if not small.planes_per_switch > 1:
             copies = sum(node["copies"] for _, node in small.graph.nodes(data=True))
             assert copies == sum(level.switches for level in counted)
 

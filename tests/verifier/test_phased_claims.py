@@ -98,7 +98,7 @@ def _most(choices: Iterable[range]) -> list[int]:
 
 
 def _drawn(instance: Instance, stage: GrowthStage, uplinks: int) -> Design:
-    anything = next(design_of(line.last, line.last.uplink_choices[0]) for line in lines(instance))
+    anything = next(design_of(line.last_family, line.last_family.uplink_choices[0]) for line in lines(instance))
     return design_of_stage(instance, stage, uplinks, anything)
 
 

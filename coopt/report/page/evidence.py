@@ -262,7 +262,7 @@ def _hall_told(hall: SiteHall) -> Iterator[str]:
         f"to {words.power(domains_w)}{of_switches}."
     )
     if isinstance(hall, CoreHall):
-        core = hall.shared.core
+        core = hall.coupling.core
         boxes, longest = words.times(core.switches, core.switch.name), max(hall.cables)
         fill = words.counted(hall.switch_racks, "rack") if hall.switch_racks else "racks that nobody has counted"
         yield f"{boxes} of the core fill {fill}, and cables into it take up to {longest:,} m."

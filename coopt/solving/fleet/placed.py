@@ -172,7 +172,7 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     bought = [_ordered(grid, g, needed[:, g]) for g in range(len(grid.goods))]
     spent = [
         Spent(
-            bought=(
+            purchases=(
                 *_lines(grid, t, bought, needed),
                 *labour_lines(instance, t, sum(one.path.retrofitted(t) for one in chosen)),
             ),
@@ -187,7 +187,7 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     named = tuple(
         item if year is None else item.bought_in(year)
         for year, one in zip(instance.years, spent, strict=True)
-        for item in one.bought
+        for item in one.purchases
     )
     bought_usd = math.fsum(item.usd for item in named)
     cost = Cost(

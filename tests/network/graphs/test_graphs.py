@@ -50,7 +50,7 @@ def test_the_compressed_graph_repeated_is_the_whole_graph(chosen: tuple[Family, 
 def repeated(small: PlaneGraph) -> nx.Graph:
     """Every plane and slice of a compressed graph, under the names of the whole one."""
     graph = nx.Graph()
-    for plane in range(-(-small.planes // small.shared)):
+    for plane in range(-(-small.planes // small.planes_per_switch)):
         for piece in range(small.slices):
 
             def name(node: tuple[str, int], plane: int = plane, piece: int = piece) -> str:
