@@ -111,7 +111,7 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     ports = {"down": family.down} if span == 0 else {}
     if family.tiers == 2 and not family.bundle:
         most_up = family.switch.radix - family.down
-        ports |= {"joined": family.leaves, "spine_ports": family.spine_ports, "most_up": most_up}
+        ports |= {"joined_leaves": family.leaves, "spine_ports": family.spine_ports, "most_up": most_up}
     counts = {"leaves": family.leaves, "planes": family.all_planes} if at_random else {}
     gpus = site.active if site.alike else 1  # of domains that are filled otherwise each mapping says how many
     return NicLayout(
@@ -164,7 +164,7 @@ def groups_of(workload: Workload, mappings: Mappings, placements: Placements) ->
         cp=cp,
         stage=stage,
         stages=stages,
-        inner=(stages > 1) * (placements.pp - 1) + 1,
+        stages_inside=(stages > 1) * (placements.pp - 1) + 1,
         closes=((stages > 1) & (mappings.interleave > 1)).astype(mappings.tp.dtype),
         experts=experts,
         apart=tp * step if expert_tp else step,

@@ -50,14 +50,14 @@ def exchange(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
     return np.asarray(np.where(in_one_block, share(b - a), share(-a % block) + share(b % block)))
 
 
-def after(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
+def hops_ahead(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
     """Domains of [a, b) whose next stage lies outside; `closes` pipelines go on from the last stage to the first."""
-    return _length(_after(a, b, domains, stage, closes))
+    return _length(_ahead(a, b, domains, stage, closes))
 
 
-def before(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
+def hops_behind(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
     """Domains of [a, b) whose stage before lies outside."""
-    return _length(_before(a, b, domains, stage, closes))
+    return _length(_behind(a, b, domains, stage, closes))
 
 
 def in_blocks(count: Count) -> Count:
@@ -77,7 +77,7 @@ def in_blocks(count: Count) -> Count:
 @in_blocks
 def either(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
     """Domains of [a, b) with a neighbouring stage outside."""
-    ahead, behind = _after(a, b, domains, stage, closes), _before(a, b, domains, stage, closes)
+    ahead, behind = _ahead(a, b, domains, stage, closes), _behind(a, b, domains, stage, closes)
     return (
         _length(ahead)
         + _length(behind)
@@ -96,7 +96,7 @@ def _length(intervals: Iterable[Interval]) -> Ints:
     return np.asarray(sum(np.maximum(end - start, 0) for start, end in intervals))
 
 
-def _after(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> tuple[Interval, Interval]:
+def _ahead(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> tuple[Interval, Interval]:
     last_start = domains - stage
     # the next stage lies one stage ahead; that of the last one lies `last_start` back, at the first
     return (np.maximum(a, b - stage), np.minimum(b, last_start)), (
@@ -105,7 +105,7 @@ def _after(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> tuple[
     )
 
 
-def _before(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> tuple[Interval, Interval]:
+def _behind(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> tuple[Interval, Interval]:
     last_start = domains - stage
     return (np.maximum(a, stage), np.minimum(b, a + stage)), (
         np.maximum(a, b - last_start),
@@ -149,7 +149,7 @@ class Ends(NamedTuple):
 
 def hop_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ends:
     """The ends of hops between [a, b) and stages outside, where several stages share a domain."""
-    (ahead, onward), (behind, back) = (way(a, b, domains, stage, closes) for way in (_after, _before))
+    (ahead, onward), (behind, back) = (way(a, b, domains, stage, closes) for way in (_ahead, _behind))
     even_ahead, even_behind = _even(ahead, stage), _even(behind, stage)
     last_rails = even_ahead + _length([behind]) - even_behind
     first_rails = _length([ahead]) - even_ahead + even_behind
@@ -190,7 +190,7 @@ def _even(interval: Interval, stage: Ints) -> Ints:
 def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, way: Ints) -> Ints:
     """NICs of a rail of [a, b) that send to stages outside, or, `APART`, those of a rail of either end of a domain."""
     line = (a, b, domains, stage, closes)
-    busy = np.where(way == RAIL, hop_ends(*line).busiest, after(*line) + before(*line))
+    busy = np.where(way == RAIL, hop_ends(*line).busiest, hops_ahead(*line) + hops_behind(*line))
     return np.asarray(np.where(way == BOTH, either(*line), busy))
 
 
@@ -224,8 +224,9 @@ class Groups(NamedTuple):
     """Where the groups of mappings lie across domains; arrays of shape (n,).
 
     `tp` and `cp` domains hold one rank each of a TP or context group, `stage` domains a pipeline stage, `stages` of
-    which follow each other; a domain holds `inner` of them, and a pipeline that `closes` (1) goes on from the last to
-    the first. `experts` domains, `apart` from each other, hold an expert group, `copies` of which exist within a stage.
+    which follow each other; a domain holds `stages_inside` of them, and a pipeline that `closes` (1) goes on from the
+    last to the first. `experts` domains, `apart` from each other, hold an expert group, `copies` of which exist within
+    a stage.
     `filled` GPUs train in the fullest domain, where domains are not filled alike; 1 where they are.
     TP blocks of a stage lie `step` apart: 1, or `stages` where those of a pipeline lie side by side. Of `two_way`
     pipelines (1) stages as far from either end hold the same, and exchange it where others share an embedding.
@@ -235,7 +236,7 @@ class Groups(NamedTuple):
     cp: Ints
     stage: Ints
     stages: Ints
-    inner: Ints
+    stages_inside: Ints
     closes: Ints
     experts: Ints
     apart: Ints
@@ -257,7 +258,9 @@ class Groups(NamedTuple):
     def may_turn(self) -> Bools:
         """Whether stages can lie side by side: one in each domain, all filled alike, and no group parted by TP."""
         is_unparted = (self.tp == 1) | (self.apart == self.tp)
-        return np.asarray((self.stages > 1) & (self.inner * self.filled == 1) & (self.stage > self.tp) & is_unparted)
+        return np.asarray(
+            (self.stages > 1) & (self.stages_inside * self.filled == 1) & (self.stage > self.tp) & is_unparted
+        )
 
     @property
     def hop(self) -> Ints:

@@ -106,10 +106,10 @@ def placements_of(mappings: Mappings, active_gpus: int, *, tp_across: bool = Tru
     return rows, Placements(tp=table[:, 0], cp=table[:, 1], pp=table[:, 2], dp=table[:, 3])
 
 
-def _within(mappings: Mappings, active: int, *, tp_across: bool) -> tuple[Ints, ...]:
-    """The degrees (n,) as far as domains of `active` GPUs tell them apart: what lies inside divides these as well."""
+def _within(mappings: Mappings, active_gpus: int, *, tp_across: bool) -> tuple[Ints, ...]:
+    """The degrees (n,) as far as domains of `active_gpus` tell them apart: what lies inside divides these as well."""
     tp, *other_degrees = mappings.tp, mappings.cp, mappings.pp, mappings.dp
-    return np.gcd(tp, active) if tp_across else tp, *(np.gcd(degree, active) for degree in other_degrees)
+    return np.gcd(tp, active_gpus) if tp_across else tp, *(np.gcd(degree, active_gpus) for degree in other_degrees)
 
 
 def _spread(

@@ -25,7 +25,7 @@ class NicLayout:
     pods hold parts of rails or of domains and have to be gone through; of `pods` each has `pod_leaves`, whose switches
     have `pod_up` uplinks. `leaves` are those of one of `planes`, `down` and `ratio` the ports of a leaf below and what
     a pod adds to their ratio to uplinks. After the loss of a domain `room` domains are to spare, the lost one among
-    them; -1 before it. Where the bundles of two tiers may differ, `joined` leaves deal uplinks to spines of
+    them; -1 before it. Where the bundles of two tiers may differ, `joined_leaves` leaves deal uplinks to spines of
     `spine_ports` each, and none has more than `most_up`; 0 where they are even. `pod_up` are those that switches of
     pods have in common.
     """
@@ -43,7 +43,7 @@ class NicLayout:
     pod_leaves: Any = 0
     pod_up: Any = 1
     room: Any = -1
-    joined: Any = 0
+    joined_leaves: Any = 0
     spine_ports: Any = 0
     most_up: Any = 0
 
@@ -88,7 +88,7 @@ def mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str]) -> Float
             flows[KINDS.index(kind)] = parts.busiest(ring, row_layouts, rows.nics, stride, members)
     if "ep" in kinds:
         flows[KINDS.index("ep")] = parts.busiest(exchange, row_layouts, rows.nics, groups.apart, groups.experts)
-    line = groups.line, groups.hop, groups.closes, groups.inner
+    line = groups.line, groups.hop, groups.closes, groups.stages_inside
     for kind, count, count_ends in (("pp", either, hop_ends), ("tied", both_ends, tied_ends)):
         if kind in kinds:
             flows[KINDS.index(kind)] = parts.busiest_of_lines(count, count_ends, row_layouts, rows.nics, *line)

@@ -66,7 +66,7 @@ class Crossings:
 
     def carried(self, uplinks: Any, share_left: float = 1.0) -> Floats:
         """What the busiest link carries of each kind, over the rate that it gives; as `slowdowns`."""
-        return self._shared((self.leaf, self.pod, self._paths, np.ones_like(self.leaf)), uplinks, share_left)
+        return self._load_of((self.leaf, self.pod, self._paths, np.ones_like(self.leaf)), uplinks, share_left)
 
     def carried_by_ways(self, uplinks: Any, share_left: float = 1.0) -> Floats:
         """The same of every round of the ways that are no rings; shape (rounds, n), or (rounds, k, n).
@@ -75,9 +75,9 @@ class Crossings:
         """
         ways = self.ways
         assert ways is not None
-        return self._shared((ways.leaf, ways.pod, ways.paths, ways.rounds), uplinks, share_left)
+        return self._load_of((ways.leaf, ways.pod, ways.paths, ways.rounds), uplinks, share_left)
 
-    def _shared(self, table: tuple[Floats, Floats, Any, Any], uplinks: Any, share_left: float) -> Floats:
+    def _load_of(self, table: tuple[Floats, Floats, Any, Any], uplinks: Any, share_left: float) -> Floats:
         """The load of flows, out of leaves and pods, with the paths of a NIC rate, and rounds; (m, n) or (m, k, n)."""
         up = self.layout.pod_up * share_left
         extra = (1,) * (np.ndim(uplinks) - 1)
@@ -88,7 +88,7 @@ class Crossings:
             return np.asarray(np.maximum(leaf, pod / up) * self._stretch / uplinks)
         # counted in whole flows, of which a NIC rate has `rate`, and given back in NIC rates
         if routing == "pinned":
-            busy = np.maximum(_whole(leaf * rate, uplinks), _whole(pod * rate, uplinks * up))
+            busy = np.maximum(_whole_flows(leaf * rate, uplinks), _whole_flows(pod * rate, uplinks * up))
         else:
             planes_in_rounds = self.layout.planes * rounds
             leaves, pods = planes_in_rounds * self.layout.leaves, planes_in_rounds * self.layout.pods
@@ -100,7 +100,7 @@ class Crossings:
 
         Of a leaf of which some are lost those that are left whole count.
         """
-        joined_leaves = np.asarray(self.layout.joined)
+        joined_leaves = np.asarray(self.layout.joined_leaves)
         if not joined_leaves.any():
             return uplinks
         tables, row_menus = self._menus
@@ -112,7 +112,7 @@ class Crossings:
     def _menus(self) -> tuple[Floats, Ints]:
         """What every number of uplinks is worth, for layouts that differ in it, and which of them each row has."""
         layout, at_random = self.layout, self.discipline.routing == "ecmp"
-        columns = (layout.joined, layout.spine_ports, layout.most_up)
+        columns = (layout.joined_leaves, layout.spine_ports, layout.most_up)
         deals, row_menus = distinct_rows(*(np.broadcast_to(column, self.peers.shape) for column in columns))
         menus = [serving_uplinks(*deal, at_random) for deal in zip(*(column.tolist() for column in deals), strict=True)]
         longest = max(map(len, menus))
@@ -123,7 +123,7 @@ class Crossings:
         """All that slowdowns depend on but uplinks; shape (columns, n)."""
         up, n = np.broadcast_to(self.layout.pod_up, self.peers.shape), len(self.peers)
         counts: tuple[Any, ...] = ()
-        deal = (self.layout.joined, self.layout.spine_ports, self.layout.most_up)
+        deal = (self.layout.joined_leaves, self.layout.spine_ports, self.layout.most_up)
         dealt = [np.broadcast_to(column, (n,)) for column in deal if np.any(column)]
         way_columns = [] if self.ways is None else [self.ways.leaf, self.ways.pod, self.ways.shares]
         if self.discipline.routing == "ecmp":
@@ -146,7 +146,7 @@ class Crossings:
         if self.ways is not None:
             busy = np.maximum(self.ways.leaf, self.ways.pod / up) * (self.ways.paths if is_pinned else 1)
             load = np.maximum(load, busy.max(axis=0, initial=0.0))
-        half = np.where(np.asarray(self.layout.joined) > 0, 2, 1)  # half of them are in common at least
+        half = np.where(np.asarray(self.layout.joined_leaves) > 0, 2, 1)  # half of them are in common at least
         # rounding must not leave it one short; more uplinks than needed only cost a step of a search
         return np.asarray(np.ceil(load * self._stretch * (1 + 1e-12)) * half, dtype=np.int64)
 
@@ -243,8 +243,8 @@ def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Collection[str
     if "ep" in kinds:
         block = groups.apart * groups.experts
         flows["ep"] = rails * busiest(exchange, rows.domains, span, block, groups.apart, groups.experts)
-    way = np.where(groups.inner == 1, BOTH, np.where(holds_domains, APART, RAIL))
-    way_rails = np.where(way == APART, rails // groups.inner, rails)
+    way = np.where(groups.stages_inside == 1, BOTH, np.where(holds_domains, APART, RAIL))
+    way_rails = np.where(way == APART, rails // groups.stages_inside, rails)
     line = (groups.line, groups.hop, groups.closes, way)
     side_by_side = groups.step > 1
     for kind, count in (("pp", hop), ("tied", tied)):
@@ -292,8 +292,8 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
     still = stays(experts, np.lcm(groups.tp, experts)) | (members == 1)
     flows["ep"] = np.where(still, 0, rails * np.minimum(span, 2 * groups.apart * halves))
     still = stays(groups.line, groups.line) | (groups.stages == 1)
-    apart, edges = holds_domains & (groups.inner > 1), np.minimum(span, 2 * groups.cut)
-    stage_nics = rails // groups.inner
+    apart, edges = holds_domains & (groups.stages_inside > 1), np.minimum(span, 2 * groups.cut)
+    stage_nics = rails // groups.stages_inside
     flows["pp"] = np.where(still, 0, np.where(apart, 2 * stage_nics * np.minimum(span, stage), rails * edges))
     flows["tied"] = np.where(still, 0, np.where(apart, stage_nics, rails) * np.minimum(span, 2 * groups.hop))
     flows["tied"] = np.where(groups.two_way & ~still, rails * span, flows["tied"])
@@ -303,7 +303,7 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
 def _of_parts(rows: NicLayout, groups: Groups) -> dict[str, Any]:
     """Flows out of a leaf that holds a part of a domain: of all its end points that send."""
     n, zero = rows.nics, np.zeros_like(rows.nics)
-    single = n // groups.inner
+    single = n // groups.stages_inside
     all_senders = most_senders(rows, (zero, n))
     flows: dict[str, Any] = {kind: np.where(members > 1, all_senders, 0) for kind, _, members in groups.rings}
     flows["ep"] = np.where(groups.experts > 1, all_senders, 0)
@@ -312,8 +312,10 @@ def _of_parts(rows: NicLayout, groups: Groups) -> dict[str, Any]:
     # with an odd number of blocks first and last stage lie at different ends of their domains
     pair = np.where(groups.stages % 2 == 0, first_senders, np.maximum(first_senders, last_senders))
     crosses = groups.stages > 1
-    flows["pp"] = np.where(crosses, np.where(groups.inner == 1, all_senders, end_senders), 0)
-    flows["tied"] = np.where(crosses, np.where((groups.inner == 1) | (groups.two_way == 1), all_senders, pair), 0)
+    flows["pp"] = np.where(crosses, np.where(groups.stages_inside == 1, all_senders, end_senders), 0)
+    flows["tied"] = np.where(
+        crosses, np.where((groups.stages_inside == 1) | (groups.two_way == 1), all_senders, pair), 0
+    )
     return flows
 
 
@@ -347,7 +349,7 @@ def serving_uplinks(joined_leaves: int, spine_ports: int, most_up: int, at_rando
     return np.concatenate([[0.0], np.minimum.accumulate(common[::-1])[::-1]])
 
 
-def _whole(count: Floats, links: Any) -> Floats:
+def _whole_flows(count: Floats, links: Any) -> Floats:
     """Flows on the busiest link where each has one path and paths are as even as they can be."""
     # a quotient that rounding lifts above a whole number would add a flow
     return np.asarray(np.ceil(count / links * (1 - 1e-12)))

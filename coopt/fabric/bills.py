@@ -209,7 +209,7 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
     return NetworksBill(
         name=name,
         networks=networks,
-        items=together(item for network in networks for item in network.items),
+        items=lines_by_product(item for network in networks for item in network.items),
         not_counted=(
             "servers and GPUs",
             "racks, power distribution and cooling",
@@ -234,8 +234,8 @@ def compared(network: BilledNetwork, design: BilledNetwork) -> DesignComparison:
         design=design_side,
         kinds=kinds,
         more_usd=None if network_side.usd is None or design_side.usd is None else design_side.usd - network_side.usd,
-        more=_more(network_side.usd, design_side.usd),
-        more_per_end_point=_more(network_side.usd_per_end_point, design_side.usd_per_end_point),
+        more=_excess_share(network_side.usd, design_side.usd),
+        more_per_end_point=_excess_share(network_side.usd_per_end_point, design_side.usd_per_end_point),
         notes=(*_other_ends(network_side, design_side), *_left_out(design, priced_kinds, named_kinds), *design.notes),
     )
 
@@ -258,7 +258,7 @@ def _side(network: BilledNetwork, kinds: tuple[ItemKind, ...]) -> ComparedNetwor
     )
 
 
-def _more(own_usd: float | None, other_usd: float | None) -> float | None:
+def _excess_share(own_usd: float | None, other_usd: float | None) -> float | None:
     """What one costs more than the other, as a share of that."""
     return None if not own_usd or other_usd is None else other_usd / own_usd - 1
 
@@ -269,7 +269,7 @@ def _other_ends(network: ComparedNetwork, design: ComparedNetwork) -> Iterator[s
         return
     joins = f"joins {counted(design.end_points, 'end point')} and the plan's network {network.end_points:,}"
     design_usd, network_usd = design.usd_per_end_point, network.usd_per_end_point
-    share = _more(network_usd, design_usd)
+    share = _excess_share(network_usd, design_usd)
     if share is None:
         yield f"{joins}."
     else:
@@ -292,7 +292,7 @@ def _left_out(
         yield f"the bill of the plan has no {both(absent)}, which both sums leave out."
 
 
-def together(items: Iterable[Item]) -> tuple[Item, ...]:
+def lines_by_product(items: Iterable[Item]) -> tuple[Item, ...]:
     """Lines of one product at one price as one line; labour and support are paid once for each network."""
     counts = Counter[Item]()
     for item in items:

@@ -69,8 +69,8 @@ class TierChain:
     """Networks that differ in the uplinks of their leaves only.
 
     `ends` are NIC ports installed in all networks. `leaves` and `pods` are of one of `networks` equal networks, `fill`
-    is how many end points a leaf is sized for. `planes` share nothing; on a single tier a switch holds `together`
-    networks of a plane.
+    is how many end points a leaf is sized for. `planes` share nothing; on a single tier a switch holds
+    `networks_per_switch` networks of a plane.
     """
 
     ends: int
@@ -80,7 +80,7 @@ class TierChain:
     fill: int
     tiers: tuple[TierPorts, ...]
     pods: tuple[PodSplit, ...] = ()
-    together: int = 1
+    networks_per_switch: int = 1
     bundles: Bundles = "even"
 
 
@@ -120,8 +120,8 @@ def levels(chain: TierChain, uplinks: int) -> tuple[TierLevel, ...]:
     """
     if len(chain.tiers) == 1:
         in_plane = chain.networks // chain.planes
-        switches = chain.planes * -(-in_plane // chain.together)
-        down = chain.fill * min(chain.together, in_plane)
+        switches = chain.planes * -(-in_plane // chain.networks_per_switch)
+        down = chain.fill * min(chain.networks_per_switch, in_plane)
         return (TierLevel(switches=switches, down_ports=down, uplinks=0, links=chain.ends, bundle=0),)
     n = chain.networks
     parts = blocks(chain, uplinks)

@@ -13,7 +13,7 @@ MOST_PARTS = 64  # lanes of the widest port sold have 16; more is a slip in a ra
 End = tuple[str, int, int, int]  # "end", domain, GPU, port
 
 
-def counted(design: PublishedDesign, file: str = "design") -> tuple[TierLevel, ...]:
+def design_tiers(design: PublishedDesign, file: str = "design") -> tuple[TierLevel, ...]:
     """The tiers of a design from the leaves up.
 
     Parameters
@@ -35,7 +35,7 @@ def chain_of(design: PublishedDesign, file: str = "design") -> tuple[TierChain, 
     Raises
     ------
     InstanceError
-        As `counted` does.
+        As `design_tiers` does.
     """
     origin = f"{file}: design {design.id!r}"
     against = [f"{origin}: {line}" for line in contradictions(design)]
@@ -195,7 +195,7 @@ def _single_tier(
         leaves=1,
         fill=fill,
         tiers=tiers,
-        together=ports.down // fill,
+        networks_per_switch=ports.down // fill,
         bundles=design.bundles,
     )
 

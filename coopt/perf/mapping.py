@@ -129,10 +129,10 @@ def replicas_together(mappings: Mappings, *, expert_tp: bool) -> Ints:
     return np.asarray(mappings.ep // np.gcd(mappings.ep, mappings.cp * (1 if expert_tp else mappings.tp)))
 
 
-def uneven_replicas(dp: int, together: int, domains: int) -> tuple[int, int]:
-    """Replicas of a stage in the domains that hold most and fewest, `together` or none of each group of so many."""
-    groups = dp // together
-    return together * -(-groups // domains), together * (groups // domains)
+def uneven_replicas(dp: int, joint_replicas: int, domains: int) -> tuple[int, int]:
+    """Replicas of a stage in the domains that hold most and fewest; of each group of `joint_replicas` all or none."""
+    groups = dp // joint_replicas
+    return joint_replicas * -(-groups // domains), joint_replicas * (groups // domains)
 
 
 def expert_ranks(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> tuple[Ints, Ints, Ints, Ints]:

@@ -190,8 +190,8 @@ class Replicas:
     links: LinkRates
     mappings: Mappings
     placements: Placements
-    shared: Floats
-    experts: Floats
+    parameters: Floats
+    expert_parameters: Floats
 
     def data_parallel(self) -> AffineSeconds:
         """T_dp: gradients reduced and scattered, then gradients (ZeRO 0) or 16-bit parameters gathered."""
@@ -207,7 +207,7 @@ class Replicas:
         if self.workload.options.schedule != "dualpipe":
             return AffineSeconds()
         m, gradient = self.mappings, self.workload.options.software.gradient_bytes
-        parameters, crosses = self.shared + self.experts, m.pp > self.placements.pp
+        parameters, crosses = self.parameters + self.expert_parameters, m.pp > self.placements.pp
         out = send(self.links, gradient * parameters, crosses)
         back = send(self.links, np.where(m.zero >= 1, BYTES, gradient) * parameters, crosses)
         sends = (out + back) * (m.pp > 1)
@@ -219,9 +219,11 @@ class Replicas:
         what each rank has where everything goes level by level.
         """
         m, place, scatters_and_returns = self.mappings, self.placements, self._times
-        groups = [(self.shared, place.dp * place.cp)]
+        groups = [(self.parameters, place.dp * place.cp)]
         if self.workload.model.experts:
-            groups.append((self.experts, expert_ranks(m, place, expert_tp=self.workload.options.expert_tp)[2]))
+            groups.append(
+                (self.expert_parameters, expert_ranks(m, place, expert_tp=self.workload.options.expert_tp)[2])
+            )
         busy = np.zeros(len(m))
         for parameters, inside in groups:
             moved = zip(self._sent_bytes(parameters), scatters_and_returns, strict=True)
@@ -232,14 +234,14 @@ class Replicas:
     def shared_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
         """Scatter and gather of all but the experts."""
         m, place = self.mappings, self.placements
-        return self._exchange(self.shared, place.dp * place.cp, place.dp_across(m) * (m.cp // place.cp), "dp")
+        return self._exchange(self.parameters, place.dp * place.cp, place.dp_across(m) * (m.cp // place.cp), "dp")
 
     def expert_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
         """Scatter and gather among the GPUs that hold the same experts."""
         if not self.workload.model.experts:
             return AffineSeconds(), AffineSeconds()
         *_, inside, across = expert_ranks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
-        return self._exchange(self.experts, inside, across, "edp")
+        return self._exchange(self.expert_parameters, inside, across, "edp")
 
     def _exchange(
         self, parameters: Floats, inside: Ints, across: Ints, kind: RingKind
@@ -284,10 +286,10 @@ class Replicas:
     def optimizer(self, device: Device) -> AffineSeconds:
         """The step over the parameters this GPU updates."""
         m = self.mappings
-        sharded, unsharded = self.shared / (m.dp * m.cp), self.shared
+        sharded, unsharded = self.parameters / (m.dp * m.cp), self.parameters
         if self.workload.model.experts:
             copies = expert_copies(m, expert_tp=self.workload.options.expert_tp)
-            sharded, unsharded = sharded + self.experts / copies, unsharded + self.experts
+            sharded, unsharded = sharded + self.expert_parameters / copies, unsharded + self.expert_parameters
         if self.workload.options.schedule == "dualpipe":
             unsharded = unsharded * stage_copies(m)
         updated = np.where(m.zero >= 1, sharded, unsharded)
@@ -302,8 +304,8 @@ def replicas_of(workload: Workload, links: LinkRates, mappings: Mappings, placem
         links=links,
         mappings=mappings,
         placements=placements,
-        shared=held_parameters(workload.model, mappings),
-        experts=held_expert_parameters(workload.model, mappings, expert_tp=expert_tp),
+        parameters=held_parameters(workload.model, mappings),
+        expert_parameters=held_expert_parameters(workload.model, mappings, expert_tp=expert_tp),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from coopt.fabric.bills import BESIDE, cables_of, compared, design_bill, designs_bill, together
+from coopt.fabric.bills import BESIDE, cables_of, compared, design_bill, designs_bill, lines_by_product
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
@@ -150,7 +150,7 @@ def _with_designs(bill: NetworksBill, domains: int, file: str | Path | None) -> 
     networks = tuple(design_bill(design, Path(file).name) for design in designs)
     without = ((not_counted([one.work], [one.spares]), one.id) for one in designs)
     missing = (f"{what} of {design}" for what, design in without if what not in bill.not_counted)
-    items = together((*bill.items, *(item for network in networks for item in network.items)))
+    items = lines_by_product((*bill.items, *(item for network in networks for item in network.items)))
     return bill.model_copy(
         update={
             "networks": (*bill.networks, *networks),

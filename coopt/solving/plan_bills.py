@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from coopt.fabric.bills import BESIDE, KINDS, SWITCH_RACK, spare_lines, together, work_lines
+from coopt.fabric.bills import BESIDE, KINDS, SWITCH_RACK, lines_by_product, spare_lines, work_lines
 from coopt.fabric.chain import pair_share
 from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError, counted
@@ -263,7 +263,7 @@ def _whole_bill(
     in_use = [item for item in cost.items if not item.spare]
     cables = tuple(_whole_cables(in_use, instance))
     extras = (*racks, *spare_lines(spares, in_use, cables), *work_lines(work, cost.capex_usd))
-    items = together((*cost.items, *extras))
+    items = lines_by_product((*cost.items, *extras))
     return NetworksBill(
         name=name,
         networks=networks,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from coopt.fabric.bills import design_bill
 from coopt.fabric.chain import Bandwidth, bandwidth
-from coopt.fabric.designs import chain_of, counted, tier_ports
+from coopt.fabric.designs import chain_of, design_tiers, tier_ports
 from coopt.instance import errors
 from coopt.instance.catalog import find
 from coopt.instance.designs import PublishedDesign, read_designs
@@ -235,7 +235,7 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
     assert design.published is not None, "refused above"
     published = Counts(**design.published.model_dump())
     try:
-        tiers, bill = counted(design, file), design_bill(design, file)
+        tiers, bill = design_tiers(design, file), design_bill(design, file)
     except InstanceError as error:
         return ReproducedRow(
             id=design.id, source=design.source, published=published, counted=None, ok=False, why=str(error)

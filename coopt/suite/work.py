@@ -31,7 +31,7 @@ def outcome_json(version: str, case_id: str, action: Action, question: str) -> s
     except InstanceError as error:
         outcome = Outcome(case_id=case_id, action=action, status="refused", why=error.complaints)
     except Exception as error:
-        outcome = Outcome(case_id=case_id, action=action, status="failed", why=(_told(error),))
+        outcome = Outcome(case_id=case_id, action=action, status="failed", why=(_error_text(error),))
     seconds = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
     return outcome.model_copy(update=seconds).model_dump_json(by_alias=True)
 
@@ -54,7 +54,7 @@ def _answered(version: str, case_id: str, action: Action, question: str) -> Outc
     )
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """What went wrong and where, on one line."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"

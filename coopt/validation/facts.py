@@ -119,7 +119,7 @@ class Interleave(Fact):
     chunks: Count
 
 
-class Recomputed(Fact):
+class RecomputeFact(Fact):
     """What a recipe recomputes where the table itself leaves it out, or says `published`."""
 
     model: str
@@ -191,7 +191,7 @@ class FactFile(Table):
     stack: tuple[SoftwareStack, ...]
     shape: tuple[ShapeFact, ...]
     interleave: tuple[Interleave, ...]
-    recomputed: tuple[Recomputed, ...]
+    recomputed: tuple[RecomputeFact, ...]
     recipe: tuple[Recipe, ...]
     convention: tuple[Convention, ...]
     peer: tuple[Peer, ...]

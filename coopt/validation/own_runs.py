@@ -262,8 +262,10 @@ def _cells_of_log(text: str, name: str) -> Cells:
     """
     lines = text.splitlines()
     arguments = _arguments(lines)
-    cells = _counted(arguments) | _parallel(arguments) | _precision(arguments) | _saved(arguments)
-    cells |= {key: cell for key, cell in _printed(text).items() if key not in cells}
+    cells = (
+        _shape_cells(arguments) | _split_cells(arguments) | _precision_cells(arguments) | _recompute_cells(arguments)
+    )
+    cells |= {key: cell for key, cell in _printed_cells(text).items() if key not in cells}
     seconds, batch = _iterations(lines)
     if batch:
         cells["global_batch"] = batch
@@ -304,7 +306,7 @@ def _arguments(lines: list[str]) -> dict[str, str]:
     return {key: value for key, value in arguments.items() if value not in NOTHING or key == "group_query_attention"}
 
 
-def _counted(arguments: Mapping[str, str]) -> Cells:
+def _shape_cells(arguments: Mapping[str, str]) -> Cells:
     """Shape and batch."""
     cells = {column: arguments[key] for key, column in COUNTS.items() if key in arguments}
     if arguments.get("group_query_attention") in NOTHING:  # then num_query_groups is a default that nothing reads
@@ -316,7 +318,7 @@ def _counted(arguments: Mapping[str, str]) -> Cells:
     return cells
 
 
-def _parallel(arguments: Mapping[str, str]) -> Cells:
+def _split_cells(arguments: Mapping[str, str]) -> Cells:
     """How work and states are spread."""
     cells: Cells = {}
     devices, nodes = arguments.get("devices", ""), arguments.get("num_nodes", "")
@@ -333,7 +335,7 @@ def _parallel(arguments: Mapping[str, str]) -> Cells:
     return cells
 
 
-def _precision(arguments: Mapping[str, str]) -> Cells:
+def _precision_cells(arguments: Mapping[str, str]) -> Cells:
     """The format of matrix products."""
     for name in ("fp4", "fp8", "bf16", "fp16"):
         if name in arguments:
@@ -342,7 +344,7 @@ def _precision(arguments: Mapping[str, str]) -> Cells:
     return {"precision": "bf16" if word.startswith("bf16") else "fp16"} if "16" in word else {}
 
 
-def _saved(arguments: Mapping[str, str]) -> Cells:
+def _recompute_cells(arguments: Mapping[str, str]) -> Cells:
     """What is recomputed; a list of modules without a name here stays as it is, and its row is refused by that name."""
     word = arguments.get("recompute_granularity") or arguments.get("activations_checkpoint_granularity")
     if word != "selective":
@@ -351,7 +353,7 @@ def _saved(arguments: Mapping[str, str]) -> Cells:
     return {"recompute": RECOMPUTED.get(modules, modules)}
 
 
-def _printed(text: str) -> Cells:
+def _printed_cells(text: str) -> Cells:
     """What Megatron-LM says in sentences before the first iteration."""
     matches = {"vocab": PADDED.search(text), "gpus": WORLD.search(text)}
     return {column: match[1] for column, match in matches.items() if match}

@@ -14,7 +14,7 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
 from coopt.perf.memory import memory_bytes
-from coopt.validation.facts import Recomputed, SoftwareStack, published_facts
+from coopt.validation.facts import RecomputeFact, SoftwareStack, published_facts
 from coopt.validation.published import Measurement, UnusableError
 
 EXPERT_TP = re.compile(r"\bETP=(\d+)")
@@ -181,7 +181,7 @@ def _named_kind(cell: str) -> Recompute:
     return max((kinds[part] for part in parts), key=BY_COST.index)
 
 
-def recomputed_of(row: Measurement) -> Recomputed | None:
+def recomputed_of(row: Measurement) -> RecomputeFact | None:
     """What is known of the recomputation of a row's recipe; None where nothing is known or the row says it."""
     for entry in published_facts().recomputed:
         applies = entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE)

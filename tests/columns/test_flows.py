@@ -6,7 +6,20 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from coopt.columns.flows import BOTH, RAIL, after, before, busiest, either, exchange, hop, mirrored, ring, sending, tied
+from coopt.columns.flows import (
+    BOTH,
+    RAIL,
+    busiest,
+    either,
+    exchange,
+    hop,
+    hops_ahead,
+    hops_behind,
+    mirrored,
+    ring,
+    sending,
+    tied,
+)
 from coopt.columns.layouts import NicLayout
 from coopt.columns.way_loads import most_edges
 from coopt.network.schedules.textbook import two_trees
@@ -125,8 +138,8 @@ def test_hops_leave_an_interval_as_counted_one_by_one(stages: int, closed: int) 
             rails = {key: len(members) for key, members in senders.items()}
             earlier = sum(n is not None and n not in inside for _, n in outside)
             some = sum(any(n is not None and n not in inside for n in pair) for pair in outside)
-            assert after(*line)[0] == later
-            assert before(*line)[0] == earlier
+            assert hops_ahead(*line)[0] == later
+            assert hops_behind(*line)[0] == earlier
             assert either(*line)[0] == some
             far = domains - stage
             first = sum(d < stage and stages > 1 and d + far not in inside for d in inside)

@@ -44,7 +44,7 @@ def _add_ends(graph: Graph, design: PublishedDesign, chain: TierChain, network: 
     in_plane = chain.networks // chain.planes
     plane, place = divmod(network, in_plane)
     for end, number in ends_by_leaf(design, chain, network):
-        leaf = ("leaf", plane, place // chain.together) if single else ("leaf", network, number)
+        leaf = ("leaf", plane, place // chain.networks_per_switch) if single else ("leaf", network, number)
         graph.add_node(end, kind="end", level=0)
         graph.add_node(leaf, kind="leaf", level=1)
         graph.add_edge(end, leaf, level=1, links=1)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from coopt.fabric.bills import design_bill
 from coopt.fabric.chain import worst_pair_share
-from coopt.fabric.designs import chain_of, counted
+from coopt.fabric.designs import chain_of, design_tiers
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
 from tests.conftest import example_count
@@ -27,9 +27,9 @@ def test_counts_are_those_of_plain_counting_of_the_graph_and_of_the_bill(table: 
     if expected is None:
         why = r"tiers\[\d\].ports = \d+: a switch of tier \d would|unit_domains = \d+: a leaf has ports for one rail"
         with pytest.raises(InstanceError, match=rf"design 'drawn': ({why})"):
-            counted(design)
+            design_tiers(design)
         return
-    tiers = counted(design)
+    tiers = design_tiers(design)
     assert ([tier.switches for tier in tiers], [tier.links for tier in tiers]) == expected
     graph = design_graph(design)
     assert _of_graph(graph, len(tiers)) == expected

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 
 from coopt.fabric.bills import design_bill
-from coopt.fabric.designs import counted
+from coopt.fabric.designs import design_tiers
 from coopt.fabric.halls import Lengths, design_hall, median_rack, sold_m
 from coopt.instance.designs import Hall, PublishedDesign
 from coopt.instance.errors import InstanceError
@@ -65,7 +65,7 @@ def test_every_link_has_a_length_that_is_long_enough(table: dict[str, Any]) -> N
     """Against the graph: each cable leads from the rack of its lower end to a leaf amid all that it serves."""
     drawn = PublishedDesign.model_validate({**table, "hall": {"racks_per_domain": 0.5, "racks_per_row": 3}})
     try:
-        tiers = counted(drawn)
+        tiers = design_tiers(drawn)
     except InstanceError:
         assume(False)
     lengths = cable_lengths(drawn)

@@ -74,7 +74,7 @@ def test_every_rank_sends_and_receives_what_the_replay_does() -> None:
     table = groups(split, "dp")
     assert table.shape == (8, 4, 2)
     replicas = replicas_of(split.workload, UNIT, split.mapping, split.placement)
-    data = float(replicas.shared[0]) * split.workload.options.software.gradient_bytes / table.shape[2]
+    data = float(replicas.parameters[0]) * split.workload.options.software.gradient_bytes / table.shape[2]
     _, messages = replayed(4, [0] * 4)
     expected = np.zeros((split.ranks, split.ranks))
     for group in table:

@@ -91,7 +91,7 @@ def quick_mappings(workload: Workload, gpu: Gpu, network: Network, degrees: Ints
 
 def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, candidates: Mappings, byte_s: float) -> Rows:
     """The placements of mappings that meet the bound on each site where every GPU has `byte_s` to itself."""
-    mappings, placements, site = _placed(candidates, sites, tp_across=not workload.tp_inside)
+    mappings, placements, site = _placements_on(candidates, sites, tp_across=not workload.tp_inside)
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
     if len(site) > BLOCK:
         near_rows = _nearly_in_time(workload, gpu, hb_gbyte_s[sites.hb[site]], mappings, placements, byte_s)
@@ -127,7 +127,7 @@ def _nearly_in_time(
     return np.concatenate(near_rows)
 
 
-def _placed(candidates: Mappings, sites: Sites, *, tp_across: bool) -> tuple[Mappings, Placements, Ints]:
+def _placements_on(candidates: Mappings, sites: Sites, *, tp_across: bool) -> tuple[Mappings, Placements, Ints]:
     """Every placement of every mapping on the sites of its size, and the site of each, in rising order."""
     gpus = candidates.tp * candidates.cp * candidates.pp * candidates.dp
     rows, inside, site_rows = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 4), dtype=np.int64)], [np.zeros(0, np.int64)]
@@ -253,20 +253,20 @@ class Trials:
         np.maximum.at(enough, views, loads.enough_uplinks())
         return enough
 
-    def least(self, most: Ints) -> Ints:
-        """The least uplinks, up to `most`, with which a row of each view is in time; 0 where none is.
+    def least_uplinks(self, limit: Ints) -> Ints:
+        """The least uplinks, up to `limit`, with which a row of each view is in time; 0 where none is.
 
         What the fastest row of a view needs is found first: few of the others are in time with less.
         """
         pairs = np.arange(len(self.row))
-        times_s = self.times_s(most, pairs)
+        times_s = self.times_s(limit, pairs)
         pairs, times_s = pairs[times_s <= self.rows.bound_s], times_s[times_s <= self.rows.bound_s]
         order = np.lexsort((times_s, self.view[pairs]))
         fastest_pairs = pairs[order[np.unique(self.view[pairs][order], return_index=True)[1]]]
-        uplinks = self._bisected(np.ones_like(most), most, fastest_pairs)
+        uplinks = self._bisected(np.ones_like(limit), limit, fastest_pairs)
         goal = np.maximum(uplinks - 1, 1)
         pairs = pairs[(uplinks > 1)[self.view[pairs]]]
-        fewer = self._bisected(np.ones_like(most), goal, pairs[self.in_time(goal, pairs)])
+        fewer = self._bisected(np.ones_like(limit), goal, pairs[self.in_time(goal, pairs)])
         return np.where(fewer > 0, fewer, uplinks)
 
     def _bisected(self, low: Ints, high: Ints, pairs: Ints) -> Ints:
@@ -285,17 +285,17 @@ class Trials:
         return uplinks
 
 
-def _least_in_orders(stages_apart: Trials, fewest: Ints, most: Ints) -> Ints:
+def _least_in_orders(stages_apart: Trials, fewest: Ints, limit: Ints) -> Ints:
     """The least uplinks with which a row of each view is in time, stages outermost or side by side; 0 where none is.
 
     With stages side by side hops load links less, and nothing else does. So only what is in time with fewer uplinks
-    than stages outermost need, from `fewest` to `most`, while hops are not slowed at all, is tried that way.
+    than stages outermost need, from `fewest` to `limit`, while hops are not slowed at all, is tried that way.
     """
     rows, orders = stages_apart.rows, stages_apart.rows.outermost
-    uplinks = stages_apart.least(stages_apart.enough_uplinks()) if "pp" in orders else np.zeros_like(most)
+    uplinks = stages_apart.least_uplinks(stages_apart.enough_uplinks()) if "pp" in orders else np.zeros_like(limit)
     if "dp" not in orders or stages_apart.discipline.charge == "ratio":
         return uplinks
-    goal = np.where(uplinks > 0, np.minimum(uplinks - 1, most), most)
+    goal = np.where(uplinks > 0, np.minimum(uplinks - 1, limit), limit)
     pairs = np.flatnonzero((goal >= fewest)[stages_apart.view] & rows.groups.may_turn[stages_apart.row])
     pairs = pairs[stages_apart.in_time(np.maximum(goal, 1), pairs, HOPS)]
     if not len(pairs):
@@ -304,5 +304,5 @@ def _least_in_orders(stages_apart: Trials, fewest: Ints, most: Ints) -> Ints:
     stages_together = replace(
         stages_apart, rows=replace(rows, groups=groups), row=stages_apart.row[pairs], view=stages_apart.view[pairs]
     )
-    fewer = stages_together.least(np.maximum(goal, 1))
+    fewer = stages_together.least_uplinks(np.maximum(goal, 1))
     return np.where(fewer > 0, fewer, uplinks)

@@ -134,7 +134,7 @@ class Coupling:
         usd = usage[1] @ self.slopes.most_usd
         return np.union1d(self.undominated(usage), np.argsort(usd, kind="stable")[: int(len(usd) * BATCH)])
 
-    def needed(self, islands: Islands) -> Islands:
+    def needed_islands(self, islands: Islands) -> Islands:
         """Islands that hold an optimum whenever there is one."""
         return islands.take(self.undominated(self.of_islands(islands)))
 
@@ -200,7 +200,7 @@ class ListedIslands:
         """The islands of a workload, listed where they are not known."""
         question = instance.model_dump_json(exclude={"workload", "name", "description", "solver"})
         key = (question, workload.model_copy(update={"name": ""}).model_dump_json())
-        return self._kept(self._found, key, listing)
+        return self._recall(self._found, key, listing)
 
     def rows(self, workload: Workload, market: Market, sites: Sites, listing: Callable[[], Rows | None]) -> Rows | None:
         """The mappings of a workload in time on sites, listed where they are not known."""
@@ -211,9 +211,9 @@ class ListedIslands:
             workload.model_copy(update={"name": ""}).model_dump_json(),
             gpu.model_dump_json(exclude={"usd", "w"}),
         )
-        return self._kept(self._rows, (workload_key, wires, site_key), listing)
+        return self._recall(self._rows, (workload_key, wires, site_key), listing)
 
-    def _kept(self, answers: dict[Hashable, Kept], key: Hashable, listing: Callable[[], Kept]) -> Kept:
+    def _recall(self, answers: dict[Hashable, Kept], key: Hashable, listing: Callable[[], Kept]) -> Kept:
         answers[key] = answer = answers.pop(key) if key in answers else listing()
         while len(answers) > self.MOST:
             del answers[next(iter(answers))]
@@ -333,7 +333,7 @@ def _networks(coupling: Coupling, sites: Sites, rows: Rows, rivals: Islands, gat
     )
     builds = market.builds(row_sites, shapes)
     least_usage = coupling.of_islands(market.islands(builds, builds.least_uplinks))
-    uplinks_of_pairs = np.where(_reached(market, rows, shapes), UNKNOWN, NEVER)
+    uplinks_of_pairs = np.where(_in_reach(market, rows, shapes), UNKNOWN, NEVER)
     uplinks = uplinks_of_pairs[builds.nic, builds.shape]
     survivors, undecided = rivals, np.flatnonzero(uplinks == UNKNOWN)
     while len(undecided := undecided[~coupling.dominated(survivors, _of_rows(least_usage, undecided))]):
@@ -344,7 +344,7 @@ def _networks(coupling: Coupling, sites: Sites, rows: Rows, rivals: Islands, gat
         uplinks[undecided] = uplinks_of_pairs[builds.nic[undecided], builds.shape[undecided]]
         undecided = undecided[uplinks[undecided] == UNKNOWN]
         served = np.flatnonzero(uplinks >= 0)
-        survivors = coupling.needed(rivals.followed_by(market.islands(builds.take(served), uplinks[served])))
+        survivors = coupling.needed_islands(rivals.followed_by(market.islands(builds.take(served), uplinks[served])))
     late_builds = int((uplinks == NEVER).sum())
     gated["communication"] += late_builds
     gated["dominated"] += len(rivals) + len(builds) - late_builds - len(survivors)
@@ -356,7 +356,7 @@ def _of_rows(usage: Usage, rows: Ints) -> Usage:
     return uses[rows], units[rows], joins[rows]
 
 
-def _reached(market: Market, rows: Rows, shapes: Shapes) -> Bools:
+def _in_reach(market: Market, rows: Rows, shapes: Shapes) -> Bools:
     """Whether a row is in time on the site of each shape with all that each NIC gives a GPU (NICs, shapes)."""
     nic, shape = np.indices((len(market.optics), len(shapes))).reshape(2, -1)
     byte_s, site = _byte_s(market, shapes, nic, shape), shapes.site[shape]

@@ -96,7 +96,7 @@ class Shapes:
                 pod_span=np.where(podded, self.pod_span, self.domains),
                 **{name: zero + value for name, value in (("nics", 1), ("ends", 1), ("leaves", 0), ("planes", 0))},
                 **{name: zero + value for name, value in (("pod_leaves", 0), ("pod_up", 1), ("room", -1))},
-                **dict.fromkeys(("joined", "spine_ports", "most_up"), zero),
+                **dict.fromkeys(("joined_leaves", "spine_ports", "most_up"), zero),
             )
         of_a_rail = -(-self.domains // np.maximum(self.down, 1))
         whole_rails = self.optimized & (self.pod_down % of_a_rail == 0)
@@ -121,7 +121,7 @@ class Shapes:
             pod_leaves=self.pod_down * mixed,
             pod_up=np.where(podded, in_common, 1.0),
             room=zero - 1,
-            joined=self.leaves * dealt,
+            joined_leaves=self.leaves * dealt,
             spine_ports=self.radix * dealt,
             most_up=(self.radix - self.down) * dealt,
         )

@@ -9,7 +9,7 @@ from itertools import combinations, pairwise, permutations
 
 import numpy as np
 
-from coopt.fabric.bills import together
+from coopt.fabric.bills import lines_by_product
 from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.variants import local_question
@@ -245,7 +245,7 @@ def built(instance: Instance, problem: RingProblem, chosen: tuple[int, ...]) -> 
         usd_per_w(electricity_of(objective, site)) * (cost.power_w + half_w[site.name])
         for site, cost in zip(sites, costs, strict=True)
     )
-    bill = total(objective, (*together(item for cost in costs for item in cost.items), *lit))
+    bill = total(objective, (*lines_by_product(item for cost in costs for item in cost.items), *lit))
     whole = bill.model_copy(update={"tco_usd": owned_usd(objective, bill.capex_usd, 0.0) + energy})
     racks = sum(option.racks for option in options)
     over = tuple(_over(instance, fed, whole, racks))
