@@ -11,13 +11,13 @@ from functools import partial
 from coopt.instance.couplings import Losses
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
-from coopt.instance.variants import as_built, at_best_efficiency, at_least_efficiency, at_prices
+from coopt.instance.variants import as_built, at_best_efficiency, at_least_efficiency, at_prices, phases_of
 from coopt.network.core import Standing, cores_of, with_core_of, with_core_optics
 from coopt.plan.couplings import Outlooks, Part, PartLosses, Turn, largest_regret
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.explain import missing_optic
-from coopt.solving.fleet.paths import phase_questions, workloads_named
+from coopt.solving.fleet.paths import workloads_named
 from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, fleet_data, outlook_at, slots_of
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
@@ -282,7 +282,7 @@ def part_name(slot: Slot, year: float | None) -> str:
 def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
     """The networks of an island, phase by phase."""
     site, slot = instance.sites[one.site or 0], slots_of(instance)[one.slot]
-    questions = phase_questions(instance)
+    questions = phases_of(instance)
     for t, family, uplinks in one.path.stands:
         asked, year = workloads_named(questions[t], slot.workloads), instance.years[t]
         yield island_part(instance, family, uplinks, asked, name=part_name(slot, year), site=site, year=year)
@@ -301,7 +301,7 @@ def _standing(instance: Instance, built: Sequence[Placed]) -> Iterator[Standing]
 
 def _losses(instance: Instance, built: Sequence[Placed], losses: Losses) -> Iterator[PartLosses]:
     """What each loss does to each part on which a workload trains."""
-    questions = phase_questions(instance)
+    questions = phases_of(instance)
     for one in built:
         slot = slots_of(instance)[one.slot]
         for t, family, uplinks in one.path.stands:

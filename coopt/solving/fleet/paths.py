@@ -74,11 +74,6 @@ class Listing:
     gated: Counter[str] = field(default_factory=Counter)
 
 
-def phase_questions(instance: Instance) -> tuple[Instance, ...]:
-    """The question of each phase alone, without the sites it may be built at; one where nothing grows."""
-    return phases_of(instance.model_copy(update={"site": ()}))
-
-
 def list_paths(
     instance: Instance,
     names: Collection[str],
@@ -151,7 +146,7 @@ def paths_on(
 
 def asked_in(instance: Instance, names: Collection[str]) -> dict[int, Instance]:
     """The question of some workloads in each phase in which they train."""
-    questions = (_of_workloads(question, names) for question in phase_questions(instance))
+    questions = (_of_workloads(question, names) for question in phases_of(instance))
     return {t: question for t, question in enumerate(questions) if question is not None}
 
 

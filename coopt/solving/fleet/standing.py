@@ -83,8 +83,7 @@ def list_islands(
     if paid := factors_paid(instance, start):
         factors = [{kind: by * one.get(kind, 1.0) for kind, by in of.items()} for of in paid for one in factors or [{}]]
     outlooks = tuple(at_prices(first, one) for one in factors)
-    compared = first.model_copy(update={"site": instance.site})  # sites limit power, whatever is minimized
-    coupling = Coupling(market=Market(instance=compared, measures=measures), outlooks=outlooks)
+    coupling = Coupling(market=Market(instance=first, measures=measures), outlooks=outlooks)
     search = _IslandSearch(question=first, coupling=coupling, check=check)
     search.list_all(losses)
     listing, phases = search.found, len(instance.years)
