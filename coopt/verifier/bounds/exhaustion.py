@@ -165,6 +165,7 @@ def _unit_charge_usd(instance: Instance, t: int, kind: str, unit_usd: float) -> 
 
 def least_price_factor(instance: Instance, t: int, kind: str) -> float:
     """The least factor that a kind of item is bought at up to a phase."""
+    # units may be bought ahead and kept in store
     return min(price_factor(instance, earlier, kind) for earlier in range(t + 1))
 
 

@@ -254,6 +254,7 @@ class PaceRanges:
         """Ranges with the links that they need; without end where the last phase has no pace in time."""
         self._tried["ranges of paces"] += 1
         beside = self._run.least_pace(self._last, high)
+        # a last phase that would have to be faster than ports allow leaves no paces in time
         count = self._links(low | {self._last: beside}) if beside <= self._port_paces[self._last] else sys.maxsize
         return RangesOfPaces(low, high, beside, count)
 

@@ -262,6 +262,7 @@ class LinkedRun(NamedTuple):
         def late_s(s_byte: float) -> float:
             return self._time_s(s_byte_of(s_byte)) - self.bound_s * (1 + LATENESS)
 
+        # late even if nothing took any time on links
         if late_s(0.0) > 0:
             return math.inf
         return self.family.active / (_first_late(late_s, SLOWEST_S_BYTE) * self.link_byte_s)

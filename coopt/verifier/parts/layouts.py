@@ -125,6 +125,7 @@ def planes_on_switch(family: DesignFamily) -> int:
     """Planes that share a switch when one tier is enough; 0 where it is not, with the links into a core beside."""
     assert family.gear is not None
     radix = family.gear.switch.radix
+    # as few ports are set aside as hold the links into the core
     for core_links in range(radix - family.ends + 1):
         planes, held_links = (radix - core_links) // family.ends, core_links // family.core_module * family.core_module
         if held_links * ceil_ratio(family.planes, planes) * family.copies >= family.to_core:

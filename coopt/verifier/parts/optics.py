@@ -119,7 +119,7 @@ class _UnitPrices(NamedTuple):
 
 
 def _usd_of_units(instance: Instance, optic: Optic) -> _UnitPrices:
-    """Nothing, at least, where so many are bought, or more than are needed, that a price for all units is reached."""
+    """A unit may add nothing where more than are needed reach a lower price for all, and never more than its own."""
     discounts = instance.sharing.discount
     discount = next((entry for entry in discounts if (entry.kind, entry.item) == ("optics", optic.name)), None)
     if discount is None:

@@ -339,6 +339,7 @@ def link_load(discipline: Discipline, rate: float, flows: int, links: float, swi
         return rate * ceil_ratio(flows, int(links))  # bundles are even
     if discipline.routing == "ecmp":
         return rate * likely_most(flows, links, switches)
+    # what is spread fills all links alike but for the share that spraying loses, or by a factor that is given
     stretch = 1 / discipline.efficiency if discipline.routing == "spray" else discipline.routing
     return rate * flows / links * stretch
 

@@ -274,6 +274,7 @@ class Trainer:
     def trains(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...] = ()) -> bool:
         """Whether every workload meets its bound on a design with that family and reach, if each waits so long for
         gradients of other sites; none does where nothing is given."""
+        # who keeps bounds taken short by a larger margin keeps those of a smaller one
         return self._timings.least_margin(family, reach, waits_s) >= self._margin
 
     def may_train(self, family: DesignFamily) -> bool:

@@ -79,6 +79,7 @@ def interrupted(
     elif rate * (again_s + between_s + saved_s) > HOPELESS:
         share = 0.0
     else:
+        # an interval with its checkpoint is tried until it succeeds, each time after a restart that may fail as well
         mean_s = math.exp(rate * again_s) * math.expm1(rate * (between_s + saved_s)) / rate
         share = between_s / mean_s
     return Stoppages(rate, saved_s, between_s, again_s, share)
@@ -248,6 +249,7 @@ def _waiting_spread_s(lost_share: float, domains: int, spares: int, repair_s: fl
     for down in range(all_domains - 1, spares, -1):
         tail += chance[down + 1]
         parts.append((training * tail, down))
+    # of a chain of births and deaths: over each cut, what the chances beside it lack, squared, by the flow over it
     terms = [(part, down) for part, down in parts if chance[down] > NOTHING and down < all_domains]
     return 2 * math.fsum(part**2 / (rate * (all_domains - down) * chance[down]) for part, down in terms)
 

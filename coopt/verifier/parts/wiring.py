@@ -102,6 +102,7 @@ def _graph_of(family: DesignFamily, ports: Ports) -> WiredGraph:
     total = family.domains * family.rails
     if ports.tiers == 1:
         return _chassis(family, total <= EXPLICIT)
+    # large networks are drawn by one plane, and beyond that many ends by one slice of it
     planes = family.planes if total <= EXPLICIT else 1
     has_ends = family.ends <= EXPLICIT
     slices = 1 if has_ends or ports.tiers == 2 else ports.slices

@@ -172,6 +172,7 @@ class IslandMenu:
                 products = Counter[ProductKey]({("hb", family.hb.name): installed})
                 counts = UnitCounts(products, gpus, installed - gpus)
                 open_domains[key] = OpenDomains(installed, self._usage_at_last(counts, racks), {})
+            # gears are kept as long as the menu, so that an `id` stays theirs
             open_domains[key].families[id(family.gear)] = family
         return list(open_domains.values())
 

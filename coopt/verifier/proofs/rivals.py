@@ -91,6 +91,7 @@ class UnbeatenIslands:
         if not usd and not watts:
             return True
         for measure, count in island.items():
+            # of what the island has more, only that saves for sure which has a worth
             spared_units = count - rival.get(measure, 0)
             if spared_units > 0 and measure in self._worths:
                 worth = self._worths[measure]

@@ -182,6 +182,7 @@ class FairRates:
         waiting = {r: len(groups) for r, groups in users.items()}
         free_shares, levels, level = dict.fromkeys(users, 1.0), dict[int, float](), 0.0
         while rising:
+            # the resource that fills first ends the step for whoever meets it
             step = min(free_shares[r] / slope for r, slope in slopes.items())
             level += step
             for r, slope in slopes.items():
@@ -240,6 +241,7 @@ def _grouped(flows: list[Flow], number: Mapping[str, int]) -> tuple[list[_Group]
     colours = _numbered((flow.phase, round(flow.volume, ROUNDING)) for flow in flows)
     resource_users = list(users.values())
     kinds, moved_flows = [0] * len(resource_users), list(range(len(flows)))
+    # flows tell resources apart and resources flows, until neither does any more
     while moved_flows:
         touched = sorted({r for i in moved_flows for r, _ in uses[i]})
         changed_resources = _split(

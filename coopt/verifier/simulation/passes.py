@@ -83,6 +83,7 @@ class PassTimes:
         self._further_gathers = Pass(further_forward, (work.traffic.logits_gathers - 2) / j - 2 - further_forward)
         of_experts_s = experts_s(work, place, speed.inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
         rounds = max(work.traffic.exchanges, work.traffic.row_gathers)
+        # two of all exchanges, dispatch and combine, belong to the pass forward
         ahead_s = of_experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
         self._experts = Pass(ahead_s, of_experts_s - ahead_s)
         # of all rounds the first is forward, and hides behind the core and the waits of its own pass

@@ -172,6 +172,7 @@ class PipelineShape(NamedTuple):
         yield GradientExchange((), self._receives_of(stage, 0, is_backward=False))
         for k in range(ahead):
             yield self._pass(k, is_backward=False)
+            # with its last pass ahead a stage also waits for the first gradient
             turns = k == ahead - 1 and not is_all_ahead
             first_back = self._receives_of(stage, 0, is_backward=True) if turns else ()
             receives = self._receives_of(stage, k + 1, is_backward=False)

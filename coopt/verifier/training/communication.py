@@ -201,8 +201,10 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     rows = split.micro_batch * model.seq // split.cp
     gathers = _layer_gathers(workload, split)
     routed = 2 * model.capacity * rows * model.top_k * routed_width(model)
+    # dispatch and combine, forward and backward, and forward once more where what follows attention is repeated
     rounds = expert_share(model) * (6 if split.recompute in ("full", "norm+ffn") else 4)
     is_two_way = options.schedule == "dualpipe"
+    # other chunks, or the other direction, have compute that a hop may hide behind
     hidden_hop = (split.interleave > 1 or is_two_way) and options.software.pp_overlap
     reductions, refreshes = _data_rounds(workload, split)
     tied = split.pp > 1 and model.tied_embeddings and not is_two_way

@@ -70,6 +70,7 @@ def gather_ways(size_bytes: float, group: Group, links: LinkShares, summed: Summ
     inside_steps, across_steps, n = doublings(inside), doublings(across), inside * across
     steps, round_steps = collective_steps(inside, across), collective_steps(inside, across)
     if other_ways is not None:
+        # chosen by the size of messages: inside a domain any distance is as good, so that steps there double
         steps, round_steps = inside_steps + (across_steps if switched else across - 1), n - 1
     divided = size_bytes / (fewest or inside)  # among the NICs of the domain that has fewest
     ways = [GatherWay("rings", "ring", within_s, sent_share * divided, False, steps, s_byte)]
@@ -83,6 +84,7 @@ def gather_ways(size_bytes: float, group: Group, links: LinkShares, summed: Summ
             GatherWay(name, "halving", within_s, halved_bytes, False, inside_steps + across_steps, other_ways.halving)
         )
         if summed == "gradients" and across > 3:  # of fewer none has a parent in both trees and two children
+            # both trees pass through the ranks of a domain one after the other
             chain_s, name = (size_bytes / (links.hb * byte_s) if inside > 1 else 0.0), "double binary tree"
             steps = inside - 1 + across_steps
             ways.append(GatherWay(name, "trees", chain_s, divided, True, steps, other_ways.trees))

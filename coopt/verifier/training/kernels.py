@@ -79,6 +79,7 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
         k0=share.gemm_k0,
         input_bytes=2 if is_16_bit else 1,
         byte_s=efficiency.hbm * gpu.hbm_gbyte_s * 1e9,
+        # one CUDA graph holds the whole iteration, so that the host starts no kernels
         kernel_s=min(gap_s, GRAPH_PAUSE_S) if software.graphs else gap_s,
         processors=gpu.sm_count,
         bits=BITS[workload.precision],
@@ -90,6 +91,7 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
     machine = Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16, host_byte_s)
     if is_16_bit:
         return machine
+    # below 8 bits recipes keep some products in 8
     if layers.bits < 8:
         machine = machine._replace(
             eight=layers._replace(flop_s=gpu.reached("fp8").gemm * gpu.peak_flop_s("fp8"), bits=8)
@@ -105,6 +107,7 @@ def predicting(workload: Workload) -> Workload:
     if software.prediction_bits > BITS[workload.precision]:
         changes["precision"] = {8: "fp8", 16: "bf16"}[software.prediction_bits]
     if predicting_model is not workload.model:
+        # this one layer is not among those that stay wide
         narrow = software.model_copy(update={"wide_layers": 0})
         changes |= {"model": predicting_model, "options": workload.options.model_copy(update={"software": narrow})}
     return workload.model_copy(update=changes) if changes else workload
@@ -125,6 +128,7 @@ def product_s(engine: Engine, shape: MatrixProduct) -> float:
     # tiles go to the processors in waves, of which the last takes as long as a full one
     cycles = min(_up(_up(m, tm) * _up(n, tn) * batch, sm) * sm * (2 * tm * tn / x) for tm, tn, x in TILES)
     tile_s = cycles * (k + engine.k0) / engine.flop_s
+    # inputs in the bytes of the engine, results in 16 bits
     return max(tile_s, moved_s(engine, batch * (engine.input_bytes * (m * k + k * n) + 2 * m * n))) + engine.kernel_s
 
 

@@ -139,6 +139,7 @@ def layer_mappings(workload: Workload) -> Iterator[ScalarMapping]:
     # degrees that some number of GPUs allows: a bound over these holds on any
     experts = [x for x in divisors(max(workload.model.experts, 1)) if _allows(workload.mapping.ep, x)]
     for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
+        # a layer takes as long whatever the ranks that share its parameters
         recompute, sequence, *_ = _styles(workload, t, 1)
         for x, b, kind, on in product(experts, sorted(set(workload.mapping.micro_batch)), recompute, sequence):
             yield ScalarMapping(t, 1, 1, c, x, b, 1, kind, on, 0)

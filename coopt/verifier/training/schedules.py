@@ -170,6 +170,7 @@ def _there_and_back(p: int, m: int) -> Iterator[_Counts]:
         at_ends, hops = m // 2 - p + 1, 5 * p - 5
         choices = [(hops, at_ends), (hops + 2 * trips * (p - 1), at_ends - trips * n)]
         choices += [(2 * m + p - 11 - 2 * trips - 2 * cut, 2 + trips + cut) for cut in (0, 1) if remainder or not cut]
+    # "each path (h, s)"; the last row is "the ends, one GPU further in"
     for hops, visits in choices:
         yield _Counts(2 * n, n, n, visits, visits, visits + 1, hops, -1)
         yield _Counts(n - 1, 2 * n, n, visits + 1, visits, visits + 1, hops + n, -1)
@@ -207,6 +208,7 @@ def _seldom_at_the_ends(p: int, m: int) -> Iterator[_Counts]:
 
 def _at_the_ends(p: int, m: int) -> Iterator[_Counts]:
     """Rows that wait for the logits of nearly all micro-batches of a direction."""
+    # "the ends bind", and the second row of "the ends, one GPU further in"
     n, half = p // 2 - 1, m // 2
     yield _Counts(0, n, n, half, half, half - n, 2 * p - 2, -n)
     if n > 1:
