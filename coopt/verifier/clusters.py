@@ -135,7 +135,7 @@ def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             units = [island.units for island in islands]
             sums = check_volume_bill(ledger, instance, units, plan.cost)
             counts, racks = counts_together(instance, units), [island.racks for island in islands]
-            check_gpus(ledger, instance, counts.active)
+            check_gpus(ledger, counts.active, instance.cluster.most_gpus)
             filled = None if None in racks else sum(count or 0 for count in racks)
             check_limits(ledger, instance, sums, filled, counts)
             check_products_in_use(ledger, instance, counts.products)

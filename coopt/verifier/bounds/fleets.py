@@ -20,7 +20,7 @@ from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, TOLERANCE, Ledger, agree, below
 from coopt.verifier.couplings.core import questions_by_core_optic
-from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use, trained_gpus
 from coopt.verifier.couplings.fleet_checks import keeps_limits
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, TooManyError
 from coopt.verifier.couplings.orders import fleet_total
@@ -238,10 +238,8 @@ class Search:
 
 def has_room(fleet: Fleet, islands: Sequence[FleetIsland]) -> bool:
     """Whether there are as many GPUs as islands take, and products in use are few enough."""
-    for t in fleet.phases:
-        states = (state for island in islands if (state := island.phases[t]) is not None)
-        if sum(state.stage.family.gpus for state in states) > fleet.gpus(t):
-            return False
+    if any(trained_gpus(islands, t) > fleet.gpus(t) for t in fleet.phases):
+        return False
     in_use = products_in_use(fleet, islands)
     return all(len(names) <= limit for _, limit, names in product_counts(fleet.question, in_use))
 

@@ -251,6 +251,11 @@ def standing_units(fleet: Fleet, islands: Sequence[FleetIsland]) -> dict[Place, 
     return found
 
 
+def trained_gpus(islands: Iterable[FleetIsland], phase: int) -> int:
+    """GPUs on which islands train together in a phase."""
+    return sum(here.stage.family.gpus for island in islands if (here := island.phases[phase]) is not None)
+
+
 def units_by_phase(fleet: Fleet, standing: Mapping[Place, Counter[ProductKey]]) -> list[Counter[ProductKey]]:
     """What stands in each phase at all sites together."""
     found = [Counter[ProductKey]() for _ in fleet.phases]

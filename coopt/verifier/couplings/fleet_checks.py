@@ -19,9 +19,10 @@ from coopt.verifier.couplings.fleet import (
     core_places,
     products_in_use,
     standing_units,
+    trained_gpus,
 )
 from coopt.verifier.couplings.orders import fleet_total
-from coopt.verifier.couplings.prices import LimitedSum, ProductKey, check_limit, check_products_in_use
+from coopt.verifier.couplings.prices import LimitedSum, ProductKey, check_gpus, check_limit, check_products_in_use
 from coopt.verifier.couplings.sites import check_fed_sites, sites_fed
 from coopt.verifier.parts.bills import keeps
 from coopt.verifier.parts.layouts import ceil_ratio
@@ -36,8 +37,7 @@ def check_fleet_limits(
     for t in fleet.phases:
         ledger.turn_to(fleet.title(t))
         standing = [here for island in islands if (here := island.phases[t]) is not None]
-        gpus, there = sum(here.stage.family.gpus for here in standing), fleet.gpus(t)
-        ledger.holds("limit-gpus", gpus <= there, there, gpus, f"The islands have {gpus} GPUs, there are {there}.")
+        check_gpus(ledger, trained_gpus(islands, t), fleet.gpus(t))
         for cap, most in fleet.caps:
             check_limit(ledger, cap.check, most, _taken(fleet, cap, standing_by_place, t), cap.unit)
         check_limit(ledger, "limit-racks", limits.racks, sum(here.racks for here in standing), "racks")
@@ -69,7 +69,7 @@ def keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], short: float) -> 
     limits, standing_by_place = fleet.question.limits, standing_units(fleet, islands)
     for t in fleet.phases:
         standing = [here for island in islands if (here := island.phases[t]) is not None]
-        if sum(here.stage.family.gpus for here in standing) > fleet.gpus(t):
+        if trained_gpus(islands, t) > fleet.gpus(t):
             return False
         if limits.racks is not None and sum(here.racks for here in standing) > limits.racks:
             return False

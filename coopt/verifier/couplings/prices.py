@@ -216,10 +216,9 @@ def _texts(rows: Counter[PricedLine]) -> tuple[str, ...]:
     return tuple(f"{key.kind}: {n} x {key.text} at {usd:g} USD, {w:g} W" for (key, usd, w), n in rows.items())
 
 
-def check_gpus(ledger: Ledger, instance: Instance, gpus: int) -> None:
+def check_gpus(ledger: Ledger, gpus: int, there: int) -> None:
     """Check that all parts together train on no more GPUs than there are."""
-    why = f"The islands train on {gpus} GPUs, there are {instance.cluster.gpus[0]}."
-    ledger.holds("limit-gpus", gpus <= instance.cluster.gpus[0], instance.cluster.gpus[0], gpus, why)
+    ledger.holds("limit-gpus", gpus <= there, there, gpus, f"The islands train on {gpus} GPUs, there are {there}.")
 
 
 def check_products_in_use(ledger: Ledger, instance: Instance, units: Mapping[tuple[CostKind, str], int]) -> None:
@@ -240,7 +239,8 @@ def product_counts(
 def islands_fit(instance: Instance, units: UnitCounts, racks: int) -> bool:
     """Whether islands take no more GPUs and racks, and no more products of a kind, than they may together."""
     most_racks = math.inf if instance.limits.racks is None else instance.limits.racks
-    if units.active > instance.cluster.gpus[0] or racks > most_racks:
+    (there,) = instance.gpu_caps.values()
+    if units.active > there or racks > most_racks:
         return False
     return all(len(products) <= most for _, most, products in product_counts(instance, units.products))
 
