@@ -205,6 +205,10 @@ class AffineSeconds:
             seconds = seconds if _is_zero(part) else seconds + part * getattr(r, kind)
         return np.asarray(seconds, dtype=np.float64)
 
+    def at_least(self, other: AffineSeconds, r: Reciprocals) -> AffineSeconds:
+        """The longer of this and another, known where the other is not zero."""
+        return self if other.is_zero else AffineSeconds(np.maximum(self.at(r), other.at(r)))
+
 
 def kinds_of(pieces: Sequence[AffineSeconds]) -> tuple[str, ...]:
     """The kinds of traffic that some piece has bytes of in some row, in the order of `KINDS`."""

@@ -228,7 +228,7 @@ class Iteration:
 
     def _with_hidden_at(self, r: Reciprocals) -> Iteration:
         """The same iteration with the seconds known of what hides behind compute."""
-        cp, ep = _longer(self.cp, self.cp_left, r), _longer(self.ep, self.ep_left, r)
+        cp, ep = self.cp.at_least(self.cp_left, r), self.ep.at_least(self.ep_left, r)
         return replace(self, cp=cp, cp_left=AffineSeconds(), ep=ep, ep_left=AffineSeconds())
 
     def _breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
@@ -387,11 +387,6 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         chains=() if in_turn else schedule_chains(options.schedule, mappings.pp, m, split, accumulation.fixed, counts),
         forward_shares=() if in_turn else traffic.forward_shares,
     )
-
-
-def _longer(hidden: AffineSeconds, beyond: AffineSeconds, r: Reciprocals) -> AffineSeconds:
-    """The longer of two, known where the second is not zero."""
-    return hidden if beyond.is_zero else AffineSeconds(np.maximum(hidden.at(r), beyond.at(r)))
 
 
 def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> AffineSeconds:
