@@ -322,6 +322,13 @@ class Question(Table):
         return self.robust is not None and self.robust.aim == "regret"
 
     @property
+    def worst_prices(self) -> dict[str, float]:
+        """Factors by kind on prices of a bill that is least at the worst ones; none where these are those listed."""
+        if self.robust is None or self.minimizes_regret or set(self.robust.prices.worst.values()) == {1.0}:
+            return {}
+        return self.robust.prices.worst
+
+    @property
     def outlooks(self) -> list[dict[str, float]]:
         """Every way prices may turn out in which a regret is measured, as factors by kind; none for other objectives.
 

@@ -27,7 +27,7 @@ from coopt.instance.question import ObjectiveKind as ObjectiveKind
 from coopt.instance.question import Problem as Problem
 from coopt.instance.question import Question
 from coopt.instance.question import Solver as Solver
-from coopt.instance.rules.agreement import disagreements, missing_bounds
+from coopt.instance.rules.agreement import disagreements, open_disagreements
 from coopt.instance.tables import html
 
 Q = TypeVar("Q", bound=Question)
@@ -55,7 +55,7 @@ class Instance(Question):
     @model_validator(mode="after")
     def _fits_together(self) -> Instance:
         open_lists = self.problem == "choice"
-        complaints = list(missing_bounds(self) if open_lists else disagreements(self))
+        complaints = list(open_disagreements(self) if open_lists else disagreements(self))
         if open_lists and not complaints:
             complaints = list(choice_complaints(self))
         if complaints:
@@ -160,13 +160,6 @@ def domains_of(instance: Question, gpu: str) -> tuple[HbDomain, ...]:
 
 def choice_complaints(instance: Question) -> Iterator[str]:
     """What is wrong with lists that a question leaves open."""
-    if instance.minimizes_regret:
-        yield (
-            "robust.aim = 'regret': it is measured from the best plans of one choice, so that regrets of several do "
-            "not compare, needs 'worst-case', or one value each in cluster.gpu, workload.global_batch and "
-            "workload.options"
-        )
-        return
     names = [one.name for one in instance.cluster.generations]
     if len(set(names)) < len(names):
         yield "cluster.gpu: two of the list have one name, needs names of their own"

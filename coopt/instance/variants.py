@@ -174,10 +174,7 @@ def _discounts_at(instance: Q, factors: dict[str, float]) -> Iterator[Discount]:
 
 def as_billed(instance: Q) -> Q:
     """The instance at the prices of a plan's bill: the worst ones where these are what the plan aims at."""
-    robust = instance.robust
-    if robust is None or instance.minimizes_regret or set(robust.prices.worst.values()) == {1.0}:
-        return instance
-    return at_prices(instance, robust.prices.worst)
+    return at_prices(instance, instance.worst_prices) if instance.worst_prices else instance
 
 
 def as_built(instance: Q) -> Q:

@@ -61,12 +61,9 @@ def check_on_links(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def check_robust(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check the plan as an answer to the question without intervals, then its losses and its values at other prices."""
-    robust = instance.robust
-    if robust is not None and plan.design is not None and plan.cost is not None and plan.robust is not None:
-        at_worst_prices = robust.aim == "worst-case"
-        part = _check_cluster(
-            ledger, certain_question(instance), plan, plan.design, plan.cost, objective=at_worst_prices
-        )
+    if plan.design is not None and plan.cost is not None and plan.robust is not None:
+        by_bill, question = not instance.outlooks, certain_question(instance)
+        part = _check_cluster(ledger, question, plan, plan.design, plan.cost, objective=by_bill)
         if part is not None:
             check_robustness(ledger, instance, plan, part)
 

@@ -18,7 +18,7 @@ from coopt.verifier.couplings.fleet_checks import check_fleet_cores, check_fleet
 from coopt.verifier.couplings.growth import is_drawn
 from coopt.verifier.couplings.losses import check_losses
 from coopt.verifier.couplings.orders import check_orders
-from coopt.verifier.couplings.outlooks import certain_question, check_fleet_outlooks
+from coopt.verifier.couplings.outlooks import certain_question, check_fleet_value
 from coopt.verifier.couplings.prices import question_of_island
 from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.couplings.stages import (
@@ -29,7 +29,7 @@ from coopt.verifier.couplings.stages import (
     moves_leaves,
     standing_by,
 )
-from coopt.verifier.parts.bills import bill, bill_total, check_bill, check_objective
+from coopt.verifier.parts.bills import bill, bill_total, check_bill
 from coopt.verifier.parts.design_checks import check_design, check_gear, check_spare_domains
 from coopt.verifier.parts.layouts import cages, uplink_menus
 from coopt.verifier.parts.network_checks import check_network
@@ -51,9 +51,7 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     sums = check_orders(ledger, fleet, islands, plan.couplings, plan.cost)
     if sums is not None:
         check_fleet_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
-        check_fleet_outlooks(ledger, instance, plan, fleet, islands)
-        if not instance.minimizes_regret:
-            check_objective(ledger, plan, sums)
+        check_fleet_value(ledger, instance, plan, fleet, islands, sums)
 
 
 def fleet_of(instance: Instance, plan: Plan) -> Fleet:

@@ -235,6 +235,8 @@ def test_regrets_of_several_choices_are_not_compared(aim: str) -> None:
         return
     with pytest.raises(ValueError, match=r"robust\.aim = 'regret'.*needs 'worst-case', or one value each"):
         ask(**asked)
+    with pytest.raises(ValueError, match=r"(?s)workload\[0\]: no bound given.*robust\.aim = 'regret'"):
+        ask(**asked, workload__0__max_iteration_time_s=None)
 
 
 def test_other_gpus_and_batches_are_told_with_what_they_cost() -> None:

@@ -19,7 +19,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     """Sentences about parts of an instance that do not go together."""
     if instance.catalog.files:
         yield "catalog.files: only `coopt.load` reads them, needs an instance that it loads"
-    yield from missing_bounds(instance)
+    yield from _missing_bounds(instance)
     yield from _repeated_names(instance)
     yield from fabric_disagreements(instance)
     yield from _racks(instance)
@@ -39,7 +39,18 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from _timed_objective(instance)
 
 
-def missing_bounds(instance: Question) -> Iterator[str]:
+def open_disagreements(instance: Question) -> Iterator[str]:
+    """Sentences about what does not go with lists that a question leaves open; each choice is a question of its own."""
+    yield from _missing_bounds(instance)
+    if instance.minimizes_regret:
+        yield (
+            "robust.aim = 'regret': it is measured from the best plans of one choice, so that regrets of several do "
+            "not compare, needs 'worst-case', or one value each in cluster.gpu, workload.global_batch and "
+            "workload.options"
+        )
+
+
+def _missing_bounds(instance: Question) -> Iterator[str]:
     """Workloads without a bound, where the cheapest plan is asked for: it would be one that hardly trains."""
     if instance.objective.minimize == instance.objective.billed:
         for w, workload in enumerate(instance.workload):

@@ -241,7 +241,7 @@ def built_alike(family: DesignFamily, ports: Ports) -> tuple[object, ...]:
 def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no design that stands all losses costs less, and that none exists where the plan says so."""
     question = certain_question(instance)
-    if instance.minimizes_regret and plan.status != "infeasible":
+    if instance.outlooks and plan.status != "infeasible":
         _check_least_regret(ledger, instance, plan)
     else:
         check_bound(ledger, question, plan, lambda margin: loss_condition(question, instance.losses, margin))

@@ -17,7 +17,7 @@ from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, 
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.losses import check_losses, loss_condition
 from coopt.verifier.couplings.orders import fleet_total
-from coopt.verifier.parts.bills import bill, bill_total, levels
+from coopt.verifier.parts.bills import BillTotal, bill, bill_total, check_objective, levels
 from coopt.verifier.parts.enumeration import designs_below
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.part_checks import CountedPart
@@ -167,7 +167,16 @@ def regrets(instance: Instance, kind: ObjectiveKind, best: Sequence[float], shor
         yield max([0.0, *(v - b for v, b in zip(values, best, strict=True))])
 
 
-def check_fleet_outlooks(
+def check_fleet_value(
+    ledger: Ledger, instance: Instance, plan: Plan, fleet: Fleet, islands: Sequence[FleetIsland], sums: BillTotal
+) -> None:
+    """Check the objective: what the bill sums to, or the largest regret of what the fleet costs at every outlook."""
+    _check_fleet_outlooks(ledger, instance, plan, fleet, islands)
+    if not instance.minimizes_regret:
+        check_objective(ledger, plan, sums)
+
+
+def _check_fleet_outlooks(
     ledger: Ledger, instance: Instance, plan: Plan, fleet: Fleet, islands: Sequence[FleetIsland]
 ) -> None:
     """Check terms, value at list prices and, where regret is minimised, what the fleet costs at every outlook."""

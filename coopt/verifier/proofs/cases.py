@@ -295,7 +295,7 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     bound = math.inf if plan.objective.bound is None else plan.objective.bound
     if proof.bound is not None:
         bound = min(bound, float(proof.bound))
-    if not instance.minimizes_regret or math.isinf(bound):  # limits hold at list prices
+    if not instance.outlooks or math.isinf(bound):  # limits hold at list prices
         return _islands_of(instance, kind).proven([], bound, proof.cases)
     turns = [(turn.factors, turn.best) for turn in plan.couplings.turns]
     if [factors for factors, _ in turns] != instance.outlooks or len(proof.bests) != len(turns):
@@ -333,7 +333,7 @@ class QuestionIslands:
         for core_question in questions_by_core_optic(question, kind):
             fleet = Fleet(core_question, kind)
             paths = IslandPaths(fleet, losses, LENIENT, math.inf)
-            by_bill = not question.minimizes_regret
+            by_bill = not question.outlooks
             menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=by_bill)) for name in fleet.islands]
             self._variants.append((core_question.sharing.optic_in_use, fleet, menus))
 
