@@ -31,15 +31,15 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
     """How racks stand and what they draw, and the longest cables of each tier."""
     along, across = hall.sides_m
     pue, racks = instance.objective.pue, words.counted(hall.racks, "rack")
-    own = f" and {words.count(hall.switch_racks)} of switches" if hall.switch_racks else ""
-    of_first = " of the former" if own else ""
-    fullest_kw, kept = hall.switch_rack_w / 1e3, instance.network.hall.switch_rack_kw
-    capped = "" if kept is not None else " (network.hall.switch_rack_kw caps that)"
-    of_fullest = f" and {fullest_kw:,.3g} kW in the fullest of the latter{capped}" if own else ""
+    of_switches = f" and {words.count(hall.switch_racks)} of switches" if hall.switch_racks else ""
+    of_first = " of the former" if of_switches else ""
+    fullest_kw, cap_kw = hall.switch_rack_w / 1e3, instance.network.hall.switch_rack_kw
+    capped = "" if cap_kw is not None else " (network.hall.switch_rack_kw caps that)"
+    of_fullest = f" and {fullest_kw:,.3g} kW in the fullest of the latter{capped}" if of_switches else ""
     elsewhere = ", in racks that are not among these" if hall.switch_racks is None else ""
     beside = "servers" if hall.with_hosts else "interconnect"
     yield (
-        f"The hall: {racks}{own} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m, with "
+        f"The hall: {racks}{of_switches} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m, with "
         f"{hall.rack_w / 1e3:,.3g} kW of GPUs, {beside} and NICs in each{of_first}{of_fullest}; everything "
         f"together draws {words.power(hall.w)}, {words.power(hall.w * pue)} at a PUE of {pue:g}. Switches and optics "
         f"draw {words.power(hall.w - hall.rack_w * hall.racks)} of it{elsewhere}."
@@ -50,12 +50,12 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
 
 def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
     """What does not mate on the first tier where that is so: the optic and what its links join."""
-    found = first_unmated(instance.network, design.fabric)
-    if found is not None:
-        level, ends = found
-        told = words.both(f"{end.name} ({_lanes(end)})" for end in ends)
+    mismatch = first_unmated(instance.network, design.fabric)
+    if mismatch is not None:
+        level, ends = mismatch
+        ends_text = words.both(f"{end.name} ({_lanes(end)})" for end in ends)
         yield (
-            f"Links below tier {level} do not mate as they are listed: {told}. Order parts of one rate of "
+            f"Links below tier {level} do not mate as they are listed: {ends_text}. Order parts of one rate of "
             "lanes and one protocol; network.tier_switches = 'any' plans with such alone."
         )
 
@@ -64,7 +64,11 @@ def _lanes(end: Nic | Optic | Switch) -> str:
     """`ethernet, lanes of 100 Gbit/s`."""
     protocol, rate = getattr(end, "protocol", None), end.lane_gbit_s
     rates = (
-        "" if not rate else f"{rate:g}" if isinstance(rate, float) else words.alternatives(f"{one:g}" for one in rate)
+        ""
+        if not rate
+        else f"{rate:g}"
+        if isinstance(rate, float)
+        else words.alternatives(f"{lane_rate:g}" for lane_rate in rate)
     )
     speaks = protocol if isinstance(protocol, str) else words.alternatives(protocol) if protocol else ""
     return ", ".join(text for text in (speaks, f"lanes of {rates} Gbit/s" if rates else "") if text) or "not known"
@@ -75,10 +79,12 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     domain, fabric = design.hb_domain, design.fabric
     fewest = -(-design.gpus // domain.size)
     if instance.network.domain_fill == "even" and fewest < domain.count:
-        why = f", as {words.both(instance.even_for)} need them so" if instance.even_for else ""
-        less = f"{words.count(fewest)} to {words.count(domain.count)} of them"
-        yield f"As many GPUs train in every {domain.name}{why}; " + (
-            f"filled unevenly, {less} might do." if why else f"with network.domain_fill = 'any' {less} may do."
+        reason = f", as {words.both(instance.even_for)} need them so" if instance.even_for else ""
+        fewer_text = f"{words.count(fewest)} to {words.count(domain.count)} of them"
+        yield f"As many GPUs train in every {domain.name}{reason}; " + (
+            f"filled unevenly, {fewer_text} might do."
+            if reason
+            else f"with network.domain_fill = 'any' {fewer_text} may do."
         )
     yield from _empty_ports(instance, design)
     yield from _adapter_notes(instance, design)
@@ -98,17 +104,20 @@ def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
     """Which switches above the leaves use less than half of their ports, so that links to all of them are alike."""
     fabric, rate = design.fabric, link_gbit_s(instance, design)
     for tier in fabric.tier[1:] if instance.network.bundles == "even" else ():
-        way, used = switch_of(instance, fabric, tier, rate), tier.down_ports + tier.uplinks_per_switch
-        if way is not None and 2 * used < way.radix and tier.switches > fabric.planes:
+        way, in_use = switch_of(instance, fabric, tier, rate), tier.down_ports + tier.uplinks_per_switch
+        if way is not None and 2 * in_use < way.radix and tier.switches > fabric.planes:
             yield (
-                f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use {used} of {way.radix} ports "
+                f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use {in_use} of {way.radix} ports "
                 "each, so that every switch below has as many links to each; with network.bundles = 'any' fewer may do."
             )
 
 
 def _adapter_notes(instance: Instance, design: Design) -> Iterator[str]:
     """Which NICs are not those that servers come with."""
-    domain = next((one for one in instance.network.hb_domains if one.name == design.hb_domain.name), None)
+    domain = next(
+        (listed_domain for listed_domain in instance.network.hb_domains if listed_domain.name == design.hb_domain.name),
+        None,
+    )
     nic = design.fabric.nic.name
     if domain is not None and design.fabric.tiers and domain.nics and nic not in domain.nics:
         yield f"{domain.name} comes with {words.alternatives(domain.nics)}, not with {nic}: ask for such servers first."
@@ -125,7 +134,7 @@ def _leaf_note(design: Design) -> str:
     """What becomes of training without a leaf; a switch of a single tier may serve several rails."""
     fabric = design.fabric
     ports, rails = fabric.nic.planes, fabric.planes // fabric.nic.planes
-    taken = -(-rails // (fabric.tier[0].switches // ports)) if fabric.tiers == 1 else 1
+    rails_taken = -(-rails // (fabric.tier[0].switches // ports)) if fabric.tiers == 1 else 1
     if ports > 1:
         return "If a leaf is lost, NICs keep their other ports: no restart (coopt faults)."
     if fabric.kind != "rail-only":
@@ -136,8 +145,8 @@ def _leaf_note(design: Design) -> str:
         return "If a leaf is lost, training restarts over the other NICs (coopt faults)."
     if rails == 1:
         return "There is a single rail: if a leaf is lost, training stops (coopt faults)."
-    if taken == rails:
+    if rails_taken == rails:
         return f"All {words.count(rails)} rails share one switch: if it is lost, training stops (coopt faults)."
-    if taken > 1:
-        return f"If a leaf is lost, training restarts on the other {rails - taken} rails (coopt faults)."
+    if rails_taken > 1:
+        return f"If a leaf is lost, training restarts on the other {rails - rails_taken} rails (coopt faults)."
     return f"If a rail is lost, training restarts on the other {words.count(rails - 1)} (coopt faults)."

@@ -42,8 +42,8 @@ NONE = "draws no power"
 
 def list_report(entries_by_kind: Mapping[str, Mapping[str, Entry]]) -> Iterator[RenderableType]:
     """Names and descriptions, a table for each kind."""
-    for kind, named in entries_by_kind.items():
-        yield figures(kind, ("name", "description"), (), [(e.name, e.description) for e in named.values()])
+    for kind, entry_of in entries_by_kind.items():
+        yield figures(kind, ("name", "description"), (), [(e.name, e.description) for e in entry_of.values()])
 
 
 def find_everywhere(name: str) -> dict[str, Entry]:
@@ -54,7 +54,7 @@ def find_everywhere(name: str) -> dict[str, Entry]:
     InstanceError
         When no kind has one; the message names the closest entries.
     """
-    matches = {kind: named[name] for kind in KINDS if name in (named := entries(kind))}
+    matches = {kind: entry_of[name] for kind in KINDS if name in (entry_of := entries(kind))}
     if matches:
         return matches
     names = [names for kind in KINDS for names in entries(kind)]
@@ -146,11 +146,11 @@ def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
     kind, name = item.product
     if kind in ("labour", "rack", "wan"):
         return PriceOrigin(item=item.item, usd=OWN, w=OWN if item.unit_w else NONE)
-    listed, entry = _entry(instance, kind, name)
+    catalog_kind, entry = _entry(instance, kind, name)
     if entry is None:
         return PriceOrigin(item=item.item, usd="not in the instance", w="not in the instance")
     hosted = kind == "hb" and "host" in instance.objective.include
-    fields = FIELDS.get(listed, ("usd", "w"))
+    fields = FIELDS.get(catalog_kind, ("usd", "w"))
     usd, w = (_with_host(entry, field) if hosted else _origin(entry, field) for field in fields)
     by = factor_paid(instance, item)
     return PriceOrigin(item=item.item, usd=usd if by == 1.0 else f"{by:g} of the price {usd}", w=w)
@@ -159,12 +159,17 @@ def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
 def _entry(instance: Instance, kind: ItemKind, name: str) -> tuple[str, Entry | None]:
     """The product that a line of the bill has bought, and the kind that lists it: panels are billed as switches."""
     network = instance.network
-    listed: dict[ItemKind, list[tuple[str, tuple[Entry, ...]]]] = {
+    lists: dict[ItemKind, list[tuple[str, tuple[Entry, ...]]]] = {
         "hb": [("hb", network.hb_domains)], "nic": [("nic", network.nics)], "optics": [("optics", network.optics)],
         "switch": [("switch", network.switches), ("panel", network.panels)], "gpu": [("gpu", (instance.cluster.gpu,))],
     }  # fmt: skip
-    every = ((where, one) for where, entries_of in listed.get(kind, ()) for one in entries_of if one.name == name)
-    return next(every, (kind, None))
+    matches = (
+        (catalog_kind, candidate)
+        for catalog_kind, entries_of in lists.get(kind, ())
+        for candidate in entries_of
+        if candidate.name == name
+    )
+    return next(matches, (kind, None))
 
 
 def _with_host(entry: Entry, field: str) -> str:
@@ -192,13 +197,13 @@ def far_figures(instance: Instance) -> Iterator[str]:
         "network.panels": ("panel", network.panels),
     }
     for place, (kind, parts) in lists.items():
-        known = list(entries(kind).values())
+        catalogued = list(entries(kind).values())
         for part in parts:
             for key, field in type(part).model_fields.items():
-                low, high = _range([getattr(one, key) for one in known])
-                if (value := _figure(getattr(part, key))) and not low / FAR <= value <= high * FAR:
+                low_figure, high_figure = _range([getattr(catalog_entry, key) for catalog_entry in catalogued])
+                if (value := _figure(getattr(part, key))) and not low_figure / FAR <= value <= high_figure * FAR:
                     unit = re.search(r"\(([^(,;]+)[^(]*\)", field.description or "")
-                    ends = f"{_number(low)} to {_number(high)}{f' ({unit[1]})' if unit else ''}"
+                    ends = f"{_number(low_figure)} to {_number(high_figure)}{f' ({unit[1]})' if unit else ''}"
                     yield (
                         f"{place}: {key} = {_number(value)} of {part.name} is far from all of the catalog, which has "
                         f"{ends}: check its unit."
@@ -207,8 +212,8 @@ def far_figures(instance: Instance) -> Iterator[str]:
 
 def _range(values: Iterable[object]) -> tuple[float, float]:
     """The least and the largest of those that are figures; everything where none is."""
-    known = [figure for value in values if (figure := _figure(value))]
-    return (min(known), max(known)) if known else (0.0, math.inf)
+    figures_known = [figure for value in values if (figure := _figure(value))]
+    return (min(figures_known), max(figures_known)) if figures_known else (0.0, math.inf)
 
 
 def _figure(value: object) -> float:

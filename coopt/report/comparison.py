@@ -44,8 +44,12 @@ def saving_sentences(design: Design, cost: Cost, baseline: Baseline | None) -> s
         return ALONE
     if baseline is None:
         return NO_BASELINE
-    told = (saving_sentence(cost, baseline.cost), alike_sentence(cost, baseline), network_sentence(cost, baseline.cost))
-    return " ".join(filter(None, told))
+    sentences = (
+        saving_sentence(cost, baseline.cost),
+        alike_sentence(cost, baseline),
+        network_sentence(cost, baseline.cost),
+    )
+    return " ".join(filter(None, sentences))
 
 
 def saving_table(design: Design, cost: Cost, baseline: Baseline) -> FigureTable:
@@ -70,14 +74,14 @@ def saving_sentence(cost: Cost, baseline_cost: Cost) -> str:
     """`Saves $58.5 M (38.3%) and 1.20 MW (41.0%) against ...`."""
     usd = baseline_cost.capex_usd - cost.capex_usd
     w = baseline_cost.power_w - cost.power_w
-    spent = f"{words.money(abs(usd))}{_share(usd, baseline_cost.capex_usd)}"
-    drawn = f"{words.power(abs(w))}{_share(w, baseline_cost.power_w)}"
+    money_text = f"{words.money(abs(usd))}{_share(usd, baseline_cost.capex_usd)}"
+    power_text = f"{words.power(abs(w))}{_share(w, baseline_cost.power_w)}"
     if usd == w == 0:
         outcome = "costs and draws the same"
     elif _saves(usd) == _saves(w):
-        outcome = f"{_saves(usd)} {spent} and {drawn}"
+        outcome = f"{_saves(usd)} {money_text} and {power_text}"
     else:
-        outcome = f"{_saves(usd)} {spent} and {_saves(w)} {drawn}"
+        outcome = f"{_saves(usd)} {money_text} and {_saves(w)} {power_text}"
     return f"Against the cheapest any-to-any network of full bandwidth, this plan {outcome}."
 
 
@@ -95,14 +99,16 @@ def alike_sentence(cost: Cost, baseline: Baseline) -> str:
 
 def network_sentence(cost: Cost, baseline_cost: Cost) -> str:
     """Switches and optics alone, as studies of rail-only networks quote them; empty where there is no difference."""
-    ours, theirs = (
+    plan_usd, baseline_usd = (
         sum(item.usd for item in c.items if item.kind in ("switch", "optics")) for c in (cost, baseline_cost)
     )
-    if not theirs or ours == theirs:
+    if not baseline_usd or plan_usd == baseline_usd:
         return ""
-    change = "less" if ours <= theirs else "more"
-    share = words.percent(abs(theirs - ours) / theirs)
-    return f"Switches and optics alone cost {words.money(ours)} against {words.money(theirs)}, {share} {change}."
+    change = "less" if plan_usd <= baseline_usd else "more"
+    share = words.percent(abs(baseline_usd - plan_usd) / baseline_usd)
+    return (
+        f"Switches and optics alone cost {words.money(plan_usd)} against {words.money(baseline_usd)}, {share} {change}."
+    )
 
 
 def _network(design: Design) -> str:
@@ -145,20 +151,20 @@ def runners_table(plan: Plan) -> FigureTable:
     assert value is not None
     rows = []
     for rank, runner in enumerate(plan.alternatives, start=2):
-        more = runner.cost.of(plan.objective.kind) - value
-        share = words.percent(more / value) if value else "-"
+        excess = runner.cost.of(plan.objective.kind) - value
+        share = words.percent(excess / value) if value else "-"
         slack = min(run.slack for run in runner.workloads)
-        rows.append((str(rank), differences(design, runner.design), words.exact(more), share, words.percent(slack)))
+        rows.append((str(rank), differences(design, runner.design), words.exact(excess), share, words.percent(slack)))
     unit = "W" if plan.objective.kind == "power" else "$"
     return figures("Runners-up", ("rank", "in place of the plan's"), (f"more {unit}", "more", "slack"), rows)
 
 
-def differences(best: Design, other: Design) -> str:
+def differences(best_design: Design, other_design: Design) -> str:
     """`128x400g switches; 2 tiers`: what the other design has that the best has not."""
-    best_parts, other_parts = _parts(best), _parts(other)
-    changed = [text for key, text in other_parts.items() if text != best_parts.get(key)]
-    gone = ["no network"] if best.fabric.tiers and not other.fabric.tiers else []
-    return "; ".join(changed + gone) or "other counts"
+    best_parts, other_parts = _parts(best_design), _parts(other_design)
+    changes = [text for key, text in other_parts.items() if text != best_parts.get(key)]
+    gone = ["no network"] if best_design.fabric.tiers and not other_design.fabric.tiers else []
+    return "; ".join(changes + gone) or "other counts"
 
 
 def _parts(design: Design) -> dict[str, str]:
@@ -200,9 +206,9 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
     """A sentence, then every value and every line of the bill that changes."""
     yield Text(difference_headline(difference), style="bold")
     if difference.before.sha256 != difference.after.sha256:
-        before, after = difference.before.name, difference.after.name
-        named = f", both named {before}" if before == after else f": {before} and {after}"
-        yield f"The plans answer different questions{named}."
+        name_before, name_after = difference.before.name, difference.after.name
+        names = f", both named {name_before}" if name_before == name_after else f": {name_before} and {name_after}"
+        yield f"The plans answer different questions{names}."
     yield from _counted_once(difference)
     yield from price_notes(difference)
     if _one_builds_nothing(difference):
@@ -234,9 +240,9 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
 def _counted_once(difference: Difference) -> Iterator[str]:
     """That one bill lists GPUs and the other none, so that their totals are of different things."""
     lines = [line for line in difference.bill if line.kind == "gpu"]
-    before, after = sum(line.before for line in lines), sum(line.after for line in lines)
-    if bool(before) != bool(after):
-        counting = "first" if before else "second"
+    gpus_before, gpus_after = sum(line.before for line in lines), sum(line.after for line in lines)
+    if bool(gpus_before) != bool(gpus_after):
+        counting = "first" if gpus_before else "second"
         yield f"Only the {counting} bill lists GPUs: totals count the same where both list them in objective.include."
 
 
@@ -289,13 +295,13 @@ def _long_text(value: float | str) -> str:
     return f"{value:,.0f}" if isinstance(value, float) else value
 
 
-def _change(before: Value, after: Value) -> str:
+def _change(old: Value, new: Value) -> str:
     """`+4` for counts, `-17.8%` for what is measured."""
-    if isinstance(before, bool | str | None) or isinstance(after, bool | str | None):
+    if isinstance(old, bool | str | None) or isinstance(new, bool | str | None):
         return ""
-    if isinstance(before, int) and isinstance(after, int):
-        return f"{after - before:+,}"
-    return f"{after / before - 1:+.1%}" if before else ""
+    if isinstance(old, int) and isinstance(new, int):
+        return f"{new - old:+,}"
+    return f"{new / old - 1:+.1%}" if old else ""
 
 
 def _signed_number(value: float) -> str:

@@ -28,9 +28,9 @@ EACH_ON_ITS_OWN = "Either way leaves are laid out for all the GPUs that will com
 def phase_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     """What each phase of a question trains and pays."""
     for phase, question in zip(instance.phase, phases_of(instance), strict=bool(instance.phase)):
-        trained = ", ".join(f"{one.name} ({words.asked_bound(one)})" for one in question.workload)
-        changed = [f"{kind} x {factor:g}" for kind, factor in phase.price.model_dump().items() if factor != 1]
-        prices = f"; prices: {', '.join(changed)}" if changed else ""
+        trained = ", ".join(f"{workload.name} ({words.asked_bound(workload)})" for workload in question.workload)
+        changes = [f"{kind} x {factor:g}" for kind, factor in phase.price.model_dump().items() if factor != 1]
+        prices = f"; prices: {', '.join(changes)}" if changes else ""
         labour = f"; ${phase.retrofit_usd_per_link:,g} for a link added later" if phase.retrofit_usd_per_link else ""
         yield f"From {phase.year:g} on", f"{phase.gpus:,} GPUs for {trained}{prices}{labour}"
 
@@ -38,11 +38,11 @@ def phase_rows(instance: Instance) -> Iterator[tuple[str, str]]:
 def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     """Growth at a glance, every phase with its bill, the last network in full, every workload, the myopic planner."""
     assert plan.cost is not None
-    last = plan.phases[-1]
+    last_phase = plan.phases[-1]
     yield growth_table(plan)
     yield from bills_by_phase(plan, plan.cost)
     yield ""
-    yield from design_tables(instance, last.design)
+    yield from design_tables(instance, last_phase.design)
     for t, phase in enumerate(plan.phases):
         question = of_phase(instance, t)
         for run, workload in zip(phase.workloads, question.workload, strict=True):
@@ -53,7 +53,7 @@ def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     yield margins_table(plan_checks(instance, plan))
     yield ""
     yield from notes(
-        of_phase(instance, len(plan.phases) - 1), [last.design], last.workloads, none_inside=plan.tp_across
+        of_phase(instance, len(plan.phases) - 1), [last_phase.design], last_phase.workloads, none_inside=plan.tp_across
     )
 
 
@@ -71,25 +71,25 @@ def bills_by_phase(plan: Plan, cost: Cost, prices: str = "prices") -> Iterator[R
 def spending_table(plan: Plan, cost: Cost) -> FigureTable:
     """What each phase pays, with labour and support where there are any."""
     growth = plan.couplings.growth
-    paid = [(one.capex_usd, one.work_usd, one.energy_usd) for one in growth]
-    sums = (cost.capex_usd, math.fsum(one[1] for one in paid), math.fsum(one[2] for one in paid))
-    shown = [n for n in range(3) if n != 1 or sums[1]]
+    paid = [(phase.capex_usd, phase.work_usd, phase.energy_usd) for phase in growth]
+    sums = (cost.capex_usd, math.fsum(phase[1] for phase in paid), math.fsum(phase[2] for phase in paid))
+    columns = [n for n in range(3) if n != 1 or sums[1]]
     rows = [
-        (f"{one.year:g}", *(words.exact(round(usd[n])) for n in shown), words.exact(round(one.power_w)))
-        for one, usd in zip(growth, paid, strict=True)
+        (f"{phase.year:g}", *(words.exact(round(usd[n])) for n in columns), words.exact(round(phase.power_w)))
+        for phase, usd in zip(growth, paid, strict=True)
     ]
     names = ("purchase $", "labour and support $", "electricity $")
-    total = ("total", *(words.exact(round(sums[n])) for n in shown), "")
-    return figures("", ("Phase",), (*(names[n] for n in shown), "draws W"), rows, total=total, compact=True)
+    total = ("total", *(words.exact(round(sums[n])) for n in columns), "")
+    return figures("", ("Phase",), (*(names[n] for n in columns), "draws W"), rows, total=total, compact=True)
 
 
 def _spending_sentence(cost: Cost, growth: Sequence[PhaseSpending]) -> str:
     """What all phases cost."""
-    bought = words.money(cost.capex_usd)
-    electricity = words.money(math.fsum(one.energy_usd for one in growth))
-    work = math.fsum(one.work_usd for one in growth)
+    purchase_text = words.money(cost.capex_usd)
+    electricity = words.money(math.fsum(phase.energy_usd for phase in growth))
+    work = math.fsum(phase.work_usd for phase in growth)
     works = f"{words.money(work)} of labour and support, " if work else ""
-    return f"All phases together: {bought} to buy, {works}{electricity} of electricity."
+    return f"All phases together: {purchase_text} to buy, {works}{electricity} of electricity."
 
 
 def _phase_bills(growth: Sequence[PhaseSpending], prices: str) -> Iterator[RenderableType]:
@@ -99,8 +99,8 @@ def _phase_bills(growth: Sequence[PhaseSpending], prices: str) -> Iterator[Rende
         title, power_w = f"Bill of {phase.year:g}, at its {prices}", sum(item.w for item in phase.bought)
         yield bill_table(title, phase.bought, phase.capex_usd, power_w)
         if phase.stored:
-            listed = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
-            yield f"Bought ahead and kept for later: {listed}."
+            stock = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
+            yield f"Bought ahead and kept for later: {stock}."
             yield "Watts of the bill are of everything bought; what is kept for later does not draw them yet."
 
 
@@ -155,31 +155,31 @@ def _foresight(plan: Plan, claim: Myopic) -> Iterator[str]:
             )
 
 
-def sites_report(instance: Instance, plan: Plan, cost: Cost, together: Together) -> Iterator[RenderableType]:
+def sites_report(instance: Instance, plan: Plan, cost: Cost, cluster: Together) -> Iterator[RenderableType]:
     """Sites side by side, links, exchanges, the whole bill, the network of each site, bounds, how to read them."""
-    runs = zip(*(site.workloads for site in together.sites), strict=True)
+    runs = zip(*(site.workloads for site in cluster.sites), strict=True)
     slowest = [max(run, key=lambda run_at_site: run_at_site.iteration_time_s) for run in runs]
-    yield _sites(together)
-    if together.wan:
+    yield _sites(cluster)
+    if cluster.wan:
         yield ""
-        yield _links(together)
-        yield from _exchanges(together)
+        yield _links(cluster)
+        yield from _exchanges(cluster)
     yield from _bounds_in_own_units(instance, slowest)
     yield ""
     yield from bill_tables(instance, cost, f"{BILL}, all sites")
-    for site in together.sites:
+    for site in cluster.sites:
         yield ""
-        workloads = [part_of(workload, site.shares, together.shares) for workload in instance.workload]
+        workloads = [part_of(workload, site.shares, cluster.shares) for workload in instance.workload]
         runs = zip(site.workloads, workloads, strict=True)
         yield from part_tables(instance, site.design, runs, title=f"Site {site.name}", where=f" at {site.name}")
     yield ""
     yield margins_table(plan_checks(instance, plan))
     yield ""
-    designs, channels = [site.design for site in together.sites], ["wide-area channels"] if instance.wan else []
+    designs, channels = [site.design for site in cluster.sites], ["wide-area channels"] if instance.wan else []
     yield from notes(instance, designs, slowest, none_inside=plan.tp_across, beside=channels)
 
 
-def _sites(together: Together) -> RenderableType:
+def _sites(cluster: Together) -> RenderableType:
     return figures(
         "Sites",
         ("site",),
@@ -187,18 +187,18 @@ def _sites(together: Together) -> RenderableType:
         [
             (
                 site.name,
-                f"{site.shares} of {together.shares}",
+                f"{site.shares} of {cluster.shares}",
                 words.count(site.design.gpus),
                 words.power(site.facility_w),
                 words.power(site.facility_limit_w),
                 words.money(site.cost.capex_usd),
             )
-            for site in together.sites
+            for site in cluster.sites
         ],
     )
 
 
-def _links(together: Together) -> RenderableType:
+def _links(cluster: Together) -> RenderableType:
     return figures(
         "Wide-area links, each way",
         ("between",),
@@ -212,13 +212,13 @@ def _links(together: Together) -> RenderableType:
                 words.seconds(link.latency_s),
                 words.money(link.usd),
             )
-            for link in together.wan
+            for link in cluster.wan
         ],
     )
 
 
-def _exchanges(together: Together) -> Iterator[RenderableType]:
-    for exchange in together.exchanges:
+def _exchanges(cluster: Together) -> Iterator[RenderableType]:
+    for exchange in cluster.exchanges:
         scale, unit = words.byte_scale(exchange.sent_bytes)
         yield (
             f"Once an iteration each site sends {words.digits(exchange.sent_bytes / scale, 4)} {unit} of gradients of "
@@ -229,6 +229,6 @@ def _exchanges(together: Together) -> Iterator[RenderableType]:
 def _bounds_in_own_units(instance: Instance, slowest: Sequence[WorkloadPlan]) -> Iterator[str]:
     """Bounds in the units they are given in, which are those of all sites together."""
     for run, workload in zip(slowest, instance.workload, strict=True):
-        bound, reached = (workload.in_own_units(time_s) for time_s in (workload.asked_s, run.iteration_time_s))
-        if reached:
-            yield f"Bound of {run.name}, all sites together: {bound}; this plan {reached}."
+        bound, time_text = (workload.in_own_units(time_s) for time_s in (workload.asked_s, run.iteration_time_s))
+        if time_text:
+            yield f"Bound of {run.name}, all sites together: {bound}; this plan {time_text}."

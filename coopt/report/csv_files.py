@@ -65,18 +65,18 @@ def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
 def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[str, Item]]:
     """The lines of the bill, each with the part that it is of; none named where it is of everything."""
     if part is not None:
-        chosen = part_named(instance, plan, part)
-        if chosen.cost is None:
+        chosen_part = part_named(instance, plan, part)
+        if chosen_part.cost is None:
             raise InstanceError(f"{instance.name}: part {part} has no bill in a plan of schema 1, needs a new plan")
-        yield from ((chosen.name, item) for item in chosen.cost.items)
+        yield from ((chosen_part.name, item) for item in chosen_part.cost.items)
         return
-    whole = plan.cost.items if plan.cost is not None else ()
+    plan_items = plan.cost.items if plan.cost is not None else ()
     if len(plan.parts) == 1 and plan.parts[0].cost == plan.cost:
-        yield from ((plan.parts[0].name, item) for item in whole)
+        yield from ((plan.parts[0].name, item) for item in plan_items)
         return
-    yield from (("", item) for item in whole)
-    for each in plan.parts:
-        yield from ((each.name, item) for item in (each.cost.items if each.cost is not None else ()))
+    yield from (("", item) for item in plan_items)
+    for other_part in plan.parts:
+        yield from ((other_part.name, item) for item in (other_part.cost.items if other_part.cost is not None else ()))
 
 
 def procurement_csv(bill: NetworksBill) -> str:
@@ -88,11 +88,11 @@ def procurement_csv(bill: NetworksBill) -> str:
     """
     rows: list[tuple[object, ...]] = []
     sizes = {network.hb_domain: network.domain_gpus for network in bill.networks if network.domain_gpus}
-    left = bill.left_over
+    stock_left = bill.left_over
     for network in bill.networks:
-        own = {**sizes, **{item.name: network.domain_gpus for item in network.items if item.kind == "hb"}}
-        for item in network.items if left is not None else ():
-            rows.append((*_bought(item, network, own, bill.whole_cables), ORDER))
+        pack_sizes = {**sizes, **{item.name: network.domain_gpus for item in network.items if item.kind == "hb"}}
+        for item in network.items if stock_left is not None else ():
+            rows.append((*_bought(item, network, pack_sizes, bill.whole_cables), ORDER))
         rows += (
             (
                 f"cable {cable.length_m} m",
@@ -103,9 +103,9 @@ def procurement_csv(bill: NetworksBill) -> str:
             for cable in tier.cables
             if cable.added != 0
         )
-    rest = [unit.of(count) for unit, count in left.items()] if left is not None else bill.items
-    rows += ((*_bought(item, None, sizes, bill.whole_cables), ORDER) for item in rest)
-    rows += ((what, "not counted", *NOTHING) for what in bill.not_counted)
+    items_left = [unit.of(count) for unit, count in stock_left.items()] if stock_left is not None else bill.items
+    rows += ((*_bought(item, None, sizes, bill.whole_cables), ORDER) for item in items_left)
+    rows += ((omission, "not counted", *NOTHING) for omission in bill.not_counted)
     rows += ((note, "note", *NOTHING) for note in bill.notes)
     return _csv(PROCUREMENT_COLUMNS, rows)
 
@@ -116,19 +116,21 @@ def _bought(
     """A line for a network, or for several (None). What direct links are patched through is bought by its ports, and
     HB domains and cables that come with both of their ends are bought whole."""
     patched = network is not None and network.fabric == "direct" and item.kind == "switch"
-    what = "port of a panel or an optical circuit switch" if patched else DESCRIPTIONS[item.kind]
+    description = "port of a panel or an optical circuit switch" if patched else DESCRIPTIONS[item.kind]
     size = sizes.get(item.name, 1) if item.kind == "hb" and not item.idle else 1
     size = 2 if item.kind == "optics" and item.name in cables else size
-    each = size if item.count % size == 0 else 1
-    what = "cable with both of its ends" if item.kind == "optics" and each > 1 else what
-    words = f"spare {what}" if item.spare else what
+    pack_size = size if item.count % size == 0 else 1
+    description = "cable with both of its ends" if item.kind == "optics" and pack_size > 1 else description
+    words = f"spare {description}" if item.spare else description
     if item.idle:
         words = "GPU that does not train"
-    elif item.kind == "hb" and each > 1:
-        words = f"HB domain of {each} GPUs: interconnect, and its servers where these are counted"
+    elif item.kind == "hb" and pack_size > 1:
+        words = f"HB domain of {pack_size} GPUs: interconnect, and its servers where these are counted"
     name = "" if network is None else network.name
-    unit_usd, unit_w = (float(f"{value * each:.15g}") for value in (item.unit_usd, item.unit_w))  # 72 x 75.95 is 5468.4
-    return item.item, words, item.count // each, unit_usd, item.usd, unit_w, item.w, name
+    unit_usd, unit_w = (
+        float(f"{value * pack_size:.15g}") for value in (item.unit_usd, item.unit_w)
+    )  # 72 x 75.95 is 5468.4
+    return item.item, words, item.count // pack_size, unit_usd, item.usd, unit_w, item.w, name
 
 
 def links_csv(routing: Routing) -> str:
@@ -147,8 +149,8 @@ def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None, pa
     check_same_question(instance, plan)
     _, splits = workload_splits(instance, plan, workload=workload, part=part)
     network = network_of(part_named(instance, plan, part))
-    shared = network.fabric.nic.shared_by if isinstance(network, Design) else 1
-    counts = network.nics_per_gpu, shared
+    gpus_per_nic = network.fabric.nic.shared_by if isinstance(network, Design) else 1
+    counts = network.nics_per_gpu, gpus_per_nic
     return _csv(RANK_COLUMNS, (row for split, run in splits for row in _ranks(counts, split, run.name)))
 
 
@@ -175,9 +177,11 @@ def _records_csv(kind: type[Record], records: Iterable[Record]) -> str:
 
 def _ranks(counts: tuple[int, int], split: RankGrid, workload: str) -> Iterator[tuple[object, ...]]:
     """The rows of a workload, with so many NICs of a GPU, or GPUs of a NIC."""
-    ranks, (per_gpu, shared) = rank_table(split), counts
-    numbers = [range(gpu * per_gpu // shared, gpu * per_gpu // shared + per_gpu) for gpu in range(split.active)]
-    rails = [" ".join(map(str, own)) for own in numbers]
+    ranks, (per_gpu, gpus_per_nic) = rank_table(split), counts
+    numbers = [
+        range(gpu * per_gpu // gpus_per_nic, gpu * per_gpu // gpus_per_nic + per_gpu) for gpu in range(split.active)
+    ]
+    rails = [" ".join(map(str, nic_rails)) for nic_rails in numbers]
     places = zip(*(getattr(ranks, name).tolist() for name in ("tp", "cp", "dp", "pp", "ep", "gpu")), strict=True)
     for rank, (*coordinates, gpu) in enumerate(places):
         domain, local = divmod(gpu, split.active)

@@ -38,8 +38,8 @@ def relay_remarks(direct: DirectLinks) -> Iterator[str]:
 
 def _link_rows(direct: DirectLinks) -> Iterator[tuple[str, str]]:
     domain = direct.hb_domain
-    active = words.counted(domain.active, "GPU")
-    yield "HB domain", f"{words.times(domain.count, domain.name)}, {active} of each train"
+    active_text = words.counted(domain.active, "GPU")
+    yield "HB domain", f"{words.times(domain.count, domain.name)}, {active_text} of each train"
     yield (
         "Grid",
         f"{words.counted(direct.stages, 'block')} of stages, of {words.counted(direct.replicas, 'domain')} each",

@@ -83,8 +83,8 @@ def bounds_table(explanation: Explanation) -> FigureTable:
         return figures("What each bound costs", ("bound", BINDS), numbers, rows)
     without = [_extra(explanation, bound.without, asked=not bound.binds) for bound in explanation.bounds]
     title = "What each bound costs: 1% tighter than what the plan takes, 1% looser than now, and without it"
-    more = [(*row, last) for row, last in zip(rows, without, strict=True)]
-    return figures(title, ("bound", BINDS), (*numbers, gone), more)
+    wide_rows = [(*row, without_cell) for row, without_cell in zip(rows, without, strict=True)]
+    return figures(title, ("bound", BINDS), (*numbers, gone), wide_rows)
 
 
 def rivals_table(explanation: Explanation) -> FigureTable:
@@ -104,8 +104,8 @@ def rivals_table(explanation: Explanation) -> FigureTable:
 
 def prices_table(design: Design | None, prices: Sequence[PriceRange]) -> FigureTable:
     """The range of every price within which the design stays optimal, and what comes outside."""
-    moved = next((f" from {low / one.now:g} to {high / one.now:g} times" for one in prices
-                  if one.tried is not None for low, high in (one.tried,)), "")  # fmt: skip
+    moved = next((f" from {low_price / entry.now:g} to {high_price / entry.now:g} times" for entry in prices
+                  if entry.tried is not None for low_price, high_price in (entry.tried,)), "")  # fmt: skip
     title = f"Prices that keep the plan, each moved alone{moved}"
     rows = [_price_row(design, price) for price in prices]
     return figures(title, ("price of", "outside the range"), ("unit", "from", "now", "to"), rows)
@@ -132,7 +132,7 @@ def _costs(explanation: Explanation, way: str) -> str:
 
 
 def _bound_row(explanation: Explanation, bound: Bound) -> tuple[Cell, ...]:
-    asked = bound.loosest is None or bound.step is not None
+    is_asked = bound.loosest is None or bound.step is not None
     value_text, bound_text = (_number(value) for value in (bound.used, bound.bound))
     return (
         f"{with_names(bound.limit, explanation.rows)}, {bound.unit}",
@@ -140,7 +140,7 @@ def _bound_row(explanation: Explanation, bound: Bound) -> tuple[Cell, ...]:
         value_text,
         bound_text,
         "-" if bound.slack is None else words.percent(bound.slack),
-        "no plan" if bound.tighter is None and asked else _extra(explanation, bound.tighter, asked=asked),
+        "no plan" if bound.tighter is None and is_asked else _extra(explanation, bound.tighter, asked=is_asked),
         _extra(explanation, bound.looser, asked=not bound.binds),
     )
 
@@ -166,31 +166,33 @@ def _more(explanation: Explanation, extra: float) -> str:
 
 def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
     neighbours = [
-        f"{way}: {_takes_over(design, other)}"
-        for way, other in (("below", price.below), ("above", price.above))
-        if other is not None and design is not None
+        f"{way}: {_takes_over(design, neighbour)}"
+        for way, neighbour in (("below", price.below), ("above", price.above))
+        if neighbour is not None and design is not None
     ]
     lowest, highest = price.tried or (0.0, None)
     ends = price.low > lowest or price.high is not None
-    others = "another plan" if price.tried and design is None else "a limit missed"
-    outside = "; ".join(neighbours) or (others if ends else "no change")
-    high = highest if price.high is None else price.high
-    last = "any" if high is None else f"{high:,.6g}"
-    return price.item, outside, price.unit, f"{price.low:,.6g}", f"{price.now:,.6g}", last
+    effect = "another plan" if price.tried and design is None else "a limit missed"
+    outside = "; ".join(neighbours) or (effect if ends else "no change")
+    high_price = highest if price.high is None else price.high
+    high_text = "any" if high_price is None else f"{high_price:,.6g}"
+    return price.item, outside, price.unit, f"{price.low:,.6g}", f"{price.now:,.6g}", high_text
 
 
-def _takes_over(design: Design, other: Design) -> str:
+def _takes_over(design: Design, other_design: Design) -> str:
     """What the other design changes: of switches or optics alone, what stands in place of what."""
-    text = differences(design, other)
-    if text == f"switches {other.fabric.switch_text}":
+    text = differences(design, other_design)
+    if text == f"switches {other_design.fabric.switch_text}":
         return f"{text} in place of {design.fabric.switch_text}"
-    return _other_optics(design, other) if text == "other counts" else text
+    return _other_optics(design, other_design) if text == "other counts" else text
 
 
-def _other_optics(design: Design, other: Design) -> str:
+def _other_optics(design: Design, other_design: Design) -> str:
     """Optics that come and go, by name; of the same ones, there are other numbers."""
-    had, has = (dict.fromkeys(name for tier in one.fabric.tier for name in tier.optics) for one in (design, other))
-    come, gone = ([name for name in some if name not in rest] for some, rest in ((has, had), (had, has)))
+    had, has = (
+        dict.fromkeys(name for tier in either.fabric.tier for name in tier.optics) for either in (design, other_design)
+    )
+    come, gone = [name for name in has if name not in had], [name for name in had if name not in has]
     if come and gone:
         return f"{words.both(come)} in place of {words.both(gone)}"
     return f"{words.both(come)} as well" if come else f"without {words.both(gone)}" if gone else "other optics"
@@ -233,16 +235,16 @@ def claim_text(claim: ObjectiveClaim, *, name: str | None = None, whole: bool = 
     return f"{name or claim.kind}: {', '.join(claims) if claims else 'nothing known'}"
 
 
-def _with_unit(kind: str, value: float, whole: bool) -> str:
+def _with_unit(kind: str, value: float, is_rounded: bool) -> str:
     if kind not in VALUE_UNITS:
         return words.amount(kind, value)
-    return words.with_unit(round(value) if whole else value, VALUE_UNITS[kind])
+    return words.with_unit(round(value) if is_rounded else value, VALUE_UNITS[kind])
 
 
 def narrowing(solver: SolverReport) -> str:
     """`289,000 enumerated, 12,000 do not fit into memory, 91 kept`."""
     dropped = [
-        f"{words.count(n)} {GATES.get(why, f'dropped by {why}')}" for why, n in solver.columns_gated.items() if n
+        f"{words.count(n)} {GATES.get(gate, f'dropped by {gate}')}" for gate, n in solver.columns_gated.items() if n
     ]
     steps = [
         f"{words.count(solver.columns_enumerated)} enumerated",
@@ -280,14 +282,16 @@ def verdict_headline(verdict: Verdict) -> str:
     made = words.counted(len(verdict.checks), "check")
     if verdict.accepted:
         gap = words.percent(verdict.gap) if verdict.gap is not None else ""
-        said, trusted = [f"the gap is {gap}"] if gap else [], verdict.on_trust
+        clauses, trusted = [f"the gap is {gap}"] if gap else [], verdict.on_trust
         if (rival := verdict.undecided) is not None:
-            less = f"a rival at {words.amount(rival.kind, rival.value)} is not ruled out"
-            said = [less if rival.gap is None else f"a gap of {words.percent(rival.gap)} is proven, as {less}"]
+            rival_text = f"a rival at {words.amount(rival.kind, rival.value)} is not ruled out"
+            clauses = [
+                rival_text if rival.gap is None else f"a gap of {words.percent(rival.gap)} is proven, as {rival_text}"
+            ]
             trusted = f"that the gap is {gap}" if gap else trusted
-        said += [f"the run was asked for {words.both(verdict.overridden)}"] if verdict.overridden else []
-        said += [f"{trusted} rests on {SOLVERS_WORD}"] if trusted else []
-        return "; ".join([f"Accepted: {made}, all of them hold", *said]) + "."
+        clauses += [f"the run was asked for {words.both(verdict.overridden)}"] if verdict.overridden else []
+        clauses += [f"{trusted} rests on {SOLVERS_WORD}"] if trusted else []
+        return "; ".join([f"Accepted: {made}, all of them hold", *clauses]) + "."
     names = ", ".join(dict.fromkeys(check.name for check in verdict.failures))
     return f"Rejected: {len(verdict.failures)} of {made} fail: {names}."
 
@@ -298,16 +302,19 @@ def check_row(check: Check) -> tuple[Cell, ...]:
     A limit of the instance stands as `at most`, and what it allows as `one of`: neither is a claim that is derived
     again.
     """
-    full = not check.ok or check.name in SOURCES
-    claimed, recomputed = value_text(check.claimed, full=not check.ok), value_text(check.recomputed, full=full)
+    is_full = not check.ok or check.name in SOURCES
+    claimed_text, recomputed_text = (
+        value_text(check.claimed, full=not check.ok),
+        value_text(check.recomputed, full=is_full),
+    )
     if check.name in TIMES and isinstance(check.claimed, float) and check.claimed >= LONGEST_S:
-        claimed = words.NO_BOUND
-        recomputed = recomputed if check.name in limit_checks() else words.NO_BOUND
+        claimed_text = words.NO_BOUND
+        recomputed_text = recomputed_text if check.name in limit_checks() else words.NO_BOUND
     elif check.name in limit_checks():
-        claimed = f"at most {claimed}"
+        claimed_text = f"at most {claimed_text}"
     elif isinstance(check.recomputed, tuple) and len(check.recomputed) > 1 and not isinstance(check.claimed, tuple):
-        recomputed = f"one of {recomputed}"
-    return check.name, claimed, recomputed, verdict_word(check.ok), check.why
+        recomputed_text = f"one of {recomputed_text}"
+    return check.name, claimed_text, recomputed_text, verdict_word(check.ok), check.why
 
 
 def value_text(value: Value, full: bool = False) -> str:
@@ -324,14 +331,14 @@ def value_text(value: Value, full: bool = False) -> str:
     return text if full or len(text) <= SHORT else f"{text[: SHORT - 3].rstrip()}..."
 
 
-def certificate_report(found: Certificate) -> Iterator[RenderableType]:
+def certificate_report(certificate: Certificate) -> Iterator[RenderableType]:
     """What is proven of a bound, and how many designs fail for which reason."""
-    claimed, proven = found.bound_claimed, found.bound_proven
-    word = "Proven" if found.ok else "Not proven"
-    if not found.ok and claimed and proven is not None:
-        word = f"Proven but for a share of {1 - proven / claimed:.2g} of the bound"
-    yield Text(f"{word}, by {found.by}.", style="bold green" if found.ok else "bold red")
-    bounds = (("Bound claimed", claimed), ("Bound proven", proven))
+    bound_claimed, bound_proven = certificate.bound_claimed, certificate.bound_proven
+    word = "Proven" if certificate.ok else "Not proven"
+    if not certificate.ok and bound_claimed and bound_proven is not None:
+        word = f"Proven but for a share of {1 - bound_proven / bound_claimed:.2g} of the bound"
+    yield Text(f"{word}, by {certificate.by}.", style="bold green" if certificate.ok else "bold red")
+    bounds = (("Bound claimed", bound_claimed), ("Bound proven", bound_proven))
     rows = [(word, "none" if bound is None else f"{bound:,}".removesuffix(".0")) for word, bound in bounds]
-    rows += [(f"Designs: {reason}", words.count(n)) for reason, n in found.reasons.items()]
+    rows += [(f"Designs: {reason}", words.count(n)) for reason, n in certificate.reasons.items()]
     yield facts("Proof", rows)

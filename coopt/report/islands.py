@@ -28,8 +28,8 @@ def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Rende
     yield ""
     yield _networks(plan)
     yield ""
-    for shared in plan.couplings.cores:
-        yield from core_tables(instance, shared)
+    for coupling in plan.couplings.cores:
+        yield from core_tables(instance, coupling)
         yield ""
     yield from _products(instance, plan, cost)
     yield ""
@@ -49,9 +49,9 @@ def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Rende
     yield from robust_tables(instance, plan)
 
 
-def core_tables(instance: Instance, shared: SharedCore) -> Iterator[RenderableType]:
+def core_tables(instance: Instance, coupling: SharedCore) -> Iterator[RenderableType]:
     """What the core is, and which links lead into it."""
-    core, place = shared.core, _place(shared)
+    core, place = coupling.core, _place(coupling)
     rows = [
         (links.workload, words.count(links.per_leaf) if links.per_leaf else "-", words.count(links.links))
         for links in core.islands
@@ -61,35 +61,35 @@ def core_tables(instance: Instance, shared: SharedCore) -> Iterator[RenderableTy
     radix = next(switch.radix for switch in instance.network.switches if switch.name == core.switch.name)
     ports = words.count(core.switches * radix)
     rate = instance.sharing.core.gbit_s_per_gpu if instance.sharing.core is not None else 0.0
-    between = "the islands of a site" if shared.site is not None else "islands"
+    between = "the islands of a site" if coupling.site is not None else "islands"
     yield (
         f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)} of "
         f"{ports} ports in use, {_ends_of(core)}: {rate:g} Gbit/s between {between} "
         "for each GPU that trains."
     )
     if len(core.islands) == 1:
-        here = "at this site" if shared.site is not None else "here"
-        yield f"Only one island stands {here}{_when(shared)}: the core joins it to nothing, but reserves its links."
+        spot = "at this site" if coupling.site is not None else "here"
+        yield f"Only one island stands {spot}{_when(coupling)}: the core joins it to nothing, but reserves its links."
     if any(not links.per_leaf for links in core.islands):
         yield "An island of one HB domain has NICs for these links only, and no leaf."
 
 
 def _ends_of(core: CorePlan) -> str:
     """What is at the ends of links into a core."""
-    below = sorted(set(map(core.below, core.islands)))
-    if below == [core.optic]:
+    lower_optics = sorted(set(map(core.below, core.islands)))
+    if lower_optics == [core.optic]:
         return f"{core.optic} at both ends of a link"
-    return f"{core.optic} at its end of links and {', '.join(below)} at that of islands"
+    return f"{core.optic} at its end of links and {', '.join(lower_optics)} at that of islands"
 
 
-def _place(shared: SharedCore) -> str:
+def _place(coupling: SharedCore) -> str:
     """` at east, 2026`: where and when a core stands, where there are several."""
-    site = "" if shared.site is None else f" at {shared.site}"
-    return site if shared.phase is None else f"{site}, {shared.phase:g}"
+    site = "" if coupling.site is None else f" at {coupling.site}"
+    return site if coupling.phase is None else f"{site}, {coupling.phase:g}"
 
 
-def _when(shared: SharedCore) -> str:
-    return "" if shared.phase is None else f" in {shared.phase:g}"
+def _when(coupling: SharedCore) -> str:
+    return "" if coupling.phase is None else f" in {coupling.phase:g}"
 
 
 def _designs(plan: Plan) -> Iterator[tuple[Part, Design]]:
@@ -102,19 +102,19 @@ def _islands(plan: Plan) -> RenderableType:
     """Every island in every phase; a total where nothing grows."""
     sited = any(part.site is not None for part in plan.parts)
     rows = [_island_row(part, design, sited) for part, design in _designs(plan)]
-    for shared in plan.couplings.cores:
-        product = words.times(shared.core.switches, shared.core.switch.name)
-        site = (shared.site or "-",) if sited else ()
-        name = "core" if shared.phase is None else f"core, {shared.phase:g}"
-        rows.append((name, *site, product, "-", "-", words.exact(round(shared.core.power_w)), "-"))
+    for coupling in plan.couplings.cores:
+        product = words.times(coupling.core.switches, coupling.core.switch.name)
+        site = (coupling.site or "-",) if sited else ()
+        name = "core" if coupling.phase is None else f"core, {coupling.phase:g}"
+        rows.append((name, *site, product, "-", "-", words.exact(round(coupling.core.power_w)), "-"))
     total = None
     if len(plan.couplings.years) == 1:
         designs = [design for _, design in _designs(plan)]
         racks = [design.racks for design in designs]
-        power_w = sum(part.power_w for part in plan.parts) + sum(one.core.power_w for one in plan.couplings.cores)
+        power_w = sum(part.power_w for part in plan.parts) + sum(core.core.power_w for core in plan.couplings.cores)
         gpus = words.count(sum(design.gpus for design in designs))
-        listed = "-" if None in racks else words.count(sum(count or 0 for count in racks))
-        total = ("together", *([""] if sited else []), "", gpus, listed, words.exact(round(power_w)), "")
+        total_racks = "-" if None in racks else words.count(sum(count or 0 for count in racks))
+        total = ("together", *([""] if sited else []), "", gpus, total_racks, words.exact(round(power_w)), "")
     columns = ("workload", "site", "HB domains") if sited else ("workload", "HB domains")
     return figures("Islands", columns, ("GPUs", "racks", "W", "slack"), rows, total=total)
 
@@ -178,7 +178,9 @@ def _interruptions(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     for part, design in _designs(plan):
         for run in part.workloads:
             if run.uptime is not None:
-                (workload,) = (one for one in workloads_in(instance, part.phase) if one.name == run.name)
+                (workload,) = (
+                    candidate for candidate in workloads_in(instance, part.phase) if candidate.name == run.name
+                )
                 standing_by = words.counted(design.spare_domains, "domain") if design.spare_domains else "none"
                 cells = part.name, words.days_of(run, workload), standing_by, words.count(design.spare_gpus)
                 rows.append((*cells, *_uptime_cells(run.uptime)))
@@ -210,9 +212,9 @@ def _bills(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableTyp
 
 def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
     """How many products of each limited kind are in use, and which price each discounted one reached."""
-    for kind, most in instance.sharing.most_products.given.items():
+    for kind, max_products in instance.sharing.most_products.given.items():
         names = sorted(products(plan, kind))
-        yield f"Products of kind {kind}: {len(names)} of at most {most} in use ({', '.join(names) or 'none'})."
+        yield f"Products of kind {kind}: {len(names)} of at most {max_products} in use ({', '.join(names) or 'none'})."
     rows = [
         row
         for year, items in plan.couplings.bought(cost).items()
@@ -224,7 +226,7 @@ def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Renderable
         yield figures("Discounts", ("item", "applies", "reached"), ("used", "spare", "unit $"), rows)
 
 
-def _bracket(discount: Discount, items: Iterable[Item], when: str) -> Iterator[tuple[str, ...]]:
+def _bracket(discount: Discount, items: Iterable[Item], time_text: str) -> Iterator[tuple[str, ...]]:
     """The bracket a product is bought in, where it is bought at all; spare units are those beyond what is used."""
     lines = [item for item in items if item.product == (discount.kind, discount.item)]
     if not lines:
@@ -233,11 +235,11 @@ def _bracket(discount: Discount, items: Iterable[Item], when: str) -> Iterator[t
     spare = sum(item.count for item in lines) - in_use
     lowered = 0 if discount.applies == "all-units" else 1  # incremental prices are for units beyond a threshold alone
     begins = [0, *(begin for begin in discount.begins if begin + lowered <= in_use + spare)]
-    reached = f"from {words.count(begins[-1])}" if begins[-1] else "list price"
+    bracket = f"from {words.count(begins[-1])}" if begins[-1] else "list price"
     yield (
-        f"{discount.item}{when}",
+        f"{discount.item}{time_text}",
         discount.applies,
-        f"{reached} ({len(begins) - 1} of {len(discount.begins)})",
+        f"{bracket} ({len(begins) - 1} of {len(discount.begins)})",
         words.count(in_use),
         words.count(spare),
         words.exact(lines[-1].unit_usd),

@@ -132,7 +132,7 @@ def _recomputed_modules(workload: Workload, mapping: MappingChoice) -> list[str]
         has = {"layernorm": True, "moe": model.experts > 0, "mlp": not model.experts or model.dense_layers > 0}
     else:
         has = {}
-    return [name for name, there in has.items() if there]
+    return [name for name, is_present in has.items() if is_present]
 
 
 def _offloaded_modules(model: Transformer, mapping: MappingChoice) -> list[str]:
@@ -154,39 +154,39 @@ def _stages(split: RankGrid, mapping: MappingChoice) -> Iterator[Argument]:
     """Chunks of a stage, and how many layers each has where some are missing."""
     layers, chunks = split.workload.model.layers, mapping.pp * mapping.interleave
     fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
-    missing = mapping.pp * fullest - layers
-    if missing and (mapping.interleave > 1 or fewer == fullest):
-        sizes = _chunk_sizes(fullest // mapping.interleave, mapping, missing - fewer, fewer)
+    layers_missing = mapping.pp * fullest - layers
+    if layers_missing and (mapping.interleave > 1 or fewer == fullest):
+        sizes = _chunk_sizes(fullest // mapping.interleave, mapping, layers_missing - fewer, fewer)
         yield "--pipeline-model-parallel-layout", _layout(sizes, split.workload.model.extra_predictions)
         return
     if mapping.interleave > 1:
         yield "--num-layers-per-virtual-pipeline-stage", str(layers // chunks)
-    if missing - fewer:
-        yield "--decoder-first-pipeline-num-layers", str(fullest - (missing - fewer))
+    if layers_missing - fewer:
+        yield "--decoder-first-pipeline-num-layers", str(fullest - (layers_missing - fewer))
     if fewer:
         yield "--decoder-last-pipeline-num-layers", str(fullest - fewer)
 
 
-def _chunk_sizes(full: int, mapping: MappingChoice, first: int, last: int) -> list[int]:
+def _chunk_sizes(layers_per_chunk: int, mapping: MappingChoice, first_less: int, last_less: int) -> list[int]:
     """Layers of every chunk, in the order of the model, less those that the first and the last stage go without."""
-    sizes = [full] * (mapping.pp * mapping.interleave)
+    sizes = [layers_per_chunk] * (mapping.pp * mapping.interleave)
     for chunk in range(0, len(sizes), mapping.pp):
-        taken = min(first, full)
-        sizes[chunk], first = full - taken, first - taken
+        layers = min(first_less, layers_per_chunk)
+        sizes[chunk], first_less = layers_per_chunk - layers, first_less - layers
     for chunk in range(len(sizes) - 1, -1, -mapping.pp):
-        taken = min(last, full)
-        sizes[chunk], last = sizes[chunk] - taken, last - taken
+        layers = min(last_less, layers_per_chunk)
+        sizes[chunk], last_less = sizes[chunk] - layers, last_less - layers
     return sizes
 
 
 def _layout(sizes: list[int], predictions: int) -> str:
     """The chunks in Megatron-LM's notation: embedding E, layers t, predictions m, loss L, chunks apart by |."""
-    *earlier, last = sizes
+    *earlier, last_size = sizes
     text = "E"
-    for size, alike in groupby(earlier):
-        count = len(list(alike))
+    for size, repeats in groupby(earlier):
+        count = len(list(repeats))
         text += f"({'t' * size}|)*{count}" if count > 1 else f"{'t' * size}|"
-    return text + "t" * last + "m" * predictions + "L"
+    return text + "t" * last_size + "m" * predictions + "L"
 
 
 def _sharding(mapping: MappingChoice) -> Iterator[Argument]:
@@ -254,8 +254,8 @@ def _knobs(workload: Workload) -> Iterator[str]:
         yield "ep_overlap: the plan counts on all-to-alls behind the compute of another micro-batch"
     if options.dispatch_bytes == 1:
         yield "dispatch_bytes = 1: the plan counts on numbers of 8 bits on their way to experts"
-    if kept := _kept_in_more_bits(workload):
-        yield f"{kept}: the plan counts on layers and products in more bits than others, as a quantization recipe says"
+    if knobs := _kept_in_more_bits(workload):
+        yield f"{knobs}: the plan counts on layers and products in more bits than others, as a quantization recipe says"
     if options.slowdown > 1.0:
         yield f"slowdown = {options.slowdown:g}: the plan counts on stragglers"
 
@@ -264,8 +264,10 @@ def _kept_in_more_bits(workload: Workload) -> str:
     """Keys of the software that keep more bits than the precision, with their values; empty where none does."""
     if workload.precision not in ("fp8", "fp4"):
         return ""
-    kept = {name: getattr(workload.options.software, name) for name in KEPT_IN_MORE_BITS}
-    return ", ".join(f"{name} = {value}" for name, value in kept.items() if value > Software.model_fields[name].default)
+    settings = {name: getattr(workload.options.software, name) for name in KEPT_IN_MORE_BITS}
+    return ", ".join(
+        f"{name} = {value}" for name, value in settings.items() if value > Software.model_fields[name].default
+    )
 
 
 def _shape(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
@@ -307,9 +309,11 @@ def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = No
         raise InstanceError(f"{instance.name}: nothing trains on part {part}, needs one that trains a workload")
     require_one_workload([run.name for _, run in splits], "megatron")
     split, run = splits[0]
-    complaints = [f"{instance.name}: workload {run.name!r}: {why}" for why in refusals(split.workload, run.mapping)]
+    complaints = [
+        f"{instance.name}: workload {run.name!r}: {reason}" for reason in refusals(split.workload, run.mapping)
+    ]
     if complaints:
-        raise InstanceError(f"{why} (Megatron-LM)" for why in complaints)
+        raise InstanceError(f"{reason} (Megatron-LM)" for reason in complaints)
     ranks = rank_table(split)
     lines = [
         "#!/usr/bin/env bash",

@@ -51,9 +51,11 @@ def places_of(rows: Sequence[Sequence[Key]]) -> dict[Key, Place]:
     return places
 
 
-def link_stroke(low: Place, high: Place, links: int, colour: str) -> Stroke:
+def link_stroke(start: Place, end: Place, links: int, colour: str) -> Stroke:
     """Links from the top of a part to the bottom of one above it."""
-    return Stroke(start=(low[0], low[1] + HEIGHT / 2), end=(high[0], high[1] - HEIGHT / 2), links=links, colour=colour)
+    return Stroke(
+        start=(start[0], start[1] + HEIGHT / 2), end=(end[0], end[1] - HEIGHT / 2), links=links, colour=colour
+    )
 
 
 def rows_drawing(
@@ -117,15 +119,15 @@ def plane_drawing(family: Family, uplinks: int) -> Drawing:
     numbers = leaf_numbers(family)
     levels = [_of_level(small.graph, level) for level in range(1, 1 + family.tiers)]
     leaves = _pod_leaves(family) if family.pods else excerpt(len(levels[0]))
-    chosen = {("leaf", leaf) for leaf in leaves}
+    nodes = {("leaf", leaf) for leaf in leaves}
     domains = _domains_on(numbers, leaves)
-    rows: list[list[Key]] = [[("hb", domain) for domain in domains], sorted(chosen)]
+    rows: list[list[Key]] = [[("hb", domain) for domain in domains], sorted(nodes)]
     for level in levels[1:]:
         if level[0][0] == "aggregation":
-            kept = sorted({key for leaf in chosen for key in small.graph[leaf] if key[0] == "aggregation"})
+            shown_nodes = sorted({key for leaf in nodes for key in small.graph[leaf] if key[0] == "aggregation"})
         else:
-            kept = [level[i] for i in excerpt(len(level))]
-        rows.append(kept)
+            shown_nodes = [level[i] for i in excerpt(len(level))]
+        rows.append(shown_nodes)
     places = places_of(rows)
     colours = {("leaf", leaf): _leaf_colour(family, numbers, leaf) for leaf in leaves}
     lines = [*_nic_lines(numbers, domains, leaves, places, colours), *_switch_lines(small.graph, places, colours)]
@@ -159,9 +161,9 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
     """The first pod of three tiers: its leaves, its aggregation switches, and the cores above them."""
     assert family.pods is not None
     leaf_count, slices = min(family.pods.leaves, family.leaves), family.slices(uplinks)
-    middle, cores = pod_wires(family, slices), core_wires(family, slices)
+    pod_bundles, cores = pod_wires(family, slices), core_wires(family, slices)
     leaves, switches = excerpt(leaf_count), excerpt(slices)
-    above = {
+    upper_wires = {
         int(core)
         for switch in switches
         for part in [np.sort(cores.upper[cores.lower == switch])]
@@ -170,15 +172,15 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
     rows: list[list[Key]] = [
         [("leaf", leaf) for leaf in leaves],
         [("aggregation", switch) for switch in switches],
-        [("core", core) for core in sorted(above)],
+        [("core", core) for core in sorted(upper_wires)],
     ]
     places = places_of(rows)
-    wires = (("leaf", "aggregation", middle), ("aggregation", "core", cores))
+    wires = (("leaf", "aggregation", pod_bundles), ("aggregation", "core", cores))
     lines = [
-        link_stroke(places[low, int(lower)], places[high, int(upper)], int(links), UP)
-        for low, high, wire in wires
-        for lower, upper, links in zip(wire.lower, wire.upper, wire.links, strict=True)
-        if (low, int(lower)) in places and (high, int(upper)) in places
+        link_stroke(places[lower_kind, int(lower_number)], places[upper_kind, int(upper_number)], int(links), UP)
+        for lower_kind, upper_kind, wire in wires
+        for lower_number, upper_number, links in zip(wire.lower, wire.upper, wire.links, strict=True)
+        if (lower_kind, int(lower_number)) in places and (upper_kind, int(upper_number)) in places
     ]
     frame = Frame(x=-0.2, y=-0.9, width=WIDTH + 0.4, height=STOREY + 1.8, label="pod 0", kind="pod")
     return rows_drawing("pod", rows, lines, colours={}, names={}, frames=(frame,))
@@ -210,19 +212,19 @@ def row_names(names: Iterable[str]) -> tuple[tuple[float, str], ...]:
     return tuple((-line * ROW, name) for line, name in enumerate(names))
 
 
-def excerpt(count: int, most: int = MOST) -> list[int]:
-    """The numbers of the parts that are drawn: all up to `most`, of more the first three and the last."""
-    return list(range(count)) if count <= most else [0, 1, 2, count - 1]
+def excerpt(count: int, max_parts: int = MOST) -> list[int]:
+    """The numbers of the parts that are drawn: all up to `max_parts`, of more the first three and the last."""
+    return list(range(count)) if count <= max_parts else [0, 1, 2, count - 1]
 
 
 def _nic_switches(family: Family) -> list[list[tuple[int, int]]]:
     """The plane (with one tier the chassis) and leaf of each NIC of the first HB domain, by rank."""
     in_plane = rails_of(family) // family.planes
-    shared = family.planes_together
+    planes_per_switch = family.planes_together
     leaves = leaf_numbers(family)[:, 0].tolist()
-    ends = [(rail // in_plane // shared, leaves[rail % in_plane]) for rail in range(rails_of(family))]
-    per_gpu, shared = family.nics_per_gpu, family.gpus_per_nic
-    return [ends[rank * per_gpu // shared :][:per_gpu] for rank in range(family.hb.size)]
+    ends = [(rail // in_plane // planes_per_switch, leaves[rail % in_plane]) for rail in range(rails_of(family))]
+    per_gpu, planes_per_switch = family.nics_per_gpu, family.gpus_per_nic
+    return [ends[rank * per_gpu // planes_per_switch :][:per_gpu] for rank in range(family.hb.size)]
 
 
 def _of_level(graph: Graph, level: int) -> list[Key]:
@@ -232,19 +234,19 @@ def _of_level(graph: Graph, level: int) -> list[Key]:
 def _pod_leaves(family: Family) -> list[int]:
     """The first and the last leaf of the first two pods and of the last one."""
     assert family.pods is not None
-    held, count = family.pods.leaves, family.pods.count
+    leaves, count = family.pods.leaves, family.pods.count
     pods = sorted({0, min(1, count - 1), count - 1})
-    return sorted({leaf for pod in pods for leaf in (pod * held, min((pod + 1) * held, family.leaves) - 1)})
+    return sorted({leaf for pod in pods for leaf in (pod * leaves, min((pod + 1) * leaves, family.leaves) - 1)})
 
 
 def _domains_on(numbers: Ints, leaves: Sequence[int]) -> list[int]:
     """The first HB domain on each of a few leaves and the last; where all hang on the same leaves, some of them."""
-    chosen: set[int] = set()
+    domain_set: set[int] = set()
     for leaf in leaves:
         domains = np.flatnonzero((numbers == leaf).any(axis=0))
         both_ends = len(leaves) < MOST or leaf == leaves[-1]
-        chosen |= {int(domains[0]), int(domains[-1])} if both_ends else {int(domains[0])}
-    return sorted(chosen if len(chosen) > 2 else chosen | set(excerpt(numbers.shape[1])))
+        domain_set |= {int(domains[0]), int(domains[-1])} if both_ends else {int(domains[0])}
+    return sorted(domain_set if len(domain_set) > 2 else domain_set | set(excerpt(numbers.shape[1])))
 
 
 def _leaf_colour(family: Family, numbers: Ints, leaf: int) -> str:
@@ -276,8 +278,8 @@ def _nic_lines(
 def _switch_lines(graph: Graph, places: Mapping[Key, Place], colours: Mapping[Key, str]) -> Iterator[Stroke]:
     for start, end, edge in graph.edges(data=True):
         if start in places and end in places:
-            low, high = sorted((start, end), key=lambda key: places[key][1])
-            yield link_stroke(places[low], places[high], edge["links"], colours.get(low, UP))
+            lower_key, upper_key = sorted((start, end), key=lambda key: places[key][1])
+            yield link_stroke(places[lower_key], places[upper_key], edge["links"], colours.get(lower_key, UP))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,4 +342,4 @@ def _rounded(part: object) -> object:
         return round(part, DIGITS) + 0.0
     if isinstance(part, dict):
         return {key: _rounded(value) for key, value in part.items()}
-    return [_rounded(inner) for inner in part] if isinstance(part, list | tuple) else part
+    return [_rounded(element) for element in part] if isinstance(part, list | tuple) else part

@@ -30,41 +30,44 @@ SPANS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 
 
-def reproduction_report(found: Reproduction) -> Iterator[RenderableType]:
+def reproduction_report(reproduction: Reproduction) -> Iterator[RenderableType]:
     """Every design with its counts, then what differs."""
-    come = "comes" if found.of == 1 else "come"
-    yield f"{found.exact:,} of {words.counted(found.of, 'published design')} {come} out exactly."
+    come = "comes" if reproduction.of == 1 else "come"
+    yield f"{reproduction.exact:,} of {words.counted(reproduction.of, 'published design')} {come} out exactly."
     yield figures(
         "Switches by tier",
         ("design",),
         ("counted", "published", "exact"),
-        [(row.id, _switches(row.counted), _switches(row.published), verdict_word(row.ok)) for row in found.rows],
+        [(row.id, _switches(row.counted), _switches(row.published), verdict_word(row.ok)) for row in reproduction.rows],
     )
-    yield from (f"{row.id}: {row.why}" for row in found.rows if row.counted is not None and not row.ok)
-    asked = [(row.id, row.counted, row.cheapest) for row in found.rows if row.cheapest is not None]
-    compared = [one for _, _, one in asked if one.usd is not None]
-    if asked:
-        kept = sum(one.counted is None for one in compared)
+    yield from (f"{row.id}: {row.why}" for row in reproduction.rows if row.counted is not None and not row.ok)
+    searches = [(row.id, row.counted, row.cheapest) for row in reproduction.rows if row.cheapest is not None]
+    compared = [cheapest for _, _, cheapest in searches if cheapest.usd is not None]
+    if searches:
+        confirmed = sum(cheapest.counted is None for cheapest in compared)
         cost = "costs no more than any of its" if len(compared) == 1 else "cost no more than any of their"
-        yield f"{kept:,} of {words.counted(len(compared), 'design')} compared {cost} space."
+        yield f"{confirmed:,} of {words.counted(len(compared), 'design')} compared {cost} space."
         yield figures(
             "The cheapest of the same end points and bandwidth",
             ("design",),
             ("counted", "cheapest", "$ less"),
-            [(name, _switches(counted), _cheapest(one, counted), _saved(one)) for name, counted, one in asked],
+            [
+                (name, _switches(counts), _cheapest(cheapest, counts), _saved(cheapest))
+                for name, counts, cheapest in searches
+            ],
         )
-        yield from (f"{name}: {one.why}." for name, _, one in asked if one.why)
+        yield from (f"{name}: {cheapest.why}." for name, _, cheapest in searches if cheapest.why)
 
 
-def _cheapest(one: CheapestNetwork, counted: Counts | None) -> str:
-    return "-" if one.usd is None else _switches(one.counted or counted)
+def _cheapest(cheapest: CheapestNetwork, counts: Counts | None) -> str:
+    return "-" if cheapest.usd is None else _switches(cheapest.counted or counts)
 
 
-def _saved(one: CheapestNetwork) -> str:
+def _saved(cheapest: CheapestNetwork) -> str:
     """What the cheapest network costs less than the design, as a share."""
-    if one.usd is None or not one.published_usd:
+    if cheapest.usd is None or not cheapest.published_usd:
         return "-"
-    return words.percent(1 - one.usd / one.published_usd) if one.usd < one.published_usd else "0"
+    return words.percent(1 - cheapest.usd / cheapest.published_usd) if cheapest.usd < cheapest.published_usd else "0"
 
 
 def _switches(counts: Counts | None) -> str:
@@ -107,31 +110,31 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
 def _compared(pairs: tuple[DesignComparison, ...]) -> Iterator[RenderableType]:
     """For each network of a plan, the designs beside it: what they consist of, then what they cost."""
     for network, beside in groupby(pairs, key=lambda pair: pair.network.name):
-        own = list(beside)
+        comparisons = list(beside)
         yield figures(
             f"Designs beside {network}",
             ("network",),
             ("GPUs", "end points", "switches", "cables", "oversubscription", "worst pair"),
-            [_built_row(one) for one in (own[0].network, *(pair.design for pair in own))],
+            [_built_row(built) for built in (comparisons[0].network, *(pair.design for pair in comparisons))],
         )
         yield figures(
             "NICs, switches and optics in use",
             ("design",),
             ("plan's $", "its $", "more $", "more", "plan's W", "its W"),
-            [_price_row(pair) for pair in own],
+            [_price_row(pair) for pair in comparisons],
         )
-        yield from (f"{pair.design.name}: {note}" for pair in own for note in pair.notes)
+        yield from (f"{pair.design.name}: {note}" for pair in comparisons for note in pair.notes)
 
 
-def _built_row(one: ComparedNetwork) -> tuple[str, ...]:
+def _built_row(network: ComparedNetwork) -> tuple[str, ...]:
     return (
-        one.name,
-        words.count(one.gpus),
-        words.count(one.end_points),
-        " + ".join(map(words.count, one.switches)),
-        words.count(one.links),
-        "-" if one.oversubscription is None else words.ratio(one.oversubscription),
-        "-" if one.pair_share is None else words.percent(one.pair_share),
+        network.name,
+        words.count(network.gpus),
+        words.count(network.end_points),
+        " + ".join(map(words.count, network.switches)),
+        words.count(network.links),
+        "-" if network.oversubscription is None else words.ratio(network.oversubscription),
+        "-" if network.pair_share is None else words.percent(network.pair_share),
     )
 
 
@@ -275,8 +278,8 @@ def _rows(outcome: CollectiveOutcome) -> Iterator[tuple[str, str]]:
     yield "Schedule", f"{chunks} of {chunk}, {steps} a phase, {contends}"
     if outcome.found_by != outcome.algorithm:
         yield "Construction", outcome.found_by
-    least = words.counted(outcome.lower_bound_steps, "step")
-    yield "Lower bound", f"{least} a phase for one chunk a domain, set by {outcome.lower_bound_by}"
+    step_bound = words.counted(outcome.lower_bound_steps, "step")
+    yield "Lower bound", f"{step_bound} a phase for one chunk a domain, set by {outcome.lower_bound_by}"
     yield "Bus bandwidth", f"{words.digits(outcome.bus_gbyte_s, 4)} GB/s"
     yield "Replay", "carried out on the graph, both phases; every contribution arrives exactly once"
 

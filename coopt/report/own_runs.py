@@ -17,17 +17,17 @@ from coopt.validation.posterior import Interval, Posterior
 DEGREES = ("tp", "cp", "pp", "dp", "ep", "interleave")
 
 
-def posterior_report(found: OwnCalibration) -> Iterator[RenderableType]:
+def posterior_report(calibration: OwnCalibration) -> Iterator[RenderableType]:
     """Values with intervals, errors before and after, and the mappings that are worth a run."""
-    posteriors = found.posteriors
-    rows = sum(len(one.rows) for one in posteriors)
+    posteriors = calibration.posteriors
+    rows = sum(len(posterior.rows) for posterior in posteriors)
     yield Text(f"{words.counted(rows, 'run')} of your own; the catalog is as it was.", style="bold")
     yield ""
     yield figures(
         "Values, and where nine of ten lie",
         ("of", "parameter"),
         ("catalog", "its interval", "given the runs", "interval"),
-        [(one.name, *_values(parameter)) for one in posteriors for parameter in one.parameters],
+        [(posterior.name, *_values(parameter)) for posterior in posteriors for parameter in posterior.parameters],
     )
     yield figures(
         "Error, mean",
@@ -35,19 +35,19 @@ def posterior_report(found: OwnCalibration) -> Iterator[RenderableType]:
         ("runs", "catalog", "given the runs"),
         [
             (
-                one.name,
-                words.count(len(one.rows)),
-                words.percent(one.before.mean_abs_error),
-                words.percent(one.fitted.mean_abs_error),
+                posterior.name,
+                words.count(len(posterior.rows)),
+                words.percent(posterior.before.mean_abs_error),
+                words.percent(posterior.fitted.mean_abs_error),
             )
-            for one in posteriors
+            for posterior in posteriors
         ],
     )
-    for one in posteriors:
-        yield from _doubts(one)
-    for name, why in found.skipped.items():
-        yield f"Left out: {name}, {why}."
-    for following in found.next_runs:
+    for posterior in posteriors:
+        yield from _doubts(posterior)
+    for name, reason in calibration.skipped.items():
+        yield f"Left out: {name}, {reason}."
+    for following in calibration.next_runs:
         yield ""
         yield from _next(following)
     yield ""
@@ -55,17 +55,17 @@ def posterior_report(found: OwnCalibration) -> Iterator[RenderableType]:
     yield ""
 
 
-def _doubts(one: Posterior) -> Iterator[RenderableType]:
+def _doubts(posterior: Posterior) -> Iterator[RenderableType]:
     """How far the catalog is taken to be off, and whether these runs fit that."""
     yield (
-        f"{one.name}: the catalog is taken to be off by {words.percent(one.common_error)} on all runs together, "
-        f"and by {words.percent(one.own_error)} on each mapping (standard errors of published runs whose source "
-        "was left out)."
+        f"{posterior.name}: the catalog is taken to be off by {words.percent(posterior.common_error)} on all runs "
+        f"together, and by {words.percent(posterior.own_error)} on each mapping (standard errors of published runs "
+        "whose source was left out)."
     )
-    if one.surprising:
+    if posterior.surprising:
         yield (
-            f"{one.name}: these runs are further off than nine of ten published ones, so see whether columns that "
-            "the logs leave out are as they were: GPUs in a domain (gpus_per_node), network, recomputation."
+            f"{posterior.name}: these runs are further off than nine of ten published ones, so see whether columns "
+            "that the logs leave out are as they were: GPUs in a domain (gpus_per_node), network, recomputation."
         )
 
 
@@ -73,12 +73,13 @@ def posterior_lines(posteriors: Sequence[Posterior]) -> str:
     """TOML as in `coopt/catalog/gpu.toml`, with the most probable values."""
     return "\n".join(
         line
-        for one in posteriors
+        for posterior in posteriors
         for line in hardware_lines(
-            one.generation,
-            one.precision,
-            {parameter.name: parameter.after for parameter in one.parameters},
-            f"{words.counted(len(one.rows), 'run')} of one's own by `coopt calibrate`, around the catalog's values",
+            posterior.generation,
+            posterior.precision,
+            {parameter.name: parameter.after for parameter in posterior.parameters},
+            f"{words.counted(len(posterior.rows), 'run')} of one's own by `coopt calibrate`, "
+            "around the catalog's values",
         )
     )
 
@@ -93,43 +94,43 @@ def _values(parameter: Interval) -> tuple[str, ...]:
     )
 
 
-def _next(found: NextRun) -> Iterator[RenderableType]:
+def _next(choice: NextRun) -> Iterator[RenderableType]:
     """Which mapping is chosen, and which to measure."""
     yield (
-        f"As {found.like} on {words.counted(found.gpus, 'GPU')}: of {words.counted(found.mappings, 'mapping')} "
-        f"that fit, the fastest is expected to be {mapping_words(found.chosen)}: {words.seconds(found.chosen_s)}."
+        f"As {choice.like} on {words.counted(choice.gpus, 'GPU')}: of {words.counted(choice.mappings, 'mapping')} "
+        f"that fit, the fastest is expected to be {mapping_words(choice.chosen)}: {words.seconds(choice.chosen_s)}."
     )
-    if not found.proposals:
+    if not choice.proposals:
         yield "No further measurement is expected to change that."
         return
     yield figures(
         "Worth a run next: what its time is expected to save, and how likely it changes the mapping",
         ("mapping",),
         ("predicted", "nine of ten", "saves", "changes"),
-        [_proposal(one) for one in found.proposals],
+        [_proposal(proposal) for proposal in choice.proposals],
     )
 
 
-def _proposal(one: Proposal) -> tuple[str, ...]:
-    between = f"{words.seconds(one.low_s)} to {words.seconds(one.high_s)}"
+def _proposal(proposal: Proposal) -> tuple[str, ...]:
+    between = f"{words.seconds(proposal.low_s)} to {words.seconds(proposal.high_s)}"
     return (
-        mapping_words(one.mapping),
-        words.seconds(one.predicted_s),
+        mapping_words(proposal.mapping),
+        words.seconds(proposal.predicted_s),
         between,
-        words.percent(one.saves),
-        words.percent(one.changes),
+        words.percent(proposal.saves),
+        words.percent(proposal.changes),
     )
 
 
 def mapping_words(mapping: Mapping[str, int | bool | str]) -> str:
     """`TP 8, PP 4, DP 2, micro-batch 1, ZeRO 1`: what is split, and what else is not as usual."""
     split = [f"{name.upper() if len(name) == 2 else name} {mapping[name]}" for name in DEGREES if mapping[name] != 1]
-    rest = [f"micro-batch {mapping['micro_batch']}"]
+    details = [f"micro-batch {mapping['micro_batch']}"]
     if mapping["zero"]:
-        rest.append(f"ZeRO {mapping['zero']}")
+        details.append(f"ZeRO {mapping['zero']}")
     if mapping["recompute"] != "none":
-        rest.append(f"recompute {mapping['recompute']}")
-    rest += beside_ordinary(mapping, short=True)
+        details.append(f"recompute {mapping['recompute']}")
+    details += beside_ordinary(mapping, short=True)
     if mapping["tp"] != 1 and not mapping["sequence_parallel"]:
-        rest.append("without sequence parallelism")
-    return ", ".join(split + rest)
+        details.append("without sequence parallelism")
+    return ", ".join(split + details)

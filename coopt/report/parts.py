@@ -149,8 +149,8 @@ def _nics_of_gpus(nic: NicChoice) -> str:
 
 def nics_in_words(nic: NicChoice) -> str:
     """The NICs of a GPU, or the GPUs of a NIC, with the product."""
-    shared = f"for {nic.shared_by} GPUs" if nic.shared_by > 1 else "per GPU"
-    return f"{nic.per_gpu} x {nic.name} {shared}"
+    ratio_text = f"for {nic.shared_by} GPUs" if nic.shared_by > 1 else "per GPU"
+    return f"{nic.per_gpu} x {nic.name} {ratio_text}"
 
 
 def _ports_of_nic(instance: Instance, fabric: Fabric) -> str:
@@ -163,12 +163,12 @@ def _ports_of_nic(instance: Instance, fabric: Fabric) -> str:
 def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str]]:
     """The decision line by line; nothing about a network where one domain needs none."""
     domain, fabric = design.hb_domain, design.fabric
-    active = "all of them train" if domain.active == domain.size else f"{domain.active} of them train"
+    active_text = "all of them train" if domain.active == domain.size else f"{domain.active} of them train"
     if domain.active * domain.count > design.gpus:
-        active = f"{design.gpus / domain.count:.4g} of them train on average"
+        active_text = f"{design.gpus / domain.count:.4g} of them train on average"
     yield (
         "HB domain",
-        f"{words.times(domain.count, domain.name)}, {words.counted(domain.size, 'GPU')} each, {active}",
+        f"{words.times(domain.count, domain.name)}, {words.counted(domain.size, 'GPU')} each, {active_text}",
     )
     yield "GPUs", f"{words.times(design.gpus, instance.cluster.gpu.name)} train"
     standing_by = f", {words.counted(design.spare_domains, 'domain')} standing by" if design.spare_domains else ""
@@ -180,8 +180,8 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
         yield "Switch", words.times(fabric.switch_count, fabric.switch_text)
         yield "Transceivers", words.count(fabric.transceiver_count)
         yield "Uplinks", uplinks(design)
-        full = fabric.oversubscription <= 1
-        yield "Oversubscription", f"{words.ratio(fabric.oversubscription)}{' (full bandwidth)' if full else ''}"
+        is_full = fabric.oversubscription <= 1
+        yield "Oversubscription", f"{words.ratio(fabric.oversubscription)}{' (full bandwidth)' if is_full else ''}"
         if fabric.tiers > 1 and fabric.routing != 1:
             yield "Routing", routing_words(fabric.routing)
     else:
@@ -226,13 +226,13 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
         works.append(f"{words.percent(terms.labour_share)} of it for labour")
     if terms.support_share:
         works.append(f"{words.percent(terms.support_share)} of it a year for support")
-    bought = f"purchase, {', '.join(works)}, and" if works else "purchase plus"
-    return f"Total cost of ownership {total}: {bought} {terms.years:g} years of power{rates}."
+    purchase_text = f"purchase, {', '.join(works)}, and" if works else "purchase plus"
+    return f"Total cost of ownership {total}: {purchase_text} {terms.years:g} years of power{rates}."
 
 
-def workload_tables(run: WorkloadPlan, workload: Workload, where: str = "") -> Iterator[RenderableType]:
+def workload_tables(run: WorkloadPlan, workload: Workload, place: str = "") -> Iterator[RenderableType]:
     """A workload's facts and where its time goes."""
-    yield facts(f"{run.name}{where}" if where else f"Workload {run.name}", workload_rows(run, workload))
+    yield facts(f"{run.name}{place}" if place else f"Workload {run.name}", workload_rows(run, workload))
     yield ""
     yield breakdown_table(run)
 
@@ -245,8 +245,8 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
     yield "Model", training_text(workload)
     within = f", at most {words.seconds(run.bound_s)} allowed" if workload.bounded else ", no bound"
     yield "Iteration", f"{words.seconds(run.iteration_time_s)}{within}"
-    if workload.bounded and (reached := trained_text(run, workload)):
-        yield "Bound", f"{workload.in_own_units(workload.asked_s)}; this plan {reached}"
+    if workload.bounded and (training_time := trained_text(run, workload)):
+        yield "Bound", f"{workload.in_own_units(workload.asked_s)}; this plan {training_time}"
     if run.uptime is not None:
         yield "Goodput", uptime_text(run.uptime)
     yield "Throughput", f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
@@ -256,14 +256,14 @@ def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, 
     yield "Memory", f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU ({share})"
     for knob in run.knobs:
         yield "Knob", knob
-    for known in workload.options.evidence:
-        yield "Evidence", known
+    for evidence in workload.options.evidence:
+        yield "Evidence", evidence
     if run.collectives:
-        named = (f"{COLLECTIVES[kind]}: {name}" for kind, name in run.collectives.items())
-        yield "Collectives", ", ".join(named)
+        algorithms = (f"{COLLECTIVES[kind]}: {name}" for kind, name in run.collectives.items())
+        yield "Collectives", ", ".join(algorithms)
     if run.routes:
-        most = max(run.routes.values())
-        slowed = f"slowed by up to {most:.3g}" if most > 1 else "none slowed"
+        max_routes = max(run.routes.values())
+        slowed = f"slowed by up to {max_routes:.3g}" if max_routes > 1 else "none slowed"
         yield "Routes", f"found for all flows, {slowed}"
     yield "Utilisation", f"MFU {words.percent(run.mfu)}, HFU {words.percent(run.hfu)}"
 
@@ -281,28 +281,28 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
     Of days that are kept with a probability those that are, and the mean; that no failure is counted is said of others.
     """
     if run.uptime is None or not workload.calendar:
-        reached = workload.in_own_units(run.iteration_time_s)
-        if run.uptime is not None and workload.min_tokens_per_s is None and reached:
-            return f"{reached} if nothing fails, {workload.duration(run.elapsed_s(run.uptime.goodput))} on average"
-        return f"{reached} if nothing fails" if workload.calendar else reached
+        time_text = workload.in_own_units(run.iteration_time_s)
+        if run.uptime is not None and workload.min_tokens_per_s is None and time_text:
+            return f"{time_text} if nothing fails, {workload.duration(run.elapsed_s(run.uptime.goodput))} on average"
+        return f"{time_text} if nothing fails" if workload.calendar else time_text
     mean_s = run.elapsed_s(run.uptime.goodput)
     if run.uptime.promised >= run.uptime.goodput:
         return workload.in_own_units(mean_s)
-    kept = workload.in_own_units(run.elapsed_s(run.uptime.promised))
-    return f"{kept} with the confidence asked for, {workload.duration(mean_s)} on average"
+    promised_text = workload.in_own_units(run.elapsed_s(run.uptime.promised))
+    return f"{promised_text} with the confidence asked for, {workload.duration(mean_s)} on average"
 
 
 def uptime_text(uptime: Uptime) -> str:
     """`97.2% of the time trains: a failure every 829 h, ...`."""
-    said = "no failures" if uptime.failure_s is None else f"a failure every {words.time(uptime.failure_s)}"
+    failures = "no failures" if uptime.failure_s is None else f"a failure every {words.time(uptime.failure_s)}"
     often = "" if uptime.interval_s is None else f" every {words.time(uptime.interval_s)}"
     working = words.percent(uptime.running)
     pace = f", so that {words.percent(uptime.pace)} of the pace is left" if uptime.pace < 1.0 else ""
     ports = f"; {words.percent(uptime.port_out)} of the time a port of some NIC is out" if uptime.port_out else ""
     return (
-        f"{words.percent(uptime.goodput)} of the time trains: {said}, checkpoints of {words.time(uptime.checkpoint_s)}"
-        f"{often}, restarts of {words.time(uptime.restart_s)}; enough domains work {working} of the time"
-        f"{ports}{pace}"
+        f"{words.percent(uptime.goodput)} of the time trains: {failures}, checkpoints of "
+        f"{words.time(uptime.checkpoint_s)}{often}, restarts of {words.time(uptime.restart_s)}; enough domains work "
+        f"{working} of the time{ports}{pace}"
     )
 
 
@@ -311,8 +311,10 @@ def training_text(workload: Workload) -> str:
 
     Of a mixture of experts the parameters that a token meets are told as well.
     """
-    total, active = model_parameters(workload.model)
-    size = f"{spoken(total)} parameters" + (f", {spoken(active)} active" if active < total else "")
+    parameters, active_parameters = model_parameters(workload.model)
+    size = f"{spoken(parameters)} parameters" + (
+        f", {spoken(active_parameters)} active" if active_parameters < parameters else ""
+    )
     batch = (
         f"{words.counted(workload.global_batch, 'sequence')} of {words.count(workload.model.seq)} tokens an iteration"
     )
@@ -327,18 +329,18 @@ def split(run: WorkloadPlan) -> str:
         if name in ("cp", "ep") and degree == 1:
             continue
         inside, across = run.placement.get(name, (1, 1))
-        where = f"{inside} x {across}" if parts else f"{inside} in the domain x {across} across"
+        text = f"{inside} x {across}" if parts else f"{inside} in the domain x {across} across"
         if inside * across > degree:
-            where = f"at most {inside} in a domain x {across}"
-        parts.append(f"{name.upper()} {degree} ({where})")
+            text = f"at most {inside} in a domain x {across}"
+        parts.append(f"{name.upper()} {degree} ({text})")
     turned = ", stages of a pipeline side by side" if run.mapping.outermost == "dp" else ""
     return ", ".join(parts) + turned
 
 
 def degrees(mapping: MappingChoice) -> str:
     """`TP 8, PP 16, DP 32`; CP and EP only where there is some."""
-    named = [(name, getattr(mapping, name)) for name in ("tp", "pp", "dp", "cp", "ep")]
-    return ", ".join(f"{name.upper()} {degree}" for name, degree in named if degree > 1 or name not in ("cp", "ep"))
+    pairs = [(name, getattr(mapping, name)) for name in ("tp", "pp", "dp", "cp", "ep")]
+    return ", ".join(f"{name.upper()} {degree}" for name, degree in pairs if degree > 1 or name not in ("cp", "ep"))
 
 
 ORDERS = {"zb-h1": "ZB-H1, ", "dualpipe": "DualPipe, "}
@@ -346,10 +348,10 @@ ORDERS = {"zb-h1": "ZB-H1, ", "dualpipe": "DualPipe, "}
 
 def schedule(mapping: MappingChoice, order: str) -> str:
     """The order of passes where it is not 1F1B, micro-batches, recomputation and sharding in words."""
-    named = ORDERS.get(order, "") if mapping.pp > 1 else ""
+    name = ORDERS.get(order, "") if mapping.pp > 1 else ""
     interleave = f", {mapping.interleave} interleaved chunks" if mapping.interleave > 1 else ""
     ordinary = (
-        f"{named}micro-batch {mapping.micro_batch}{interleave}, recompute {mapping.recompute}, "
+        f"{name}micro-batch {mapping.micro_batch}{interleave}, recompute {mapping.recompute}, "
         f"sequence parallelism {'on' if mapping.sequence_parallel else 'off'}, ZeRO {mapping.zero}"
     )
     return ", ".join([ordinary, *beside_ordinary(mapping.model_dump())])
@@ -358,8 +360,8 @@ def schedule(mapping: MappingChoice, order: str) -> str:
 def knob_sentences(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
     """What departs from ordinary training, and in which workloads, where these stand in one table."""
     for knob in dict.fromkeys(knob for workload in workloads for knob in workload.knobs):
-        named = dict.fromkeys(workload.name for workload in workloads if knob in workload.knobs)
-        yield f"Knob of {', '.join(named)}: {knob}."
+        names = dict.fromkeys(workload.name for workload in workloads if knob in workload.knobs)
+        yield f"Knob of {', '.join(names)}: {knob}."
 
 
 def breakdown_table(run: WorkloadPlan) -> FigureTable:

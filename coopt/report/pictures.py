@@ -83,8 +83,8 @@ def plain_ticks(axis: Axis, ends: tuple[float, float]) -> None:
     """Ticks as plain numbers: decades, with 2 and 5 between them where there are few."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    few = ends[1] / ends[0] < FEW_DECADES
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    is_short = ends[1] / ends[0] < FEW_DECADES
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if is_short else (1.0,)))
     axis.set_major_formatter(lambda value, place: np.format_float_positional(value, trim="-"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -120,8 +120,8 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
 
 def _nothing(comparison: Comparison) -> str:
     """`none of 11 rows could be predicted (accelerator TPU7x is not in the catalog)`."""
-    ((why, _),) = Counter(row.why for row in comparison.rows).most_common(1)
-    return f"none of {words.counted(len(comparison.rows), 'row')} could be predicted ({why})"
+    ((reason, _),) = Counter(row.why for row in comparison.rows).most_common(1)
+    return f"none of {words.counted(len(comparison.rows), 'row')} could be predicted ({reason})"
 
 
 def _ends(rows: Sequence[RowResult]) -> tuple[float, float]:
@@ -178,10 +178,10 @@ def draw_heat_map(cells: Cells, title: str, path: str) -> None:
     if not cells.size_bytes.any():
         raise InstanceError("--heat-map: nothing is sent, needs a plan with traffic")
     figure = Figure(figsize=(14.2, 6.6), dpi=200, layout="constrained")
-    left, right = figure.subplots(1, 2)
+    bytes_axes, class_axes = figure.subplots(1, 2)
     figure.suptitle(fill(title, LINE), x=0.01, ha="left", fontsize=11, fontweight="bold")
-    _bytes(figure, left, cells)
-    _classes(right, cells)
+    _bytes(figure, bytes_axes, cells)
+    _classes(class_axes, cells)
     save_picture(figure, path)
 
 
@@ -211,17 +211,17 @@ def _bytes(figure: Figure, axes: Axes, cells: Cells, *, below: bool = False) -> 
     total_bytes = cells.size_bytes.sum(axis=0)
     scale, unit = words.byte_scale(float(total_bytes.max()))
     seen = np.ma.masked_equal(total_bytes / scale, 0.0)
-    least, most = float(seen.min()), float(seen.max())
-    norm = LogNorm(least if least < most else most / 10, most)
+    min_bytes, max_bytes = float(seen.min()), float(seen.max())
+    norm = LogNorm(min_bytes if min_bytes < max_bytes else max_bytes / 10, max_bytes)
     shades = ListedColormap(colormaps["viridis_r"](np.linspace(PALEST, 1.0, 256)))
     image = _image(axes, cells, seen, cmap=shades, norm=norm)
     place = "bottom" if below else "right"
     bar = figure.colorbar(image, ax=axes, location=place, shrink=0.86, pad=0.02, aspect=30)
     bar.set_label(f"{unit} an iteration, from row to column", fontsize=9)
     bar.ax.tick_params(labelsize=8)
-    plain_ticks(bar.ax.xaxis if below else bar.ax.yaxis, (float(norm.vmin or least), most))
-    empty = words.percent(1 - np.count_nonzero(total_bytes) / total_bytes.size)
-    axes.set_title(f"Bytes ({empty} of the cells empty)", loc="left", fontsize=10)
+    plain_ticks(bar.ax.xaxis if below else bar.ax.yaxis, (float(norm.vmin or min_bytes), max_bytes))
+    silent_share = words.percent(1 - np.count_nonzero(total_bytes) / total_bytes.size)
+    axes.set_title(f"Bytes ({silent_share} of the cells empty)", loc="left", fontsize=10)
     _dress(axes, cells)
 
 
@@ -231,18 +231,18 @@ def _classes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
     from matplotlib.patches import Patch
 
     silent = cells.size_bytes.sum(axis=0) == 0
-    most = np.ma.masked_where(silent, cells.size_bytes.argmax(axis=0))
+    largest_class = np.ma.masked_where(silent, cells.size_bytes.argmax(axis=0))
     colours = [CLASS_COLOURS[kind] for kind in cells.kinds]
-    _image(axes, cells, most, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5)
+    _image(axes, cells, largest_class, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5)
     totals = cells.size_bytes.sum(axis=(1, 2))
     order = np.argsort(-totals, kind="stable")
-    named = [
+    classes = [
         Patch(color=colours[k], label=f"{COLLECTIVES[cells.kinds[k]]}, {words.percent(totals[k] / totals.sum())}")
         for k in order
         if totals[k]
     ]
     axes.legend(
-        handles=[*named, Patch(facecolor=SILENT, edgecolor="#bbbbbb", label="never talk")],
+        handles=[*classes, Patch(facecolor=SILENT, edgecolor="#bbbbbb", label="never talk")],
         loc="upper left", bbox_to_anchor=(0.0, -0.14) if below else (1.01, 1.0), frameon=False, fontsize=9,
         title="class, share of all bytes", title_fontsize=9, alignment="left", ncols=2 if below else 1,
     )  # fmt: skip

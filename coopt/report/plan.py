@@ -140,15 +140,17 @@ def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation
     yield Text(f"Given: {decision(instance, plan) or 'a plan'}, {cost}; {outcome}.", style="bold")
     yield from study_notes(instance, map(network_of, plan.parts))
     yield ""
-    rows = [(one.name, one.of, words.with_unit(one.value, one.unit)) for one in evaluation.figures]
+    rows = [(figure.name, figure.of, words.with_unit(figure.value, figure.unit)) for figure in evaluation.figures]
     yield figures("What follows from its decisions", ("figure", "of"), ("value",), rows)
     yield ""
-    yield margins_table(one for one in evaluation.limits if one.limit)
+    yield margins_table(figure for figure in evaluation.limits if figure.limit)
 
 
 def evaluation_headline(instance: Instance, evaluation: Evaluation) -> str:
     """The given design, its price, and which bounds it misses."""
-    given = f"{words.design_text(evaluation.design)}, {price(instance, instance.objective.minimize, evaluation.cost)}"
+    design_text = (
+        f"{words.design_text(evaluation.design)}, {price(instance, instance.objective.minimize, evaluation.cost)}"
+    )
     missed = [check.name for check in evaluation.limits if not check.ok]
     outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
-    return f"Given: {given}; {outcome}."
+    return f"Given: {design_text}; {outcome}."

@@ -36,7 +36,11 @@ TURNS = "Workloads take turns: each meets its bound with the whole cluster to it
 
 def turns_text(instance: Instance) -> str:
     """That workloads take turns, so that days of several add up."""
-    add_up = " One after the other, their days add up." if sum(one.calendar for one in instance.workload) > 1 else ""
+    add_up = (
+        " One after the other, their days add up."
+        if sum(workload.calendar for workload in instance.workload) > 1
+        else ""
+    )
     return f"{TURNS}{add_up}"
 
 
@@ -103,9 +107,9 @@ def study_notes(instance: Instance, designs: Iterable[Design | DirectLinks]) -> 
 
 def _scaled_usd(domain: HbDomain) -> float:
     """The price for each GPU that the catalog works out of others' (USD), without servers; 0 where it has another."""
-    listed = entries("hb_domain").get(domain.name)
+    entry = entries("hb_domain").get(domain.name)
     derived = any("usd_per_gpu" in source.fields and source.tag == "D" for source in domain.sources)
-    return listed.usd_per_gpu if isinstance(listed, HbDomain) and derived else 0.0
+    return entry.usd_per_gpu if isinstance(entry, HbDomain) and derived else 0.0
 
 
 def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
@@ -158,10 +162,10 @@ LITTLE = 0.8
 def _standing_still(instance: Instance, plan: Plan) -> Iterator[str]:
     """Which workloads train for little of the time, where no bound on days counts that."""
     for name in (workload.name for workload in instance.workload if not workload.calendar):
-        least = min((run.uptime.goodput for run in plan.runs if run.name == name and run.uptime), default=1.0)
-        if least < LITTLE:
+        min_goodput = min((run.uptime.goodput for run in plan.runs if run.name == name and run.uptime), default=1.0)
+        if min_goodput < LITTLE:
             yield (
-                f"With its interruptions, {name} trains for {words.percent(least)} of the time: train_days with "
+                f"With its interruptions, {name} trains for {words.percent(min_goodput)} of the time: train_days with "
                 "train_tokens finds the spares and the network that training in time takes."
             )
 
@@ -173,11 +177,11 @@ def _by_law(instance: Instance) -> Iterator[str]:
             continue
         law, size, tokens = workload.law, float(workload.model.parameters), workload.train_tokens or 0.0
         flop = FLOP_PER_PARAMETER * size * tokens
-        best, its_tokens = law.best_for_compute(flop)
+        best_size, its_tokens = law.best_for_compute(flop)
         yield (
             f"By the scaling law {law.name}, {spoken(tokens)} tokens take the {spoken(size)} parameters of "
             f"{workload.model.name} to a loss of {law.loss(size, tokens):.4g}; the same {flop:.3g} FLOP take the best "
-            f"size, {spoken(best)} with {spoken(its_tokens)} tokens, to {law.loss(best, its_tokens):.4g}."
+            f"size, {spoken(best_size)} with {spoken(its_tokens)} tokens, to {law.loss(best_size, its_tokens):.4g}."
         )
 
 
@@ -197,33 +201,35 @@ def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
     yield from _long_runs(instance, plan)
     yield from _standing_still(instance, plan)
     yield from _by_law(instance)
-    for known in dict.fromkeys(known for workload in instance.workload for known in workload.options.evidence):
-        names = [workload.name for workload in instance.workload if known in workload.options.evidence]
+    for evidence in dict.fromkeys(evidence for workload in instance.workload for evidence in workload.options.evidence):
+        names = [workload.name for workload in instance.workload if evidence in workload.options.evidence]
         trained = f"Workload {names[0]} is" if len(names) == 1 else f"Workloads {words.both(names)} are"
-        yield f"{trained} trained with a declared risk: {known}."
+        yield f"{trained} trained with a declared risk: {evidence}."
     yield from map(words.sentence, plan.explanation)
 
 
 def _domains(instance: Instance, designs: Iterable[Design | DirectLinks]) -> Iterator[HbDomain]:
     """The HB domains of designs, in the order of the instance."""
-    named = {design.hb_domain.name for design in designs}
-    yield from (domain for domain in instance.network.hb_domains if domain.name in named)
+    names = {design.hb_domain.name for design in designs}
+    yield from (domain for domain in instance.network.hb_domains if domain.name in names)
 
 
 def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
     """How far the model is off where that is known, and which times exceed their bounds if they are off by as much."""
     gpu, runs = instance.cluster.gpu, {run.name: run for run in workloads}
     rooms: dict[KnownError, list[tuple[str, float]]] = {}
-    for workload, run in ((one, runs[one.name]) for one in instance.workload if one.name in runs):
-        known = known_error(gpu, workload)
-        if known is not None:
+    for workload, run in (
+        (candidate, runs[candidate.name]) for candidate in instance.workload if candidate.name in runs
+    ):
+        error_known = known_error(gpu, workload)
+        if error_known is not None:
             allowed_s = run.bound_s * (1.0 + workload.time_margin)  # what the margin keeps free is there for the error
             growth = allowed_s / run.iteration_time_s - 1.0 if run.iteration_time_s > 0.0 else math.inf
-            rooms.setdefault(known, []).append((run.name, growth))
-    for known, growths in rooms.items():
-        narrow = [(name, growth) for name, growth in growths if 0.0 <= growth < known.error]
+            rooms.setdefault(error_known, []).append((run.name, growth))
+    for error_known, growths in rooms.items():
+        narrow = [(name, growth) for name, growth in growths if 0.0 <= growth < error_known.error]
         yield (
-            f"Times are estimates: on {known.runs} they are off by {words.percent(known.error)} on average"
+            f"Times are estimates: on {error_known.runs} they are off by {words.percent(error_known.error)} on average"
             f"{_narrow_text(narrow, alone=len(runs) == 1)}."
         )
     if not rooms:
@@ -240,26 +246,26 @@ COARSE = 1.25
 
 def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
     """That numbers of GPUs between those listed were not asked for, where one of them may do better."""
-    listed, design = sorted(instance.cluster.gpus), plan.design
-    if design is None or design.gpus not in listed:
+    counts, design = sorted(instance.cluster.gpus), plan.design
+    if design is None or design.gpus not in counts:
         return
-    built = design.gpus
-    more = instance.objective.minimize == "time"  # more GPUs are faster; for any other aim fewer may do
-    beside = [count for count in listed if (count > built if more else count < built)]
-    if beside and max(built, near := min(beside) if more else max(beside)) >= COARSE * min(built, near):
-        low, high = sorted((built, near))
+    gpus = design.gpus
+    wants_more = instance.objective.minimize == "time"  # more GPUs are faster; for any other aim fewer may do
+    beside = [count for count in counts if (count > gpus if wants_more else count < gpus)]
+    if beside and max(gpus, nearest := min(beside) if wants_more else max(beside)) >= COARSE * min(gpus, nearest):
+        start, end = sorted((gpus, nearest))
         yield (
-            f"Numbers between {words.count(low)} and {words.count(high)} GPUs were not asked for: cluster.gpus = "
-            f"{{ least = {low}, most = {high}, step = {design.hb_domain.active} }} asks for them too."
+            f"Numbers between {words.count(start)} and {words.count(end)} GPUs were not asked for: cluster.gpus = "
+            f"{{ least = {start}, most = {end}, step = {design.hb_domain.active} }} asks for them too."
         )
 
 
 def memory_note(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
     """Which workloads leave next to nothing of a GPU's memory free, where no share of it was asked to stay so."""
-    asked = instance.margin is not None and instance.margin.memory > 0
+    is_asked = instance.margin is not None and instance.margin.memory > 0
     rooms = {run.name: 1.0 - run.memory_gib / run.memory_limit_gib for run in workloads}
     narrow = [f"{words.percent(room)} ({name})" for name, room in rooms.items() if room < LITTLE_MEMORY]
-    if narrow and not asked:
+    if narrow and not is_asked:
         yield (
             f"Of a GPU's memory {words.both(narrow)} would stay free, which fragments may take: with margin.memory = "
             "0.05 a plan keeps a twentieth."
@@ -272,40 +278,40 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
     if design is None or not design.hb_domain.count:
         return
     domain = design.hb_domain
-    bought, least = domain.count * domain.size, -(-design.gpus // domain.size)
-    idle = bought - design.gpus
-    if least == domain.count or idle < MANY_IDLE * bought:
+    gpus_bought, min_domains = domain.count * domain.size, -(-design.gpus // domain.size)
+    idle = gpus_bought - design.gpus
+    if min_domains == domain.count or idle < MANY_IDLE * gpus_bought:
         return
-    why = "every domain trains as many of its GPUs (network.domain_fill)"
+    reason = "every domain trains as many of its GPUs (network.domain_fill)"
     if instance.network.domain_fill != "even":
-        why = "on the fewer domains that were tried no mapping is in time, or nothing costs less (docs/network.md)"
+        reason = "on the fewer domains that were tried no mapping is in time, or nothing costs less (docs/network.md)"
     if instance.network.domain_fill == "fewest" and _skips_numbers(instance, design):
-        why += "; network.domain_fill = 'any' tries more numbers of them"
+        reason += "; network.domain_fill = 'any' tries more numbers of them"
     yield (
-        f"{words.percent(idle / bought)} of the GPUs of HB domains stand idle: {words.count(least)} of the "
-        f"{words.count(domain.count)} domains would hold those that train, but {why}. Another number of GPUs or "
+        f"{words.percent(idle / gpus_bought)} of the GPUs of HB domains stand idle: {words.count(min_domains)} of the "
+        f"{words.count(domain.count)} domains would hold those that train, but {reason}. Another number of GPUs or "
         "another batch may divide better."
     )
 
 
 def _skips_numbers(instance: Instance, design: Design) -> bool:
     """Whether fewer domains than those of the plan may hold its GPUs and are not tried by default."""
-    (hb,) = (one for one in instance.network.hb_domains if one.name == design.hb_domain.name)
+    (hb,) = (domain for domain in instance.network.hb_domains if domain.name == design.hb_domain.name)
     space = Space(instance=instance)
-    more = {*space.domain_counts(design.gpus, hb, "any")}.difference(space.domain_counts(design.gpus, hb))
-    return min(more, default=design.hb_domain.count) < design.hb_domain.count
+    further_counts = {*space.domain_counts(design.gpus, hb, "any")}.difference(space.domain_counts(design.gpus, hb))
+    return min(further_counts, default=design.hb_domain.count) < design.hb_domain.count
 
 
 def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterator[str]:
     """Which TP groups leave their HB domain, and the key that keeps them inside, or that nothing inside will do."""
-    named = dict.fromkeys(run.name for run in workloads if run.placement["tp"][1] > 1)
-    if named:
-        of = f" of {', '.join(named)}" if len({run.name for run in workloads}) > 1 else ""
-        why = "; workload.allow_tp_across = false keeps them inside one."
+    names = dict.fromkeys(run.name for run in workloads if run.placement["tp"][1] > 1)
+    if names:
+        of = f" of {', '.join(names)}" if len({run.name for run in workloads}) > 1 else ""
+        reason = "; workload.allow_tp_across = false keeps them inside one."
         if none_inside:
             bounds = "the bound" if len(workloads) == 1 else "the bounds"
-            why = f" because no mapping that keeps them inside one meets {bounds}."
-        yield f"TP groups{of} extend over several HB domains{why}"
+            reason = f" because no mapping that keeps them inside one meets {bounds}."
+        yield f"TP groups{of} extend over several HB domains{reason}"
 
 
 def margin_note(instance: Instance, plan: Plan, without: float | None = None) -> Iterator[str]:
@@ -316,33 +322,33 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
     without
         The objective (USD or W) of the best plan that keeps nothing free.
     """
-    kept, kind, value = instance.margin, plan.objective.kind, plan.objective.value
-    if kept is not None:
+    margin, kind, value = instance.margin, plan.objective.kind, plan.objective.value
+    if margin is not None:
         cost = ""
         if without is not None and value is not None:
             share = f" ({words.percent((value - without) / without)})" if without else ""
             dear = f"; that costs {words.amount(kind, value - without)}{share}"
             cost = dear if value > without else "; that costs nothing"
-        yield f"Kept free: {kept_free(instance, kept)}{_free_ports(instance, plan)}{cost}."
+        yield f"Kept free: {kept_free(instance, margin)}{_free_ports(instance, plan)}{cost}."
 
 
 def _free_ports(instance: Instance, plan: Plan) -> str:
     """` (8 of 64 on qm9700)`: the ports for growth of the switches that are built."""
-    named = {name for part in plan.parts if part.design for name in part.design.fabric.switch_names}
-    built = [one for one in instance.network.switches if one.free_ports and one.name in named]
-    counts = [f"{one.free_ports} of {one.free_ports + one.radix} on {one.name}" for one in built]
+    names = {name for part in plan.parts if part.design for name in part.design.fabric.switch_names}
+    switches = [switch for switch in instance.network.switches if switch.free_ports and switch.name in names]
+    counts = [f"{switch.free_ports} of {switch.free_ports + switch.radix} on {switch.name}" for switch in switches]
     return f" ({', '.join(counts)})" if counts else ""
 
 
 def _narrow_text(narrow: Sequence[tuple[str, float]], *, alone: bool) -> str:
     """`; an iteration more than 2.9% longer exceeds its bound`, and 0.1% where it is less."""
-    told = [(name, words.percent(max(growth, 0.001))) for name, growth in narrow]
-    if not told:
+    growths = [(name, words.percent(max(growth, 0.001))) for name, growth in narrow]
+    if not growths:
         return ""
     if alone:
-        return f"; an iteration more than {told[0][1]} longer exceeds its bound"
-    named = words.both(f"{growth} ({name})" for name, growth in told)
-    return f"; iterations more than {named} longer exceed their bounds"
+        return f"; an iteration more than {growths[0][1]} longer exceeds its bound"
+    texts = words.both(f"{growth} ({name})" for name, growth in growths)
+    return f"; iterations more than {texts} longer exceed their bounds"
 
 
 def _origin(gpu: Gpu) -> Iterator[str]:
@@ -364,14 +370,14 @@ def counting_sentence(instance: Instance, beside: Sequence[str] = ()) -> str:
     return f"Counted: {', '.join(included)}. Not counted: {', '.join(not_counted)}."
 
 
-def kept_free(instance: Instance, kept: Margin) -> str:
+def kept_free(instance: Instance, margin: Margin) -> str:
     """`12.3% on top of iteration times (one standard error of the model), 5.0% of the memory`."""
     error = ""
-    if kept.time == "model":
-        chance = NormalDist().cdf(kept.standard_errors)
-        count = "one standard error" if kept.confidence is None else f"{kept.standard_errors:.3g} standard errors"
+    if margin.time == "model":
+        chance = NormalDist().cdf(margin.standard_errors)
+        count = "one standard error" if margin.confidence is None else f"{margin.standard_errors:.3g} standard errors"
         error = f" ({count} of the model: in time with {words.percent(chance)})"
     times = dict.fromkeys(words.percent(workload.time_margin) for workload in instance.workload)
-    memory = f", {words.percent(kept.memory)} of the memory" if kept.memory else ""
-    ports = f", {words.percent(kept.ports)} of the ports of each switch" if kept.ports else ""
+    memory = f", {words.percent(margin.memory)} of the memory" if margin.memory else ""
+    ports = f", {words.percent(margin.ports)} of the ports of each switch" if margin.ports else ""
     return f"{words.both(times)} on top of iteration times{error}{memory}{ports}"

@@ -56,10 +56,15 @@ def doubt_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     robust = instance.robust
     if robust is None:
         return
-    if lost := [f"one {part} (bounds {slower:g} times as long)" for part, slower in instance.losses.items()]:
-        yield "Losses", ", ".join(lost)
+    if losses := [f"one {part} (bounds {slower:g} times as long)" for part, slower in instance.losses.items()]:
+        yield "Losses", ", ".join(losses)
     if spans := {kind: ends for kind, ends in robust.prices.intervals.items() if ends != (1.0, 1.0)}:
-        yield "Prices", ", ".join(f"{kind} x {low:g} to {high:g}" for kind, (low, high) in spans.items())
+        yield (
+            "Prices",
+            ", ".join(
+                f"{kind} x {low_factor:g} to {high_factor:g}" for kind, (low_factor, high_factor) in spans.items()
+            ),
+        )
     if robust.efficiency != (1.0, 1.0):
         yield "Efficiency", "x {:g} to {:g}".format(*robust.efficiency)
     yield "Aim", "least cost at the worst prices" if robust.aim == "worst-case" else "least regret at any prices"
@@ -86,9 +91,12 @@ def price_notes(difference: Difference) -> Iterator[str]:
 
 
 def _efficiency_rows(outlooks: Outlooks | None) -> Iterator[tuple[str, str]]:
-    low, high = (1.0, 1.0) if outlooks is None else outlooks.efficiency
-    if (low, high) != (1.0, 1.0):
-        yield "Efficiency", f"{low:g} to {high:g} times that of the catalog; bounds are met at {low:g}"
+    low_share, high_share = (1.0, 1.0) if outlooks is None else outlooks.efficiency
+    if (low_share, high_share) != (1.0, 1.0):
+        yield (
+            "Efficiency",
+            f"{low_share:g} to {high_share:g} times that of the catalog; bounds are met at {low_share:g}",
+        )
 
 
 def _loss_rows(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -124,17 +132,17 @@ def _loss(loss: Survived) -> str:
 
 def _run_text(run: WorkloadPlan) -> str:
     """How a workload runs without a domain."""
-    active = math.prod(inside for name, (inside, _) in run.placement.items() if name != "ep")
-    domains = words.counted(run.gpus // active, "domain")
+    gpus = math.prod(inside for name, (inside, _) in run.placement.items() if name != "ep")
+    domains = words.counted(run.gpus // gpus, "domain")
     return (
-        f"{run.name}: {words.count(run.gpus)} GPUs, {active} in each of {domains}, {degrees(run.mapping)}, "
+        f"{run.name}: {words.count(run.gpus)} GPUs, {gpus} in each of {domains}, {degrees(run.mapping)}, "
         f"{words.seconds(run.iteration_time_s)} of {words.seconds(run.bound_s)}"
     )
 
 
 def _factors(turn: Turn) -> str:
-    changed = [f"{kind} {factor:g}" for kind, factor in turn.factors.items() if factor != 1.0]
-    return ", ".join(changed) or "as listed"
+    changes = [f"{kind} {factor:g}" for kind, factor in turn.factors.items() if factor != 1.0]
+    return ", ".join(changes) or "as listed"
 
 
 def faults_report(faults: Faults) -> Iterator[RenderableType]:
@@ -145,11 +153,11 @@ def faults_report(faults: Faults) -> Iterator[RenderableType]:
     times = names if len(names) > 1 else ["iteration"]
     yield figures("Without one", ("part", "what keeps it going"), ("how many", *times), map(_row, faults.faults))
     yield _spares(faults)
-    for one in faults.interrupted:
-        yield f"{one.workload}: {uptime_text(one.uptime)}."
+    for outage in faults.interrupted:
+        yield f"{outage.workload}: {uptime_text(outage.uptime)}."
         yield (
-            f"With 0.1% of the GPUs gone, {words.percent(1 - one.replicas_alone)} of its replicas stand still without "
-            f"spare domains, {words.percent(1 - one.replicas_with_spares)} with those of the plan."
+            f"With 0.1% of the GPUs gone, {words.percent(1 - outage.replicas_alone)} of its replicas stand still "
+            f"without spare domains, {words.percent(1 - outage.replicas_with_spares)} with those of the plan."
         )
     for workload in faults.unaligned:
         traffic = words.both(COLLECTIVES[kind] for kind in workload.traffic)
@@ -163,21 +171,21 @@ def faults_headline(faults: Faults) -> str:
     """The worst that one lost part does."""
     stops = [fault.part for fault in faults.faults if fault.effect == "stops"]
     slowdowns = [fault.slowdown for fault in faults.faults if fault.slowdown is not None]
-    late = sum(
+    late_kinds = sum(
         any(not workload.within_bound for workload in fault.workloads) for fault in faults.faults if fault.slowdown
     )
     worst = max(slowdowns, default=1.0)
     text = f"Training survives the loss of any one part but {_part_list(stops)}" if stops else SURVIVES
-    many = f"; the loss of any of {words.counted(late, 'kind')} of part makes a workload miss its bound"
-    tail = many if late > 1 else LATE if late else ""
+    late_text = f"; the loss of any of {words.counted(late_kinds, 'kind')} of part makes a workload miss its bound"
+    tail = late_text if late_kinds > 1 else LATE if late_kinds else ""
     restarts = list(dict.fromkeys(fault.part for fault in faults.faults if fault.restarts and fault.effect != "stops"))
-    again = f" The loss of {_part_list(restarts)} costs a restart." if restarts else ""
-    return f"{text}, at worst {worst:.3f} times as long an iteration{tail}.{again}"
+    restart_text = f" The loss of {_part_list(restarts)} costs a restart." if restarts else ""
+    return f"{text}, at worst {worst:.3f} times as long an iteration{tail}.{restart_text}"
 
 
 def _part_list(parts: list[str]) -> str:
-    named = [f"{'an' if part[0] in 'AEIOUH' and part[:2] != 'He' else 'a'} {part}" for part in parts]
-    return words.alternatives(named)
+    names = [f"{'an' if part[0] in 'AEIOUH' and part[:2] != 'He' else 'a'} {part}" for part in parts]
+    return words.alternatives(names)
 
 
 def _row(fault: Fault) -> tuple[Cell, ...]:
@@ -197,9 +205,11 @@ def _spares(faults: Faults) -> str:
         f"One spare domain, with GPUs, servers and NICs, costs {words.money(spares.spare_domain_usd)}; it has no "
         "switch ports of its own and takes the links of the one that it stands in for, by a patch panel or by hand."
     )
-    kept = [f"{words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain"] if spares.survives_gpu else []
+    reserves = (
+        [f"{words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain"] if spares.survives_gpu else []
+    )
     if spares.domains_standing_by:
-        kept.append(f"{words.counted(spares.domains_standing_by, 'domain')} standing by")
-    if kept:
-        return f"Spares: {', '.join(kept)}. {domain}"
+        reserves.append(f"{words.counted(spares.domains_standing_by, 'domain')} standing by")
+    if reserves:
+        return f"Spares: {', '.join(reserves)}. {domain}"
     return f"Spares: none. Training waits for a GPU that fails until it is repaired, or takes a spare domain. {domain}"

@@ -109,11 +109,11 @@ def _network(instance: Instance, part: Part) -> FactTable:
         (run,) = part.workloads
         (workload,) = instance.workload
         took = words.allowed(run.iteration_time_s, run.bound_s)
-        reached = trained_text(run, workload)
+        training_time = trained_text(run, workload)
         rows += [
             ("Split", split(run)),
             ("Schedule", schedule(run.mapping, workload.options.schedule)),
-            ("Iteration", f"{took}{f' ({reached})' if reached else ''}, MFU {words.percent(run.mfu)}"),
+            ("Iteration", f"{took}{f' ({training_time})' if training_time else ''}, MFU {words.percent(run.mfu)}"),
         ]
         if run.uptime is not None:
             rows.append(("Goodput", uptime_text(run.uptime)))
@@ -134,15 +134,15 @@ def _network_text(network: Design | DirectLinks) -> str:
 
 def _runs(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     """How each workload runs on the only network."""
-    asked = {one.name: one for one in instance.workload}
-    dated = any(one.calendar for one in instance.workload)
+    workload_of = {workload.name: workload for workload in instance.workload}
+    dated = any(workload.calendar for workload in instance.workload)
     rows = [
         (
             run.name,
             degrees(run.mapping),
             words.seconds(run.iteration_time_s),
             words.bound(run.bound_s),
-            *((words.days_of(run, asked[run.name]),) if dated else ()),
+            *((words.days_of(run, workload_of[run.name]),) if dated else ()),
             words.free(run.slack, run.bound_s),
         )
         for run in sorted(plan.runs, key=lambda run: run.slack)
@@ -153,12 +153,12 @@ def _runs(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
 def parts_table(instance: Instance, plan: Plan) -> FigureTable:
     """Every part with its domains, the GPUs that train there, and its workload with the least slack, in order."""
     sited = len({part.site for part in plan.parts}) > 1
-    grows, bought = len(plan.couplings.years) > 1, plan.couplings.bought(plan.cost) if plan.cost else {}
+    grows, purchases = len(plan.couplings.years) > 1, plan.couplings.bought(plan.cost) if plan.cost else {}
     title = "What stands when" if grows else "What stands where" if sited else "Who has what"
     names, numbers, rows = _part_rows(instance, plan, plan.parts)
-    if grows and len(bought) == len(plan.parts):  # one network: what a phase buys is bought for it
+    if grows and len(purchases) == len(plan.parts):  # one network: what a phase buys is bought for it
         numbers = (*numbers, "buys $")
-        paid = (math.fsum(item.usd for item in items) for items in bought.values())
+        paid = (math.fsum(item.usd for item in items) for items in purchases.values())
         rows = [(*row, _whole(usd)) for row, usd in zip(rows, paid, strict=True)]
     return figures(title, names, numbers, rows)
 
@@ -166,8 +166,8 @@ def parts_table(instance: Instance, plan: Plan) -> FigureTable:
 def _parts(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     """The same on few lines: the parts with the least slack, phases in turn."""
     ranked = sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0))
-    shown = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
-    yield from _short(*_part_rows(instance, plan, (*shown, *ranked[MOST_LINES:])))
+    parts_shown = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
+    yield from _short(*_part_rows(instance, plan, (*parts_shown, *ranked[MOST_LINES:])))
 
 
 def _part_rows(
@@ -182,8 +182,8 @@ def _part_rows(
         of = f"{words.digits(run.iteration_time_s, 4)} of {words.seconds(run.bound_s)}"
         fabric = "direct" if isinstance(network, DirectLinks) else network.fabric.kind if network.fabric.tiers else "-"
         goodput = (words.percent(run.uptime.goodput),) if run.uptime else ()
-        asked = next(one for one in workloads_in(instance, part.phase) if one.name == run.name)
-        days, gpus = (words.days_of(run, asked),) if dated else (), words.count(network.gpus)
+        question = next(candidate for candidate in workloads_in(instance, part.phase) if candidate.name == run.name)
+        days, gpus = (words.days_of(run, question),) if dated else (), words.count(network.gpus)
         rows.append(
             (part.name, words.domains_built(network), fabric, gpus, of, *days, *goodput, words.percent(run.slack))
         )
@@ -224,8 +224,8 @@ def _kind_line(kind: str, items: list[Item]) -> tuple[str, str, str, str, str]:
     """The lines of a bill of one kind as one; counts of different products are not added up."""
     products = list(dict.fromkeys(item.item for item in items))
     name = products[0] if len(products) == 1 else f"{len(products)} products"
-    counted = words.count(sum(item.count for item in items)) if len(products) == 1 else ""
-    return name, kind, counted, _whole(sum(item.usd for item in items)), _whole(sum(item.w for item in items))
+    count_text = words.count(sum(item.count for item in items)) if len(products) == 1 else ""
+    return name, kind, count_text, _whole(sum(item.usd for item in items)), _whole(sum(item.w for item in items))
 
 
 def _whole(number: float) -> str:
@@ -263,7 +263,7 @@ def _proof_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     solver = plan.solver
     if plan.status != "infeasible":
         yield "Objective", claim_text(plan.objective, name=value_name(instance, plan.objective.kind), whole=True)
-    listed = "islands" if instance.sharing.mode == "partition" else "mappings"
-    searched = f"{words.count(solver.columns_enumerated)} {listed}"
+    noun = "islands" if instance.sharing.mode == "partition" else "mappings"
+    searched = f"{words.count(solver.columns_enumerated)} {noun}"
     networks = f" on {words.counted(solver.families, 'network')}" if solver.families else ""
     yield "Searched", f"{searched}{networks} in {plan.timing_s.total:.2f} s, {plan.solver.name} {plan.solver.version}"

@@ -37,25 +37,27 @@ def headline(instance: Instance, plan: Plan) -> str:
     if decided is None or plan.cost is None:
         bound = plan.objective.bound
         verb = "draws" if plan.objective.kind == "power" else "costs"
-        least = "" if bound is None else words.amount(plan.objective.kind, bound)
-        no_less = f"has a regret below {least}" if instance.minimizes_regret else f"{verb} less than {least}"
+        bound_text = "" if bound is None else words.amount(plan.objective.kind, bound)
+        no_less = f"has a regret below {bound_text}" if instance.minimizes_regret else f"{verb} less than {bound_text}"
         proven = "nothing is proven" if bound is None else f"it is proven that no plan {no_less}"
         return f"Stopped early ({plan.stop_reason}) before any design was found, after {searched}; {proven}."
     proof = _proof(plan.objective)
     if plan.status == "optimal" and instance.minimizes_regret:
-        less = "draws less" if plan.objective.kind == "power" else "is cheaper"
-        return f"Build {decided}: whatever prices come, no plan {less} by more than {_value_text(plan)}; {proof}."
+        verb_less = "draws less" if plan.objective.kind == "power" else "is cheaper"
+        return f"Build {decided}: whatever prices come, no plan {verb_less} by more than {_value_text(plan)}; {proof}."
     if plan.status == "optimal":
         cost = price(instance, plan.objective.kind, plan.cost, prices_of_value(plan))
         timed = _timed(instance, plan) if plan.objective.kind in TIMED else ""
         return f"{_verb(plan)} {decided}, {cost}{timed}; {proof}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
-    best = (
+    best_text = (
         f"a regret of {_value_text(plan)}"
         if instance.minimizes_regret
         else f"{_value_text(plan)}{prices_of_value(plan)}"
     )
-    return f"{_verb(plan)} {decided}; stopped early ({plan.stop_reason}), best so far: {best}, gap {gap}, {searched}."
+    return (
+        f"{_verb(plan)} {decided}; stopped early ({plan.stop_reason}), best so far: {best_text}, gap {gap}, {searched}."
+    )
 
 
 def _timed(instance: Instance, plan: Plan) -> str:
@@ -63,8 +65,8 @@ def _timed(instance: Instance, plan: Plan) -> str:
     words_of_value = _value_text(plan)
     if plan.objective.kind == "time":
         words_of_value = instance.workload[0].in_own_units(plan.objective.value or 0.0) or words_of_value
-    whole = instance.availability is None or instance.workload[0].calendar
-    return f", {TIMED[plan.objective.kind]}: {words_of_value}{'' if whole else ' if nothing fails'}"
+    is_undisturbed = instance.availability is None or instance.workload[0].calendar
+    return f", {TIMED[plan.objective.kind]}: {words_of_value}{'' if is_undisturbed else ' if nothing fails'}"
 
 
 def _value_text(plan: Plan) -> str:
@@ -88,24 +90,24 @@ def decision(instance: Instance, plan: Plan) -> str | None:
     return None if design is None else words.design_text(design)
 
 
-def sites_text(together: Together) -> str:
+def sites_text(cluster: Together) -> str:
     """`718,848 GPUs at east and 958,464 at west, joined by 69 wide-area channels`."""
-    first, *others = (f"{words.count(site.design.gpus)}{{}} at {site.name}" for site in together.sites)
-    named = [first.format(" GPUs"), *(text.format("") for text in others)]
-    channels = sum(link.channels for link in together.wan)
+    first_site, *other_sites = (f"{words.count(site.design.gpus)}{{}} at {site.name}" for site in cluster.sites)
+    texts = [first_site.format(" GPUs"), *(text.format("") for text in other_sites)]
+    channels = sum(link.channels for link in cluster.wan)
     links = f", joined by {words.counted(channels, 'wide-area channel')}" if channels else ""
-    return f"{words.both(named)}{links}"
+    return f"{words.both(texts)}{links}"
 
 
 def islands_text(parts: Sequence[Part]) -> str:
     """`8 islands with 130,560 GPUs in all`, of the last phase; where they stand, if there are sites."""
     year = max((part.phase for part in parts if part.phase is not None), default=None)
-    last = [part for part in parts if part.phase == year]
-    gpus = sum(part.design.gpus for part in last if part.design is not None)
-    sites = list(dict.fromkeys(part.site for part in last if part.site is not None))
+    last_parts = [part for part in parts if part.phase == year]
+    gpus = sum(part.design.gpus for part in last_parts if part.design is not None)
+    sites = list(dict.fromkeys(part.site for part in last_parts if part.site is not None))
     place = f" at {words.both(sites)}" if sites else ""
-    total = f"of {words.count(gpus)} GPUs" if len(last) == 1 else f"with {words.count(gpus)} GPUs in all"
-    return f"{words.counted(len(last), 'island')} {total}{place}"
+    total = f"of {words.count(gpus)} GPUs" if len(last_parts) == 1 else f"with {words.count(gpus)} GPUs in all"
+    return f"{words.counted(len(last_parts), 'island')} {total}{place}"
 
 
 def links_text(direct: DirectLinks) -> str:
@@ -186,29 +188,31 @@ def _places_and_times(instance: Instance) -> Iterator[tuple[str, str]]:
 
 def _failures(instance: Instance) -> Iterator[tuple[str, str]]:
     """What interrupts training."""
-    asked = instance.availability
-    if asked is not None:
-        end = "" if asked.at == "published" else f", the {asked.at} ends of their intervals"
-        few = (
+    terms = instance.availability
+    if terms is not None:
+        end = "" if terms.at == "published" else f", the {terms.at} ends of their intervals"
+        spares_text = (
             "as few as it takes"
-            if asked.spare_domains is None
-            else f"{words.alternatives(map(words.count, asked.spares))}"
+            if terms.spare_domains is None
+            else f"{words.alternatives(map(words.count, terms.spares))}"
         )
         yield (
             "Failures",
-            f"rates of {asked.rates.name}{end}; repairs take {asked.repair_hours:g} h; {few} spare domains",
+            f"rates of {terms.rates.name}{end}; repairs take {terms.repair_hours:g} h; {spares_text} spare domains",
         )
 
 
 def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:
     """What islands buy together: volume prices, products of a kind, a core."""
     sharing = instance.sharing
-    for one in sharing.discount:
-        given = [f"{words.percent(off)} off" for off in one.off or ()] or [f"${usd:,g}" for usd in one.usd or ()]
-        steps = ", ".join(f"{price} from {begin:,} on" for begin, price in zip(one.begins, given, strict=True))
-        yield f"Volume price of {one.item}", f"{steps} ({one.applies})"
-    if few := [f"{kind} {most}" for kind, most in sharing.most_products.given.items()]:
-        yield "Most products", ", ".join(few)
+    for discount in sharing.discount:
+        prices = [f"{words.percent(off)} off" for off in discount.off or ()] or [
+            f"${usd:,g}" for usd in discount.usd or ()
+        ]
+        steps = ", ".join(f"{price} from {begin:,} on" for begin, price in zip(discount.begins, prices, strict=True))
+        yield f"Volume price of {discount.item}", f"{steps} ({discount.applies})"
+    if limits := [f"{kind} {max_products}" for kind, max_products in sharing.most_products.given.items()]:
+        yield "Most products", ", ".join(limits)
     if (core := sharing.core) is not None:
         yield "Core", f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"
 
@@ -217,8 +221,8 @@ def _ratios(instance: Instance) -> str:
     ratios = instance.network.ratios
     if ratios is not None:
         return words.alternatives(map(words.ratio, ratios))
-    largest = instance.network.largest_ratio
-    return "none" if largest <= 1 else f"up to {words.ratio(largest)}"
+    max_ratio = instance.network.largest_ratio
+    return "none" if max_ratio <= 1 else f"up to {words.ratio(max_ratio)}"
 
 
 def _limit(key: str, cap: float) -> str:

@@ -78,19 +78,19 @@ class FigureTable:
 
     def _stacked(self, console: Console, options: ConsoleOptions) -> list[RenderableType]:
         """The lines of the table with first cells above; none where another cell takes several lines, or for a sum."""
-        first, *others = zip(*self.rows, strict=True) if self.rows else [()]
-        if self.total is not None or not others:
+        names, *columns = zip(*self.rows, strict=True) if self.rows else [()]
+        if self.total is not None or not columns:
             return []
-        below = self._table(list(zip(*others, strict=True)), skipped=1)
-        rendered = console.render_lines(below, options, pad=False)
+        lower_table = self._table(list(zip(*columns, strict=True)), skipped=1)
+        rendered = console.render_lines(lower_table, options, pad=False)
         rules = [number for number, line in enumerate(rendered) if any("─" in segment.text for segment in line)]
         start, edges = (1, 0) if self.compact else (rules[0] + 1, 1)  # below the header; the last line is an edge
-        if len(rendered) != start + len(first) + edges:
+        if len(rendered) != start + len(names) + edges:
             return []
         lines: list[RenderableType] = [Segments([*line, Segment.line()]) for line in rendered]
-        pairs = zip(first, lines[start : start + len(first)], strict=True)
+        pairs = zip(names, lines[start : start + len(names)], strict=True)
         body = [line for cell, under in pairs for line in (Text("  ").append_text(_as_text(cell)), under)]
-        return [*lines[:start], *body, *lines[start + len(first) :]]
+        return [*lines[:start], *body, *lines[start + len(names) :]]
 
     def _table(self, rows: Iterable[tuple[Cell, ...]], skipped: int = 0) -> Table:
         """The table without its first columns, if some are skipped."""
@@ -181,14 +181,14 @@ def progress_shown(note: Callable[[str], None]) -> Iterator[OnProgress]:
         return
     from rich import progress
 
-    said = progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
-    columns = (progress.SpinnerColumn(), progress.BarColumn(24), progress.TimeElapsedColumn(), said)
-    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("starting", total=None)
+    task_column = progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+    columns = (progress.SpinnerColumn(), progress.BarColumn(24), progress.TimeElapsedColumn(), task_column)
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task("starting", total=None)
 
         def tell(step: Progress) -> None:
             done, total = step.done or (0, None)
-            shown.update(task, completed=done, total=total, description=progress_text(step))
+            display.update(task, completed=done, total=total, description=progress_text(step))
 
         yield tell
 
@@ -199,10 +199,10 @@ def plain_notes(note: Callable[[str], None], clock: Callable[[], float] = time.m
 
     def tell(step: Progress) -> None:
         nonlocal last_stage, last_time
-        now = clock()
-        if step.stage != last_stage or now - last_time >= QUIET_S:
+        time_s = clock()
+        if step.stage != last_stage or time_s - last_time >= QUIET_S:
             note(progress_line(step))
-            last_stage, last_time = step.stage, now
+            last_stage, last_time = step.stage, time_s
 
     return tell
 

@@ -129,8 +129,8 @@ def traffic_report(report: TrafficReport) -> Iterator[RenderableType]:
             yield "Gradients are added by halving and doubling across domains, half of the bytes with the neighbour."
         if workload.collectives:
             kinds = COLLECTIVES | {"edp": "gradients of experts"}
-            named = (f"{kinds[kind]} by {way}" for kind, way in workload.collectives.items())
-            yield f"Collectives, as the plan names them: {', '.join(named)}."
+            algorithms = (f"{kinds[kind]} by {way}" for kind, way in workload.collectives.items())
+            yield f"Collectives, as the plan names them: {', '.join(algorithms)}."
     yield COUNTING
 
 
@@ -185,8 +185,8 @@ def gpus_table(workload: WorkloadTraffic) -> FigureTable:
 
 
 def _row(place: GpuBytes) -> tuple[float, ...]:
-    sent = (place.least_sent_bytes, place.mean_sent_bytes, place.most_sent_bytes)
-    return *sent, place.least_received_bytes, place.most_received_bytes
+    sent_bytes = (place.least_sent_bytes, place.mean_sent_bytes, place.most_sent_bytes)
+    return *sent_bytes, place.least_received_bytes, place.most_received_bytes
 
 
 def _scale(size_bytes: float) -> tuple[float, str]:
@@ -218,7 +218,7 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> Iterator[Rend
             f"Where the time{whose} goes",
             ("spent on",),
             ("closed form", "simulated", "difference"),
-            [_spent(CAUSES[one.cause], one.closed_form_s, one.simulated_s) for one in workload.times],
+            [_spent(CAUSES[entry.cause], entry.closed_form_s, entry.simulated_s) for entry in workload.times],
             total=_spent("iteration", workload.closed_form_s, workload.simulated_s),
         )
         if workload.traffic:
@@ -226,7 +226,7 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> Iterator[Rend
                 f"Traffic{whose} between domains",
                 ("traffic",),
                 ("flows", "slowdown"),
-                [(KINDS[one.kind], words.count(one.flows), f"{one.slowdown:.4g}") for one in workload.traffic],
+                [(KINDS[entry.kind], words.count(entry.flows), f"{entry.slowdown:.4g}") for entry in workload.traffic],
             )
         yield f"Simulated{whose}: {workload.simulated}."
     yield (
@@ -240,8 +240,8 @@ def simulation_headline(workload: SimulatedWorkload) -> str:
     time, bound = words.seconds(workload.simulated_s), words.bound(workload.bound_s)
     verdict = "is met" if workload.met else f"is MISSED by {words.percent(workload.simulated_s / workload.bound_s - 1)}"
     away = f"{workload.difference:+.2%} from the closed form"
-    kept = f"its bound of {bound} {verdict}" if bound != words.NO_BOUND else "it has no bound"
-    return f"Workload {workload.name}: {time} simulated, {away}; {kept}."
+    bound_text = f"its bound of {bound} {verdict}" if bound != words.NO_BOUND else "it has no bound"
+    return f"Workload {workload.name}: {time} simulated, {away}; {bound_text}."
 
 
 def _times(workload: SimulatedWorkload) -> tuple[Cell, ...]:

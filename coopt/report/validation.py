@@ -74,10 +74,10 @@ def _verdict(comparison: Comparison, limit: float) -> Text:
 
 
 def _groups(
-    title: str, first: str, groups: Sequence[GroupResult], overall: GroupResult | None = None
+    title: str, first_column: str, groups: Sequence[GroupResult], overall: GroupResult | None = None
 ) -> RenderableType:
     numbers = ("rows", "mean", "median", "largest", "bias", "HFU points", "fitted")
-    return figures(title, (first,), numbers, map(_group_row, groups), _group_row(overall) if overall else None)
+    return figures(title, (first_column,), numbers, map(_group_row, groups), _group_row(overall) if overall else None)
 
 
 def _group_row(group: GroupResult) -> tuple[str, ...]:
@@ -110,10 +110,10 @@ def _worst_row(row: RowResult) -> tuple[Cell, ...]:
     assert row.predicted_s is not None
     assert row.error is not None
     parts = sorted(row.breakdown_s.items(), key=lambda part: -part[1])
-    named = [f"{name} {100 * s / row.predicted_s:.0f}%" for name, s in parts if s >= SMALL * row.predicted_s]
+    shares = [f"{name} {100 * s / row.predicted_s:.0f}%" for name, s in parts if s >= SMALL * row.predicted_s]
     return (
         row.id,
-        ", ".join(named),
+        ", ".join(shares),
         words.seconds(row.measured_s),
         words.seconds(row.predicted_s),
         signed_percent(row.error),
@@ -125,8 +125,8 @@ def _refused(comparison: Comparison) -> Iterator[RenderableType]:
     refused = [row for row in comparison.rows if row.status == "evaluated" and row.refused]
     refused.sort(key=lambda row: (row.memory_limit_gib or 0.0) / (row.memory_gib or 1.0))
     if refused:
-        shown = [(row.id, row.doubt, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}") for row in refused[:WORST]]
-        yield figures("Ran, but would not fit into memory", ("row", "doubted"), ("needs GiB", "has GiB"), shown)
+        rows = [(row.id, row.doubt, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}") for row in refused[:WORST]]
+        yield figures("Ran, but would not fit into memory", ("row", "doubted"), ("needs GiB", "has GiB"), rows)
 
 
 def _order(comparison: Comparison) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _order(comparison: Comparison) -> Iterator[str]:
 def _skipped(comparison: Comparison) -> Iterator[RenderableType]:
     reasons = Counter(row.why for row in comparison.rows if row.status == "skipped")
     if reasons:
-        rows = [(why, words.count(n)) for why, n in reasons.most_common()]
+        rows = [(reason, words.count(n)) for reason, n in reasons.most_common()]
         yield figures("Skipped", ("why",), ("rows",), rows)
 
 
@@ -156,8 +156,8 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         "utilisation, where the source reports FLOPs. Fitted: parameters the catalog calls fitted."
     )
     if assumed:
-        rest = "rests" if assumed == 1 else "rest"
-        yield f"{words.counted(assumed, 'row')} {rest} on assumptions about what was not published; --json lists them."
+        verb = "rests" if assumed == 1 else "rest"
+        yield f"{words.counted(assumed, 'row')} {verb} on assumptions about what was not published; --json lists them."
     yield from map(_peer, comparison.peers)
 
 
@@ -253,13 +253,13 @@ def _figures(values: Mapping[str, float]) -> Iterator[str]:
 
 
 def _source(fit: Fit) -> str:
-    rest = fit.held_out or fit.leave_one_group_out
+    errors = fit.held_out or fit.leave_one_group_out
     rows = f"{words.counted(len(fit.rows), 'published row')} of {', '.join(fit.groups)}"
     text = f"{rows} by `coopt calibrate`, mean error {words.percent(fit.fitted.mean_abs_error)}"
-    if rest is None:
+    if errors is None:
         return text
     unseen = "rows" if fit.held_out else "groups"
-    return f"{text}, {words.percent(rest.mean_abs_error)} on {unseen} not used"
+    return f"{text}, {words.percent(errors.mean_abs_error)} on {unseen} not used"
 
 
 def _errors(fit: Fit) -> tuple[str, ...]:

@@ -83,8 +83,8 @@ def exact(number: float) -> str:
     """`94,306,304`, or `6.90` and `37.975` where it is not whole: for bills."""
     if number == round(number):
         return f"{number:,.0f}"
-    whole, decimals = f"{number:,.4f}".split(".")
-    return f"{whole}.{decimals[:2]}{decimals[2:].rstrip('0')}"
+    integer, decimals = f"{number:,.4f}".split(".")
+    return f"{integer}.{decimals[:2]}{decimals[2:].rstrip('0')}"
 
 
 def seconds(s: float) -> str:
@@ -133,8 +133,8 @@ def percent(share: float) -> str:
 
 def sentence(text: str) -> str:
     """A text with a capital at its beginning, unless it begins with a key of the instance, and a full stop."""
-    first, _, _ = text.partition(" ")
-    key = first.endswith(":") or any(sign in first for sign in "._[")
+    first_word, _, _ = text.partition(" ")
+    key = first_word.endswith(":") or any(sign in first_word for sign in "._[")
     begun = text if key else f"{text[:1].upper()}{text[1:]}"
     return begun if begun.endswith(".") else f"{begun}."
 
@@ -147,8 +147,8 @@ def yes_no(flag: bool) -> str:
 def domains_built(network: Design | DirectLinks) -> str:
     """`8 x hgx-h100-8 + 1 spare`: the HB domains of a network, and those that stand by."""
     spares = network.spare_domains if isinstance(network, Design) else 0
-    more = f" + {counted(spares, 'spare')}" if spares else ""
-    return f"{times(network.hb_domain.count, network.hb_domain.name)}{more}"
+    spares_text = f" + {counted(spares, 'spare')}" if spares else ""
+    return f"{times(network.hb_domain.count, network.hb_domain.name)}{spares_text}"
 
 
 def design_text(design: Design) -> str:
@@ -174,8 +174,8 @@ def days_of(run: WorkloadPlan, workload: Workload) -> str:
     """`65.01 of 65.5`: the days of training with interruptions, and those it may take; `-` without such a bound."""
     if workload.train_days is None:
         return "-"
-    taken = workload.iterations * run.promised_s / 86400
-    return f"{taken:.4g} of {workload.train_days:.4g}"
+    days = workload.iterations * run.promised_s / 86400
+    return f"{days:.4g} of {workload.train_days:.4g}"
 
 
 def _scaled(number: float, scales: tuple[tuple[float, str], ...]) -> tuple[str, str]:

@@ -91,10 +91,10 @@ def _points(axes: Axes, front: Front, instance: Instance, size: float) -> None:
         at = [time_of(point) for point in bends], [value_of(front, point) / size for point in bends]
         axes.scatter(*at, s=80, marker="D", facecolors="none", edgecolors=BEND, linewidths=1.6, zorder=4, label="knee")
     for point in bends:
-        time, late = time_of(point), time_of(point) > x[0] + ROOM * (x[-1] - x[0])
+        time, is_late = time_of(point), time_of(point) > x[0] + ROOM * (x[-1] - x[0])
         axes.annotate(
-            built_from(instance, point), (time, value_of(front, point) / size), xytext=(-4 if late else 9, 9),
-            textcoords="offset points", ha="right" if late else "left", fontsize=8, color=BEND, parse_math=False,
+            built_from(instance, point), (time, value_of(front, point) / size), xytext=(-4 if is_late else 9, 9),
+            textcoords="offset points", ha="right" if is_late else "left", fontsize=8, color=BEND, parse_math=False,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
         )  # fmt: skip
     if x:
@@ -126,10 +126,10 @@ def check_packages(option: str) -> None:
     InstanceError
         When a package that draws is not installed.
     """
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        is_ = "are" if len(missing) > 1 else "is"
-        raise InstanceError(f"{option}: {both(missing)} {is_} not installed, needs `{INSTALL}`")
+    absent_packages = [name for name in NEEDED if find_spec(name) is None]
+    if absent_packages:
+        is_ = "are" if len(absent_packages) > 1 else "is"
+        raise InstanceError(f"{option}: {both(absent_packages)} {is_} not installed, needs `{INSTALL}`")
 
 
 def front_json(front: Front) -> str:

@@ -82,9 +82,9 @@ def value_of(front: Front, point: FrontPoint) -> float:
 
 def value_scale(front: Front) -> tuple[float, str]:
     """What the values of the front are divided by for an axis, and its name with the unit."""
-    largest = max((value_of(front, point) for point in front.points), default=0.0)
+    max_value = max((value_of(front, point) for point in front.points), default=0.0)
     power = front.kind == "power"
-    size, prefix = next((pair for pair in (words.WATTS if power else words.SCALES) if largest >= pair[0]), (1.0, ""))
+    size, prefix = next((pair for pair in (words.WATTS if power else words.SCALES) if max_value >= pair[0]), (1.0, ""))
     unit = (prefix or "W") if power else f"{prefix}$"
     return size, f"{KINDS[front.kind]} ({unit})"
 
@@ -108,8 +108,8 @@ def points_label(front: Front) -> str:
 def marks(front: Front, instance: Instance, point: FrontPoint) -> str:
     """`knee`, `bound` or both: why a point is worth a look."""
     answer = "bound" if instance.workload[0].bounded else "fastest"
-    named = [("knee", point.knee), (answer, front.complete and point == answer_to(front, instance))]
-    return ", ".join(name for name, on in named if on)
+    flags = [("knee", point.knee), (answer, front.complete and point == answer_to(front, instance))]
+    return ", ".join(name for name, on in flags if on)
 
 
 def network(instance: Instance, design: Design) -> str:
@@ -128,11 +128,11 @@ def built_from(instance: Instance, point: FrontPoint) -> str:
     if point.best is not None:
         return network(instance, point.best.design)
     assert point.plan is not None
-    built = decision(instance, point.plan) or words.counted(len(point.plan.parts), "network")
+    text = decision(instance, point.plan) or words.counted(len(point.plan.parts), "network")
     gpus = sum(part.design.gpus for part in point.plan.parts if part.design)
     open_ones = [words.counted(gpus, "GPU")] if instance.cluster.has_several_counts and gpus else []
     open_ones += [point.plan.chosen.text] if point.plan.chosen.text else []
-    return f"{', '.join(open_ones)}: {built}" if open_ones else built
+    return f"{', '.join(open_ones)}: {text}" if open_ones else text
 
 
 def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tuple[str, str]]:
@@ -147,18 +147,18 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tup
     gap = point.claim.gap or 0.0
     yield "Proof", f"no design of this pace {LESS[front.kind]}, gap {words.percent(gap)}"
     runs = point.runs
-    asked = {workload.name: workload for workload in instance.workload}
+    workload_of = {workload.name: workload for workload in instance.workload}
     for label, run in runs:
         mapping = run.mapping
-        alone = len(runs) == 1
-        rate = asked[run.name].in_own_units(run.iteration_time_s)
-        yield "Iteration" if alone else label, words.seconds(run.iteration_time_s) + (f", {rate}" if rate else "")
+        is_alone = len(runs) == 1
+        rate = workload_of[run.name].in_own_units(run.iteration_time_s)
+        yield "Iteration" if is_alone else label, words.seconds(run.iteration_time_s) + (f", {rate}" if rate else "")
         yield (
-            "Split" if alone else f"Split of {label}",
+            "Split" if is_alone else f"Split of {label}",
             f"TP {mapping.tp}, CP {mapping.cp}, PP {mapping.pp}, DP {mapping.dp}, EP {mapping.ep}, "
             f"micro-batch {mapping.micro_batch}",
         )
-        yield "MFU" if alone else f"MFU of {label}", words.percent(run.mfu)
+        yield "MFU" if is_alone else f"MFU of {label}", words.percent(run.mfu)
 
 
 def _design_details(design: Design) -> Iterator[tuple[str, str]]:
@@ -181,19 +181,23 @@ def front_headline(front: Front, instance: Instance) -> str:
         return "There is no such design; proven infeasible."
     if not front.points:
         return f"Stopped early ({front.stop_reason}) before any point was proven."
-    first, last = front.points[0], front.points[-1]
+    fastest_point, cheapest_point = front.points[0], front.points[-1]
     if not front.complete:
-        of_all = "" if first.plan is not None else f" of {words.count(front.size)}"
-        found = f"{words.counted(len(front.points), 'point')} proven{of_all}"
-        said = _found_alone(front, instance) if len(front.points) == 1 else _saving(front, instance, first, last)
-        return f"Stopped early ({front.stop_reason}), {found}: {said}."
+        of_all = "" if fastest_point.plan is not None else f" of {words.count(front.size)}"
+        count_text = f"{words.counted(len(front.points), 'point')} proven{of_all}"
+        saving_text = (
+            _found_alone(front, instance)
+            if len(front.points) == 1
+            else _saving(front, instance, fastest_point, cheapest_point)
+        )
+        return f"Stopped early ({front.stop_reason}), {count_text}: {saving_text}."
     if len(front.points) == 1:
         return f"One design is the fastest and the cheapest: {_found_alone(front, instance)}."
     bends = [point for point in front.points if point.knee]
-    *others, last_one = [_place(front, instance, point) for point in bends] or [""]
-    named = f"s at {', '.join(others)} and {last_one}" if others else f" at {last_one}"
-    knees = f"; knee{named}" if bends else ""
-    return f"{_saving(front, instance, first, last)}{knees}."
+    *earlier_places, last_one = [_place(front, instance, point) for point in bends] or [""]
+    places_text = f"s at {', '.join(earlier_places)} and {last_one}" if earlier_places else f" at {last_one}"
+    knees = f"; knee{places_text}" if bends else ""
+    return f"{_saving(front, instance, fastest_point, cheapest_point)}{knees}."
 
 
 def front_notes(front: Front, instance: Instance) -> Iterator[str]:
@@ -207,15 +211,15 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
     if front.over == ("budget",):
         yield "Points are the fastest designs within budgets that are evenly spaced."
     elif front.over == ("days",):
-        stay = "" if all(one.calendar for one in instance.workload) else "; other bounds stay"
+        stay = "" if all(workload.calendar for workload in instance.workload) else "; other bounds stay"
         yield f"Points are the cheapest designs of dates that are evenly spaced{stay}."
     elif front.over:
         yield f"Only the bounds of {words.both(front.over)} move, the others stay."
     if instance.problem == "shared" and len(instance.workload) > 1:
         yield turns_text(instance)
     if with_margin(instance):
-        kept = words.percent(instance.workload[0].time_margin)
-        yield f"Days count the {kept} that the margin keeps free on top of iteration times; plans tell theirs without."
+        added = words.percent(instance.workload[0].time_margin)
+        yield f"Days count the {added} that the margin keeps free on top of iteration times; plans tell theirs without."
     verb = LESS[front.kind].split()[0]
     if front.points[0].plan is not None:
         yield f"Shown: {_found(front)}. Each is proven: no plan as fast {verb} less."
@@ -227,9 +231,9 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
         longer = "longer training" if in_days(instance) else "a longer iteration"
         yield f"At a knee the saving slows down: up to it {longer} saves much, beyond it far less."
     errors = [known_error(instance.cluster.gpu, workload) for workload in instance.workload]
-    known = [one.error for one in errors if one is not None]
-    if known:
-        error_text = words.percent(max(known))
+    known_errors = [error.error for error in errors if error is not None]
+    if known_errors:
+        error_text = words.percent(max(known_errors))
         closer = "; points that lie closer together than that may change places" if len(front.points) > 1 else ""
         yield f"Times are estimates, off by {error_text} on average on runs that were left out of the fit{closer}."
 
@@ -242,21 +246,23 @@ def _found(front: Front) -> str:
     return f"{points}; others may lie between them"
 
 
-def _saving(front: Front, instance: Instance, first: FrontPoint, last: FrontPoint) -> str:
-    most, least = value_of(front, first), value_of(front, last)
-    share = f" ({words.percent((most - least) / most)})" if most else ""
-    saved = f"{words.amount(front.kind, most - least)} of {words.amount(front.kind, most)}{share}"
-    start, end = (time_words(instance, time_of(point)) for point in (first, last))
+def _saving(front: Front, instance: Instance, start_point: FrontPoint, end_point: FrontPoint) -> str:
+    max_value, min_value = value_of(front, start_point), value_of(front, end_point)
+    share = f" ({words.percent((max_value - min_value) / max_value)})" if max_value else ""
+    saved = f"{words.amount(front.kind, max_value - min_value)} of {words.amount(front.kind, max_value)}{share}"
+    start, end = (time_words(instance, time_of(point)) for point in (start_point, end_point))
     if not in_seconds(instance):
-        own = (
-            f"{name} {words.digits(first.workload_days[name], 4)} to {words.digits(last.workload_days[name], 4)} days"
-            for name in _told_in_days(front)
+        pairs = (
+            (name, start_point.workload_days[name], end_point.workload_days[name]) for name in _told_in_days(front)
         )
-        days = f" ({', '.join(own)})" if _told_in_days(front) else ""
+        own_days = (
+            f"{name} {words.digits(begin, 4)} to {words.digits(end_days, 4)} days" for name, begin, end_days in pairs
+        )
+        days = f" ({', '.join(own_days)})" if _told_in_days(front) else ""
         return f"Going from {start.split()[0]} to {end}{days} saves {saved}"
     training = "of training with the margin " if with_margin(instance) else "of training "
-    what = training if in_days(instance) else "an iteration "
-    return f"Going from {start} to {end} {what}saves {saved}"
+    noun = training if in_days(instance) else "an iteration "
+    return f"Going from {start} to {end} {noun}saves {saved}"
 
 
 def _found_alone(front: Front, instance: Instance) -> str:
@@ -271,17 +277,19 @@ def _place(front: Front, instance: Instance, point: FrontPoint) -> str:
 
 def _answer(front: Front, instance: Instance) -> str:
     """What the bounds of the instance cost at least."""
-    answer, given = answer_to(front, instance), bound_of(instance)
-    if given is None and answer is not None:
+    answer, bound_given = answer_to(front, instance), bound_of(instance)
+    if bound_given is None and answer is not None:
         return (
             f"No bound is given; the fastest comes to {amount_of(front, answer)}, with {built_from(instance, answer)}."
         )
     bound = (
-        f"the bound of {time_words(instance, given)}" if given is not None and in_seconds(instance) else "the bounds"
+        f"the bound of {time_words(instance, bound_given)}"
+        if bound_given is not None and in_seconds(instance)
+        else "the bounds"
     )
     if answer is None:
-        fastest = time_words(instance, time_of(front.points[0]))
-        return f"No design keeps {bound}: the fastest takes {fastest}."
+        min_time = time_words(instance, time_of(front.points[0]))
+        return f"No design keeps {bound}: the fastest takes {min_time}."
     return f"Within {bound} the least is {amount_of(front, answer)}, with {built_from(instance, answer)}."
 
 
@@ -306,10 +314,10 @@ def columns(front: Front, instance: Instance) -> tuple[str, ...]:
     """What the cells of `row` are; the first two are words."""
     days = "days with margin" if with_margin(instance) else "days"
     time = days if in_days(instance) else "s" if in_seconds(instance) else "of bounds"
-    others = (name.split()[0] for kind, name in COLUMNS.items() if kind in _other_kinds(front))
-    kept_free = any(one.calendar and one.time_margin > 0.0 for one in instance.workload)
-    own = (f"days{' with margin' if kept_free else ''}, {name}" for name in _told_in_days(front))
-    return "built from", "mark", time, *own, COLUMNS[front.kind], "saved", *others
+    other_names = (name.split()[0] for kind, name in COLUMNS.items() if kind in _other_kinds(front))
+    kept_free = any(workload.calendar and workload.time_margin > 0.0 for workload in instance.workload)
+    own_days = (f"days{' with margin' if kept_free else ''}, {name}" for name in _told_in_days(front))
+    return "built from", "mark", time, *own_days, COLUMNS[front.kind], "saved", *other_names
 
 
 def _other_kinds(front: Front) -> list[str]:
@@ -325,8 +333,8 @@ def _told_in_days(front: Front) -> tuple[str, ...]:
 
 def row(front: Front, instance: Instance, point: FrontPoint) -> tuple[str, ...]:
     """A point; what it saves is a share of what the fastest one costs."""
-    cost, most = point.cost, value_of(front, front.points[0])
-    short = {
+    cost, max_value = point.cost, value_of(front, front.points[0])
+    amounts = {
         "capex": words.money(cost.capex_usd),
         "power": words.power(cost.power_w),
         "tco": words.money(cost.tco_usd),
@@ -338,6 +346,6 @@ def row(front: Front, instance: Instance, point: FrontPoint) -> tuple[str, ...]:
         words.digits(time_of(point), 4),
         *(words.digits(point.workload_days[name], 4) for name in _told_in_days(front)),
         f"{value:,.0f}",
-        words.percent((most - value) / most) if most else "-",
-        *(text for kind, text in short.items() if kind in _other_kinds(front)),
+        words.percent((max_value - value) / max_value) if max_value else "-",
+        *(text for kind, text in amounts.items() if kind in _other_kinds(front)),
     )

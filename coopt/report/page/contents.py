@@ -203,8 +203,8 @@ def _badge(case: PageCase) -> tuple[str, str]:
         return "bad-box", "Do not build from this page."
     doubted = case.verdict.undecided is not None
     if case.plan.cost is None:
-        settled = case.plan.status == "infeasible" and not doubted
-        return "warn-box", "Infeasible: nothing meets every bound." if settled else "Not settled."
+        is_settled = case.plan.status == "infeasible" and not doubted
+        return "warn-box", "Infeasible: nothing meets every bound." if is_settled else "Not settled."
     if case.plan.status != "optimal" or doubted:
         return "good-box", "Verified, not proven best."
     return "good-box", "Verified, its bound on the solver's word." if case.verdict.on_trust else "Verified."
@@ -288,8 +288,8 @@ def glances(instance: Instance, plan: Plan) -> Iterator[Glance]:
     """What a plan costs, what it promises and how far it is proven, at a glance."""
     cost, claim = plan.cost, plan.objective
     assert cost is not None
-    counted = without_gpus(cost) or "GPUs included"
-    yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=counted, number=cost.capex_usd, unit="USD")
+    scope = without_gpus(cost) or "GPUs included"
+    yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=scope, number=cost.capex_usd, unit="USD")
     yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought", number=cost.power_w, unit="W")
     years = sum(years_of(instance, t) for t in range(len(instance.years)))
     owned = f"total cost of {years:g} year{'' if years == 1 else 's'}"
@@ -316,13 +316,13 @@ def _built(plan: Plan) -> Glance:
     """The GPUs of the only network, in its last phase where it grows, else how many networks there are."""
     several = len({(part.site, part.slot) for part in plan.parts})
     if several > 1:
-        own = "each with its own design"
-        return Glance(name="Networks", value=words.count(several), note=own, number=several, unit="networks")
+        note = "each with its own design"
+        return Glance(name="Networks", value=words.count(several), note=note, number=several, unit="networks")
     network = network_of(plan.parts[-1])
-    built = f"in {words.times(network.hb_domain.count, network.hb_domain.name)}"
+    text = f"in {words.times(network.hb_domain.count, network.hb_domain.name)}"
     grows = f"; {words.counted(len(plan.parts), 'phase')} of one network" if len(plan.parts) > 1 else ""
     value = words.count(network.gpus)
-    return Glance(name="GPUs that train", value=value, note=built + grows, number=network.gpus, unit="GPUs")
+    return Glance(name="GPUs that train", value=value, note=text + grows, number=network.gpus, unit="GPUs")
 
 
 def _origin(case: PageCase) -> Iterator[tuple[str, str]]:
@@ -385,10 +385,10 @@ def linked(text: str) -> Any:
     from markupsafe import Markup
 
     marked_up, end = Markup(""), 0
-    for found in ADDRESS.finditer(text):
-        address = found[0].rstrip(PUNCTUATION)
+    for match in ADDRESS.finditer(text):
+        address = match[0].rstrip(PUNCTUATION)
         while address.endswith(")") and address.count(")") > address.count("("):
             address = address[:-1].rstrip(PUNCTUATION)
         link = Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(address)
-        marked_up, end = marked_up + text[end : found.start()] + link, found.start() + len(address)
+        marked_up, end = marked_up + text[end : match.start()] + link, match.start() + len(address)
     return marked_up + text[end:]

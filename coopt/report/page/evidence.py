@@ -81,22 +81,22 @@ def time_bar(workload: WorkloadPlan) -> Bar:
     for name, spent_s in workload.breakdown_s.items():
         if spent_s:
             share = 100.0 * spent_s / iteration_s
-            listed = COMPONENTS.get(name, name)
-            segments.append(Segment(name=listed, colour=COLOURS.get(name, OTHER), start=start, share=share))
+            text = COMPONENTS.get(name, name)
+            segments.append(Segment(name=text, colour=COLOURS.get(name, OTHER), start=start, share=share))
             start += share
-    largest = sorted(segments, key=lambda segment: -segment.share)[:3]
-    listed = ", ".join(f"{segment.name} {words.percent(segment.share / 100)}" for segment in largest)
-    says = f"An iteration of {words.seconds(iteration_s)} in parts; the largest: {listed}."
+    segments_shown = sorted(segments, key=lambda segment: -segment.share)[:3]
+    text = ", ".join(f"{segment.name} {words.percent(segment.share / 100)}" for segment in segments_shown)
+    says = f"An iteration of {words.seconds(iteration_s)} in parts; the largest: {text}."
     return Bar(says=says, segments=tuple(segments))
 
 
 def memory_bar(workload: WorkloadPlan) -> Bar:
     """What the fullest GPU holds of what it has."""
     used_percent = 100.0 * workload.memory_gib / workload.memory_limit_gib
-    free = workload.memory_limit_gib - workload.memory_gib
+    free_gib = workload.memory_limit_gib - workload.memory_gib
     return Bar(
         says=f"The fullest GPU holds {workload.memory_gib:.1f} of {workload.memory_limit_gib:.1f} GiB; "
-        f"{free:.1f} GiB ({words.percent(free / workload.memory_limit_gib)}) are free.",
+        f"{free_gib:.1f} GiB ({words.percent(free_gib / workload.memory_limit_gib)}) are free.",
         segments=(Segment(name="in use", colour=COLOURS["compute"], start=0.0, share=used_percent),),
     )
 
@@ -110,12 +110,12 @@ def plane_caption(family: Family, uplinks: int) -> str:
     start = f"one of {several}, which are alike" if several else "all of it"
     nics = words.counted(rails_of(family) // family.planes, "NIC" if family.nic_planes == 1 else "port")
     counts = [max(1, level.switches // family.all_planes) for level in tiers]
-    *most, last = (_several(n, name) for n, name in zip(counts, ABOVE[family.tiers], strict=True))
-    named = ", ".join([f"{words.counted(family.domains, 'HB domain')} of {nics} each", *most])
-    text = f"{level} level: {start}, with {named} and {last}."
+    *lower_texts, top_text = (_several(n, name) for n, name in zip(counts, ABOVE[family.tiers], strict=True))
+    parts = ", ".join([f"{words.counted(family.domains, 'HB domain')} of {nics} each", *lower_texts])
+    text = f"{level} level: {start}, with {parts} and {top_text}."
     if family.tiers == 1 and family.chassis < family.all_planes:
-        shared = family.planes_together
-        text += f" Up to {shared} {level.lower()}s share one switch, each on ports of its own."
+        planes_per_switch = family.planes_together
+        text += f" Up to {planes_per_switch} {level.lower()}s share one switch, each on ports of its own."
     if family.tiers > 1:
         text += f" A leaf has {tiers[0].down_ports} ports down and {uplinks} up."
     if family.slices(uplinks) > 1:
@@ -128,12 +128,12 @@ def domain_caption(family: Family) -> str:
     size = words.counted(family.hb.size, "GPU")
     training = family.training_in(0)
     idle = f", {family.hb.size - training} of them idle" if family.hb.size > training else ""
-    each = f"each has {words.counted(family.nics_per_gpu, 'NIC')}"
+    nic_text = f"each has {words.counted(family.nics_per_gpu, 'NIC')}"
     if family.gpus_per_nic > 1:
-        each = f"{words.count(family.gpus_per_nic)} share a NIC"
+        nic_text = f"{words.count(family.gpus_per_nic)} share a NIC"
     return (
         f"HB domain level: the first of {words.counted(family.domains, 'HB domain')}. Its {size}{idle} reach each "
-        f"other at {family.hb.gbyte_s:g} GB/s; {each} of {family.nic.gbit_s:g} Gbit/s. A colour is a rail."
+        f"other at {family.hb.gbyte_s:g} GB/s; {nic_text} of {family.nic.gbit_s:g} Gbit/s. A colour is a rail."
     )
 
 
@@ -197,8 +197,8 @@ def _pictures(instance: Instance, family: Family, uplinks: int) -> Iterator[Pict
     if family.pods is not None:
         drawings.append(("pod", pod_drawing(family, uplinks), pod_caption(family, uplinks)))
     if (hall := network_hall(instance, family, uplinks)) is not None:
-        where = AMID if hall.switch_racks is None else OWN_RACKS
-        drawings.append(("hall", hall_drawing(hall), f"{' '.join(hall_sentences(instance, hall))} {where}"))
+        placement = AMID if hall.switch_racks is None else OWN_RACKS
+        drawings.append(("hall", hall_drawing(hall), f"{' '.join(hall_sentences(instance, hall))} {placement}"))
     for name, drawing, caption in drawings:
         yield Picture(svg=svg(drawing, name, caption), caption=caption)
 
@@ -214,8 +214,10 @@ def _site_picture(hall: SiteHall, name: str) -> Picture:
 
 
 def _maps(instance: Instance, plan: Plan) -> Iterator[TrafficMap]:
-    family, sent = demands(instance, plan)
-    for demand, traffic in zip(sent, traffic_figures(instance, family, sent).workloads, strict=True):
+    family, demands_of_kinds = demands(instance, plan)
+    for demand, traffic in zip(
+        demands_of_kinds, traffic_figures(instance, family, demands_of_kinds).workloads, strict=True
+    ):
         if traffic.classes:
             cells = cells_of(demand, most_gpus=MOST_CELLS, most_cells=MOST_CELLS)
             yield TrafficMap(
@@ -233,13 +235,16 @@ def _encoded(png: bytes) -> str:
 
 def site_hall_drawing(hall: SiteHall) -> Drawing:
     """The first row of each island and of the core, of many islands the first ones and the last."""
-    kept = excerpt(len(hall.blocks))
-    blocks = [block for number, block in enumerate(hall.blocks) if number in kept or block.is_core]
+    rows_shown = excerpt(len(hall.blocks))
+    blocks = [block for number, block in enumerate(hall.blocks) if number in rows_shown or block.is_core]
     parts, per_row = list[Shape](), hall.rows.racks_per_row
     longest = min(per_row, max(block.racks for block in blocks))
     for line, block in enumerate(blocks):
-        first = block.first_row * per_row
-        racks, amid = range(first, first + min(per_row, block.racks)), {first + spot for spot in block.amid}
+        first_rack = block.first_row * per_row
+        racks, amid = (
+            range(first_rack, first_rack + min(per_row, block.racks)),
+            {first_rack + spot for spot in block.amid},
+        )
         parts += rack_row(line, racks, amid, longest)
     names = row_names("core" if block.is_core else f"row {block.first_row:,}" for block in blocks)
     return Drawing(title="hall", parts=tuple(parts), frames=(), lines=(), legend={}, rows=names)
@@ -251,15 +256,15 @@ def site_hall_caption(hall: SiteHall) -> str:
 
 
 def _hall_told(hall: SiteHall) -> Iterator[str]:
-    where, when = "" if hall.site is None else f" at {hall.site}", " in the end" if hall.grows else ""
-    standing = words.both(f"{block.name} from row {block.first_row:,}" for block in hall.blocks)
+    site, when_text = "" if hall.site is None else f" at {hall.site}", " in the end" if hall.grows else ""
+    blocks = words.both(f"{block.name} from row {block.first_row:,}" for block in hall.blocks)
     racks = words.counted(sum(block.racks for block in hall.blocks), "rack")
     domains_w = max(block.rack_w for block in hall.blocks)
     switches_w = max(block.switch_rack_w for block in hall.blocks)
     of_switches = f", one of switches up to {words.power(switches_w)}" if switches_w else ""
     yield (
-        f"The hall{where}{when}: {racks}, {standing}, of which the first rows are drawn. A rack of HB domains draws up "
-        f"to {words.power(domains_w)}{of_switches}."
+        f"The hall{site}{when_text}: {racks}, {blocks}, of which the first rows are drawn. A rack of HB domains "
+        f"draws up to {words.power(domains_w)}{of_switches}."
     )
     if isinstance(hall, CoreHall):
         core = hall.coupling.core

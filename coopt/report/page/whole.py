@@ -55,8 +55,8 @@ def report(
     check_packages("report")
     question = instance_of(instance)
     called = "coopt.report in Python"
-    where = "none" if isinstance(instance, Instance) else str(instance)
-    origin = Origin(command=called, instance_file=where, plan_file="none", written=moment())
+    place = "none" if isinstance(instance, Instance) else str(instance)
+    origin = Origin(command=called, instance_file=place, plan_file="none", written=moment())
     verdict = verify(question, plan)
     case = PageCase(instance=question, plan=plan, verdict=verdict, origin=origin, front=front, explanation=explanation)
     page = page_html(case)
