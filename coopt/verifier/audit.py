@@ -103,13 +103,13 @@ class PlacedLedger(Ledger):
         self.placed: list[PlacedCheck] = []
 
     def holds(
-        self, name: str, ok: bool, claimed: Value, recomputed: Value, why: str, tolerance: float | None = None
+        self, name: str, ok: bool, claim: Value, recomputed: Value, fault: str, tolerance: float | None = None
     ) -> bool:
         """Note a check and its subject."""
-        held = super().holds(name, ok, claimed, recomputed, why, tolerance)
+        is_held = super().holds(name, ok, claim, recomputed, fault, tolerance)
         if not self.aside:
             self.placed.append(PlacedCheck(subject=self.subject, part=self.part, check=self.checks[-1]))
-        return held
+        return is_held
 
 
 def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
@@ -135,37 +135,41 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
         raise InstanceError(f"{instance.name}: the plan is {plan.status} and builds nothing, needs a plan that does")
     instance, plan = decided(instance, plan, same=False)
     ledger = PlacedLedger()
-    asked = plan.model_copy(update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)})
-    KINDS[instance.problem].contents(ledger, instance, asked)
+    claim = plan.model_copy(update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)})
+    KINDS[instance.problem].contents(ledger, instance, claim)
     _refuse_other_decisions(instance, ledger)
-    labels = [one.label for one in running(plan)]
-    placed = _part_by_part(ledger.placed, plan)
-    if not labels or sum(one.check.name == "iteration-time" for one in placed) != len(labels):
+    labels = [run.label for run in running(plan)]
+    checks = _part_by_part(ledger.placed, plan)
+    if not labels or sum(entry.check.name == "iteration-time" for entry in checks) != len(labels):
         raise InstanceError(
             f"{instance.name}: the parts of the plan are not those the verifier looks for, needs a plan that "
             "`coopt verify` accepts on its own instance"
         )
-    figures = (*_of_workloads(placed, labels), *_of_all(placed))
+    figures = (*_of_workloads(checks, labels), *_of_all(checks))
     kind = instance.objective.minimize
-    objective = next((one.check.recomputed for one in placed if one.check.name == "objective"), None)
-    wanted = OF_ALL[billed(kind)][0]
-    value = objective if isinstance(objective, float) else next(one.value for one in figures if one.name == wanted)
+    objective = next((entry.check.recomputed for entry in checks if entry.check.name == "objective"), None)
+    figure_name = OF_ALL[billed(kind)][0]
+    value = (
+        objective
+        if isinstance(objective, float)
+        else next(figure.value for figure in figures if figure.name == figure_name)
+    )
     return PlanEvaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         kind=kind,
         value=value,
         figures=figures,
-        limits=tuple(_limits(placed, labels)),
+        limits=tuple(_limits(checks, labels)),
     )
 
 
-def _part_by_part(placed: list[PlacedCheck], plan: Plan) -> list[PlacedCheck]:
+def _part_by_part(checks: list[PlacedCheck], plan: Plan) -> list[PlacedCheck]:
     """The checks of parts in the order of the plan, as its runs are, then all others.
 
     The verifier looks at the last phase of an island before the phases that grow into it.
     """
     order = {part.name: number for number, part in enumerate(plan.parts)}
-    return sorted(placed, key=lambda one: order.get(one.part, len(order)))
+    return sorted(checks, key=lambda entry: order.get(entry.part, len(order)))
 
 
 def _refuse_other_decisions(instance: Instance, ledger: PlacedLedger) -> None:
@@ -181,42 +185,43 @@ def _refuse_other_decisions(instance: Instance, ledger: PlacedLedger) -> None:
         )
 
 
-def _of_workloads(placed: list[PlacedCheck], labels: list[str]) -> list[PlanFigure]:
-    found = []
+def _of_workloads(entries: list[PlacedCheck], labels: list[str]) -> list[PlanFigure]:
+    figures = []
     for name, (words, unit) in OF_WORKLOADS.items():
-        checks = [one.check for one in placed if one.check.name == name]
+        checks = [entry.check for entry in entries if entry.check.name == name]
         assert len(checks) == len(labels), name
         for label, check in zip(labels, checks, strict=True):
             assert isinstance(check.recomputed, float)
-            found.append(PlanFigure(name=words, of=label, value=check.recomputed, unit=unit))
-    return found
+            figures.append(PlanFigure(name=words, of=label, value=check.recomputed, unit=unit))
+    return figures
 
 
-def _of_all(placed: list[PlacedCheck]) -> list[PlanFigure]:
+def _of_all(entries: list[PlacedCheck]) -> list[PlanFigure]:
     """Sums of everything together: those of parts stand before them."""
-    found = []
+    figures = []
     for name, (words, unit) in OF_ALL.items():
-        *_, last = [one.check.recomputed for one in placed if one.check.name == name]
-        assert isinstance(last, float | int)
-        found.append(PlanFigure(name=words, of="", value=float(last), unit=unit))
-    for subject, _, check in placed:
+        # the ledger has those of parts before that of everything
+        *_, total = [entry.check.recomputed for entry in entries if entry.check.name == name]
+        assert isinstance(total, float | int)
+        figures.append(PlanFigure(name=words, of="", value=float(total), unit=unit))
+    for subject, _, check in entries:
         if check.name == "site-power" and isinstance(check.recomputed, float):
-            found.append(PlanFigure(name="facility power", of=subject, value=check.recomputed, unit="W"))
-    return found
+            figures.append(PlanFigure(name="facility power", of=subject, value=check.recomputed, unit="W"))
+    return figures
 
 
-def _limits(placed: list[PlacedCheck], labels: list[str]) -> list[LimitCheck]:
+def _limits(entries: list[PlacedCheck], labels: list[str]) -> list[LimitCheck]:
     """Bounds of every workload, then what holds for all."""
-    found, seen = [], dict.fromkeys(LIMITS, 0)
-    for subject, _, check in placed:
+    limit_checks, seen = [], dict.fromkeys(LIMITS, 0)
+    for subject, _, check in entries:
         if check.name == "site-power-limit":
-            limit, value = check.recomputed, _fed(placed, subject)
+            limit, value = check.recomputed, _fed(entries, subject)
             name, unit = f"facility power, {subject}", "W"
         elif check.name in LIMITS:
             words, unit = LIMITS[check.name]
             number, seen[check.name] = seen[check.name], seen[check.name] + 1
-            each = check.name in ("deadline", "memory-fits")
-            name = f"{words}, {labels[number]}" if each else ": ".join(filter(None, (subject, words)))
+            is_of_workload = check.name in ("deadline", "memory-fits")
+            name = f"{words}, {labels[number]}" if is_of_workload else ": ".join(filter(None, (subject, words)))
             limit, value = check.claimed, check.recomputed
             value = len(value) if isinstance(value, tuple) else value
             if check.name == "deadline" and isinstance(limit, float) and limit >= LONGEST_S:
@@ -224,16 +229,20 @@ def _limits(placed: list[PlacedCheck], labels: list[str]) -> list[LimitCheck]:
         else:
             continue
         if check.name == "survives":
-            found.append(LimitCheck(name=name, value=0.0 if check.ok else 1.0, limit=0.0, unit="losses", ok=check.ok))
+            limit_checks.append(
+                LimitCheck(name=name, value=0.0 if check.ok else 1.0, limit=0.0, unit="losses", ok=check.ok)
+            )
         elif isinstance(limit, float | int) and isinstance(value, float | int):
             met = check.ok if check.name != "site-power-limit" else value <= limit
-            found.append(LimitCheck(name=name, value=float(value), limit=float(limit), unit=unit, ok=met))
-    return found
+            limit_checks.append(LimitCheck(name=name, value=float(value), limit=float(limit), unit=unit, ok=met))
+    return limit_checks
 
 
-def _fed(placed: list[PlacedCheck], subject: str) -> Value:
+def _fed(entries: list[PlacedCheck], subject: str) -> Value:
     """The facility power of the site that a check is about."""
-    return next(one.check.recomputed for one in placed if one.check.name == "site-power" and one.subject == subject)
+    return next(
+        entry.check.recomputed for entry in entries if entry.check.name == "site-power" and entry.subject == subject
+    )
 
 
 class PlanChecks(NamedTuple):
@@ -337,20 +346,21 @@ def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:
     check_form(ledger, question, plan, form)
     if check_timed(ledger, question, plan):
         KINDS[question.problem].contents(ledger, question, plan)
-        before = len(ledger.checks)
-        for one in questions:
-            KINDS[one.problem].bound(ledger, one, _as_claim_on(one, question, plan))
-        ledger.say_once(before)
+        count_before = len(ledger.checks)
+        for choice in questions:
+            KINDS[choice.problem].bound(ledger, choice, _as_claim_on(choice, question, plan))
+        ledger.say_once(count_before)
 
 
 def check_tp_is_open(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that TP groups may extend where the instance leaves that open alone, and do where nothing is feasible."""
     is_open, across = leaves_tp_open(instance), plan.tp_across
     fits = is_open or not across
-    why = "The plan lets TP groups extend over HB domains where no workload leaves that open."
+    fault = "The plan lets TP groups extend over HB domains where no workload leaves that open."
     if is_open and plan.status == "infeasible" and not across:
-        fits, why = False, "The plan says that nothing is feasible, and not that TP groups may extend over HB domains."
-    ledger.holds("tp-open", fits, across, is_open, why)
+        fits = False
+        fault = "The plan says that nothing is feasible, and not that TP groups may extend over HB domains."
+    ledger.holds("tp-open", fits, across, is_open, fault)
 
 
 def check_none_inside(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -360,32 +370,33 @@ def check_none_inside(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """
     if not plan.tp_across or plan.cost is None or not all(check.ok for check in ledger.checks):
         return
-    inside, none = with_tp(instance, across=False), none_feasible(plan)
-    looked = Ledger()
-    for chosen in choices_of(inside) if inside.problem == "choice" else [Chosen()]:
-        question = at_choice(inside, chosen) if inside.problem == "choice" else inside
-        KINDS[question.problem].bound(looked, question, none)
-    for check in looked.checks:
+    inside, claim = with_tp(instance, across=False), none_feasible(plan)
+    claim_ledger = Ledger()
+    for choice in choices_of(inside) if inside.problem == "choice" else [Chosen()]:
+        question = at_choice(inside, choice) if inside.problem == "choice" else inside
+        KINDS[question.problem].bound(claim_ledger, question, claim)
+    for check in claim_ledger.checks:
         name = "tp-inside-source" if check.name == "bound-source" else "tp-inside"
         ledger.holds(name, check.ok, check.claimed, check.recomputed, f"With TP groups inside HB domains: {check.why}")
 
 
-def _as_claim_on(other: Instance, question: Instance, plan: Plan) -> Plan:
+def _as_claim_on(choice: Instance, question: Instance, plan: Plan) -> Plan:
     """The plan with its bound as one on another choice, whose iterations may be fewer and longer."""
     kind, bound = plan.objective.kind, plan.objective.bound
-    if bound is None or other is question:
+    if bound is None or choice is question:
         return plan
-    moved = bound * (seconds_weight(question, kind) / seconds_weight(other, kind))
+    # choices are compared over the training: a bound on an iteration is one on as many as each of them takes
+    moved = bound * (seconds_weight(question, kind) / seconds_weight(choice, kind))
     return plan.model_copy(update={"objective": plan.objective.model_copy(update={"bound": moved})})
 
 
 def check_chosen(ledger: Ledger, instance: Instance, plan: Plan) -> Iterator[Instance]:
     """The question that the plan chose of those that its instance leaves open, then all others; none if it may not."""
     choices = list(choices_of(instance)) if instance.problem == "choice" else [Chosen()]
-    said = plan.chosen
-    if said == Chosen() and plan.cost is None:
-        said = choices[0]
-    why = f"The instance leaves no choice of {said.text or 'nothing'} open."
-    if ledger.holds("chosen", said in choices, said.text, tuple(one.text for one in choices), why):
-        for chosen in [said, *(one for one in choices if one != said)]:
-            yield at_choice(instance, chosen) if instance.problem == "choice" else instance
+    claim = plan.chosen
+    if claim == Chosen() and plan.cost is None:
+        claim = choices[0]
+    fault = f"The instance leaves no choice of {claim.text or 'nothing'} open."
+    if ledger.holds("chosen", claim in choices, claim.text, tuple(candidate.text for candidate in choices), fault):
+        for choice in [claim, *(candidate for candidate in choices if candidate != claim)]:
+            yield at_choice(instance, choice) if instance.problem == "choice" else instance

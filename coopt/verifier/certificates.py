@@ -98,17 +98,19 @@ def certify(
         proof = read_proof(proof)
     if proof is not None and (proof.instance.sha256 != instance.sha256 or proof.objective != kind):
         raise InstanceError(f"{instance.name}: the proof is of another instance or objective, needs one of this plan")
-    found = _certified(*placed_as(instance, plan), proof, kind)
+    certificate = _certified(*placed_as(instance, plan), proof, kind)
     if not plan.tp_across or plan.cost is None:
-        return found
+        return certificate
     inside = with_tp(instance, across=False)
-    return _with_none_inside(found, _certified(inside, none_feasible(plan), None, kind))
+    return _with_none_inside(certificate, _certified(inside, none_feasible(plan), None, kind))
 
 
-def _with_none_inside(found: Certificate, inside: Certificate) -> Certificate:
+def _with_none_inside(certificate: Certificate, inside: Certificate) -> Certificate:
     """What is proven of a plan whose TP groups may extend over HB domains since nothing inside them is feasible."""
-    told = f"{found.by}; with TP groups inside HB domains {'nothing is feasible' if inside.ok else 'not proven'}"
-    return found.model_copy(update={"by": f"{told}: {inside.by}", "ok": found.ok and inside.ok})
+    reason = (
+        f"{certificate.by}; with TP groups inside HB domains {'nothing is feasible' if inside.ok else 'not proven'}"
+    )
+    return certificate.model_copy(update={"by": f"{reason}: {inside.by}", "ok": certificate.ok and inside.ok})
 
 
 def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: ObjectiveKind) -> Certificate:
@@ -129,12 +131,12 @@ def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: Object
         stands = loss_condition(question, instance.losses, LENIENT)
         return _certificate(plan, *least_design(question, kind, ceiling, stands))
     if instance.problem == "phased" and kind != "power":
-        least = least_growth_below(growths_of(instance, kind), ceiling, LENIENT)
-        return _certificate(plan, least, Counter())
+        least_value = least_growth_below(growths_of(instance, kind), ceiling, LENIENT)
+        return _certificate(plan, least_value, Counter())
     if instance.problem == "sites":
-        found = SitesBound(instance, kind, ceiling)
+        sites_bound = SitesBound(instance, kind, ceiling)
         by = "every ring, slowest rate and division into shares, each network priced exactly"
-        return _certificate(plan, found.least, found.tried).model_copy(update={"by": by})
+        return _certificate(plan, sites_bound.least, sites_bound.tried).model_copy(update={"by": by})
     if instance.problem == "direct":
         return _of_links(instance, plan, proof, kind)
     if instance.problem in ("partition", "fleet"):
@@ -145,12 +147,20 @@ def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: Object
 def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None) -> Certificate:
     """What is proven of a plan whose question leaves choices open: for each of them, or for its own by a proof."""
     if proof is not None:
-        found = certify(*decided(instance, plan), proof)
-        return found.model_copy(update={"by": f"{found.by}, with {plan.chosen.text}; other choices are not looked at"})
-    every = [certify(question, claim) for question, claim in claims_of(instance, plan)]
-    found = min(every, key=lambda one: (one.ok, -math.inf if one.bound_proven is None else one.bound_proven))
-    reasons = sum((Counter(one.reasons) for one in every), Counter[str]())
-    return found.model_copy(update={"by": f"{found.by}, in {len(every)} choices", "reasons": dict(reasons)})
+        certificate = certify(*decided(instance, plan), proof)
+        return certificate.model_copy(
+            update={"by": f"{certificate.by}, with {plan.chosen.text}; other choices are not looked at"}
+        )
+    certificates = [certify(question, claim) for question, claim in claims_of(instance, plan)]
+    # what is proven of all choices is what is proven of the weakest
+    certificate = min(
+        certificates,
+        key=lambda answer: (answer.ok, -math.inf if answer.bound_proven is None else answer.bound_proven),
+    )
+    reasons = sum((Counter(answer.reasons) for answer in certificates), Counter[str]())
+    return certificate.model_copy(
+        update={"by": f"{certificate.by}, in {len(certificates)} choices", "reasons": dict(reasons)}
+    )
 
 
 def _of_links(instance: Instance, plan: Plan, proof: Proof | None, kind: ObjectiveKind) -> Certificate:
@@ -160,10 +170,10 @@ def _of_links(instance: Instance, plan: Plan, proof: Proof | None, kind: Objecti
     rivals = plan.rivals
     lengths = proof.links if proof is not None else () if rivals is None else rivals.lengths
     links = LinksBound(instance, kind, ceiling, lengths)
-    least = min((each for each in (switched, links.least) if each is not None), default=None)
-    found = _certificate(plan, least, reasons + links.tried)
+    least_value = min((value for value in (switched, links.least) if value is not None), default=None)
+    certificate = _certificate(plan, least_value, reasons + links.tried)
     by = "lengths and cuts of direct links" if lengths else "whole links of each domain"
-    return found.model_copy(update={"by": f"{by}, each design with switches priced exactly"})
+    return certificate.model_copy(update={"by": f"{by}, each design with switches priced exactly"})
 
 
 def _of_islands(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certificate:
@@ -177,12 +187,12 @@ def _of_islands(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certific
 def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
     """What the cases of a proof prove of islands."""
     proven = prove_cases(instance, plan, proof)
-    claimed = plan.objective.bound
-    more = "is worth less" if claimed is not None else "keeps all limits"
-    by = proven.why or f"multipliers of every case: no choice of islands {more}"
-    ok = proven.least >= (math.inf if claimed is None else claimed * (1 - ROUNDING))
+    claim = plan.objective.bound
+    outcome = "is worth less" if claim is not None else "keeps all limits"
+    by = proven.why or f"multipliers of every case: no choice of islands {outcome}"
+    ok = proven.least >= (math.inf if claim is None else claim * (1 - ROUNDING))
     return Certificate(
-        bound_claimed=claimed,
+        bound_claimed=claim,
         bound_proven=proven.least if math.isfinite(proven.least) else None,
         exact=str(Fraction(repr(proven.least))) if math.isfinite(proven.least) else None,
         by=by,
@@ -198,18 +208,18 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
         return _unproven(plan, "nothing: the plan does not have every way that prices may turn out")
     hopeful = hopeful_question(instance)
     stands = loss_condition(hopeful, instance.losses, LENIENT)
-    for factors, best in turns:
-        at = partial(exact_value, hopeful, kind=kind, factors=factors)
-        least, _ = least_design(hopeful, kind, best * JUST_ABOVE, stands, at)
-        if least is None or not agree(float(least), best, ROUNDING):
-            return _unproven(plan, f"nothing: the best design at other prices is not one of {best:,.2f}")
+    for factors, best_value in turns:
+        value_at = partial(exact_value, hopeful, kind=kind, factors=factors)
+        least_value, _ = least_design(hopeful, kind, best_value * JUST_ABOVE, stands, value_at)
+        if least_value is None or not agree(float(least_value), best_value, ROUNDING):
+            return _unproven(plan, f"nothing: the best design at other prices is not one of {best_value:,.2f}")
     question = certain_question(instance)
 
     def regret(row: DesignChain, up: int) -> Fraction:
-        values = (exact_value(question, row, up, kind, factors) - decimal(best) for factors, best in turns)
+        values = (exact_value(question, row, up, kind, factors) - decimal(best_value) for factors, best_value in turns)
         return max(Fraction(), *values)
 
-    ceiling = bound - ROUNDING * max([bound, *(best for _, best in turns)])
+    ceiling = bound - ROUNDING * max([bound, *(best_value for _, best_value in turns)])
     rival = least_design(question, kind, ceiling, loss_condition(question, instance.losses, LENIENT), regret)
     return _certificate(plan, *rival)
 
@@ -221,10 +231,10 @@ def _unproven(plan: Plan, by: str) -> Certificate:
 
 def _certificate(plan: Plan, rival: Fraction | None, reasons: Counter[str]) -> Certificate:
     """What follows when the cheapest design below the bound is worth that, None where there is none."""
-    claimed = plan.objective.bound
-    proven = Fraction(repr(claimed)) if rival is None and claimed is not None else rival
+    claim = plan.objective.bound
+    proven = Fraction(repr(claim)) if rival is None and claim is not None else rival
     return Certificate(
-        bound_claimed=claimed,
+        bound_claimed=claim,
         bound_proven=None if proven is None else float(proven),
         exact=None if proven is None else str(proven),
         by="every design priced exactly; each cheaper one misses a bound or a limit",
@@ -249,12 +259,13 @@ def least_design(
     value
         What a design is worth, no less with more uplinks; its objective where left out.
     """
-    trainer, reasons, least = Trainer(instance, LENIENT), Counter[str](), None
+    trainer, reasons, least_value = Trainer(instance, LENIENT), Counter[str](), None
     worth: DesignValue = value or partial(exact_value, instance, kind=kind)
-    most = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
+    limit = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
     for row in design_chains(instance, kind):
         ups = row.chain.uplinks
-        dear = len(ups) if most is None else bisect_left(ups, most, key=partial(worth, row))
+        dear = len(ups) if limit is None else bisect_left(ups, limit, key=partial(worth, row))
+        # price and power rise with uplinks and time falls: those too dear come last, those too slow first
         inside = bisect_left(ups[:dear], True, key=lambda up: not _keeps_limits(instance, row, up))
         reasons["cost no less"] += len(ups) - dear
         reasons["over a limit"] += dear - inside
@@ -268,21 +279,25 @@ def least_design(
         reasons["too slow or too large"] += slow
         if slow < inside:
             reasons["may be feasible"] += inside - slow
-            most = least = worth(row, fitting[slow])
-    return least, +reasons
+            limit = least_value = worth(row, fitting[slow])
+    # without the reasons that no design has
+    return least_value, +reasons
 
 
 def _least_interrupted(instance: Instance, kind: ObjectiveKind, ceiling: float) -> tuple[Fraction | None, Counter[str]]:
     """The exact value of the cheapest design below a ceiling that may be in time with interruptions."""
-    most = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
+    limit = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
     values = [
         exact_value(
-            instance, DesignChain(one.family, Chain(one.ports, (one.ports.up,)), one.optics), one.ports.up, kind
+            instance,
+            DesignChain(design.family, Chain(design.ports, (design.ports.up,)), design.optics),
+            design.ports.up,
+            kind,
         )
-        for one in interrupted_designs(instance, kind, ceiling, LENIENT)
+        for design in interrupted_designs(instance, kind, ceiling, LENIENT)
     ]
-    below = [value for value in values if most is None or value < most]
-    return min(below, default=None), Counter({"may be feasible": len(below)})
+    cheap_values = [value for value in values if limit is None or value < limit]
+    return min(cheap_values, default=None), Counter({"may be feasible": len(cheap_values)})
 
 
 def exact_value(

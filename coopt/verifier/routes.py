@@ -72,34 +72,35 @@ def check_routes(ledger: Ledger, instance: Instance, plan: Plan, table: str, par
             f"{instance.name}: network.routing = {instance.network.routing!r}, whose flows have no paths of their own, "
             'needs "pinned" where routes are checked'
         )
-    chosen = [one for one in plan.parts if part in (None, one.name)]
-    if len(chosen) != 1 or chosen[0].design is None:
-        names = ", ".join(repr(one.name) for one in plan.parts if one.design is not None)
+    parts = [network_part for network_part in plan.parts if part in (None, network_part.name)]
+    if len(parts) != 1 or parts[0].design is None:
+        names = ", ".join(repr(network_part.name) for network_part in plan.parts if network_part.design is not None)
         raise InstanceError(f"{instance.name}: routes are those of one network with switches, needs --part of {names}")
-    (one,) = chosen
-    network = network_of(instance, one.name, chosen[0].design)
+    (network_part,) = parts
+    network = network_of(instance, network_part.name, parts[0].design)
     assert isinstance(network, FabricNetwork)
     rows = _rows(table)
-    for run in placed_runs(instance, one):
-        own = [(line, row) for line, row in rows if row["workload"] == run.workload.name]
-        _check_run(ledger, network, run, own)
+    for run in placed_runs(instance, network_part):
+        run_rows = [(line, row) for line, row in rows if row["workload"] == run.workload.name]
+        _check_run(ledger, network, run, run_rows)
 
 
 def _rows(table: str) -> list[tuple[int, dict[str, str]]]:
     """The lines of a table by number, the header being the first."""
     reader = csv.DictReader(io.StringIO(table))
     ends = [f"{side}_{end}" for side in ("source", "destination") for end in ENDS]
-    missing = {"workload", "collective", "top", *ends} - set(reader.fieldnames or ())
-    if missing:
-        raise InstanceError(f"routes: no column {', '.join(sorted(missing))}, needs those of `export --format routes`")
+    lacking = {"workload", "collective", "top", *ends} - set(reader.fieldnames or ())
+    if lacking:
+        raise InstanceError(f"routes: no column {', '.join(sorted(lacking))}, needs those of `export --format routes`")
     return [(line, {key: value or "" for key, value in row.items() if key}) for line, row in enumerate(reader, start=2)]
 
 
 def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: list[tuple[int, dict[str, str]]]) -> None:
-    family, who = network.family, f"workload {run.workload.name!r}"
-    looped, named = run.split.interleave > 1, flows_named(run.claim, run.place)
-    sent = _rounds(run, looped=looped)
-    paths, rounds = _Paths(family, network.ports, network.wiring), {one[:2]: one for one in sent}
+    family, subject = network.family, f"workload {run.workload.name!r}"
+    looped, ways_by_kind = run.split.interleave > 1, flows_named(run.claim, run.place)
+    flows_by_round = _rounds(run, looped=looped)
+    paths = _Paths(family, network.ports, network.wiring)
+    rounds = {step[:2]: step for step in flows_by_round}
     routed: defaultdict[Round, list[RoutedFlow]] = defaultdict(list)
     faults = []
     for line, row in rows:
@@ -109,73 +110,78 @@ def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: lis
         else:
             key = KINDS.get(row["collective"], row["collective"]), row.get("round") or "0"
             routed[rounds.get(key, Round(*key))].append(found)
-    first = ", ".join(map(str, faults[:FIRST_FAULTS]))
-    why = f"{len(faults)} routes of {who} are no paths of the network, on lines {first}."
-    ledger.same("route-paths", 0, len(faults), why)
-    wanted = {one: list(_on_rails(network, run, flows)) for one, flows in sent.items()}
-    shared = family.gear.gpus_per_nic if family.gear else 1
+    first_lines = ", ".join(map(str, faults[:FIRST_FAULTS]))
+    fault = f"{len(faults)} routes of {subject} are no paths of the network, on lines {first_lines}."
+    ledger.same("route-paths", 0, len(faults), fault)
+    expected = {step: list(_on_rails(network, run, flows)) for step, flows in flows_by_round.items()}
+    gpus_per_nic = family.gear.gpus_per_nic if family.gear else 1
     unlike = 0
-    for one in {*wanted, *routed}:
-        given = [route.flow for route in routed.get(one, ())]
-        if named.get(one.kind) == "trees":  # an edge may be one of both trees
-            counts = Counter(given), Counter(wanted.get(one, []) * shared)
+    for step in {*expected, *routed}:
+        claimed_flows = [route.flow for route in routed.get(step, ())]
+        if ways_by_kind.get(step.kind) == "trees":  # an edge may be one of both trees
+            counts = Counter(claimed_flows), Counter(expected.get(step, []) * gpus_per_nic)
             unlike += sum(((counts[0] - counts[1]) + (counts[1] - counts[0])).values())
         else:
-            unlike += len(set(given) ^ set(wanted.get(one, ())))
-    why = f"{unlike} flows of {who} have no route, or are none that it sends."
-    ledger.same("route-flows", 0, unlike, why)
+            unlike += len(set(claimed_flows) ^ set(expected.get(step, ())))
+    fault = f"{unlike} flows of {subject} have no route, or are none that it sends."
+    ledger.same("route-flows", 0, unlike, fault)
     charged = charged_slowdowns(reach_of(family, network.ports), run.claim, run.place, looped=looped) | run.claim.routes
     loads: defaultdict[str, float] = defaultdict(float)
-    for one, routes in routed.items():
-        loads[one.kind] += one.share * _slowest(routes, one.kind, run, network.wiring, shared)
+    for step, routes in routed.items():
+        loads[step.kind] += step.share * _slowest(routes, step.kind, run, network.wiring, gpus_per_nic)
     texts = [tuple(f"{kind} {slow[kind]:.6g}" for kind in loads if kind in slow) for slow in (charged, loads)]
-    late = any(loads[kind] > charged.get(kind, 0.0) * (1 + TOLERANCE) for kind in loads)
-    why = f"Routes of {who} slow traffic by {', '.join(texts[1])}; it is charged {', '.join(texts[0])}."
-    ledger.holds("route-loads", not late, texts[0], texts[1], why, TOLERANCE)
+    is_slower = any(loads[kind] > charged.get(kind, 0.0) * (1 + TOLERANCE) for kind in loads)
+    fault = f"Routes of {subject} slow traffic by {', '.join(texts[1])}; it is charged {', '.join(texts[0])}."
+    ledger.holds("route-loads", not is_slower, texts[0], texts[1], fault, TOLERANCE)
 
 
 def _rounds(run: PlacedRun, *, looped: bool) -> dict[Round, list[DomainFlow]]:
     """Who sends to whom at the same time, by the ways that the plan names."""
     expert_tp = run.workload.options.expert_tp
-    sent = domain_flows(run.place, looped=looped, expert_tp=expert_tp)
+    flows_by_kind = domain_flows(run.place, looped=looped, expert_tp=expert_tp)
     if not run.workload.model.tied_embeddings and not run.place.two_way:
-        del sent["tied"]
+        del flows_by_kind["tied"]
     groups = ring_groups(run.place, expert_tp=expert_tp)
     for kind, way in flows_named(run.claim, run.place).items():
-        sent[kind] = way_flows(groups[kind], "trees") if way == "trees" else []
-    found = {Round(kind): flows for kind, flows in sent.items() if flows}
+        flows_by_kind[kind] = way_flows(groups[kind], "trees") if way == "trees" else []
+    flows_by_round = {Round(kind): flows for kind, flows in flows_by_kind.items() if flows}
     for kind, way in flows_named(run.claim, run.place).items():
         shares = halving_shares(len(groups[kind][0])) if way == "halving" else []
         for turn, share in enumerate(shares):
-            found[Round(kind, str(turn + 1), share)] = way_flows(groups[kind], "halving", turn)
-    return found
+            flows_by_round[Round(kind, str(turn + 1), share)] = way_flows(groups[kind], "halving", turn)
+    return flows_by_round
 
 
 def _on_rails(network: FabricNetwork, run: PlacedRun, flows: list[DomainFlow]) -> Iterator[RailFlow]:
     """What domains send each other, NIC by NIC."""
     assert network.family.gear is not None
     nics = network.family.active_nics
-    each = nics // run.place.pp_in
+    stage_nics = nics // run.place.pp_in
     for sender, receiver, stage in flows:
-        low, high = (0, nics) if stage is None else (stage * each, (stage + 1) * each)
+        first_rail, end_rail = (0, nics) if stage is None else (stage * stage_nics, (stage + 1) * stage_nics)
         for port in range(network.family.copies):
-            yield from (RailFlow(sender, receiver, rail, port) for rail in range(low, high))
+            yield from (RailFlow(sender, receiver, rail, port) for rail in range(first_rail, end_rail))
 
 
-def _slowest(found: list[RoutedFlow], kind: str, run: PlacedRun, wiring: WiredGraph | None, gpus_per_nic: int) -> float:
+def _slowest(
+    routes: list[RoutedFlow], kind: str, run: PlacedRun, wiring: WiredGraph | None, gpus_per_nic: int
+) -> float:
     """How far the busiest link slows a kind of traffic; a switch pins each flow to one link of a bundle.
 
     A NIC that has several to send to divides its rate among them.
     """
-    crowds = Counter(("up", one.flow.port, link) for one in found for link in one.up)
-    crowds.update(("down", one.flow.port, link) for one in found for link in one.down)
+    # planes of further ports carry the same links under other numbers
+    crowds = Counter(("up", route.flow.port, link) for route in routes for link in route.up)
+    crowds.update(("down", route.flow.port, link) for route in routes for link in route.down)
     if not crowds or wiring is None:
         return 1.0
-    most = max(ceil_ratio(count, int(wiring.graph.edges[link]["links"])) for (*_, link), count in crowds.items())
-    senders = Counter(one.flow._replace(receiver=0) for one in found)
-    receivers = Counter(one.flow._replace(sender=0) for one in found)
-    shared = (run.place.ep_across - 1) * gpus_per_nic if kind == "ep" else max(*senders.values(), *receivers.values())
-    return max(1.0, most / shared)
+    most_flows = max(ceil_ratio(count, int(wiring.graph.edges[link]["links"])) for (*_, link), count in crowds.items())
+    senders = Counter(route.flow._replace(receiver=0) for route in routes)
+    receivers = Counter(route.flow._replace(sender=0) for route in routes)
+    nic_flows = (
+        (run.place.ep_across - 1) * gpus_per_nic if kind == "ep" else max(*senders.values(), *receivers.values())
+    )
+    return max(1.0, most_flows / nic_flows)
 
 
 class _Paths:
@@ -185,9 +191,9 @@ class _Paths:
         assert family.gear is not None
         self._family, self._ports, self._wiring = family, ports, wiring
         self._per_gpu, self._per_plane = family.gear.per_gpu, family.rails // family.planes
-        self._shared = family.gear.gpus_per_nic
+        self._gpus_per_nic = family.gear.gpus_per_nic
         self._order = numbering_of(family, ports.down)
-        self._together = planes_on_switch(family) if ports.tiers == 1 else 1
+        self._planes_of_switch = planes_on_switch(family) if ports.tiers == 1 else 1
         self._group = core_count(self._order.leaves, ports, family.gear.at(3).radix) if ports.tiers == 3 else 0
 
     def of(self, row: Mapping[str, str]) -> RoutedFlow | None:
@@ -196,28 +202,28 @@ class _Paths:
         gpus = [_numbers(row[f"{side}_gpu"], "gpu", 2) for side in ("source", "destination")]
         if None in nics or [nic and nic[:2] for nic in nics] != [gpu and self._first_of_nic(*gpu) for gpu in gpus]:
             return None
-        (here, gpu, adapter), (there, other, last) = (nic or () for nic in nics)
-        rail = (gpu * self._per_gpu + adapter) // self._shared
-        if (gpu, adapter) != (other, last) or not self._exist(here, there, gpu, adapter):
+        (source, gpu, adapter), (target, target_gpu, target_adapter) = (nic or () for nic in nics)
+        rail = (gpu * self._per_gpu + adapter) // self._gpus_per_nic
+        if (gpu, adapter) != (target_gpu, target_adapter) or not self._exist(source, target, gpu, adapter):
             return None
         plane, place = divmod(rail, self._per_plane)
-        leaves = [self._order.leaf(domain, place) for domain in (here, there)]
-        switches = ceil_ratio(self._family.planes, self._together)  # of planes that first ports of NICs lead to
+        leaves = [self._order.leaf(domain, place) for domain in (source, target)]
+        switches = ceil_ratio(self._family.planes, self._planes_of_switch)  # of planes that first ports of NICs lead to
         port = (_numbers(row["source_leaf"], "leaf", 2) or (0,))[0] // switches
         for side, leaf in zip(("source", "destination"), leaves, strict=True):
-            if row[f"{side}_leaf"] != f"leaf/{port * switches + plane // self._together}/{leaf}":
+            if row[f"{side}_leaf"] != f"leaf/{port * switches + plane // self._planes_of_switch}/{leaf}":
                 return None
-        found = self._links(row, plane, port * self._family.planes, *leaves)
-        is_there = found is not None and port < self._family.copies
-        return RoutedFlow(RailFlow(here, there, rail, port), *found) if found is not None and is_there else None
+        links = self._links(row, plane, port * self._family.planes, *leaves)
+        is_there = links is not None and port < self._family.copies
+        return RoutedFlow(RailFlow(source, target, rail, port), *links) if links is not None and is_there else None
 
     def _first_of_nic(self, domain: int, gpu: int) -> tuple[int, int]:
         """The GPU that a NIC is named for: the first of those that share it."""
-        return domain, gpu - gpu % self._shared
+        return domain, gpu - gpu % self._gpus_per_nic
 
-    def _exist(self, here: int, there: int, gpu: int, adapter: int) -> bool:
+    def _exist(self, source: int, target: int, gpu: int, adapter: int) -> bool:
         domains = self._family.domains
-        return here < domains and there < domains and gpu < self._family.active and adapter < self._per_gpu
+        return source < domains and target < domains and gpu < self._family.active and adapter < self._per_gpu
 
     def _links(
         self, row: Mapping[str, str], plane: int, offset: int, a: int, b: int
@@ -229,28 +235,33 @@ class _Paths:
         up, top, down = row["source_aggregation"], row["top"], row["destination_aggregation"]
         if a == b or self._wiring is None:
             return None if a != b or up or top or down else ((), ())
-        drawn = plane if self._wiring.planes > 1 else 0
-        low, high = (1, drawn, a), (1, drawn, b)
+        graph_plane = plane if self._wiring.planes > 1 else 0
+        leaf_a, leaf_b = (1, graph_plane, a), (1, graph_plane, b)
         if self._ports.tiers == 2:
             spine = _numbers(top, "spine", 2)
             if up or down or spine is None or spine[0] != plane + offset:
                 return None
-            middle = (2, drawn, spine[1])
-            return self._joined(((low, middle),), ((high, middle),))
+            spine_node = (2, graph_plane, spine[1])
+            return self._existing(((leaf_a, spine_node),), ((leaf_b, spine_node),))
         ends = [_numbers(name, "aggregation", 2) for name in (up, down)]
         if any(end is None or end[0] != plane + offset for end in ends):
             return None
-        (pod, j), (other, k) = (divmod(end[1], self._ports.up) for end in ends if end is not None)
-        near, far = (2, drawn, pod, j), (2, drawn, other, k)
+        (pod, j), (target_pod, k) = (divmod(end[1], self._ports.up) for end in ends if end is not None)
+        switch_a, switch_b = (2, graph_plane, pod, j), (2, graph_plane, target_pod, k)
         if not top:
-            return self._joined(((low, near),), ((high, near),)) if near == far else None
+            return self._existing(((leaf_a, switch_a),), ((leaf_b, switch_a),)) if switch_a == switch_b else None
         core = _numbers(top, "core", 2)
         if core is None or core[0] != plane + offset:
             return None
-        above = (3, drawn, *divmod(core[1], self._group))
-        return self._joined(((low, near), (near, above)), ((high, far), (far, above)))
+        core_switch = (3, graph_plane, *divmod(core[1], self._group))
+        return self._existing(
+            ((leaf_a, switch_a), (switch_a, core_switch)),
+            ((leaf_b, switch_b), (switch_b, core_switch)),
+        )
 
-    def _joined(self, up: tuple[Link, ...], down: tuple[Link, ...]) -> tuple[tuple[Link, ...], tuple[Link, ...]] | None:
+    def _existing(
+        self, up: tuple[Link, ...], down: tuple[Link, ...]
+    ) -> tuple[tuple[Link, ...], tuple[Link, ...]] | None:
         assert self._wiring is not None
         return (up, down) if all(self._wiring.graph.has_edge(*link) for link in (*up, *down)) else None
 
@@ -258,6 +269,6 @@ class _Paths:
 def _numbers(name: str, kind: str, count: int) -> tuple[int, ...] | None:
     """The numbers of a name such as nic/0/1/0; None for any other."""
     word, *numbers = name.split("/")
-    if word != kind or len(numbers) != count or not all(one.isdecimal() and one.isascii() for one in numbers):
+    if word != kind or len(numbers) != count or not all(digits.isdecimal() and digits.isascii() for digits in numbers):
         return None
     return tuple(map(int, numbers))

@@ -288,21 +288,21 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         return
     ceiling = math.inf if bound is None else bound
     try:
-        near = SitesBound(instance, kind, ceiling, most=MOST_NETWORKS).least
-        found = None
-        if near is not None and instance.limits == Limits():
-            found = SitesBound(instance, kind, ceiling, STRICT, MOST_NETWORKS).least
+        lenient_value = SitesBound(instance, kind, ceiling, most=MOST_NETWORKS).least
+        strict_value = None
+        if lenient_value is not None and instance.limits == Limits():
+            strict_value = SitesBound(instance, kind, ceiling, STRICT, MOST_NETWORKS).least
     except TooManyError:
         note_source(ledger, plan, f"too many networks at sites to go through: it rests on {SOLVERS_WORD}")
         return
-    if near is None or found is not None:
+    if lenient_value is None or strict_value is not None:
         note_source(ledger, plan, "every ring, slowest rate and division into shares was gone through")
     elif instance.limits == Limits():
-        note_undecided(ledger, plan, f"sites worth {float(near):,.10g}", float(near))
+        note_undecided(ledger, plan, f"sites worth {float(lenient_value):,.10g}", float(lenient_value))
     else:
-        text = f"sites worth {float(near):,.10g} may keep the limits of all sites: it rests on {SOLVERS_WORD}"
-        note_source(ledger, plan, text, float(near))
-    name, claimed = ("infeasible", "no ring of sites is feasible") if bound is None else ("bound", bound)
-    value = "nothing feasible is worth less" if found is None else float(found)
-    why = f"Sites that keep every limit are worth {value}, the plan says {claimed}."
-    ledger.holds(name, found is None, claimed, value, why, ROUNDING)
+        text = f"sites worth {float(lenient_value):,.10g} may keep the limits of all sites: it rests on {SOLVERS_WORD}"
+        note_source(ledger, plan, text, float(lenient_value))
+    name, claim = ("infeasible", "no ring of sites is feasible") if bound is None else ("bound", bound)
+    value = "nothing feasible is worth less" if strict_value is None else float(strict_value)
+    fault = f"Sites that keep every limit are worth {value}, the plan says {claim}."
+    ledger.holds(name, strict_value is None, claim, value, fault, ROUNDING)

@@ -57,8 +57,8 @@ def check_numbers(ledger: Ledger, plan: Plan) -> bool:
         for path, number in _numbers(plan.model_dump(exclude={"solver", "timing_s"}), "plan")
         if not abs(number) <= LARGEST_NUMBER
     )
-    why = f"Numbers beyond {LARGEST_NUMBER:.0e} cannot be computed with: {', '.join(wild[:5])}."
-    return ledger.holds("numbers", not wild, wild[:5], f"all up to {LARGEST_NUMBER:.0e}", why)
+    fault = f"Numbers beyond {LARGEST_NUMBER:.0e} cannot be computed with: {', '.join(wild[:5])}."
+    return ledger.holds("numbers", not wild, wild[:5], f"all up to {LARGEST_NUMBER:.0e}", fault)
 
 
 def _numbers(value: object, path: str) -> Iterator[tuple[str, float]]:
@@ -66,41 +66,41 @@ def _numbers(value: object, path: str) -> Iterator[tuple[str, float]]:
     if isinstance(value, int | float):
         yield path, value
     elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _numbers(inner, f"{path}.{key}")
+        for key, child in value.items():
+            yield from _numbers(child, f"{path}.{key}")
     elif isinstance(value, list | tuple):
-        for i, inner in enumerate(value):
-            yield from _numbers(inner, f"{path}[{i}]")
+        for i, child in enumerate(value):
+            yield from _numbers(child, f"{path}[{i}]")
 
 
 def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     """Whether the plan answers this instance."""
-    claimed, question = plan.instance, instance
+    claim, question = plan.instance, instance
     replaced = plan.overrides.replaced
-    given = f" It was solved with values replaced by --set: {replaced}." if replaced else ""
-    same = ledger.holds(
+    override_text = f" It was solved with values replaced by --set: {replaced}." if replaced else ""
+    is_same = ledger.holds(
         "instance",
-        claimed.name == question.name and claimed.sha256 == question.sha256,
-        f"{claimed.name} {claimed.sha256}",
+        claim.name == question.name and claim.sha256 == question.sha256,
+        f"{claim.name} {claim.sha256}",
         f"{question.name} {question.sha256}",
-        f"The plan answers instance {claimed.name!r} with another content or name than this one, {question.name!r}."
-        + given,
+        f"The plan answers instance {claim.name!r} with another content or name than this one, {question.name!r}."
+        + override_text,
     )
-    return same and _check_replaced(ledger, instance, plan)
+    return is_same and _check_replaced(ledger, instance, plan)
 
 
 def _check_replaced(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     """Whether the instance has the values that a plan says were set in it: set once more they change nothing."""
     if not plan.overrides.values:
         return True
-    values, others = plan.overrides.values, list[str]()
+    values, differing = plan.overrides.values, list[str]()
     if _sets_another(instance, values) is not False:  # put in together, as one may lie below another
-        known = {key: value for key, value in values.items() if _is_kept(instance, key)}
-        known = {key: value for key, value in known.items() if _sets_another(instance, {key: value}) is not None}
-        if _sets_another(instance, known):
-            others = [key for key, value in known.items() if _sets_another(instance, {key: value})] or [*known]
-    why = f"The plan says that --set gave other values than the instance has: {', '.join(others)}."
-    return ledger.holds("replaced", not others, plan.overrides.replaced, None, why)
+        settable = {key: value for key, value in values.items() if _is_kept(instance, key)}
+        settable = {key: value for key, value in settable.items() if _sets_another(instance, {key: value}) is not None}
+        if _sets_another(instance, settable):
+            differing = [key for key, value in settable.items() if _sets_another(instance, {key: value})] or [*settable]
+    fault = f"The plan says that --set gave other values than the instance has: {', '.join(differing)}."
+    return ledger.holds("replaced", not differing, plan.overrides.replaced, None, fault)
 
 
 def _is_kept(instance: Instance, key: str) -> bool:
@@ -121,8 +121,8 @@ def _sets_another(instance: Instance, values: Mapping[str, Any]) -> bool | None:
     try:
         return type(instance).model_validate(table) != instance
     except ValidationError as error:
-        causes = [one.get("ctx", {}).get("error") for one in error.errors()]
-        return None if any(isinstance(one, UnknownNameError) for one in causes) else True
+        causes = [cause.get("ctx", {}).get("error") for cause in error.errors()]
+        return None if any(isinstance(cause, UnknownNameError) for cause in causes) else True
 
 
 def asked_kind(instance: Instance, plan: Plan) -> ObjectiveKind:
@@ -137,11 +137,14 @@ def gap_target(instance: Instance, plan: Plan) -> float:
 
 def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that objective and gap are those of the instance, or that the plan says that they were overridden."""
-    kind, target, said = plan.objective.kind, gap_target(instance, plan), plan.solver.options.get("gap")
-    why = f"The instance asks for least {asked_kind(instance, plan)}, and the plan does not say that {kind} was asked."
-    ledger.same("objective-kind", kind, asked_kind(instance, plan), why)
-    why = f"The instance asks for a gap of {target:g}, and the plan does not say that another one was asked: {said}."
-    ledger.holds("gap-target", said is None or said == target, said, target, why)
+    kind, target, claimed_gap = plan.objective.kind, gap_target(instance, plan), plan.solver.options.get("gap")
+    fault = (
+        f"The instance asks for least {asked_kind(instance, plan)}, and the plan does not say that {kind} was asked."
+    )
+    ledger.same("objective-kind", kind, asked_kind(instance, plan), fault)
+    fault = f"The instance asks for a gap of {target:g}, and the plan does not say that another one was asked: "
+    fault += f"{claimed_gap}."
+    ledger.holds("gap-target", claimed_gap is None or claimed_gap == target, claimed_gap, target, fault)
     if (kind := asked_kind(instance, plan)) != instance.objective.minimize:
         ledger.overridden.append(f"{kind} in place of {instance.objective.minimize}")
     if target != instance.solver.gap:
@@ -157,12 +160,12 @@ def check_status(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm)
 def _status_fault(plan: Plan, target: float, form: PlanForm, *, linked: bool) -> str:
     """What contradicts the status, as a sentence; empty where nothing does."""
     objective, sections = plan.objective, (*form.has, *form.may_have)
-    held = [name for name in EVERY_SECTION if getattr(plan if name in TOP else plan.couplings, name)]
-    if foreign := [name for name in held if name not in sections]:
+    sections_held = [name for name in EVERY_SECTION if getattr(plan if name in TOP else plan.couplings, name)]
+    if foreign := [name for name in sections_held if name not in sections]:
         return f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of instance."
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     present = [key for key, part in parts.items() if part is not None]
-    present += held
+    present += sections_held
     if plan.status in ("infeasible", "unknown"):
         if present:
             return f"Status {plan.status!r} has no plan, and yet {', '.join(present)} is given."
@@ -173,9 +176,9 @@ def _status_fault(plan: Plan, target: float, form: PlanForm, *, linked: bool) ->
         return ""
     if linked and (plan.design is None) == (plan.direct is None):
         return "A plan has either switches or direct links: one of the two."
-    missing = [key for key in (*parts, *form.has) if key not in present]
-    if missing:
-        return f"Status {plan.status!r} needs a plan, and {', '.join(missing)} is missing."
+    lacking = [key for key in (*parts, *form.has) if key not in present]
+    if lacking:
+        return f"Status {plan.status!r} needs a plan, and {', '.join(lacking)} is missing."
     if plan.status == "optimal":
         if objective.gap is None or not objective.gap <= target + TOLERANCE:
             return f"The plan is called optimal with a gap of {objective.gap}, the search aimed at {target:g}."
@@ -189,14 +192,14 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
     objective = plan.objective
     value, bound, gap = objective.value, objective.bound, objective.gap
     if value is None or bound is None:
-        why = f"A gap of {gap} is given without a value and a bound."
-        ledger.same("gap", gap, None, why)
+        fault = f"A gap of {gap} is given without a value and a bound."
+        ledger.same("gap", gap, None, fault)
         return
     recomputed = (value - bound) / value if value else (0.0 if bound == value else math.inf)
     # A bound above the value would make a negative gap: it bounds nothing.
     holds = gap is not None and abs(gap - recomputed) <= TOLERANCE and recomputed >= -TOLERANCE
-    why = f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {recomputed:.6g}, the plan says {gap}."
-    ledger.holds("gap", holds, gap, recomputed, why, TOLERANCE)
+    fault = f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {recomputed:.6g}, the plan says {gap}."
+    ledger.holds("gap", holds, gap, recomputed, fault, TOLERANCE)
 
 
 def none_feasible(plan: Plan) -> Plan:
@@ -237,12 +240,13 @@ def check_form(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -
     """Check which parts there are, which of them couplings speak of, and what is said of a part more than once."""
     if not plan.parts:
         return
-    said, wanted = [Place(part.name, part.site, part.phase) for part in plan.parts], list(form.places(instance, plan))
-    why = f"The parts are to be {_text(wanted)}, the plan has {_text(said)}."
-    ledger.holds("parts", said == wanted, _text(said), _text(wanted), why)
+    claimed_places = [Place(part.name, part.site, part.phase) for part in plan.parts]
+    places = list(form.places(instance, plan))
+    fault = f"The parts are to be {_text(places)}, the plan has {_text(claimed_places)}."
+    ledger.holds("parts", claimed_places == places, _text(claimed_places), _text(places), fault)
     strange = list(_strange_couplings(instance, plan))
-    why = f"The couplings speak of other parts than those of the plan: {', '.join(strange)}."
-    ledger.holds("coupled", not strange, tuple(strange), (), why)
+    fault = f"The couplings speak of other parts than those of the plan: {', '.join(strange)}."
+    ledger.holds("coupled", not strange, tuple(strange), (), fault)
     _check_networks(ledger, instance, plan, form)
     _check_repeated(ledger, instance, plan)
     _check_powers(ledger, instance, plan)
@@ -284,43 +288,44 @@ def _strange_couplings(instance: Instance, plan: Plan) -> Iterator[str]:
     """Couplings that are not of the parts of the plan; those of a fleet are compared to what stands where and when."""
     if instance.problem == "fleet":
         return
-    found, parts = plan.couplings, [Place(part.name, part.site, part.phase) for part in plan.parts]
-    if [Place(one.site, one.site, one.phase) for one in found.sites] not in ([], parts):
+    couplings, parts = plan.couplings, [Place(part.name, part.site, part.phase) for part in plan.parts]
+    if [Place(claim.site, claim.site, claim.phase) for claim in couplings.sites] not in ([], parts):
         yield "sites"
-    ring = found.ring
+    ring = couplings.ring
     if ring is not None and len(ring.site_shares) != len(ring.sites):
         yield "ring"
-    if [spent.year for spent in found.growth] not in ([], [place.phase for place in parts]):
+    if [spending.year for spending in couplings.growth] not in ([], [place.phase for place in parts]):
         yield "growth"
-    if [(core.site, core.phase) for core in found.cores] not in ([], [(None, None)]):
+    if [(core.site, core.phase) for core in couplings.cores] not in ([], [(None, None)]):
         yield "cores"
     losses = [NETWORK] if instance.losses else []
-    if [one.part for one in found.losses] not in ([], losses):  # a single domain has no network that could be lost
+    # a single domain has no network that could be lost
+    if [claim.part for claim in couplings.losses] not in ([], losses):
         yield "losses"
 
 
 def _check_networks(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
     """Each part is one network; bills of parts are left out of plans of schema 1 alone, and then of all of them."""
-    linked = instance.problem == "direct"
+    has_links = instance.problem == "direct"
     vague = tuple(
         part.name
         for part in plan.parts
-        if (part.design is None) == (part.links is None) or (part.links is not None and not linked)
+        if (part.design is None) == (part.links is None) or (part.links is not None and not has_links)
     )
-    why = f"A part has either a design or, where the instance allows them, direct links: {', '.join(vague)}."
-    ledger.holds("part-networks", not vague, vague, (), why)
+    fault = f"A part has either a design or, where the instance allows them, direct links: {', '.join(vague)}."
+    ledger.holds("part-networks", not vague, vague, (), fault)
     billed = [part.name for part in plan.parts if part.cost is not None]
     fine = len(billed) == len(plan.parts) or (form.once_unbilled and not billed)
-    why = f"Of {len(plan.parts)} parts {len(billed)} have a bill of their own, needs all."
-    ledger.holds("part-bills", fine, len(billed), len(plan.parts), why)
+    fault = f"Of {len(plan.parts)} parts {len(billed)} have a bill of their own, needs all."
+    ledger.holds("part-bills", fine, len(billed), len(plan.parts), fault)
 
 
 def _check_repeated(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """The top of a plan repeats its only part, and has no design of one among several."""
     only = plan.parts[0] if len(plan.parts) == 1 else None
     wrong = list(_unlike(plan, only, billed=only is not None and only.name == NETWORK and _is_whole(instance)))
-    why = f"At its top the plan says something else than in its parts: {', '.join(wrong)}."
-    ledger.holds("repeated", not wrong, tuple(wrong), (), why)
+    fault = f"At its top the plan says something else than in its parts: {', '.join(wrong)}."
+    ledger.holds("repeated", not wrong, tuple(wrong), (), fault)
 
 
 def _is_whole(instance: Instance) -> bool:
@@ -339,11 +344,11 @@ def _unlike(plan: Plan, only: Part | None, *, billed: bool) -> Iterator[str]:
 
 def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """The power of a part is that of its bill, and of its phase where it is all that stands then."""
-    alone = instance.sharing.mode == "time"
+    is_phased = instance.sharing.mode == "time"
     for part in plan.parts:
-        drawn = [part.cost.power_w] if part.cost is not None else []
-        if plan.cost is not None and alone and part.phase is not None:
-            drawn += [w for year, w in plan.couplings.drawn_w(plan.cost).items() if year == part.phase]
-        why = f"Part {part.name!r} draws {part.power_w:,.2f} W, and {drawn} W by its bill and phase."
-        fine = all(agree(part.power_w, power_w) for power_w in drawn)
-        ledger.holds("part-power", fine, part.power_w, tuple(map(str, drawn)), why, TOLERANCE)
+        powers_w = [part.cost.power_w] if part.cost is not None else []
+        if plan.cost is not None and is_phased and part.phase is not None:
+            powers_w += [w for year, w in plan.couplings.drawn_w(plan.cost).items() if year == part.phase]
+        fault = f"Part {part.name!r} draws {part.power_w:,.2f} W, and {powers_w} W by its bill and phase."
+        fine = all(agree(part.power_w, power_w) for power_w in powers_w)
+        ledger.holds("part-power", fine, part.power_w, tuple(map(str, powers_w)), fault, TOLERANCE)

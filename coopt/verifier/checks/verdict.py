@@ -85,11 +85,11 @@ class Verdict(Record):
     @property
     def on_trust(self) -> str:
         """What was accepted on the solver's word: a bound, or that nothing is feasible; empty where nothing was."""
-        named = [check for check in self.checks if SOLVERS_WORD in str(check.recomputed)]
-        for check in named:
+        unconfirmed = [check for check in self.checks if SOLVERS_WORD in str(check.recomputed)]
+        for check in unconfirmed:
             if check.name == "bound-source":
                 return "that nothing is feasible" if isinstance(check.claimed, str) else "the bound"
-        inside = any(check.name == "tp-inside-source" for check in named)
+        inside = any(check.name == "tp-inside-source" for check in unconfirmed)
         return "that nothing is feasible with TP groups inside HB domains" if inside else ""
 
 
@@ -110,9 +110,9 @@ favour refutes nothing: it is undecided, and named. What a plan claims of itself
 """
 
 
-def agree(claimed: float, recomputed: float, tolerance: float = TOLERANCE) -> bool:
+def agree(claim: float, recomputed: float, tolerance: float = TOLERANCE) -> bool:
     """Whether two numbers agree up to rounding."""
-    return abs(claimed - recomputed) <= tolerance * max(abs(claimed), abs(recomputed))
+    return abs(claim - recomputed) <= tolerance * max(abs(claim), abs(recomputed))
 
 
 def below(value: float, bound: float) -> bool:
@@ -142,37 +142,37 @@ class Ledger:
         self.subject, self.part, self.aside = subject, part, aside
 
     def holds(
-        self, name: str, ok: bool, claimed: Value, recomputed: Value, why: str, tolerance: float | None = None
+        self, name: str, ok: bool, claim: Value, recomputed: Value, fault: str, tolerance: float | None = None
     ) -> bool:
-        """Note a check; `why` is kept where it fails. Returns `ok`."""
+        """Note a check; `fault` is kept where it fails. Returns `ok`."""
         assert name in NAMES, name
         self.checks.append(
             Check(
                 name=name,
-                claimed=check_value(claimed),
+                claimed=check_value(claim),
                 recomputed=check_value(recomputed),
                 tolerance=tolerance,
                 ok=ok,
-                why="" if ok else f"{self.subject}: {why}" if self.subject else why,
+                why="" if ok else f"{self.subject}: {fault}" if self.subject else fault,
             )
         )
         return ok
 
-    def same(self, name: str, claimed: Value, recomputed: Value, why: str) -> bool:
+    def same(self, name: str, claim: Value, recomputed: Value, fault: str) -> bool:
         """Note that two values have to be equal."""
-        return self.holds(name, claimed == recomputed, claimed, recomputed, why)
+        return self.holds(name, claim == recomputed, claim, recomputed, fault)
 
-    def close(self, name: str, claimed: float, recomputed: float, why: str) -> bool:
+    def close(self, name: str, claim: float, recomputed: float, fault: str) -> bool:
         """Note that two numbers have to agree up to rounding."""
-        return self.holds(name, agree(claimed, recomputed), claimed, recomputed, why, TOLERANCE)
+        return self.holds(name, agree(claim, recomputed), claim, recomputed, fault, TOLERANCE)
 
     def say_once(self, since: int) -> None:
         """Leave out checks since a number of them that repeat each other, as those of bounds on several choices do."""
-        kept: list[Check] = []
+        checks: list[Check] = []
         for check in self.checks[since:]:
-            if check not in kept:
-                kept.append(check)
-        self.checks[since:] = kept
+            if check not in checks:
+                checks.append(check)
+        self.checks[since:] = checks
 
     def note_rival(self, value: float, bound: float | None) -> None:
         """Note what an undecided rival may be worth, as a share of the bound where there is one: questions that a plan
@@ -192,10 +192,10 @@ class Ledger:
 
     def _undecided_rival(self, claim: ObjectiveClaim) -> UndecidedRival | None:
         """The cheapest of the undecided rivals that are below the bound of a claim."""
-        least, bound, value = min(self.undecided, default=math.inf), claim.bound, claim.value
-        if bound is None or math.isinf(least):
-            return None if math.isinf(least) else UndecidedRival(kind=claim.kind, value=least, gap=None)
-        rival = least * bound
+        least_share, bound, value = min(self.undecided, default=math.inf), claim.bound, claim.value
+        if bound is None or math.isinf(least_share):
+            return None if math.isinf(least_share) else UndecidedRival(kind=claim.kind, value=least_share, gap=None)
+        rival = least_share * bound
         gap = None if value is None else (value - rival) / value
         return UndecidedRival(kind=claim.kind, value=rival, gap=gap) if below(rival, bound) else None
 
