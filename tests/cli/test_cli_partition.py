@@ -117,6 +117,15 @@ def test_evaluate_refuses_a_partition_that_leaves_a_choice(coopt, shared_out):
     assert "leaves a choice" in " ".join(done.stderr.split())
 
 
+def test_evaluate_refuses_islands_at_sites_whose_mappings_leave_a_choice(coopt, written):
+    at_site = SECOND.replace("[network]", '[[site]]\nname = "east"\npower_mw = 1.0\n\n[network]')
+    file = written(("\n[network]", at_site), ("gpus = 64", "gpus = 128"))
+    gpus = ("--set", "workload[0].gpus=64", "--set", "workload[1].gpus=64")
+    done = coopt("evaluate", file, "--set", 'objective.include=["nic", "switch", "gpu"]', *gpus)
+    assert done.exit_code == 1
+    assert "workload 'second': mapping.tp leaves a choice" in " ".join(done.stderr.split())
+
+
 def test_an_infeasible_partition_says_which_limit_must_give(coopt, written):
     tight = SECOND.replace("[network]", "[limits]\npower_mw = 0.001\n\n[network]")
     done = coopt("solve", written(("\n[network]", tight), ("gpus = 64", "gpus = 128")))

@@ -6,9 +6,14 @@ import math
 from collections.abc import Iterator
 
 from coopt.instance.couplings import Prices, Robust
-from coopt.instance.errors import both
 from coopt.instance.question import Question
-from coopt.instance.rules.couplings import one_number, partition_disagreements, phase_disagreements, site_disagreements
+from coopt.instance.rules.couplings import (
+    exclusions,
+    one_number,
+    partition_disagreements,
+    phase_disagreements,
+    site_disagreements,
+)
 from coopt.instance.rules.fabrics import fabric_disagreements, numbers
 from coopt.instance.workload import ONE_BOUND
 
@@ -28,7 +33,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from _precisions(instance)
     yield from _offloads(instance)
     yield from _transports(instance)
-    yield from _one_kind(instance)
+    yield from exclusions(instance)
     yield from site_disagreements(instance)
     yield from robust_disagreements(instance)
     yield from partition_disagreements(instance)
@@ -85,7 +90,7 @@ def _failures(instance: Question) -> Iterator[str]:
         return
     one_network = instance.sharing.mode == "time"
     others = {
-        "one model trained at several sites": one_network and instance.site,
+        "one model trained at several sites": instance.asks("ring"),
         "robust.survive, where training goes on after a loss": instance.losses,
         "the fabric 'direct'": "direct" in instance.network.fabrics,
     }
@@ -101,20 +106,6 @@ def _failures(instance: Question) -> Iterator[str]:
         )
     if one_network and instance.robust is not None:
         yield from one_number(instance, "a robust network whose runs restart has one size")
-
-
-def _one_kind(instance: Question) -> Iterator[str]:
-    """Kinds of question that no plan combines; a fleet of islands may have sites, phases and doubts at once."""
-    islands, direct = instance.sharing.mode == "partition", "direct" in instance.network.fabrics
-    alone = {"a robust plan": instance.robust, "growth in phases": instance.phase} if instance.site or direct else {}
-    asked = [words for words, given in {"several sites": instance.site, **alone}.items() if given and not islands]
-    asked += ["a partition"] if islands and direct else []
-    asked += ["direct links"] if direct else []
-    if len(asked) > 1:
-        yield (
-            f"{both(asked)} are asked for, needs one of them: sites go with phases and [robust] where every "
-            "workload has an island of its own (sharing.mode = 'partition'), and direct links with none of these"
-        )
 
 
 def _repeated_names(instance: Question) -> Iterator[str]:
@@ -221,8 +212,6 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
         return
     if not network.switched:
         yield "network.fabrics: 'direct' is compared with switches, needs another fabric beside it"
-    if instance.site:
-        yield "network.fabrics: 'direct' is for one site, needs no [[site]] tables or other fabrics"
     if len(instance.workload) > 1:
         yield (
             f"network.fabrics: 'direct' links are for the traffic of one workload, and there are "

@@ -9,10 +9,25 @@ from itertools import pairwise, product
 
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.couplings import MOST_SITES, Core, MostProducts, PhaseWorkload
+from coopt.instance.errors import both
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.question import CostKind, Question
 from coopt.instance.rules.fabrics import numbers
 from coopt.instance.variants import bounded, list_prices
+
+
+def exclusions(instance: Question) -> Iterator[str]:
+    """Couplings that no plan combines; a fleet of islands may have sites, phases and doubts at once."""
+    islands, direct = instance.sharing.mode == "partition", "direct" in instance.network.fabrics
+    alone = {"a robust plan": instance.robust, "growth in phases": instance.phase} if instance.site or direct else {}
+    asked = [words for words, given in {"several sites": instance.site, **alone}.items() if given and not islands]
+    asked += ["a partition"] if islands and direct else []
+    asked += ["direct links"] if direct else []
+    if len(asked) > 1:
+        yield (
+            f"{both(asked)} are asked for, needs one of them: sites go with phases and [robust] where every "
+            "workload has an island of its own (sharing.mode = 'partition'), and direct links with none of these"
+        )
 
 
 def partition_disagreements(instance: Question) -> Iterator[str]:

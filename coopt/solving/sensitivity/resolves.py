@@ -53,7 +53,7 @@ def _open_workloads(instance: Instance) -> Iterator[str]:
         sizes = workload.gpus if shared_out else (instance.cluster.most_gpus,)
         if sizes is None or (shared_out and len(sizes) > 1):
             yield f"workload {workload.name!r}: gpus leaves the size of its island open, needs one number to evaluate"
-        elif not instance.site:
+        elif instance.cluster.shares is None:  # shares of sites are of other numbers of GPUs
             yield from open_mapping(workload, sizes[-1])
 
 
