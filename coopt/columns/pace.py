@@ -17,7 +17,8 @@ import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.dominance import undominated
-from coopt.columns.pools import ROUNDING, Fitting, Pool, in_orders, in_time, undominated_rows
+from coopt.columns.fittings import ROUNDING, Fitting
+from coopt.columns.pools import Pool, in_orders, in_time, undominated_rows
 from coopt.columns.table import Columns, fitted, full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
@@ -25,7 +26,7 @@ from coopt.instance.variants import at_pace
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.perf.affine import AffineSeconds
-from coopt.perf.iterations import Iteration
+from coopt.perf.iteration_parts import Iteration
 from coopt.perf.mapping import Floats, Ints
 from coopt.perf.traffic import OVERLAP_COST
 

@@ -18,9 +18,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
+from coopt.columns.fittings import Fitting, fitting
 from coopt.columns.layouts import NicLayout
 from coopt.columns.loads import Crossings
-from coopt.columns.pools import ENTRIES, Fitting, Pool, fitting, pool
+from coopt.columns.pools import ENTRIES, Pool, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, next_even
 from coopt.perf.mapping import Floats, Ints

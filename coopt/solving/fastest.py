@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.pools import Fitting, Pool, fitting, in_orders, place
+from coopt.columns.fittings import Fitting, fitting
+from coopt.columns.pools import Pool, in_orders, place
 from coopt.columns.table import columns
 from coopt.instance.kinds import require_billed, require_no_failures, require_one_network
 from coopt.instance.schema import Instance

@@ -17,7 +17,8 @@ from coopt.network.failures import Loss, losses
 from coopt.network.family import Family
 from coopt.network.part_networks import PartNetwork
 from coopt.perf.affine import KINDS, kinds_of
-from coopt.perf.iterations import Iteration, iteration
+from coopt.perf.iteration_parts import Iteration
+from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Bools
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Interrupted, Spares, Unaligned

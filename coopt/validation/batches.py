@@ -19,7 +19,8 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.software import Software
 from coopt.instance.workload import Workload
 from coopt.perf.affine import Reciprocals
-from coopt.perf.iterations import Iteration, iteration
+from coopt.perf.iteration_parts import Iteration
+from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
 from coopt.validation.published import Measurement
 from coopt.validation.runs import MeasuredRun

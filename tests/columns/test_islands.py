@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.dominance import undominated
+from coopt.columns.fittings import fastest_s
 from coopt.columns.grid import mappings
 from coopt.columns.islands import needs, options
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.options import Coupling, ListedIslands, Usage, islands_of, list_options
 from coopt.columns.islands.shapes import quick_degrees, sites_of
-from coopt.columns.pools import fastest_s
 from coopt.instance.files import load
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload

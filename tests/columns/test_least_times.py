@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.context import DomainSet
+from coopt.columns.fittings import _fitting, fitting, timely
 from coopt.columns.grid import degrees, split_counts
 from coopt.columns.least_times import compute_s, least_time_s
 from coopt.columns.pace import FEW, table_times_s, unbounded, uplinks_asked
-from coopt.columns.pools import _fitting, fitting, in_orders, in_time, place, timely
+from coopt.columns.pools import in_orders, in_time, place
 from coopt.columns.table import full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.variants import at_pace

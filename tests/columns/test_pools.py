@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.context import Context, DomainSet
+from coopt.columns.fittings import fitting, saves_needlessly
 from coopt.columns.grid import STYLES, mappings, splits
 from coopt.columns.layouts import NicLayout
-from coopt.columns.pools import fitting, place, saves_needlessly, timed
+from coopt.columns.pools import place, timed
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload

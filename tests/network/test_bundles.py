@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from coopt.columns.loads import serving_uplinks
+from coopt.columns.busiest_links import serving_uplinks
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, common_links, levels
 from coopt.network.graphs import whole_graph

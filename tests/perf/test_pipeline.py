@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Ways
-from coopt.perf.iterations import Iteration
+from coopt.perf.iteration_parts import Iteration
 from coopt.perf.kernels import Passes
 from coopt.perf.pipelines import PassChain, StageLayers, pipeline_waits, schedule_chains
 from tests.conftest import example_count

@@ -13,7 +13,8 @@ from coopt.columns.pools import Pool
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.perf.affine import Reciprocals
-from coopt.perf.iterations import Iteration, iteration
+from coopt.perf.iteration_parts import Iteration
+from coopt.perf.iterations import iteration
 from coopt.perf.memory import memory_bytes
 from coopt.perf.parameters import utilisation
 from coopt.solving.arrays import algorithms_of

@@ -11,12 +11,12 @@ import numpy as np
 
 from coopt.columns.context import groups_of
 from coopt.columns.dominance import undominated
+from coopt.columns.fittings import timely
 from coopt.columns.flows import Groups
 from coopt.columns.grid import placements_of
 from coopt.columns.islands.shapes import Shapes, Sites
 from coopt.columns.layouts import NicLayout
 from coopt.columns.loads import MOST_UPLINKS, Crossings, crossings
-from coopt.columns.pools import timely
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Network

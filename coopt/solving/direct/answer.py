@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from coopt.columns.pools import fitting
+from coopt.columns.fittings import fitting
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Ints
 from coopt.plan.couplings import one_network

@@ -15,7 +15,8 @@ import numpy as np
 
 from coopt.columns.context import DomainSet, groups_of
 from coopt.columns.dominance import undominated
-from coopt.columns.pools import Fitting, Pool, promising, timed
+from coopt.columns.fittings import Fitting
+from coopt.columns.pools import Pool, promising, timed
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload

@@ -19,12 +19,13 @@ import numpy as np
 
 from coopt.columns.context import DomainSet
 from coopt.columns.dominance import beaten_options
+from coopt.columns.fittings import timely
 from coopt.columns.grid import degrees
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.needs import fastest_byte_s, quick_mappings, rows_of
 from coopt.columns.islands.options import Coupling, Usage, windows
 from coopt.columns.islands.shapes import Sites, quick_degrees
-from coopt.columns.pools import place, timely
+from coopt.columns.pools import place
 from coopt.instance.couplings import Losses
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance

@@ -19,9 +19,10 @@ from operator import itemgetter
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of, domains_filled
+from coopt.columns.fittings import ROUNDING, Fitting, fitting
 from coopt.columns.layouts import NicLayout
 from coopt.columns.pace import least_times_s
-from coopt.columns.pools import ROUNDING, Fitting, Pool, fitting, in_orders, in_time, pool
+from coopt.columns.pools import Pool, in_orders, in_time, pool
 from coopt.instance.hardware import HbDomain
 from coopt.instance.network import MOST_TIERS
 from coopt.instance.schema import Instance, Limits

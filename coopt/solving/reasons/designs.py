@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.columns.context import Context
+from coopt.columns.fittings import Fitting, fitting
 from coopt.columns.pace import fastest_rows, least_times_s, of_family, of_sites, uplinks_asked
-from coopt.columns.pools import Fitting, fitting
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import bill, owned_usd, racks

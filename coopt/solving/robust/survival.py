@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_left, context_of
+from coopt.columns.fittings import Fitting, fitting
 from coopt.columns.islands.shapes import least_compute_s, quick_degrees
-from coopt.columns.pools import Fitting, fitting, pool
+from coopt.columns.pools import pool
 from coopt.columns.table import best_rows, columns, full_bandwidth, needs
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.hardware import Gpu, HbDomain

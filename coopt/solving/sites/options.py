@@ -14,8 +14,9 @@ from functools import cache
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
+from coopt.columns.fittings import fitting
 from coopt.columns.pace import Patience, of_sites, patient, uplinks_asked, waiting
-from coopt.columns.pools import Pool, fitting
+from coopt.columns.pools import Pool
 from coopt.columns.table import full_bandwidth
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import local_question

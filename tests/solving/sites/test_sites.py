@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import coopt
-from coopt.columns.pools import _fitting
+from coopt.columns.fittings import _fitting
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.optics import measures_of

@@ -1,0 +1,287 @@
+"""The parts of an iteration and how they add up: its time, its breakdown, affine functions of the network's bandwidth.
+
+Equations are in docs/model.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+
+from coopt.perf.affine import AffineSeconds, Reciprocals, Ways
+from coopt.perf.mapping import Floats, Ints
+from coopt.perf.pipelines import EndWait, PassChain, PipelineWaits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Iteration:
+    """The parts of an iteration, one row for each mapping, times still open in the bandwidth between domains.
+
+    `layer`, `tp`, `cp`, `ep` are for one layer and micro-batch, `accumulation`, `hop`, and the parts ending in `logits`
+    for one micro-batch; `forward` is what of `layer` runs forward; `dp`, `embedding`, `optimizer` are for the
+    iteration. `cp` is what a hidden ring costs, `cp_left` what the attention core is too short to hide; the larger
+    counts. So do `ep` and `ep_left`, for all-to-alls behind the compute of another micro-batch. `chains` are those of a
+    schedule other than 1F1B, of which the longest is the pipeline's time, with `forward_shares` of TP, CP and EP in a
+    pass forward. Counts have shape (n,):
+    `layers` of the fullest stage, `chunk_layers` of each of its chunks, `first_missing` on the first stage,
+    `missing_layers` on the last, `waits` of the pipeline;
+    `further_predictions` counts predictions beyond the next token, `further_exchanges` layers with their `ep`.
+    `dp_share` and `window` say how far data-parallel traffic hides, `behind` behind how many layers, `met` how many
+    hops are under way with it; `factor` stretches everything. `ways` say what is left of the network's seconds per
+    byte, which `pieces` are charged.
+    """
+
+    layer: AffineSeconds
+    forward: AffineSeconds
+    accumulation: AffineSeconds
+    tp: AffineSeconds
+    cp: AffineSeconds
+    cp_left: AffineSeconds
+    ep: AffineSeconds
+    ep_left: AffineSeconds
+    hop: AffineSeconds
+    logits: AffineSeconds
+    tp_logits: AffineSeconds
+    dp: AffineSeconds
+    window: AffineSeconds
+    behind: Floats
+    dp_share: Floats
+    met: Floats
+    embedding: AffineSeconds
+    optimizer: AffineSeconds
+    layers: Ints
+    chunk_layers: Ints
+    first_missing: Ints
+    missing_layers: Ints
+    further_predictions: int
+    further_exchanges: float
+    waits: PipelineWaits
+    micro_batches: Ints
+    bubbles: Floats
+    factor: float
+    stale: bool
+    ways: Ways
+    chains: tuple[PassChain, ...] = ()
+    forward_shares: tuple[Floats, ...] = ()
+
+    def take(self, rows: Ints) -> Iteration:
+        """The chosen rows."""
+        return replace(self, **{f.name: _rows(getattr(self, f.name), rows) for f in fields(self)})
+
+    @cached_property
+    def whole_layer(self) -> AffineSeconds:
+        """One layer with its communication."""
+        return self.layer + self.tp + self.cp + self.ep
+
+    @cached_property
+    def stage(self) -> AffineSeconds:
+        """One micro-batch on a middle stage, without sends."""
+        return self.whole_layer * self.layers + self.accumulation
+
+    @cached_property
+    def middle_stage(self) -> AffineSeconds:
+        """One micro-batch on a middle stage, with its sends."""
+        return self.stage + self.hop * self.waits.hops
+
+    @cached_property
+    def bubble(self) -> AffineSeconds:
+        """Filling and draining the pipeline, sooner where the first stage has fewer layers."""
+        return self.stage * self.bubbles - self.whole_layer * self.first_missing + self.hop * self.waits.bubble_hops
+
+    @cached_property
+    def excess(self) -> AffineSeconds:
+        """What the last stage computes and sends for a micro-batch beyond a middle one, hops aside."""
+        added = self.logits + self.tp_logits + self.cp * self.further_predictions + self.ep * self.further_exchanges
+        return added - self.whole_layer * self.missing_layers
+
+    @cached_property
+    def met_hops(self) -> AffineSeconds:
+        """What hops take once more that are on the same links at the same time as gradients: their loads add."""
+        crossing = (np.asarray(self.dp.dp) > 0) | (np.asarray(self.dp.edp) > 0)
+        return AffineSeconds(pp=self.hop.pp) * (self.met * crossing)
+
+    @cached_property
+    def left_of_dp(self) -> tuple[AffineSeconds, AffineSeconds]:
+        """What gradients cost that hide, the larger counts: hidden wholly they slow the hops that they meet, and what
+        has no compute to hide behind waits for these hops as well.
+        """
+        met = self.met_hops
+        return self.dp * self.dp_share + met, self.dp - self.window + met * 2
+
+    @cached_property
+    def epilogue(self) -> AffineSeconds:
+        """What follows pipeline and data-parallel traffic."""
+        return self.embedding + self.optimizer
+
+    def pieces(self) -> tuple[AffineSeconds, ...]:
+        """Affine functions whose maximum is the iteration time: by what hides traffic, by the stage that binds."""
+        rings = (self.cp,) if self.cp_left.is_zero else (self.cp, self.cp_left)
+        exchanges = (self.ep,) if self.ep_left.is_zero else (self.ep, self.ep_left)
+        iterations = (replace(self, cp=ring, ep=exchange) for ring in rings for exchange in exchanges)
+        pipelines = tuple(pipeline for iteration in iterations for pipeline in iteration.pipelines())
+        if self.stale:
+            totals: tuple[AffineSeconds, ...] = tuple(part + self.met_hops for part in (*pipelines, self.dp))
+        elif np.all(self.dp_share == 1.0):
+            # under `sync` nothing hides, and both parts of `left_of_dp` are the gradients themselves
+            totals = tuple(pipeline + self.dp for pipeline in pipelines)
+        else:
+            totals = tuple(pipeline + gradients for pipeline in pipelines for gradients in self.left_of_dp)
+        return tuple((piece + self.epilogue) * self.factor for piece in totals)
+
+    def pipelines(self) -> tuple[AffineSeconds, ...]:
+        """The pipeline with a middle stage that binds, by how it waits for the last one, and with the last; or by the
+        chains of its schedule.
+        """
+        if self.chains:
+            return tuple(map(self._chained, self.chains))
+        pipeline = self.middle_stage * self.micro_batches + self.bubble
+        return *(pipeline + added for added in map(self._added_by, self._end_waits)), pipeline + self._added_by_last
+
+    def _chained(self, chain: PassChain) -> AffineSeconds:
+        """How long a chain of passes takes."""
+        ahead = [part * share for part, share in zip((self.tp, self.cp, self.ep), self.forward_shares, strict=True)]
+        forward = sum(ahead, self.forward) * self.layers
+        lacking = self.whole_layer * (self.first_missing * chain.firsts)
+        passes = self.stage * (self.micro_batches + chain.stages) + forward * chain.forwards
+        length: AffineSeconds = passes + self.excess * chain.visits - lacking + self.hop * chain.hops + chain.fixed_s
+        return length
+
+    @cached_property
+    def _end_waits(self) -> tuple[EndWait, ...]:
+        """How a middle stage that binds may wait for the last one, of which the longest counts.
+
+        Where the last one is lighter, the chain of passes that takes longest goes there once, which spares a pass
+        forward, or not at all; where two stages interleave, it may change with each of their steps.
+        """
+        if not np.any(self.missing_layers):
+            return (EndWait(self.waits.end_passes),)
+        chunk, steps = self.chunk_layers, self.waits.in_step
+        lighter = steps * self.first_missing
+        # in the order in which docs/model.md, The pipeline, lists `ends`
+        seldom = EndWait(self.waits.few_passes, lighter), EndWait(1.0, lighter, chunk), EndWait(0.0, chunk + lighter)
+        stepwise = (EndWait(1 + steps, 0.0, chunk), EndWait(steps, chunk)) if np.any(lighter) else ()
+        return EndWait(self.waits.end_passes), *seldom, *stepwise
+
+    def _added_by(self, wait: EndWait) -> AffineSeconds:
+        """What the iteration takes longer where a middle stage waits so for the last one."""
+        spared: AffineSeconds = self.whole_layer * wait.layers + self.forward * wait.forward_layers
+        added: AffineSeconds = self.excess * wait.passes - spared
+        return added
+
+    @property
+    def _added_by_last(self) -> AffineSeconds:
+        """What the iteration takes longer where the last stage sets the pace."""
+        waits, m = self.waits, self.micro_batches
+        return self.excess * m + self.hop * (waits.late_hops - waits.spared_hops * m)
+
+    def time_s(self, r: Reciprocals) -> Floats:
+        """Iteration time (s)."""
+        r = self.ways.charged(r)
+        iteration_at_r = self._with_hidden_at(r)
+        parts = {f.name: getattr(iteration_at_r, f.name) for f in fields(self)}
+        seconds: dict[str, Any] = {  # numbers in place of functions, which the same sums add up at once
+            name: 0.0 if part.is_zero else part.at(r)
+            for name, part in parts.items()
+            if isinstance(part, AffineSeconds) and name not in ("dp", "window")
+        }
+        seconds["chains"] = tuple(chain._replace(fixed_s=chain.fixed_s.fixed) for chain in self.chains)
+        # gradients keep their functions: what is left of them is the larger of two
+        in_seconds: Any = replace(iteration_at_r, **seconds)
+        pipeline_s = reduce(np.maximum, in_seconds.pipelines())
+        total_s = pipeline_s + iteration_at_r._left_of_dp(r, pipeline_s) + in_seconds.epilogue
+        return np.asarray(total_s * self.factor, dtype=np.float64)
+
+    def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
+        """Seconds by cause; they sum to `time_s`."""
+        r = self.ways.charged(r)
+        return self._with_hidden_at(r)._breakdown_s(r)
+
+    def _with_hidden_at(self, r: Reciprocals) -> Iteration:
+        """The same iteration with the seconds known of what hides behind compute."""
+        cp, ep = self.cp.at_least(self.cp_left, r), self.ep.at_least(self.ep_left, r)
+        return replace(self, cp=cp, cp_left=AffineSeconds(), ep=ep, ep_left=AffineSeconds())
+
+    def _breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
+        m, parts = self.micro_batches, self._chain_parts_s(r) if self.chains else self._parts_s(r)
+        parts["dp"] = self._left_of_dp(r, sum(parts.values(), np.zeros(len(m))))
+        parts["embedding"] = self.embedding.at(r)
+        parts["optimizer"] = self.optimizer.at(r)
+        parts["straggler"] = sum(parts.values(), np.zeros(len(m))) * (self.factor - 1.0)
+        return {name: seconds + np.zeros(len(m)) for name, seconds in parts.items()}
+
+    def _parts_s(self, r: Reciprocals) -> dict[str, Floats]:
+        """The pipeline by cause."""
+        m, waits = self.micro_batches, self._end_waits
+        waited_s, added_s = _stack(self._added_by(wait).at(r) for wait in waits), self._added_by_last.at(r)
+        binds, longest = added_s > waited_s.max(axis=0), waited_s.argmax(axis=0)
+        visits, spared_layers, spared_forward = (
+            np.where(binds, of_last, np.choose(longest, _stack(count + 0.0 * m for count in counts)))
+            for of_last, counts in (
+                (m, [wait.passes for wait in waits]),
+                (0.0, [wait.layers for wait in waits]),
+                (0.0, [wait.forward_layers for wait in waits]),
+            )
+        )
+        hops = (self.waits.hops - np.where(binds, self.waits.spared_hops, 0)) * m
+        return self._passes_s(r, visits, spared_layers, spared_forward) | {
+            "pp": (self.hop * hops).at(r),
+            "bubble": (self.bubble + self.hop * (self.waits.late_hops * binds)).at(r),
+        }
+
+    def _chain_parts_s(self, r: Reciprocals) -> dict[str, Floats]:
+        """The pipeline by cause where a chain is the longest: its passes beyond those of all micro-batches, which the
+        last stage is waited for in its visits, are the bubble.
+        """
+        lengths_s = _stack(self._chained(chain).at(r) for chain in self.chains)
+        longest, zero = lengths_s.argmax(axis=0), 0.0 * self.micro_batches
+        visits, firsts, hops = (
+            np.choose(longest, _stack(getattr(chain, name) + zero for chain in self.chains))
+            for name in ("visits", "firsts", "hops")
+        )
+        parts = self._passes_s(r, visits, self.first_missing * firsts, zero) | {"pp": (self.hop * hops).at(r)}
+        bubble_s = lengths_s.max(axis=0) - sum(parts.values(), zero)
+        hidden_s = np.minimum(bubble_s, 0.0)  # hops that gradients of weights would fill
+        return parts | {"pp": parts["pp"] + hidden_s, "bubble": bubble_s - hidden_s}
+
+    def _passes_s(self, r: Reciprocals, visits: Any, spared_layers: Any, spared_forward: Any) -> dict[str, Floats]:
+        """What passes take by cause where the last stage is waited for so often, and so many layers are spared."""
+        m, layer_passes = (
+            self.micro_batches,
+            self.layers * self.micro_batches - self.missing_layers * visits - spared_layers,
+        )
+        return {
+            "compute": (self.layer * layer_passes + self.accumulation * m - self.forward * spared_forward).at(r),
+            "logits": (self.logits * visits).at(r),
+            "tp": (self.tp * layer_passes + self.tp_logits * visits).at(r),
+            "cp": (self.cp * (layer_passes + self.further_predictions * visits)).at(r),
+            "ep": (self.ep * (layer_passes + self.further_exchanges * visits)).at(r),
+        }
+
+    def _left_of_dp(self, r: Reciprocals, pipeline_s: Any) -> Any:
+        dp = self.dp.at(r)
+        if self.stale:
+            return np.maximum(0.0, dp - pipeline_s) + self.met_hops.at(r)
+        hidden, beyond = self.left_of_dp
+        return np.maximum(hidden.at(r), beyond.at(r))
+
+
+def _stack(arrays: Iterable[Any]) -> Floats:
+    """Arrays of rows, or numbers for all of them, one above the other."""
+    return np.stack(np.broadcast_arrays(*arrays))
+
+
+def _rows(part: Any, rows: Ints) -> Any:
+    """The chosen rows of an array or of the arrays of an affine function; a number stands for every row."""
+    if isinstance(part, AffineSeconds):
+        return AffineSeconds(*(_rows(item, rows) for item in part.parts))
+    if isinstance(part, Ways):
+        return part.take(rows)
+    if isinstance(part, PassChain | PipelineWaits):
+        return type(part)(*(_rows(item, rows) for item in part))
+    if isinstance(part, tuple):  # of chains, of arrays
+        return tuple(_rows(item, rows) for item in part)
+    return part[rows] if np.ndim(part) else part
