@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from coopt.instance.couplings import Core as Asked
+from coopt.instance.couplings import Core as CoreQuestion
 from coopt.instance.errors import alternatives, counted
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, Network, ObjectiveKind
@@ -39,9 +39,12 @@ class Joint(NamedTuple):
     @property
     def modules(self) -> list[tuple[Optic, int]]:
         """Modules at their lower ends, whole for each leaf, and at their upper ends, whole for the island."""
-        below, above = self.carried
-        lower = self.links // self.per_leaf * ceil_ratio(self.per_leaf, below) if self.per_leaf else self.links
-        return [(self.ends.below, lower), (self.ends.above, ceil_ratio(self.links, above))]
+        lower_links, upper_links = self.carried
+        lower_modules = self.links
+        # # Each leaf fills modules of its own: those of two leaves never share one.
+        if self.per_leaf:
+            lower_modules = self.links // self.per_leaf * ceil_ratio(self.per_leaf, lower_links)
+        return [(self.ends.below, lower_modules), (self.ends.above, ceil_ratio(self.links, upper_links))]
 
     @property
     def core_ports(self) -> int:
@@ -57,7 +60,7 @@ class Joint(NamedTuple):
         """What they add to the bill of an island."""
         nic = self.nic
         nics = [] if nic is None else [CountedItem("nic", nic.name, self.nics, nic.usd, nic.w)]
-        return [*nics, *(CountedItem("optics", one.name, count, one.usd, one.w) for one, count in self.modules)]
+        return [*nics, *(CountedItem("optics", optic.name, count, optic.usd, optic.w) for optic, count in self.modules)]
 
 
 def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, nic: Nic) -> Joint | None:
@@ -67,41 +70,46 @@ def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, port
     ends = OpticPair(core_optic(instance, kind), core_optic(instance, kind))
     if family.gear is None:
         return Joint(family.to_core, 0, ends, nic)
-    each = core_ports(family, ports)
-    return Joint(each * levels(family, ports)[0].switches, each, ends, None)
+    # # As many at every leaf: an island so has the links that its GPUs need, or a few more.
+    links_of_leaf = core_ports(family, ports)
+    return Joint(links_of_leaf * levels(family, ports)[0].switches, links_of_leaf, ends, None)
 
 
 def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
     """The optic of links into the core, at their upper ends: the one it names, else the one that adds least to the
     objective."""
-    named_optics = [optic for optic in instance.network.optics if optic.name == _asked(instance).optic]
+    named_optics = [optic for optic in instance.network.optics if optic.name == _core_of(instance).optic]
     if not named_optics and instance.network.link_ends != "same":
-        named_optics = _core_modules(instance, kind, allowed=False)
-    best = named_optics[0] if named_optics else cheapest_optic(instance, kind, _end(instance), _far(instance))
-    assert best is not None, "the instance refuses a core that no optic reaches"
-    return best
+        named_optics = _core_modules(instance, kind, all_allowed=False)
+    if named_optics:
+        return named_optics[0]
+    cheapest = cheapest_optic(instance, kind, _end(instance), _core_level(instance))
+    assert cheapest is not None, "the instance refuses a core that no optic reaches"
+    return cheapest
 
 
 def questions_by_core_optic(instance: Instance, kind: ObjectiveKind) -> Iterator[Instance]:
     """The instance once with each optic that links into its core may have; the instance itself without a core."""
-    if core_switch(instance) is None or _asked(instance).optic is not None:
+    if core_switch(instance) is None or _core_of(instance).optic is not None:
         yield instance
     else:
-        own = instance.network.link_ends != "same"
-        listed = () if own else candidate_optics(instance, kind, _end(instance), _far(instance))
-        for optic in _core_modules(instance, kind, allowed=False) if own else listed:
+        has_own_ends = instance.network.link_ends != "same"
+        candidates = () if has_own_ends else candidate_optics(instance, kind, _end(instance), _core_level(instance))
+        for optic in _core_modules(instance, kind, all_allowed=False) if has_own_ends else candidates:
             yield with_core_optic(instance, optic.name)
 
 
 def with_core_optic(instance: Instance, name: str) -> Instance:
     """The instance whose core names that optic."""
-    core = _asked(instance).model_copy(update={"optic": name})
+    core = _core_of(instance).model_copy(update={"optic": name})
     return instance.model_copy(update={"sharing": instance.sharing.model_copy(update={"core": core})})
 
 
 def question_as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> Instance:
     """The instance whose core has the optic of the plan, where it may have that."""
-    cores = [core for core in (plan.core, *(one.core for one in plan.couplings.cores)) if core is not None]
+    shared_cores = (shared_core.core for shared_core in plan.couplings.cores)
+    cores = [core for core in (plan.core, *shared_cores) if core is not None]
+    # # All cores have one optic, which is why the first tells it; `check_core` refuses one that is not allowed.
     if not cores or core_switch(instance) is None or cores[0].optic not in optics_of_core(instance, kind):
         return instance
     return with_core_optic(instance, cores[0].optic)
@@ -109,36 +117,38 @@ def question_as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> In
 
 def optics_of_core(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
     """Names of the optics that links into the core may have."""
-    name = _asked(instance).optic
+    name = _core_of(instance).optic
     if name is not None:
         return (name,)
     if instance.network.link_ends != "same":
-        return tuple(optic.name for optic in _core_modules(instance, kind, allowed=True))
-    return tuple(optic.name for optic in allowed_optics(instance, kind, _end(instance), _far(instance)))
+        return tuple(optic.name for optic in _core_modules(instance, kind, all_allowed=True))
+    return tuple(optic.name for optic in allowed_optics(instance, kind, _end(instance), _core_level(instance)))
 
 
-def _core_modules(instance: Instance, kind: ObjectiveKind, *, allowed: bool) -> list[Optic]:
+def _core_modules(instance: Instance, kind: ObjectiveKind, *, all_allowed: bool) -> list[Optic]:
     """What may be at the upper ends of links into the core where ends have their own, or what to go through: modules
     that a switch of the core has places for, one at least for each island."""
 
     def fits(optic: Optic) -> bool:
-        named = with_core_optic(instance, optic.name)
-        box, carried = core_switch(named), core_links_carried(named)
+        question = with_core_optic(instance, optic.name)
+        box, carried = core_switch(question), core_links_carried(question)
         if box is None or not carried or optic.reach_m < instance.network.link_reach_m[-1]:
             return False
-        whole = next(one for one in instance.network.switches if one.name == box.name)
-        in_cage = carried == 1 or (whole.radix % carried == 0 and optic.gbit_s <= whole.cage_gbit_s)
+        product = next(candidate for candidate in instance.network.switches if candidate.name == box.name)
+        # # A module of one link goes into any port; others need cages that whole modules fill.
+        in_cage = carried == 1 or (product.radix % carried == 0 and optic.gbit_s <= product.cage_gbit_s)
         return in_cage and box.radix // carried >= len(instance.workload)
 
-    def alike(optic: Optic) -> tuple[object, ...]:
+    def purpose(optic: Optic) -> tuple[object, ...]:
+        # # Modules that carry as many links over the same fibre serve one another's place.
         return core_links_carried(with_core_optic(instance, optic.name)), interface(optic)
 
     fitting = [optic for optic in instance.network.optics if fits(optic)]
-    return single_modules(instance, kind, fitting, alike, allowed=allowed)
+    return single_modules(instance, kind, fitting, purpose, all_allowed=all_allowed)
 
 
 def core_joined(
-    instance: Instance, kind: ObjectiveKind, family: DesignFamily, *, allowed: bool = False
+    instance: Instance, kind: ObjectiveKind, family: DesignFamily, *, all_allowed: bool = False
 ) -> Iterator[tuple[Optic | None, DesignFamily]]:
     """A family with each module that may be at the lower ends of its links into a core, or that is to be gone through;
     None where both ends have one product."""
@@ -146,19 +156,19 @@ def core_joined(
     if core is None or network.link_ends == "same":
         yield None, family
         return
-    upper, leaf = core_optic(instance, kind), family.gear.switch if family.gear else None
+    upper_optic, leaf = core_optic(instance, kind), family.gear.switch if family.gear else None
 
     def carried(optic: Optic) -> int:
         return links_carried(optic.gbit_s, optic.breakout, core.port_gbit_s)
 
     def fits(optic: Optic) -> bool:
-        if not carried(optic) or optic.reach_m < network.link_reach_m[-1] or interface(optic) != interface(upper):
+        if not carried(optic) or optic.reach_m < network.link_reach_m[-1] or interface(optic) != interface(upper_optic):
             return False
         in_cage = leaf is not None and leaf.radix % carried(optic) == 0 and optic.gbit_s <= leaf.cage_gbit_s
         return carried(optic) == 1 or in_cage
 
     fitting = [optic for optic in network.optics if fits(optic)]
-    for end in single_modules(instance, kind, fitting, carried, allowed=allowed):
+    for end in single_modules(instance, kind, fitting, carried, all_allowed=all_allowed):
         yield end, family._replace(core_module=carried(end))
 
 
@@ -167,29 +177,29 @@ def told_core_end(
 ) -> tuple[Optic | None, DesignFamily] | None:
     """Check what a plan has at the lower ends of an island's links into a core; it and the family with it, None where
     it may not be there."""
-    offered = list(core_joined(instance, kind, family, allowed=True))
+    offered = list(core_joined(instance, kind, family, all_allowed=True))
     if [end for end, _ in offered] == [None]:
         return offered[0]
     names = tuple(end.name for end, _ in offered if end is not None)
-    why = f"Links into the core may start at {alternatives(names)}, the plan takes {name}."
-    if not ledger.holds("core-optic", name in names, name or "none", names, why):
+    fault = f"Links into the core may start at {alternatives(names)}, the plan takes {name}."
+    if not ledger.holds("core-optic", name in names, name or "none", names, fault):
         return None
-    return next(one for one in offered if one[0] is not None and one[0].name == name)
+    return next((end, cored) for end, cored in offered if end is not None and end.name == name)
 
 
 def core_end_of(plan: Plan, island: str) -> str | None:
     """What the plan has at the lower ends of links of an island into a core, from the last phase on; None without."""
-    cores = [shared.core for shared in plan.couplings.cores]
-    told = [one.optic_below or core.optic for core in cores for one in core.islands if one.workload == island]
-    return told[-1] if told else None
+    cores = [shared_core.core for shared_core in plan.couplings.cores]
+    optics = [claim.optic_below or core.optic for core in cores for claim in core.islands if claim.workload == island]
+    return optics[-1] if optics else None
 
 
-def _asked(instance: Instance) -> Asked:
+def _core_of(instance: Instance) -> CoreQuestion:
     assert instance.sharing.core is not None
     return instance.sharing.core
 
 
-def _far(instance: Instance) -> int:
+def _core_level(instance: Instance) -> int:
     """The level whose links are as long as those into the core."""
     return len(instance.network.link_reach_m)
 
@@ -202,8 +212,8 @@ def core_nics(instance: Instance) -> tuple[Nic, ...]:
 
 def _planes_of(network: Network, nic: Nic, switch: Switch) -> list[int]:
     """Numbers of planes on which the ports of a NIC have the rate of those of the core."""
-    listed, rate = [planes for planes in network.nic_planes if planes in nic.ports], Fraction(switch.port_gbit_s)
-    return [planes for planes in listed if planes * rate == Fraction(nic.gbit_s)]
+    plane_counts, rate = [planes for planes in network.nic_planes if planes in nic.ports], Fraction(switch.port_gbit_s)
+    return [planes for planes in plane_counts if planes * rate == Fraction(nic.gbit_s)]
 
 
 def _end(instance: Instance) -> Nic:
@@ -215,57 +225,61 @@ def _end(instance: Instance) -> Nic:
 
 def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[Joint | None]) -> None:
     """Check that a core exists where one is asked for, of the switch asked for, with a port for every link."""
-    switch, core, claimed = core_switch(instance), plan.core, "none" if plan.core is None else plan.core.switch.name
+    switch, core = core_switch(instance), plan.core
+    claimed_switch = "none" if core is None else core.switch.name
     expected = "none" if switch is None else switch.name
-    why = f"The instance asks for a core of switch {expected}, the plan has one of {claimed}."
-    if not ledger.holds("core", (core is None) == (switch is None) and claimed == expected, claimed, expected, why):
+    fault = f"The instance asks for a core of switch {expected}, the plan has one of {claimed_switch}."
+    if not ledger.holds(
+        "core", (core is None) == (switch is None) and claimed_switch == expected, claimed_switch, expected, fault
+    ):
         return
     core_joints = [joint for joint in joints if joint is not None]
     if core is None or switch is None or not core_joints:
         return
     _links(ledger, instance, plan, core, core_joints)
+    # # Any switch serves any island, so that only the sum of ports counts.
     ports = sum(joint.links for joint in core_joints)
     count = ceil_ratio(ports, switch.radix)
-    needed = f"{counted(count, 'switch')} of {switch.radix} ports"
-    why = f"The core needs {needed} for {counted(ports, 'link')}, the plan says {core.switches}"
+    need_text = f"{counted(count, 'switch')} of {switch.radix} ports"
+    fault = f"The core needs {need_text} for {counted(ports, 'link')}, the plan says {core.switches}"
     expected_ports = f"{ports} ports of {count} switches"
     ledger.same(
-        "core-switches", f"{core.ports} ports of {core.switches} switches", expected_ports, f"{why} for {core.ports}."
+        "core-switches", f"{core.ports} ports of {core.switches} switches", expected_ports, f"{fault} for {core.ports}."
     )
     power_w = count * switch.w if "switch" in instance.objective.include else 0.0
-    why = f"The core draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W."
-    ledger.close("core-power", core.power_w, power_w, why)
+    fault = f"The core draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W."
+    ledger.close("core-power", core.power_w, power_w, fault)
 
 
 def _links(ledger: Ledger, instance: Instance, plan: Plan, core: CorePlan, joints: Sequence[Joint]) -> None:
     """Check the links of every island, and their optic."""
-    claimed = [(one.workload, one.links, one.per_leaf, one.optic_below) for one in core.islands]
+    claimed_links = [(claim.workload, claim.links, claim.per_leaf, claim.optic_below) for claim in core.islands]
     pairs = zip(plan.parts, joints, strict=True)
     expected = [(part.name, joint.links, joint.per_leaf, None) for part, joint in pairs]
-    why = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
-    ledger.holds("core-links", claimed == expected, _texts(claimed), _texts(expected), why, TOLERANCE)
-    allowed = optics_of_core(instance, plan.objective.kind)
-    why = f"Links into the core may have the optics {alternatives(allowed)}, the plan takes {core.optic}."
-    ledger.holds("core-optic", core.optic in allowed, core.optic, allowed, why)
+    fault = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
+    ledger.holds("core-links", claimed_links == expected, _texts(claimed_links), _texts(expected), fault, TOLERANCE)
+    names = optics_of_core(instance, plan.objective.kind)
+    fault = f"Links into the core may have the optics {alternatives(names)}, the plan takes {core.optic}."
+    ledger.holds("core-optic", core.optic in names, core.optic, names, fault)
 
 
 def _texts(links: Sequence[tuple[str, int, int, str | None]]) -> tuple[str, ...]:
     return tuple(
-        f"{name}: {count} links, {each} from each leaf{'' if below is None else f', by {below}'}"
-        for name, count, each, below in links
+        f"{name}: {count} links, {per_leaf} from each leaf{'' if lower_optic is None else f', by {lower_optic}'}"
+        for name, count, per_leaf, lower_optic in links
     )
 
 
 def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | None:
     """Check that the NIC of an island has the rate of the core; the NIC, None where it has not or is not listed."""
-    nic = next((one for one in instance.network.nics if one.name == design.fabric.nic.name), None)
+    nic = next((candidate for candidate in instance.network.nics if candidate.name == design.fabric.nic.name), None)
     core = core_switch(instance)
     if nic is None or core is None:
         return nic
-    able, planes = _planes_of(instance.network, nic, core), design.fabric.nic.planes
-    fits = planes in able if design.fabric.tiers else bool(able)
-    why = (
+    plane_counts, planes = _planes_of(instance.network, nic, core), design.fabric.nic.planes
+    fits = planes in plane_counts if design.fabric.tiers else bool(plane_counts)
+    fault = (
         f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s for {counted(planes, 'plane')}, the ports of the core have "
         f"{core.port_gbit_s:g}."
     )
-    return nic if ledger.holds("core-rate", fits, nic.name, core.name, why) else None
+    return nic if ledger.holds("core-rate", fits, nic.name, core.name, fault) else None

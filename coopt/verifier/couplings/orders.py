@@ -23,35 +23,37 @@ from coopt.verifier.couplings.purchases import RETROFIT, check_dated, check_spen
 from coopt.verifier.parts.bills import BillTotal, LineKey, check_products, check_sums, is_product, key_of
 
 
-def least_usd(tariffs: Sequence[Tariff], needed: Sequence[int]) -> float:
-    """The least bill of a product of which `needed` units, never fewer, stand in each phase.
+def least_usd(tariffs: Sequence[Tariff], needs: Sequence[int]) -> float:
+    """The least bill of a product of which `needs` units, never fewer, stand in each phase.
 
     Some cheapest orders buy in each phase nothing, or as many units as a threshold asks for, or what is missing for the
     need of that phase or a later one. In brackets that are given, costs are linear: between two needs that are just met
     one phase at most buys something else than a threshold. Phases after it need not buy thresholds before the second
     need, since the same units are no dearer in the earlier phase or it would buy fewer; so it buys up to that need.
     """
-    least = {0: 0.0}
+    usd_by_units = {0: 0.0}
     for t, prices in enumerate(tariffs):
-        after: dict[int, float] = {}
-        for had, spent in least.items():
-            orders = {0, *(begin for begin, _ in prices.steps), *(need - had for need in needed[t:] if need > had)}
-            for units in orders:
-                if had + units >= needed[t]:
-                    value = spent + prices.usd(units)
-                    after[had + units] = min(value, after.get(had + units, math.inf))
-        least = after
-    return min(least.values())
+        usd_after: dict[int, float] = {}
+        for units_so_far, usd_so_far in usd_by_units.items():
+            # # Nothing, a threshold, or what is missing for a need to come: see above why no other order is cheaper.
+            thresholds = (begin for begin, _ in prices.steps)
+            lacking = (need - units_so_far for need in needs[t:] if need > units_so_far)
+            for units in {0, *thresholds, *lacking}:
+                if units_so_far + units >= needs[t]:
+                    value = usd_so_far + prices.usd(units)
+                    usd_after[units_so_far + units] = min(value, usd_after.get(units_so_far + units, math.inf))
+        usd_by_units = usd_after
+    return min(usd_by_units.values())
 
 
 def fleet_total(fleet: Fleet, islands: Sequence[FleetIsland]) -> BillTotal:
     """Capex, power at the end and total cost of islands with the cheapest orders."""
-    standing = standing_units(fleet, islands)
-    units = units_by_phase(fleet, standing)
+    units_by_place = standing_units(fleet, islands)
+    units = units_by_phase(fleet, units_by_place)
     labour = (fleet.labour_usd(t) * island.links_added(t) for t in fleet.phases for island in islands)
     goods = list(_least_bills(fleet, units))
     capex_usd = math.fsum((*goods, *labour))
-    energy = math.fsum(electricity_usd(fleet, standing, t) for t in fleet.phases)
+    energy = math.fsum(electricity_usd(fleet, units_by_place, t) for t in fleet.phases)
     work = fleet.whole_work_usd(math.fsum(goods), units)
     return BillTotal(capex_usd, fleet.watts(units[-1]), capex_usd + work + energy)
 
@@ -70,30 +72,33 @@ def check_orders(
     """
     growth = couplings.growth
     years = tuple(f"{year!r}" for year in fleet.question.years if year is not None)
-    claimed = tuple(f"{phase.year!r}" for phase in growth)
-    if not ledger.same("phases", claimed, years, f"The instance has phases {', '.join(years)}, the plan {claimed}."):
+    claimed_years = tuple(f"{phase.year!r}" for phase in growth)
+    if not ledger.same(
+        "phases", claimed_years, years, f"The instance has phases {', '.join(years)}, the plan {claimed_years}."
+    ):
         return None
-    standing = standing_units(fleet, islands)
-    units, bought = units_by_phase(fleet, standing), Counter[ProductKey]()
+    units_by_place = standing_units(fleet, islands)
+    units, purchases = units_by_phase(fleet, units_by_place), Counter[ProductKey]()
     orders = [*couplings.bought(cost).values()]
     for t, items in enumerate(orders):
         ledger.turn_to(fleet.title(t))
-        _check_lines(ledger, fleet, t, items, bought, units, sum(island.links_added(t) for island in islands))
-        bought.update(_ordered(fleet, items))
-        short = tuple(product[1] for product, count in units[t].items() if bought[product] < count)
+        _check_lines(ledger, fleet, t, items, purchases, units, sum(island.links_added(t) for island in islands))
+        # # Units of an earlier phase serve on, so that only the sum so far has to reach what stands.
+        purchases.update(_orders_of(fleet, items))
+        lacking = tuple(product[1] for product, count in units[t].items() if purchases[product] < count)
         ledger.holds(
-            "in-place", not short, short, (), f"More of these stands than was bought so far: {', '.join(short)}."
+            "in-place", not lacking, lacking, (), f"More of these stands than was bought so far: {', '.join(lacking)}."
         )
         if growth:
-            _check_phase(ledger, fleet, t, growth[t], bought, units[t], standing)
+            _check_phase(ledger, fleet, t, growth[t], purchases, units[t], units_by_place)
     ledger.turn_to()
     work = fleet.work_usd([_goods_usd(items) for items in orders], units)
     for phase, usd in zip(growth, work, strict=False):
         ledger.turn_to(f"Phase {phase.year:g}")
-        why = f"Labour and support cost {usd:,.2f} USD, the plan says {phase.work_usd:,.2f}."
-        ledger.close("phase-work", phase.work_usd, usd, why)
+        fault = f"Labour and support cost {usd:,.2f} USD, the plan says {phase.work_usd:,.2f}."
+        ledger.close("phase-work", phase.work_usd, usd, fault)
     ledger.turn_to()
-    return _check_whole(ledger, fleet, islands, growth, cost, standing, math.fsum(work))
+    return _check_totals(ledger, fleet, islands, growth, cost, units_by_place, math.fsum(work))
 
 
 def _goods_usd(items: Iterable[Item]) -> float:
@@ -101,36 +106,36 @@ def _goods_usd(items: Iterable[Item]) -> float:
     return math.fsum(item.usd for item in items if item.kind != "labour")
 
 
-def _check_whole(
+def _check_totals(
     ledger: Ledger,
     fleet: Fleet,
     islands: Sequence[FleetIsland],
     growth: Sequence[PhaseSpending],
     cost: Cost,
-    standing: Mapping[Place, Counter[ProductKey]],
+    units_by_place: Mapping[Place, Counter[ProductKey]],
     work_usd: float,
 ) -> BillTotal:
     """Check the one bill, its sums, and that nothing could be bought for less."""
     if growth:
         check_dated(ledger, growth, cost)
     check_products(ledger, cost.items)
-    capex_usd, least = math.fsum(item.usd for item in cost.items), fleet_total(fleet, islands)
-    why = f"All that stands can be bought for {least.capex_usd:,.2f} USD, the plan spends {capex_usd:,.2f}."
-    ledger.close("cheapest-orders", capex_usd, least.capex_usd, why)
-    energy = math.fsum(electricity_usd(fleet, standing, t) for t in fleet.phases)
-    sums = BillTotal(capex_usd, least.power_w, capex_usd + work_usd + energy)
+    capex_usd, least_total = math.fsum(item.usd for item in cost.items), fleet_total(fleet, islands)
+    fault = f"All that stands can be bought for {least_total.capex_usd:,.2f} USD, the plan spends {capex_usd:,.2f}."
+    ledger.close("cheapest-orders", capex_usd, least_total.capex_usd, fault)
+    energy = math.fsum(electricity_usd(fleet, units_by_place, t) for t in fleet.phases)
+    sums = BillTotal(capex_usd, least_total.power_w, capex_usd + work_usd + energy)
     check_sums(ledger, sums, cost)
     return sums
 
 
-def _ordered(fleet: Fleet, items: Sequence[Item]) -> Counter[ProductKey]:
+def _orders_of(fleet: Fleet, items: Sequence[Item]) -> Counter[ProductKey]:
     """Units of each product that lines buy."""
-    found: Counter[ProductKey] = Counter()
+    orders: Counter[ProductKey] = Counter()
     for item in items:
         kind, name = item.product
         if kind != "wan" and kind != "labour" and kind != "rack" and (kind, name) in fleet.prices:
-            found[kind, name] += item.count
-    return found
+            orders[kind, name] += item.count
+    return orders
 
 
 Row = tuple[LineKey, float, float, int]
@@ -141,32 +146,37 @@ def _check_lines(
     fleet: Fleet,
     t: int,
     items: Sequence[Item],
-    before: Counter[ProductKey],
+    purchases_before: Counter[ProductKey],
     units: Sequence[Counter[ProductKey]],
     links: int,
 ) -> None:
     """Check that each line has a price of its phase and quantity, and that labour is paid for links added."""
-    given = _added((key_of(item), item.unit_usd, item.unit_w, item.count) for item in items)
-    wanted = [
+    claimed_rows = _merged((key_of(item), item.unit_usd, item.unit_w, item.count) for item in items)
+    material_rows = [
         row
-        for product, count in _ordered(fleet, items).items()
-        for row in _rows(fleet, t, product, count, useful=max(units[-1][product] - before[product], 0))
+        for product, count in _orders_of(fleet, items).items()
+        for row in _rows(fleet, t, product, count, useful=max(units[-1][product] - purchases_before[product], 0))
     ]
     rate = fleet.labour_usd(t)
-    wanted = _added([*wanted, *([(LineKey("labour", RETROFIT), rate, 0.0, links)] if links and rate else [])])
-    fine = len(given) == len(wanted) and all(map(_alike, given, wanted)) and all(map(is_product, items))
-    why = "The lines are not those that so many units have at their prices, with labour for the links that are added."
+    labour_rows = [(LineKey("labour", RETROFIT), rate, 0.0, links)] if links and rate else []
+    expected_rows = _merged([*material_rows, *labour_rows])
+    fine = (
+        len(claimed_rows) == len(expected_rows)
+        and all(map(_same_row, claimed_rows, expected_rows))
+        and all(map(is_product, items))
+    )
+    fault = "The lines are not those that so many units have at their prices, with labour for the links that are added."
     name = "bill-lines" if fleet.year(t) is None else "bought-lines"
-    ledger.holds(name, fine, _texts(given), _texts(wanted), why, TOLERANCE)
+    ledger.holds(name, fine, _texts(claimed_rows), _texts(expected_rows), fault, TOLERANCE)
 
 
-def _added(rows: Iterable[Row]) -> list[Row]:
+def _merged(rows: Iterable[Row]) -> list[Row]:
     """Rows in order, those of one price added up."""
     counts: Counter[tuple[LineKey, float, float]] = Counter()
     for key, usd, w, count in rows:
         counts[key, usd, w] += count
-    together = ((*priced, count) for priced, count in counts.items())
-    return sorted(together, key=lambda row: (row[0].kind, row[0].text, *row[1:]))
+    totals = ((*price_key, count) for price_key, count in counts.items())
+    return sorted(totals, key=lambda row: (row[0].kind, row[0].text, *row[1:]))
 
 
 def _rows(fleet: Fleet, t: int, product: ProductKey, count: int, *, useful: int) -> Iterator[Row]:
@@ -174,17 +184,18 @@ def _rows(fleet: Fleet, t: int, product: ProductKey, count: int, *, useful: int)
     key, w = LineKey(*product), fleet.prices[product].w
     if key.kind == "gpu" and "gpu" not in fleet.question.objective.include:
         key = key._replace(kind="hb", idle=True)
-    left = useful
+    # # Units that stand draw power and come first; spare ones, bought to reach a price, draw none.
+    useful_left = useful
     for units, usd in fleet.tariff(t, product).lines(count):
-        used = min(left, units)
-        left -= used
-        if used:
-            yield key, usd, w, used
-        if units > used:
-            yield key._replace(spare=True), usd, 0.0, units - used
+        units_in_use = min(useful_left, units)
+        useful_left -= units_in_use
+        if units_in_use:
+            yield key, usd, w, units_in_use
+        if units > units_in_use:
+            yield key._replace(spare=True), usd, 0.0, units - units_in_use
 
 
-def _alike(a: Row, b: Row) -> bool:
+def _same_row(a: Row, b: Row) -> bool:
     return (a[0], a[3]) == (b[0], b[3]) and agree(a[1], b[1]) and agree(a[2], b[2])
 
 
@@ -197,19 +208,19 @@ def _check_phase(
     fleet: Fleet,
     t: int,
     phase: PhaseSpending,
-    bought: Counter[ProductKey],
-    placed: Counter[ProductKey],
-    standing: Mapping[Place, Counter[ProductKey]],
+    purchases: Counter[ProductKey],
+    units: Counter[ProductKey],
+    units_by_place: Mapping[Place, Counter[ProductKey]],
 ) -> None:
     """Check what is in store, what is spent and drawn, and what electricity costs until the next phase."""
-    left: dict[tuple[str, str], int] = {
-        product: count - placed[product] for product, count in bought.items() if count > placed[product]
+    surplus: dict[tuple[str, str], int] = {
+        product: count - units[product] for product, count in purchases.items() if count > units[product]
     }
-    stored: dict[tuple[str, str], int] = {(one.kind, one.item): one.count for one in phase.stored}
-    fine = stored == left and len(stored) == len(phase.stored)
-    why = "What is in store is not what was bought and does not stand."
-    ledger.holds("stored", fine, _counts_text(stored), _counts_text(left), why)
-    check_spent(ledger, phase, fleet.watts(placed), electricity_usd(fleet, standing, t), fleet.years(t))
+    claimed_store: dict[tuple[str, str], int] = {(claim.kind, claim.item): claim.count for claim in phase.stored}
+    fine = claimed_store == surplus and len(claimed_store) == len(phase.stored)
+    fault = "What is in store is not what was bought and does not stand."
+    ledger.holds("stored", fine, _counts_text(claimed_store), _counts_text(surplus), fault)
+    check_spent(ledger, phase, fleet.watts(units), electricity_usd(fleet, units_by_place, t), fleet.years(t))
 
 
 def _counts_text(counts: Mapping[tuple[str, str], int]) -> tuple[str, ...]:

@@ -64,24 +64,24 @@ class BuiltSite(NamedTuple):
 
 def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check shares, links, exchanges, every site, and the bill of everything."""
-    together = plan.together
-    if together is None:
+    claim_of_sites = plan.together
+    if claim_of_sites is None:
         return
-    sites = _sites(ledger, instance, together)
-    links = None if sites is None else check_links(ledger, instance, sites, together)
+    sites = _sites(ledger, instance, claim_of_sites)
+    links = None if sites is None else check_links(ledger, instance, sites, claim_of_sites)
     if sites is None or links is None:
         return
-    waits_s = check_exchanges(ledger, instance, together, links)
+    waits_s = check_exchanges(ledger, instance, claim_of_sites, links)
     built_sites = []
-    for site, claim, fed in zip(sites, together.sites, plan.couplings.sites, strict=True):
+    for site, claim, fed in zip(sites, claim_of_sites.sites, plan.couplings.sites, strict=True):
         ledger.turn_to(f"Site {site.name!r}")
         built_site = _site(ledger, instance, plan, site, claim, waits_s)
         if built_site is not None:
             built_sites.append(built_site)
-            check_site_power(ledger, instance, together, site, built_site.power_w, fed)
+            check_site_power(ledger, instance, claim_of_sites, site, built_site.power_w, fed)
     ledger.turn_to()
     if len(built_sites) == len(sites) and plan.cost is not None:
-        _whole(ledger, instance, plan, together, built_sites, links)
+        _check_totals(ledger, instance, plan, claim_of_sites, built_sites, links)
 
 
 def _sites(ledger: Ledger, instance: Instance, together: Together) -> list[Site] | None:
@@ -89,13 +89,17 @@ def _sites(ledger: Ledger, instance: Instance, together: Together) -> list[Site]
     sites_by_name = {site.name: site for site in instance.site}
     names = tuple(claim.name for claim in together.sites)
     holds = bool(names) and len(set(names)) == len(names) and set(names) <= set(sites_by_name)
-    why = f"The plan builds at {', '.join(names) or 'no site'}, the instance has {', '.join(sites_by_name)}, each once."
-    if not ledger.holds("sites", holds, names, tuple(sites_by_name), why):
+    fault = (
+        f"The plan builds at {', '.join(names) or 'no site'}, the instance has {', '.join(sites_by_name)}, each once."
+    )
+    if not ledger.holds("sites", holds, names, tuple(sites_by_name), fault):
         return None
-    all_shares, taken = instance.cluster.shares, sum(claim.shares for claim in together.sites)
-    holds = together.shares == all_shares == taken and all(claim.shares >= 1 for claim in together.sites)
-    why = f"Sites take {taken} of the {all_shares} shares of the instance, at least one each."
-    return [sites_by_name[name] for name in names] if ledger.holds("shares", holds, taken, all_shares, why) else None
+    all_shares, shares_taken = instance.cluster.shares, sum(claim.shares for claim in together.sites)
+    holds = together.shares == all_shares == shares_taken and all(claim.shares >= 1 for claim in together.sites)
+    fault = f"Sites take {shares_taken} of the {all_shares} shares of the instance, at least one each."
+    if not ledger.holds("shares", holds, shares_taken, all_shares, fault):
+        return None
+    return [sites_by_name[name] for name in names]
 
 
 def _site(
@@ -117,7 +121,7 @@ def _site(
     return BuiltSite(site, bill(question, part.family, part.levels, part.optics), sums.power_w, design.racks or 0)
 
 
-def _whole(
+def _check_totals(
     ledger: Ledger,
     instance: Instance,
     plan: Plan,
@@ -130,6 +134,7 @@ def _whole(
     lines = [line for site in sites for line in site.lines]
     for link, claim in zip(links, together.wan, strict=True):
         lines.append(CountedItem("wan", link.name, claim.channels, link.usd, link.w))
+    # # Electricity has the price and PUE of each site, to which half of each channel counts.
     energy = sum(
         electricity_usd(objective_at(instance, site.site), site.power_w + channels_w(together, site.site))
         for site in sites
@@ -157,31 +162,38 @@ def check_site_power(
 def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], together: Together) -> list[Wan] | None:
     """Check links and channels; the links of the instance between neighbours of the ring, None where they differ."""
     ends = [frozenset(pair) for pair in pairwise(site.name for site in sites)]
+    # # Two sites share one link, which carries both directions; from three on a link closes the ring.
     if len(sites) > 2:
         ends.append(frozenset((sites[-1].name, sites[0].name)))
     links_by_ends = {frozenset(wan.between): wan for wan in instance.wan}
-    given = [frozenset(claim.between) for claim in together.wan]
-    why = "The links of the plan are not those between neighbours of its ring, or the instance lacks one."
-    claimed, expected = (tuple(sorted(" - ".join(sorted(pair)) for pair in pairs)) for pairs in (given, ends))
-    if not ledger.holds("ring", claimed == expected and set(ends) <= set(links_by_ends), claimed, expected, why):
+    claimed_ends = [frozenset(claim.between) for claim in together.wan]
+    fault = "The links of the plan are not those between neighbours of its ring, or the instance lacks one."
+    claimed_texts, expected_texts = (
+        tuple(sorted(" - ".join(sorted(pair)) for pair in pairs)) for pairs in (claimed_ends, ends)
+    )
+    holds = claimed_texts == expected_texts and set(ends) <= set(links_by_ends)
+    if not ledger.holds("ring", holds, claimed_texts, expected_texts, fault):
         return None
-    links, all_sound = [links_by_ends[pair] for pair in given], True
+    links, all_sound = [links_by_ends[pair] for pair in claimed_ends], True
     for link, claim in zip(links, together.wan, strict=True):
         figures = (link.gbit_s, link.latency_ms / 1e3, claim.channels * link.usd, claim.channels * link.w)
         claimed_figures = (claim.gbit_s, claim.latency_s, claim.usd, claim.w)
         faults = [name for name, a, b in zip(FACTS, claimed_figures, figures, strict=True) if not agree(a, b)]
         faults += [] if 1 <= claim.channels <= link.most else ["channels"]
-        why = f"Link {link.name} has 1 to {link.most} channels at its own figures; the plan differs in {faults}."
-        all_sound &= ledger.holds("channels", not faults, tuple(faults), (), why, TOLERANCE)
+        fault = f"Link {link.name} has 1 to {link.most} channels at its own figures; the plan differs in {faults}."
+        all_sound &= ledger.holds("channels", not faults, tuple(faults), (), fault, TOLERANCE)
     return links if all_sound else None
 
 
 def check_exchanges(ledger: Ledger, instance: Instance, together: Together, links: Sequence[Wan]) -> dict[str, float]:
     """Check exchanges; seconds that each workload waits for gradients of other sites: 2(S - 1) steps round the ring."""
     names = tuple(workload.name for workload in instance.workload)
-    claimed = tuple(claim.workload for claim in together.exchanges)
-    ledger.same("exchange", claimed, names, f"The plan has exchanges of {claimed}, the instance workloads {names}.")
+    claimed_names = tuple(claim.workload for claim in together.exchanges)
+    ledger.same(
+        "exchange", claimed_names, names, f"The plan has exchanges of {claimed_names}, the instance workloads {names}."
+    )
     count, waits_s = len(together.sites), dict[str, float]()
+    # # Every step of the exchange waits for the slowest link and the largest latency of the ring.
     rate = min((c.channels * link.gbit_s for c, link in zip(together.wan, links, strict=True)), default=1.0)
     late_s = max((link.latency_ms / 1e3 for link in links), default=0.0)
     claims = {claim.workload: claim for claim in together.exchanges}
@@ -189,11 +201,11 @@ def check_exchanges(ledger: Ledger, instance: Instance, together: Together, link
         sent_bytes, wait_s = wait_for_gradients(workload, count, late_s, rate)
         claim = claims.get(workload.name, Exchange(workload=workload.name, sent_bytes=-1.0, exchange_s=-1.0))
         holds = agree(claim.sent_bytes, sent_bytes) and agree(claim.exchange_s, wait_s)
-        why = (
+        fault = (
             f"Each site sends {sent_bytes:.6g} bytes of {workload.name!r} in {wait_s:.6g} s, "
             f"the plan says {claim.sent_bytes:.6g} in {claim.exchange_s:.6g}."
         )
-        ledger.holds("exchange", holds, claim.exchange_s, wait_s, why, TOLERANCE)
+        ledger.holds("exchange", holds, claim.exchange_s, wait_s, fault, TOLERANCE)
         waits_s[workload.name] = wait_s
     return waits_s
 

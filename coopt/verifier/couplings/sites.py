@@ -28,11 +28,12 @@ def check_fed_sites(
     powers
         Year of the phase, site, and facility power of everything that stands there then (W).
     """
-    expected = tuple(_when(site.name, year) for year, site, _ in powers)
-    claimed = tuple(_when(claim.site, claim.phase) for claim in claims)
-    asked = ", ".join(expected) or "no site"
-    why = f"The plan states the power of {', '.join(claimed) or 'no site'}, the instance asks for that of {asked}."
-    if not ledger.same("sites", claimed, expected, why):
+    places = tuple(_when(site.name, year) for year, site, _ in powers)
+    claimed_places = tuple(_when(claim.site, claim.phase) for claim in claims)
+    places_text = ", ".join(places) or "no site"
+    claimed_text = ", ".join(claimed_places) or "no site"
+    fault = f"The plan states the power of {claimed_text}, the instance asks for that of {places_text}."
+    if not ledger.same("sites", claimed_places, places, fault):
         return
     for (year, site, facility_w), claim in zip(powers, claims, strict=True):
         ledger.turn_to(f"Site {_when(site.name, year)}")
@@ -58,11 +59,11 @@ def power_name(site: Site) -> str:
 def check_facility(ledger: Ledger, site: Site, facility_w: float, claim: SitePower) -> None:
     """Check the facility power of a site against the claim and what it can feed."""
     limit_w = site.power_mw * 1e6
-    why = f"It draws {facility_w:,.0f} W with its PUE, the plan says {claim.facility_w:,.0f}."
-    ledger.close("site-power", claim.facility_w, facility_w, why)
-    why = f"It can feed {limit_w:,.0f} W and draws {facility_w:,.0f}; the plan says {claim.facility_limit_w:,.0f}."
+    fault = f"It draws {facility_w:,.0f} W with its PUE, the plan says {claim.facility_w:,.0f}."
+    ledger.close("site-power", claim.facility_w, facility_w, fault)
+    fault = f"It can feed {limit_w:,.0f} W and draws {facility_w:,.0f}; the plan says {claim.facility_limit_w:,.0f}."
     holds = facility_w <= limit_w * (1 + TOLERANCE) and agree(claim.facility_limit_w, limit_w)
-    ledger.holds("site-power-limit", holds, claim.facility_limit_w, limit_w, why, TOLERANCE)
+    ledger.holds("site-power-limit", holds, claim.facility_limit_w, limit_w, fault, TOLERANCE)
 
 
 def _when(site: str, year: float | None) -> str:

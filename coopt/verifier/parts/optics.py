@@ -237,7 +237,7 @@ def single_modules(
     fitting: Sequence[Optic],
     key: Callable[[Optic], Hashable],
     *,
-    allowed: bool,
+    all_allowed: bool,
 ) -> list[Optic]:
     """Of modules that do the same where their keys are one, those that a plan may have, or those to go through.
 
@@ -245,7 +245,7 @@ def single_modules(
     and draws no more.
     """
     if optics_open(instance, kind) or "optics" not in instance.objective.include:
-        if allowed or instance.sharing.most_products.optics is not None:
+        if all_allowed or instance.sharing.most_products.optics is not None:
             return list(fitting)
         front: list[Optic] = []
         for module in sorted(fitting, key=lambda optic: (_usd_of_units(instance, optic).most_usd, optic.w)):
