@@ -18,6 +18,7 @@ from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_one_network
+from coopt.instance.rules.couplings import only_ratio
 from coopt.instance.schema import Instance
 from coopt.instance.software import MappingLimits
 from coopt.instance.variants import inside_first, with_tp
@@ -247,9 +248,8 @@ def open_design(instance: Instance) -> Iterator[str]:
     ratio = network.oversubscription
     if (isinstance(ratio, tuple) and len(ratio) > 1) or (isinstance(ratio, float) and ratio > 1):
         shown = ", ".join(f"{r:g}" for r in ratio) if isinstance(ratio, tuple) else f"anything up to {ratio:g}"
-        # Phases take one largest ratio and no list, so that only 1 leaves no choice there.
-        one = f"--set network.oversubscription={'1' if instance.phase else f'[{network.largest_ratio:g}]'}"
-        yield f"network.oversubscription leaves {shown}, needs one value to evaluate ({one})"
+        alone = f"--set network.oversubscription={only_ratio(instance)}"
+        yield f"network.oversubscription leaves {shown}, needs one value to evaluate ({alone})"
 
 
 def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:

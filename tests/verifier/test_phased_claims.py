@@ -13,7 +13,8 @@ from coopt.network.plan_networks import design_of
 from coopt.plan.schema import Design, Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from coopt.verifier.couplings.stages import GrowthStage, design_of_stage, graph_of_stage, growth_paths
+from coopt.verifier.couplings.growth import growth_paths
+from coopt.verifier.couplings.stages import GrowthStage, design_of_stage, graph_of_stage
 from coopt.verifier.parts.wiring import count_levels
 from tests.changes import with_couplings
 from tests.verifier.cases import DOMAINS, NICS, OPTICS, ask, switch

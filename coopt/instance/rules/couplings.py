@@ -195,6 +195,12 @@ def _bound_fault(instance: Question, chosen: PhaseWorkload, where: str) -> Itera
             yield f"{where}: {item['ctx']['error']}"
 
 
+def only_ratio(instance: Question) -> str:
+    """The value of `network.oversubscription` that leaves the largest ratio alone. Phases take no list of ratios, so
+    that only 1 leaves no choice there."""
+    return "1" if instance.phase else f"[{instance.network.largest_ratio:g}]"
+
+
 def _not_phased(instance: Question) -> Iterator[str]:
     """What an instance with phases cannot ask for."""
     last = instance.phase[-1].gpus

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance, ObjectiveKind
@@ -15,23 +15,39 @@ from coopt.plan.schema_one import PhasePlan
 from coopt.verifier.checks.claims import Place
 from coopt.verifier.checks.verdict import LENIENT, STRICT, Ledger
 from coopt.verifier.couplings.stages import (
-    GrowthPath,
     GrowthStage,
     design_of_stage,
+    earlier_stage,
     graph_of_stage,
-    growth_paths,
+    last_stages,
+    moves_leaves,
     same_design,
 )
 from coopt.verifier.parts.bills import bill, bill_total, within_limits
 from coopt.verifier.parts.design_checks import check_gear
 from coopt.verifier.parts.network_checks import check_network
+from coopt.verifier.parts.optics import optics_choices
+from coopt.verifier.parts.space import families
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.workload_checks import check_mappings, check_run, match_workloads
+
+GrowthPath = tuple[GrowthStage, ...]  # one network, phase by phase
 
 
 def phase_places(instance: Instance, plan: Plan) -> Iterator[Place]:
     """The parts of a plan of one network that grows."""
     return (Place(phase_name(phase.year), phase=phase.year) for phase in instance.phase)
+
+
+def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath]:
+    """Every network that can grow through all phases."""
+    counts = [phase.gpus for phase in instance.phase]
+    for family in families(instance):
+        if any(gpus % family.active for gpus in counts):
+            continue
+        for whole in last_stages(instance.network, family, partial(optics_choices, instance, kind, family)):
+            if not moves_leaves(whole, counts):
+                yield tuple(earlier_stage(whole, gpus, instance.network.largest_ratio) for gpus in counts)
 
 
 class Growths:

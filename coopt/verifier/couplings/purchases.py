@@ -21,9 +21,17 @@ from coopt.plan.couplings import Myopic, MyopicStep, PhaseSpending
 from coopt.plan.schema import Cost, Item, Plan
 from coopt.plan.schema_one import PhasePlan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
-from coopt.verifier.couplings.growth import GrownNetwork, Growths, check_growth, check_phases, growths_of, is_drawn
+from coopt.verifier.couplings.growth import (
+    GrownNetwork,
+    GrowthPath,
+    Growths,
+    check_growth,
+    check_phases,
+    growths_of,
+    is_drawn,
+)
 from coopt.verifier.couplings.prices import check_limits
-from coopt.verifier.couplings.stages import GrowthPath, GrowthStage
+from coopt.verifier.couplings.stages import GrowthStage
 from coopt.verifier.parts.bills import (
     BillTotal,
     CountedItem,

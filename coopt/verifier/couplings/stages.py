@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
-from coopt.instance.schema import Instance, Network, ObjectiveKind
+from coopt.instance.schema import Instance, Network
 from coopt.plan.schema import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
 from coopt.verifier.checks.verdict import agree
 from coopt.verifier.parts.bills import SwitchLevel, least_racks, levels, levels_of_pod, levels_of_switch
@@ -29,8 +28,8 @@ from coopt.verifier.parts.layouts import (
     spine_count,
     switches_above,
 )
-from coopt.verifier.parts.optics import optics_choices, spares_core
-from coopt.verifier.parts.space import DesignFamily, OpticPair, families, in_cages, radices
+from coopt.verifier.parts.optics import spares_core
+from coopt.verifier.parts.space import DesignFamily, OpticPair, in_cages, radices
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.wiring import WiredGraph, wire
 
@@ -89,20 +88,6 @@ class GrowthStage(NamedTuple):
     def reach(self, uplinks: int) -> Reach:
         """What the network means for bandwidth."""
         return reach_of(self.family, self.with_up(uplinks))
-
-
-GrowthPath = tuple[GrowthStage, ...]  # one network, phase by phase
-
-
-def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath]:
-    """Every network that can grow through all phases."""
-    counts = [phase.gpus for phase in instance.phase]
-    for family in families(instance):
-        if any(gpus % family.active for gpus in counts):
-            continue
-        for whole in last_stages(instance.network, family, partial(optics_choices, instance, kind, family)):
-            if not moves_leaves(whole, counts):
-                yield tuple(earlier_stage(whole, gpus, instance.network.largest_ratio) for gpus in counts)
 
 
 def last_stages(
