@@ -16,14 +16,22 @@ from typing import TYPE_CHECKING
 
 from coopt.instance.errors import InstanceError, alternatives
 from coopt.instance.files import instance_of
-from coopt.instance.schema import Chosen, Instance, ObjectiveKind, Solver, at_choice, choices_of, seconds_weight
+from coopt.instance.schema import (
+    Chosen,
+    Instance,
+    ObjectiveKind,
+    Problem,
+    Solver,
+    at_choice,
+    choices_of,
+    seconds_weight,
+)
 from coopt.instance.variants import inside_first, leaves_tp_open, with_tp, without_margin
 from coopt.plan.claims import OnProgress, Witness
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of, found_here
 from coopt.solving.outcome import claim_of, identity, infeasible, unknown, within_gap
-from coopt.solving.runs import Run, StoppedError, overridden, overrides_of
-from coopt.solving.shared import shared_plan
+from coopt.solving.runs import Method, Run, StoppedError, overridden, overrides_of
 from coopt.solving.watching import interrupts_heard
 
 if TYPE_CHECKING:
@@ -184,40 +192,36 @@ def _answer(run: Run) -> Plan:
 
 
 def _charged(run: Run) -> Plan:
-    """The answer in times that traffic is charged; what answers other kinds of problem is not loaded."""
-    if run.instance.problem != "choice" and run.instance.objective.minimize != run.instance.objective.billed:
+    """The answer in times that traffic is charged."""
+    if run.instance.problem == "choice":
+        return best_choice(run, _answer)
+    if run.instance.objective.minimize != run.instance.objective.billed:
         from coopt.solving.fronts.designs import timed_plan
 
         return timed_plan(run)
-    match run.instance.problem:
-        case "choice":
-            return best_choice(run, _answer)
-        case "shared":
-            return shared_plan(run)
+    return method_of(run.instance.problem).plan(run)
+
+
+def method_of(problem: Problem) -> Method:
+    """How a kind of question is answered; what answers other kinds is not loaded."""
+    match problem:
         case "partition":
-            from coopt.solving.partition.answer import answer_partition
-
-            return answer_partition(run)
+            from coopt.solving.partition.answer import PARTITION as METHOD
         case "fleet":
-            from coopt.solving.fleet.answer import fleet_plan
-
-            return fleet_plan(run)
+            from coopt.solving.fleet.answer import FLEET as METHOD
         case "phased":
-            from coopt.solving.phased_answer import phased_plan
-
-            return phased_plan(run)
+            from coopt.solving.phased_answer import PHASED as METHOD
         case "sites":
-            from coopt.solving.sites.answer import sites_plan
-
-            return sites_plan(run)
+            from coopt.solving.sites.answer import SITES as METHOD
         case "robust":
-            from coopt.solving.robust.answer import robust_plan
-
-            return robust_plan(run)
+            from coopt.solving.robust.answer import ROBUST as METHOD
         case "direct":
-            from coopt.solving.direct.answer import direct_plan
-
-            return direct_plan(run)
+            from coopt.solving.direct.answer import DIRECT as METHOD
+        case "shared":
+            from coopt.solving.shared import SHARED as METHOD
+        case "choice":
+            raise AssertionError("each choice is a question of another kind")
+    return METHOD
 
 
 def asking_witness(instance: Instance, name: str) -> Instance:

@@ -31,7 +31,8 @@ from coopt.solving.driver import drive
 from coopt.solving.flow_routes import Choice, routed_flows
 from coopt.solving.highs import QuietHighs, linear_program
 from coopt.solving.plan_traffic import trusted_part
-from coopt.solving.programs import Program, formulations_of, programs_of
+from coopt.solving.programs import formulations_of, programs_of
+from coopt.solving.runs import Program
 from coopt.solving.shared import subproblem
 from coopt.traffic.flows import TrafficDemand, demand
 from coopt.traffic.of_plan import LeafFlows, leaf_flows

@@ -26,8 +26,18 @@ from coopt.solving import explain
 from coopt.solving.arrays import fastest_row, workload_plan
 from coopt.solving.driver import Drive
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
-from coopt.solving.phased_search import FORMULATION, Demand, Growth, demanded, grown_at, numbers_of, search_lines
-from coopt.solving.runs import Run
+from coopt.solving.phased_search import (
+    FORMULATION,
+    Demand,
+    Growth,
+    demanded,
+    grown_at,
+    numbers_of,
+    phased_programs,
+    search_lines,
+)
+from coopt.solving.runs import Method, Run
+from formulations.phased import FORMULATIONS
 
 
 def phased_plan(run: Run) -> Plan:
@@ -271,3 +281,6 @@ def _dead_end(instance: Instance, demand: Demand, open_lines: Open, t: int, stan
     )
     start = "nothing" if standing is None else f"{standing.hb_domain.count:,} x {standing.hb_domain.name}"
     return f"in {phase.year:g} no network that grows from {start} to {phase.gpus:,} GPUs keeps {limits}"
+
+
+PHASED = Method(plan=phased_plan, programs=phased_programs, formulations=lambda _: tuple(FORMULATIONS))

@@ -33,12 +33,14 @@ from coopt.network.growth import (
     support_share,
     whole_cost,
 )
+from coopt.network.growth import lines as lines_of
 from coopt.network.parts import Key, Quantities, cost_of, open_bill, within_limits
 from coopt.plan.couplings import PhaseSpending
 from coopt.plan.schema import Cost, Item
 from coopt.solving.backend import Backend
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.highs import LARGEST, NEAR
+from coopt.solving.runs import NamedPrograms, Program, Run, no_programs
 from coopt.solving.watching import OnStanding
 from formulations.phased import FORMULATIONS, Floats, Ints, PhasedData, build
 
@@ -297,3 +299,16 @@ def _shortest(uplink: Floats, spine: Floats, data: PhasedData) -> Floats:
         inside = (u >= data.least[:, t, None]) & (u <= data.most[:, t, None])
         best = np.where(inside, np.minimum.accumulate(best, axis=1) + cost, np.inf)
     return np.asarray(best.min(axis=1), dtype=np.float64)
+
+
+def phased_programs(run: Run) -> NamedPrograms:
+    """All lines in one program."""
+    every = tuple(lines_of(run.instance))
+    asked = demanded(run.instance, every, lambda _: None, run.check_clock)
+    serving = asked.serving
+    if not serving:
+        return no_programs
+    data = numbers_of(run.instance, [every[f] for f in serving], [asked.allowed[f] for f in serving])
+    unit = max(float(line_bounds(data).min()), 1.0) / LARGEST
+    small = scaled(data, unit)
+    return lambda name: iter([Program(model=build(small, FORMULATIONS[name]), unit=unit)])

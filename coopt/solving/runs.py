@@ -18,12 +18,14 @@ from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Objective, Solver, choice_complaints
 from coopt.network.family import Family
 from coopt.plan.claims import OnProgress, Progress
-from coopt.plan.schema import Overrides
+from coopt.plan.schema import Overrides, Plan
 from coopt.solving.backend import Backend
 from coopt.solving.highs import SolverAnswer
 from coopt.solving.watching import SearchStanding
 
 if TYPE_CHECKING:
+    import pyomo.core as pyo
+
     from coopt.columns.islands.options import ListedIslands
 
 
@@ -208,3 +210,31 @@ def overrides_of(instance: Instance, asked: Instance) -> Overrides:
         objective=None if kind == instance.objective.minimize else kind,
         gap=None if gap == instance.solver.gap else gap,
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Program:
+    """A model; `base` plus `unit` times its objective is one of the instance (USD or W)."""
+
+    model: pyo.ConcreteModel
+    unit: float = 1.0
+    base: float = 0.0
+
+
+NamedPrograms = Callable[[str], Iterator[Program]]
+"""By the name of a formulation the programs of which the cheapest is the answer; none where nothing serves."""
+
+
+def no_programs(name: str) -> Iterator[Program]:
+    """Those of an instance where nothing serves."""
+    return iter(())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """How a kind of question is answered: its plan, its formulations, and the programs that these are before any
+    search."""
+
+    plan: Callable[[Run], Plan]
+    programs: Callable[[Run], NamedPrograms]
+    formulations: Callable[[Instance], tuple[str, ...]]

@@ -44,9 +44,9 @@ from coopt.solving.outcome import (
     recomputed,
     unknown,
 )
-from coopt.solving.runs import Run, Why
+from coopt.solving.runs import Method, NamedPrograms, Program, Run, Why, no_programs
 from coopt.solving.watching import OnStanding
-from formulations.shared import UPLINKS, add_limit_cut, add_uplink_cut, build, cheapest_design, set_design
+from formulations.shared import FORMULATIONS, UPLINKS, add_limit_cut, add_uplink_cut, build, cheapest_design, set_design
 
 
 def shared_plan(run: Run) -> Plan:
@@ -299,3 +299,18 @@ def _cut_off(instance: Instance, problem: SharedProblem, table: Columns, model: 
     if over:
         add_limit_cut(model, f, candidate.uplinks - 1)
     return None if late or over else candidate
+
+
+def field_programs(field: Field | Why) -> NamedPrograms:
+    """One program of one network for each formulation of it."""
+    if not isinstance(field, Field):
+        return no_programs
+    problem = assemble(field.instance, field.families, field.table)
+    return lambda name: iter([Program(model=build(problem.data, FORMULATIONS[name]), unit=problem.scale)])
+
+
+SHARED = Method(
+    plan=shared_plan,
+    programs=lambda run: field_programs(field_of(run, run.instance)),
+    formulations=lambda _: tuple(FORMULATIONS),
+)

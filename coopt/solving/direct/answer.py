@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
@@ -27,8 +27,9 @@ from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.lengths import Programs
 from coopt.solving.direct.rows import Row, every_place, worthwhile
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
-from coopt.solving.runs import Counted, Effort, Run
+from coopt.solving.runs import Counted, Effort, Method, NamedPrograms, Program, Run
 from coopt.solving.shared import shared_plan
+from formulations.direct import FORMULATIONS, build
 
 NO_LINKS = (
     "no direct links meet the bound, within ports and limits: needs a looser bound, larger HB domains, more "
@@ -279,3 +280,29 @@ def _part(instance: Instance, mapping: LinkedMapping) -> Part:
 def _bundles(links: Ints) -> tuple[LinkBundle, ...]:
     pairs = zip(*(index.tolist() for index in np.nonzero(np.triu(links))), strict=True)
     return tuple(LinkBundle(between=(i, j), links=int(links[i, j])) for i, j in pairs)
+
+
+def direct_programs(run: Run) -> NamedPrograms:
+    """One program for each mapping on direct links; switches are another problem.
+
+    `links` are alike on the orbits of the smallest group that is tried, which is none on few domains, `averages` on
+    those of the largest.
+    """
+    rows = listed_rows(run)
+
+    def programs(name: str) -> Iterator[Program]:
+        for row in rows:
+            asked = row.demands
+            groups = list(asked.grid.ladder(asked.ports, asked.sends))
+            data = asked.on_orbits(groups[0 if name == "averages" else -1])
+            bare, one = row.place.value(0), row.place.value(1)
+            yield Program(model=build(data, FORMULATIONS[name]), unit=one - bare, base=bare)
+
+    return programs
+
+
+DIRECT = Method(
+    plan=direct_plan,
+    programs=direct_programs,
+    formulations=lambda _: ("links", "averages"),  # `pace` is for links that are given
+)

@@ -23,9 +23,11 @@ from coopt.solving.fleet.standing import list_islands
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.partition.answer import island_part
 from coopt.solving.partition.choice import BestChoice, best_choice, over_limits
+from coopt.solving.partition.parts import scaled, subset, useful
 from coopt.solving.partition.search import search_partition
 from coopt.solving.robust.survival import survived
-from coopt.solving.runs import Counted, Run
+from coopt.solving.runs import Counted, Method, NamedPrograms, Program, Run, no_programs
+from formulations.partition import FORMULATIONS, IN_DOUBT, build
 from formulations.partition_data import Ints, PartitionData
 
 Outcomes = tuple[tuple[dict[str, float], Instance, float], ...]
@@ -310,3 +312,21 @@ def _losses(instance: Instance, built: Sequence[Placed], losses: Losses) -> Iter
                 alone = questions[t].model_copy(update={"workload": asked})
                 name = part_name(slot, instance.years[t])
                 yield PartLosses(part=name, survived=survived(alone, family, uplinks, losses))
+
+
+def fleet_programs(run: Run) -> NamedPrograms:
+    """The useful islands of a fleet at sites and in phases, in a program for each optic that a core may have."""
+    choice = offered(run)
+    if isinstance(choice, Plan):
+        return no_programs
+    small = [scaled(subset(offer.data, useful(offer.data))) for offer in choice.offers]
+    known = FORMULATIONS | IN_DOUBT
+    return lambda name: (Program(model=build(data, known[name]), unit=unit) for data, unit in small)
+
+
+FLEET = Method(
+    plan=fleet_plan,
+    programs=fleet_programs,
+    # `shares` is for products of one phase
+    formulations=lambda instance: tuple(IN_DOUBT) if instance.minimizes_regret else ("totals",),
+)

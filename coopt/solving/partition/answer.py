@@ -26,7 +26,9 @@ from coopt.solving.explain import missing_optic, rounded_up
 from coopt.solving.outcome import answered, claim_of, ending, infeasible
 from coopt.solving.partition.arrays import Variant, partition_data
 from coopt.solving.partition.choice import BestChoice, best_choice, over_limits
-from coopt.solving.runs import Counted, Run, StoppedError
+from coopt.solving.partition.parts import scaled
+from coopt.solving.runs import Counted, Method, NamedPrograms, Program, Run, StoppedError, no_programs
+from formulations.partition import FORMULATIONS, build
 from formulations.partition_data import Ints, PartitionData
 
 FORMULATION: Literal["totals"] = "totals"
@@ -179,3 +181,17 @@ def _with_more_gpus(run: Run, variant: Variant) -> PartitionData:
     cluster = variant.instance.cluster.model_copy(update={"gpus": (MORE * run.instance.cluster.most_gpus,)})
     wider = variant.instance.model_copy(update={"cluster": cluster})
     return partition_data(wider, list_options(wider, lambda _: None, run.check_clock))
+
+
+def partition_programs(run: Run) -> NamedPrograms:
+    """All islands of all workloads, in a program for each optic that a core may have."""
+    small = []
+    for asked in with_core_optics(run.instance):
+        options = list_options(asked, lambda _: None, run.check_clock)
+        if len(set(options.workload.tolist())) < len(run.instance.workload):
+            return no_programs
+        small.append(scaled(partition_data(asked, options)))
+    return lambda name: (Program(model=build(data, FORMULATIONS[name]), unit=unit) for data, unit in small)
+
+
+PARTITION = Method(plan=answer_partition, programs=partition_programs, formulations=lambda _: tuple(FORMULATIONS))

@@ -27,9 +27,10 @@ from coopt.solving.explain import rounded_up
 from coopt.solving.highs import LARGEST, NEAR
 from coopt.solving.outcome import Candidate, answered, claim_of, ending, infeasible, unknown, written_out
 from coopt.solving.robust.survival import Jobs, survived, surviving
-from coopt.solving.runs import Run, StoppedError, Why
-from coopt.solving.shared import Field, field_of, nothing_found, searched, subproblem
-from formulations.regret import REGRET, RegretData, Scenario, build
+from coopt.solving.runs import Method, NamedPrograms, Program, Run, StoppedError, Why, no_programs
+from coopt.solving.shared import Field, field_of, field_programs, nothing_found, searched, subproblem
+from formulations.regret import FORMULATIONS, REGRET, RegretData, Scenario, build
+from formulations.shared import FORMULATIONS as SHARED_FORMULATIONS
 
 Check = Callable[[], None]
 FARTHEST = 16.0
@@ -322,3 +323,24 @@ def search_regret(run: Run, field: Field, outlooks: Sequence[Outlook]) -> Drive[
     result = drive([network], run.backend, gap=gap, deadline=run.deadline, on_standing=run.tell_standing)
     run.log.searches.append(result)
     return result
+
+
+def robust_programs(run: Run) -> NamedPrograms:
+    """The shared network at the worst prices, or with a row for every way prices may turn out."""
+    if not run.instance.minimizes_regret:
+        return field_programs(at_worst_prices(run))
+    field = within_list_limits(run, at_least_efficiency(run.instance))
+    if not isinstance(field, Field):
+        return no_programs
+    outlooks = outlooks_of(run)
+    assert not isinstance(outlooks, str), f"the best plans were not found: {outlooks}"
+    problem = assemble(field.instance, field.families, field.table)
+    data = with_scenarios(problem, outlooks)
+    return lambda name: iter([Program(model=build(data, FORMULATIONS[name]), unit=problem.scale)])
+
+
+ROBUST = Method(
+    plan=robust_plan,
+    programs=robust_programs,
+    formulations=lambda instance: tuple(FORMULATIONS if instance.minimizes_regret else SHARED_FORMULATIONS),
+)

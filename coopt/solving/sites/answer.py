@@ -31,7 +31,7 @@ from coopt.solving.arrays import workload_plan
 from coopt.solving.backend import Backend
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
-from coopt.solving.runs import Counted, Run, StoppedError, Toll
+from coopt.solving.runs import Counted, Method, NamedPrograms, Program, Run, StoppedError, Toll
 from coopt.solving.sites.arrays import Built, RingProblem, built, least_with, may_feed, promising, ring_problems
 from coopt.solving.sites.options import (
     Networks,
@@ -293,3 +293,12 @@ def _subproblem(instance: Instance, problem: RingProblem, bound: float) -> Subpr
         return Decided(choice=whole, value=whole.whole.of(instance.objective.minimize))
 
     return Subproblem(build=lambda: (build(problem.data, MODEL), problem.scale), read=read, bound=bound)
+
+
+def sites_programs(run: Run) -> NamedPrograms:
+    """One program for each ring."""
+    problems = ring_problems(run.instance, offered(run))
+    return lambda name: (Program(model=build(one.data, FORMULATIONS[name]), unit=one.scale) for one in problems)
+
+
+SITES = Method(plan=sites_plan, programs=sites_programs, formulations=lambda _: tuple(FORMULATIONS))
