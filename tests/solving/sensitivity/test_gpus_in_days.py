@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace
+from coopt.instance.variants import at_pace, with_value
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.reasons.again import UnprovenError, feasible
@@ -160,6 +160,20 @@ def test_too_few_spares_and_too_sure_days_are_ways_out() -> None:
     assert solve(with_part(instance, "availability", {"confidence": confidence})).objective.value == one.value
     surer = min(confidence * (1 + 2e-3), 0.95)
     assert solve(with_part(instance, "availability", {"confidence": surer})).status == "infeasible"
+
+
+def test_days_of_a_phase_are_a_way_out_where_they_are_kept_with_a_probability() -> None:
+    """More days are fewer beside the mean, so that those which a plan takes would be too few to ask for."""
+    short = {"name": "w", "train_days": 1.2, "train_tokens": days(40.0).workload[0].train_tokens}
+    phases = [{"year": 1, "gpus": 64}, {"year": 2, "gpus": 64, "workloads": short}]
+    sure = {"rates": "llama-3", "spare_domains": 0, "confidence": 0.95}
+    instance = days(40.0, **HGX, availability=sure, phase=phases)
+    one, change = way(coopt.explain(instance), "phase[1].workloads[0].train_days")
+    assert change.now == "1.2"
+    longer = with_value(instance, one.changes[0].limit, float(change.to))
+    assert solve(longer).objective.value == one.value
+    shorter = with_value(instance, one.changes[0].limit, float(change.to) * (1 - 2e-3))
+    assert solve(shorter).status == "infeasible"
 
 
 def test_gpus_that_do_not_help_are_said_where_failures_count() -> None:
