@@ -294,7 +294,7 @@ def _strange_couplings(instance: Instance, plan: Plan) -> Iterator[str]:
     ring = couplings.ring
     if ring is not None and len(ring.site_shares) != len(ring.sites):
         yield "ring"
-    if [spending.year for spending in couplings.growth] not in ([], [place.phase for place in parts]):
+    if couplings.years not in ((None,), tuple(place.phase for place in parts)):
         yield "growth"
     if [(core.site, core.phase) for core in couplings.cores] not in ([], [(None, None)]):
         yield "cores"
