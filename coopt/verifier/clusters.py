@@ -14,7 +14,7 @@ from coopt.verifier.bounds.designs import check_beside, check_order, check_rival
 from coopt.verifier.bounds.timed import billed, check_timed_value
 from coopt.verifier.checks.claims import check_gap
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.couplings.core import Joint, check_core, joining_nic, joint_of, question_as_built
+from coopt.verifier.couplings.core import Joint, check_cores, joining_nic, joint_of, question_as_built
 from coopt.verifier.couplings.outlooks import certain_question, check_robustness
 from coopt.verifier.couplings.prices import (
     UnitCounts,
@@ -126,9 +126,12 @@ class BuiltIsland(NamedTuple):
 def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check islands, bill and couplings."""
     if plan.cost is not None and plan.parts:
-        islands = _islands(ledger, question_as_built(instance, plan.objective.kind, plan), plan)
+        question = question_as_built(instance, plan.objective.kind, plan)
+        islands = _islands(ledger, question, plan)
         if islands is not None:
-            check_core(ledger, instance, plan, [island.joint for island in islands])
+            pairs = zip(plan.parts, islands, strict=True)
+            joints = {part.name: island.joint for part, island in pairs if island.joint is not None}
+            check_cores(ledger, question, plan, {(None, None): joints} if joints else {})
             units = [island.units for island in islands]
             sums = check_volume_bill(ledger, instance, units, plan.cost)
             counts, racks = counts_together(instance, units), [island.racks for island in islands]

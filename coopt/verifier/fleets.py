@@ -12,9 +12,9 @@ from coopt.plan.couplings import Part
 from coopt.plan.schema import Design, Plan
 from coopt.verifier.checks.claims import island_places
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.couplings.core import core_end_of, joining_nic, question_as_built, told_core_end
-from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
-from coopt.verifier.couplings.fleet_checks import check_fleet_cores, check_fleet_limits
+from coopt.verifier.couplings.core import check_cores, core_end_of, joining_nic, question_as_built, told_core_end
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland, core_joints
+from coopt.verifier.couplings.fleet_checks import check_fleet_limits
 from coopt.verifier.couplings.growth import is_drawn
 from coopt.verifier.couplings.losses import check_losses
 from coopt.verifier.couplings.orders import check_orders
@@ -47,7 +47,8 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     islands = _check_islands(ledger, fleet, instance.losses, plan)
     if islands is None:
         return
-    check_fleet_cores(ledger, fleet, islands, plan)
+    joints = core_joints(fleet, islands)
+    check_cores(ledger, fleet.question, plan, {(fleet.year(t), site): joints[t, site] for t, site in joints})
     sums = check_orders(ledger, fleet, islands, plan.couplings, plan.cost)
     if sums is not None:
         check_fleet_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)

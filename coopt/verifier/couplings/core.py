@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.couplings import CorePlan
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger
+from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import CountedItem, levels
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
 from coopt.verifier.parts.optics import (
@@ -61,6 +61,10 @@ class Joint(NamedTuple):
         nic = self.nic
         nics = [] if nic is None else [CountedItem("nic", nic.name, self.nics, nic.usd, nic.w)]
         return [*nics, *(CountedItem("optics", optic.name, count, optic.usd, optic.w) for optic, count in self.modules)]
+
+
+JoinedIslands = Mapping[tuple[float | None, str | None], Mapping[str, Joint]]
+"""How islands join a core, by their names, for the year and the site of each; None where there is one of all."""
 
 
 def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, nic: Nic) -> Joint | None:
@@ -223,51 +227,61 @@ def _end(instance: Instance) -> Nic:
     return core_nics(instance)[0].model_copy(update={"gbit_s": switch.port_gbit_s})
 
 
-def check_core(ledger: Ledger, instance: Instance, plan: Plan, joints: Sequence[Joint | None]) -> None:
-    """Check that a core exists where one is asked for, of the switch asked for, with a port for every link."""
-    switch, core = core_switch(instance), plan.core
-    claimed_switch = "none" if core is None else core.switch.name
-    expected = "none" if switch is None else switch.name
-    fault = f"The instance asks for a core of switch {expected}, the plan has one of {claimed_switch}."
-    if not ledger.holds(
-        "core", (core is None) == (switch is None) and claimed_switch == expected, claimed_switch, expected, fault
-    ):
-        return
-    core_joints = [joint for joint in joints if joint is not None]
-    if core is None or switch is None or not core_joints:
-        return
-    _links(ledger, instance, plan, core, core_joints)
-    # # Any switch serves any island, so that only the sum of ports counts.
-    ports = sum(joint.links for joint in core_joints)
-    count = ceil_ratio(ports, switch.radix)
-    need_text = f"{counted(count, 'switch')} of {switch.radix} ports"
-    fault = f"The core needs {need_text} for {counted(ports, 'link')}, the plan says {core.switches}"
-    expected_ports = f"{ports} ports of {count} switches"
-    ledger.same(
-        "core-switches", f"{core.ports} ports of {core.switches} switches", expected_ports, f"{fault} for {core.ports}."
+def check_cores(ledger: Ledger, instance: Instance, plan: Plan, joined: JoinedIslands) -> None:
+    """Check that a core of the switch asked for stands wherever islands do, with a port for each of their links.
+
+    Parameters
+    ----------
+    joined
+        How islands join the core of each place where some stand.
+    """
+    switch, kind, cores = core_switch(instance), plan.objective.kind, plan.couplings.cores
+    places = tuple(_place(*place) for place in joined)
+    claimed = tuple(_place(shared.phase, shared.site) for shared in cores)
+    fault = (
+        f"The plan has cores {', '.join(claimed) or 'nowhere'}, islands share them {', '.join(places) or 'nowhere'}."
     )
-    power_w = count * switch.w if "switch" in instance.objective.include else 0.0
-    fault = f"The core draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W."
-    ledger.close("core-power", core.power_w, power_w, fault)
+    if not ledger.same("core", claimed, places, fault) or switch is None:
+        return
+    for place, shared, joints in zip(places, cores, joined.values(), strict=True):
+        ledger.turn_to(f"Core {place}")
+        core = shared.core
+        fault = f"It has switch {core.switch.name}, the instance asks for {switch.name}."
+        ledger.same("core", core.switch.name, switch.name, fault)
+        _check_links(ledger, core, joints)
+        links = sum(joint.links for joint in joints.values())
+        # any switch serves any island, so that only the sum of ports counts
+        count = ceil_ratio(sum(joint.core_ports for joint in joints.values()), switch.radix)
+        claimed_ports = f"{counted(core.ports, 'port')} of {counted(core.switches, 'switch')}"
+        needed_ports = f"{counted(links, 'port')} of {counted(count, 'switch')}"
+        ledger.same("core-switches", claimed_ports, needed_ports, f"The links into it fill {needed_ports}.")
+        allowed = optics_of_core(instance, kind)
+        fits = core.optic in allowed and core.optic == core_optic(instance, kind).name
+        fault = f"All links into cores have one of the optics {alternatives(allowed)}, this one takes {core.optic}."
+        ledger.holds("core-optic", fits, core.optic, allowed, fault)
+        power_w = count * switch.w if "switch" in instance.objective.include else 0.0
+        fault = f"It draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W."
+        ledger.close("core-power", core.power_w, power_w, fault)
+    ledger.turn_to()
 
 
-def _links(ledger: Ledger, instance: Instance, plan: Plan, core: CorePlan, joints: Sequence[Joint]) -> None:
-    """Check the links of every island, and their optic."""
-    claimed_links = [(claim.workload, claim.links, claim.per_leaf, claim.optic_below) for claim in core.islands]
-    pairs = zip(plan.parts, joints, strict=True)
-    expected = [(part.name, joint.links, joint.per_leaf, None) for part, joint in pairs]
-    fault = "The links of the islands into the core are not those that their GPUs need, as many from each leaf."
-    ledger.holds("core-links", claimed_links == expected, _texts(claimed_links), _texts(expected), fault, TOLERANCE)
-    names = optics_of_core(instance, plan.objective.kind)
-    fault = f"Links into the core may have the optics {alternatives(names)}, the plan takes {core.optic}."
-    ledger.holds("core-optic", core.optic in names, core.optic, names, fault)
-
-
-def _texts(links: Sequence[tuple[str, int, int, str | None]]) -> tuple[str, ...]:
-    return tuple(
-        f"{name}: {count} links, {per_leaf} from each leaf{'' if lower_optic is None else f', by {lower_optic}'}"
-        for name, count, per_leaf, lower_optic in links
+def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) -> None:
+    """Check the links of every island that stands there."""
+    needed_links = [(name, joint.links, joint.per_leaf, joint.ends.below.name) for name, joint in joints.items()]
+    claimed_links = [
+        (claim.workload, claim.links, claim.per_leaf, claim.optic_below or core.optic) for claim in core.islands
+    ]
+    needed, claimed = (
+        tuple(f"{name}: {links} links, {per_leaf} from each leaf, by {below}" for name, links, per_leaf, below in rows)
+        for rows in (needed_links, claimed_links)
     )
+    fault = f"The islands need these links into the core: {'; '.join(needed) or 'none'}."
+    ledger.same("core-links", claimed, needed, fault)
+
+
+def _place(year: float | None, site: str | None) -> str:
+    told = (site and f"at {site}", "" if year is None else f"in {year:.10g}")
+    return " ".join(words for words in told if words) or "of all islands"
 
 
 def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | None:

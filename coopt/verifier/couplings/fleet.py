@@ -221,20 +221,14 @@ class Fleet:
         return math.fsum(count * self.prices[product].w for product, count in units.items())
 
 
-def core_joints(islands: Iterable[FleetIsland]) -> Iterator[tuple[Place, Joint]]:
-    """The links of every island into the core of its site, phase by phase."""
+def core_joints(fleet: Fleet, islands: Iterable[FleetIsland]) -> dict[Place, dict[str, Joint]]:
+    """How islands join the core of each site in each phase, by their names, wherever some stand."""
+    found: dict[Place, dict[str, Joint]] = {(t, _site_name(site)): {} for t in fleet.phases for site in fleet.sites}
     for island in islands:
         for t, here in enumerate(island.phases):
             if here is not None and here.joint is not None:
-                yield (t, _site_name(island.site)), here.joint
-
-
-def core_places(islands: Iterable[FleetIsland]) -> Counter[Place]:
-    """Ports that islands take of the core of each site in each phase."""
-    ports: Counter[Place] = Counter()
-    for place, joint in core_joints(islands):
-        ports[place] += joint.core_ports
-    return ports
+                found[t, _site_name(island.site)][island.name] = here.joint
+    return {place: joints for place, joints in found.items() if joints}
 
 
 def standing_units(fleet: Fleet, islands: Sequence[FleetIsland]) -> dict[Place, Counter[ProductKey]]:
@@ -246,7 +240,8 @@ def standing_units(fleet: Fleet, islands: Sequence[FleetIsland]) -> dict[Place, 
                 found[t, _site_name(island.site)].update(fleet.units_of(here))
     core = core_switch(fleet.question)
     if core is not None and "switch" in fleet.question.objective.include:
-        for place, ports in core_places(islands).items():
+        for place, joints in core_joints(fleet, islands).items():
+            ports = sum(joint.core_ports for joint in joints.values())
             found[place]["switch", core.name] += ceil_ratio(ports, core.radix)
     return found
 
