@@ -208,7 +208,7 @@ def kept_groups(family: Family, domains: int) -> Iterator[tuple[tuple[int, ...],
 
 def reached(context: Context, tp: int, ep: int, dp: int) -> tuple[int, ...]:
     """1 for groups of which nothing leaves a leaf, 2 where nothing leaves a pod, 3 else and where nobody sends."""
-    sizes = {"tp": tp, "cp": 1, "stage": dp, "stages": 1, "inner": 1, "closed": 0, "experts": ep, "apart": 1}
+    sizes = {"tp": tp, "cp": 1, "stage": dp, "stages": 1, "stages_inside": 1, "closes": 0, "experts": ep, "apart": 1}
     sizes |= {"copies": dp // ep, "filled": 1, "step": 1, "two_way": 0}
     groups = Groups(**{name: np.array([size]) for name, size in sizes.items()})
     loads = crossings(context.layout, context.discipline, groups)
@@ -263,7 +263,16 @@ def test_ways_of_a_job_without_a_domain_are_charged_as_the_verifier_counts_them(
             continue
         for domains in (23, 20, 16, 12, 7):
             site = DomainSet(gpus=domains * 4, hb=family.hb.name, domains=domains)
-            sizes = {"tp": 1, "cp": 1, "stage": domains, "stages": 1, "inner": 1, "closed": 0, "experts": 1, "apart": 1}
+            sizes = {
+                "tp": 1,
+                "cp": 1,
+                "stage": domains,
+                "stages": 1,
+                "stages_inside": 1,
+                "closes": 0,
+                "experts": 1,
+                "apart": 1,
+            }
             sizes |= {"copies": domains, "filled": 1, "step": 1, "two_way": 0}
             groups = Groups(**{name: np.array([size]) for name, size in sizes.items()})
             context = context_left(family, site)
