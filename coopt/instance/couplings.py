@@ -327,6 +327,11 @@ class Robust(Table):
         Field(description="least cost at the worst prices, or least excess over the best plan at any prices"),
     ] = "worst-case"
 
+    @property
+    def certain(self) -> Robust:
+        """What may be lost, with nothing else in doubt."""
+        return Robust(survive=self.survive, slower=self.slower)
+
 
 def corners(prices: Prices) -> list[dict[str, float]]:
     """Every choice of an end of each interval: cost is linear in prices, so the extremes lie here."""

@@ -128,7 +128,7 @@ def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: Object
         if instance.minimizes_regret and bound is not None:
             return _of_regret(instance, plan, kind)
         question = certain_question(instance)
-        stands = loss_condition(question, instance.losses, LENIENT)
+        stands = loss_condition(question, LENIENT)
         return _certificate(plan, *least_design(question, kind, ceiling, stands))
     if instance.problem == "phased" and kind != "power":
         least_value = least_growth_below(growths_of(instance, kind), ceiling, LENIENT)
@@ -207,7 +207,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
     if bound is None or [factors for factors, _ in turns] != instance.outlooks:
         return _unproven(plan, "nothing: the plan does not have every way that prices may turn out")
     hopeful = hopeful_question(instance)
-    stands = loss_condition(hopeful, instance.losses, LENIENT)
+    stands = loss_condition(hopeful, LENIENT)
     for factors, best_value in turns:
         value_at = partial(exact_value, hopeful, kind=kind, factors=factors)
         least_value, _ = least_design(hopeful, kind, best_value * JUST_ABOVE, stands, value_at)
@@ -220,7 +220,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
         return max(Fraction(), *values)
 
     ceiling = bound - ROUNDING * max([bound, *(best_value for _, best_value in turns)])
-    rival = least_design(question, kind, ceiling, loss_condition(question, instance.losses, LENIENT), regret)
+    rival = least_design(question, kind, ceiling, loss_condition(question, LENIENT), regret)
     return _certificate(plan, *rival)
 
 

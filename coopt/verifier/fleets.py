@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coopt.instance.couplings import Losses, Site
+from coopt.instance.couplings import Site
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -16,7 +16,7 @@ from coopt.verifier.couplings.core import check_cores, core_end_of, joining_nic,
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland, core_joints
 from coopt.verifier.couplings.fleet_checks import check_fleet_limits
 from coopt.verifier.couplings.growth import is_drawn
-from coopt.verifier.couplings.losses import check_losses
+from coopt.verifier.couplings.losses import check_survival
 from coopt.verifier.couplings.orders import check_orders
 from coopt.verifier.couplings.outlooks import certain_question, check_fleet_value
 from coopt.verifier.couplings.prices import question_of_island
@@ -44,7 +44,7 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if plan.cost is None or not plan.parts:
         return
     fleet = fleet_of(instance, plan)
-    islands = _check_islands(ledger, fleet, instance.losses, plan)
+    islands = _check_islands(ledger, fleet, plan)
     if islands is None:
         return
     joints = core_joints(fleet, islands)
@@ -60,7 +60,7 @@ def fleet_of(instance: Instance, plan: Plan) -> Fleet:
     return Fleet(question_as_built(certain_question(instance), plan.objective.kind, plan), plan.objective.kind)
 
 
-def _check_islands(ledger: Ledger, fleet: Fleet, losses: Losses, plan: Plan) -> list[FleetIsland] | None:
+def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[FleetIsland] | None:
     """Check every part, island by island; None where one is so wrong that no bill can be made."""
     by_name = {part.name: part for part in plan.parts}
     places = list(island_places(fleet.question))
@@ -74,7 +74,7 @@ def _check_islands(ledger: Ledger, fleet: Fleet, losses: Losses, plan: Plan) -> 
         ledger.turn_to()
     islands = [one for one in found if one is not None]
     if len(islands) == len(found):
-        _check_survival(ledger, fleet, losses, plan, islands)
+        check_survival(ledger, fleet, plan, islands)
     return islands if len(islands) == len(found) else None
 
 
@@ -251,27 +251,3 @@ def _check_training(
         gpu, reach = fleet.question.cluster.gpu, stage.reach(uplinks)
         goodput = check_interruptions(ledger, run, failures, stage.family, reach, stage.levels(uplinks), gpu)
         check_run(ledger, run, stage.family, reach, gpu, goodput=goodput)
-
-
-def _check_survival(ledger: Ledger, fleet: Fleet, losses: Losses, plan: Plan, islands: Sequence[FleetIsland]) -> None:
-    """Check what each loss does to every part on which a workload trains."""
-    training = [
-        (island, t, asked)
-        for island in islands
-        for t in fleet.phases
-        if (asked := fleet.workloads_in(t, island.name)) and losses
-    ]
-    names = {(island, year): name for island, year, name in island_places(fleet.question)}
-    wanted = tuple(names[island.name, fleet.year(t)] for island, t, _ in training)
-    claimed = tuple(one.part for one in plan.couplings.losses)
-    needed, told = (", ".join(parts) or "no part" for parts in (wanted, claimed))
-    why = f"The losses asked for are those of {needed}, the plan tells of those of {told}."
-    if not ledger.same("part-losses", claimed, wanted, why):
-        return
-    for (island, t, asked), one in zip(training, plan.couplings.losses, strict=True):
-        ledger.turn_to(f"Part {one.part!r}", part=one.part)
-        here = island.phases[t]
-        assert here is not None
-        question = fleet.questions[t].model_copy(update={"workload": asked})
-        check_losses(ledger, question, losses, one.survived, here.stage.family, here.stage.with_up(here.uplinks))
-    ledger.turn_to()

@@ -192,7 +192,7 @@ def test_a_forged_proof_proves_no_more_than_is_so(name: str) -> None:
     instance, plan, proof = answered(name)
     value, chance, document = plan.objective.value, random.Random(7), json.loads(proof_json(proof))
     assert value is not None
-    asked = QuestionIslands(instance, plan.objective.kind, {})
+    asked = QuestionIslands(instance, plan.objective.kind)
     for _ in range(MUTANTS):
         try:
             proof = Proof.model_validate(forged(document, chance))
@@ -309,7 +309,7 @@ GEARS = ISLANDS | {"network__nics_per_gpu": [1, 2], "network__gpus_per_nic": [1,
 def menu_of(instance: Instance, name: str) -> tuple[IslandMenu, UnbeatenIslands]:
     fleet = Fleet(instance, "tco")
     rivals = UnbeatenIslands(fleet, by_bill=False)
-    return IslandMenu(fleet, IslandPaths(fleet, {}, LENIENT, math.inf), name, rivals), rivals
+    return IslandMenu(fleet, IslandPaths(fleet, LENIENT, math.inf), name, rivals), rivals
 
 
 def test_what_nobody_wanted_before_is_listed_once_somebody_does() -> None:
@@ -348,7 +348,7 @@ def test_no_island_costs_less_than_the_floor_of_its_gpus(changes: dict[str, Any]
     boxes = [one | ({"cages": one["radix"] // 2} if changes else {}) for one in whole["network"]["switches"]]
     instance = Instance.model_validate(whole | {"network": whole["network"] | changes | {"switches": boxes}})
     fleet = Fleet(instance, "tco")
-    paths = IslandPaths(fleet, {}, LENIENT, math.inf)
+    paths = IslandPaths(fleet, LENIENT, math.inf)
     prices = {(0, product_name(product)): 7 + n for n, product in enumerate(fleet.prices)} | {(0, "gpus"): 3}
     largest = max(hb.size for hb in instance.network.hb_domains)
     menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=False)) for name in fleet.islands]

@@ -244,7 +244,7 @@ def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if instance.outlooks and plan.status != "infeasible":
         _check_least_regret(ledger, instance, plan)
     else:
-        check_bound(ledger, question, plan, lambda margin: loss_condition(question, instance.losses, margin))
+        check_bound(ledger, question, plan, lambda margin: loss_condition(question, margin))
 
 
 def _check_least_regret(ledger: Ledger, instance: Instance, plan: Plan) -> None:

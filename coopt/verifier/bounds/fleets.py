@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from operator import add, le, sub
 from typing import NamedTuple
 
-from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
@@ -56,7 +55,7 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if bound is not None and not turns:
         turns = _best_plans(instance, plan)
     floor = math.inf if bound is None else bound - ROUNDING * max([abs(bound), *(turn.best for turn in turns)])
-    choices = FleetChoices(certain_question(instance), plan.objective.kind, instance.losses)
+    choices = FleetChoices(certain_question(instance), plan.objective.kind)
     lenient_value = choices.least_value(turns, floor, LENIENT)
     least_value = choices.least_value(turns, floor, STRICT) if lenient_value < floor else lenient_value
     if lenient_value < floor <= least_value:
@@ -82,14 +81,14 @@ def _turns(plan: Plan) -> list[PriceTurn]:
 def _best_plans(instance: Instance, plan: Plan) -> list[PriceTurn]:
     """The ways prices may turn out, for an answer without a plan that says what is best then; none where cost is
     minimised."""
-    choices = FleetChoices(hopeful_question(instance), plan.objective.kind, instance.losses)
+    choices = FleetChoices(hopeful_question(instance), plan.objective.kind)
     best_values = [choices.least_value([PriceTurn(factors, 0.0)], math.inf, LENIENT) for factors in instance.outlooks]
     return [PriceTurn(factors, best_value) for factors, best_value in zip(instance.outlooks, best_values, strict=True)]
 
 
 def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check what the best plan is worth at every outlook, within limits at the prices of the instance."""
-    choices = FleetChoices(hopeful_question(instance), plan.objective.kind, instance.losses)
+    choices = FleetChoices(hopeful_question(instance), plan.objective.kind)
     for factors, best_value in _turns(plan):
         ceiling, turn = best_value * (1 + 2 * TOLERANCE) + TOLERANCE, [PriceTurn(factors, 0.0)]
         least_value = choices.least_value(turn, ceiling, STRICT)
@@ -112,8 +111,8 @@ def _is_claim(least_value: float, claim: float) -> bool:
 class FleetChoices:
     """All choices of islands for one question; islands are listed once, as no price that turns out changes them."""
 
-    def __init__(self, question: Instance, kind: ObjectiveKind, losses: Losses) -> None:
-        self._question, self._kind, self._losses = question, kind, losses
+    def __init__(self, question: Instance, kind: ObjectiveKind) -> None:
+        self._question, self._kind = question, kind
         self._listed: dict[float, list[FleetMenus]] = {}
 
     def least_value(self, turns: Sequence[PriceTurn], ceiling: float, margin: float) -> float:
@@ -133,7 +132,7 @@ class FleetChoices:
     def _menus(self, margin: float) -> list[FleetMenus]:
         if margin not in self._listed:
             fleets = [Fleet(question, self._kind) for question in questions_by_core_optic(self._question, self._kind)]
-            fleet_paths = ((fleet, IslandPaths(fleet, self._losses, margin)) for fleet in fleets)
+            fleet_paths = ((fleet, IslandPaths(fleet, margin)) for fleet in fleets)
             self._listed[margin] = [
                 FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands]) for fleet, paths in fleet_paths
             ]

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from coopt.instance.couplings import Losses
 from coopt.instance.hardware import Nic
 from coopt.instance.reserves import Availability
 from coopt.instance.workload import Workload
@@ -94,8 +93,8 @@ class IslandPaths:
         Where there are too many networks to time.
     """
 
-    def __init__(self, fleet: Fleet, losses: Losses, short: float, most_stages: float | None = None) -> None:
-        self._fleet, self._losses, self._short = fleet, losses, short
+    def __init__(self, fleet: Fleet, short: float, most_stages: float | None = None) -> None:
+        self._fleet, self._short = fleet, short
         self.gears = list(gears(fleet.question))
         self._optics: dict[tuple[int, int], list[tuple[OpticPair, ...]]] = {}
         self._demands = {
@@ -153,7 +152,7 @@ class IslandPaths:
             (one,) = workloads
             sizes = mapping_sizes(one, self._fleet.gpus(t))
             listed = [gpus for gpus in sizes if one.gpus is None or gpus in one.gpus]
-        condition = loss_condition(question, self._losses, self._short) if self._losses else no_condition
+        condition = loss_condition(question, self._short) if question.losses else no_condition
         trainer = Trainer(question, self._short)
         return PhaseDemand(workloads, listed, trainer, condition, question.availability)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.errors import counted
@@ -12,8 +12,10 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Survived
-from coopt.plan.schema import WorkloadPlan
+from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.verifier.checks.claims import island_places
 from coopt.verifier.checks.verdict import LENIENT, STRICT, TOLERANCE, Ledger, agree
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.parts.enumeration import Condition
 from coopt.verifier.parts.layouts import Ports, planes_on_switch
 from coopt.verifier.parts.outages import slowdown_without
@@ -51,11 +53,16 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     return slowdown_without(family, nics_off, ports_off)
 
 
-def loss_condition(question: Instance, losses: Losses, short: float = STRICT) -> Condition:
+def loss_condition(question: Instance, short: float = STRICT) -> Condition:
     """The condition that a design meets the longer bounds of a question without intervals after every loss.
 
     Bounds are taken short by a share, as `Trainer` does.
     """
+    return _stands_all(question, question.losses, short)
+
+
+def _stands_all(question: Instance, losses: Losses, short: float) -> Condition:
+    """The same for some losses alone."""
     parts = {part: factor for part, factor in losses.items() if part != "domain"}
     trainers = {factor: Trainer(after_a_loss(question, factor), short) for factor in set(parts.values())}
     restart = Restart(after_a_loss(question, losses["domain"]), short) if "domain" in losses else None
@@ -79,9 +86,10 @@ def _trains_without(trainer: Trainer, family: DesignFamily, ports: Ports, part: 
 
 
 def check_losses(
-    ledger: Ledger, question: Instance, losses: Losses, claims: tuple[Survived, ...], family: DesignFamily, ports: Ports
+    ledger: Ledger, question: Instance, claims: tuple[Survived, ...], family: DesignFamily, ports: Ports
 ) -> None:
     """Check what each loss takes, and that the design stands it; how workloads run without a domain is in the plan."""
+    losses = question.losses
     parts = losses if family.gear else {}
     claimed = tuple(f"{claim.part}: {claim.nics_lost} NICs, bounds times {claim.slower:.12g}" for claim in claims)
     expected = tuple(
@@ -97,7 +105,7 @@ def check_losses(
         TOLERANCE,
     )
     without_domain: Losses = {part: factor for part, factor in losses.items() if part != "domain"}
-    stands = loss_condition(question, without_domain, LENIENT)(family, ports) and (
+    stands = _stands_all(question, without_domain, LENIENT)(family, ports) and (
         family.gear is not None or without_domain == losses
     )
     why = "After a loss the design does not meet its longer bounds."
@@ -105,6 +113,30 @@ def check_losses(
     for claim in claims:
         if claim.part == "domain":
             check_restart(ledger, after_a_loss(question, losses["domain"]), family, ports, claim.workloads)
+
+
+def check_survival(ledger: Ledger, fleet: Fleet, plan: Plan, islands: Sequence[FleetIsland]) -> None:
+    """Check what each loss does to every part on which a workload trains."""
+    training = [
+        (island, t, asked)
+        for island in islands
+        for t in fleet.phases
+        if (asked := fleet.workloads_in(t, island.name)) and fleet.question.losses
+    ]
+    names = {(island, year): name for island, year, name in island_places(fleet.question)}
+    wanted = tuple(names[island.name, fleet.year(t)] for island, t, _ in training)
+    claimed = tuple(one.part for one in plan.couplings.losses)
+    needed, told = (", ".join(parts) or "no part" for parts in (wanted, claimed))
+    why = f"The losses asked for are those of {needed}, the plan tells of those of {told}."
+    if not ledger.same("part-losses", claimed, wanted, why):
+        return
+    for (island, t, asked), one in zip(training, plan.couplings.losses, strict=True):
+        ledger.turn_to(f"Part {one.part!r}", part=one.part)
+        here = island.phases[t]
+        assert here is not None
+        question = fleet.questions[t].model_copy(update={"workload": asked})
+        check_losses(ledger, question, one.survived, here.stage.family, here.stage.with_up(here.uplinks))
+    ledger.turn_to()
 
 
 def _slowed_alike(claim: Survived, family: DesignFamily, ports: Ports) -> bool:

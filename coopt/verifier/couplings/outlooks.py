@@ -33,14 +33,18 @@ class EquippedDesign(NamedTuple):
 
 
 def certain_question(instance: Instance) -> Instance:
-    """The question without intervals: at the least efficiency, and at the worst prices where these are minimised."""
+    """The question without intervals: at the least efficiency, and at the worst prices where these are minimised.
+
+    It keeps in mind what may be lost.
+    """
     robust = instance.robust
     if robust is None:
         return instance
     if robust.aim == "regret":
         return question_at_list_prices(instance, robust.efficiency[0])
     listed = at_efficiency(instance, robust.efficiency[0])
-    return at_prices(listed, {kind: high for kind, (_, high) in robust.prices.intervals.items()})
+    worst = at_prices(listed, {kind: high for kind, (_, high) in robust.prices.intervals.items()})
+    return worst.model_copy(update={"robust": robust.certain})
 
 
 def question_at_list_prices(instance: Instance, efficiency: float) -> Instance:
@@ -71,7 +75,7 @@ def check_robustness(ledger: Ledger, instance: Instance, plan: Plan, part: Count
     assert robust is not None
     assert claim is not None
     check_terms(ledger, robust, claim)
-    check_losses(ledger, certain_question(instance), instance.losses, claim.survived, part.family, part.ports)
+    check_losses(ledger, certain_question(instance), claim.survived, part.family, part.ports)
     if part.optics is None:
         return
     built = EquippedDesign(part.family, part.ports, part.optics)
@@ -149,7 +153,7 @@ def outlook_values(
 ) -> Iterator[tuple[float, ...]]:
     """What every design that stands what it has to is worth at every outlook; limits hold at list prices."""
     question = hopeful_question(instance)
-    for design in designs_below(question, kind, math.inf, loss_condition(question, instance.losses, short), short):
+    for design in designs_below(question, kind, math.inf, loss_condition(question, short), short):
         yield tuple(design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
 
 
@@ -162,7 +166,7 @@ def best_values(instance: Instance, kind: ObjectiveKind, outlooks: Sequence[Inst
 def regrets(instance: Instance, kind: ObjectiveKind, best: Sequence[float], short: float) -> Iterator[float]:
     """The largest regret of every design that stands what it has to."""
     question, outlooks = certain_question(instance), price_outlooks(instance)
-    for design in designs_below(question, kind, math.inf, loss_condition(question, instance.losses, short), short):
+    for design in designs_below(question, kind, math.inf, loss_condition(question, short), short):
         values = (design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
         yield max([0.0, *(v - b for v, b in zip(values, best, strict=True))])
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
@@ -291,7 +290,7 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     Where regret is minimised, the best plan of every way prices may turn out is proven first: that one is worth what
     the plan says it is.
     """
-    kind, losses = plan.objective.kind, instance.losses
+    kind = plan.objective.kind
     bound = math.inf if plan.objective.bound is None else plan.objective.bound
     if proof.bound is not None:
         bound = min(bound, float(proof.bound))
@@ -301,8 +300,8 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     if [factors for factors, _ in turns] != instance.outlooks or len(proof.bests) != len(turns):
         return ProvenCases(-math.inf, 0, 0, "plan and proof do not have every way that prices may turn out")
     least_question, most_question = (question_at_list_prices(instance, factor) for factor in instance.efficiencies)
-    certain, leaves, opened = QuestionIslands(least_question, kind, losses), 0, 0
-    hopeful = certain if least_question == most_question else QuestionIslands(most_question, kind, losses)
+    certain, leaves, opened = QuestionIslands(least_question, kind), 0, 0
+    hopeful = certain if least_question == most_question else QuestionIslands(most_question, kind)
     for (factors, best_value), cases in zip(turns, proof.bests, strict=True):
         outcome = hopeful.proven([(factors, 0.0)], best_value * JUST_ABOVE, cases)
         leaves, opened = leaves + outcome.leaves, opened + outcome.opened
@@ -322,17 +321,17 @@ def prove_without_multipliers(instance: Instance, kind: ObjectiveKind) -> Proven
 
 def _islands_of(instance: Instance, kind: ObjectiveKind) -> QuestionIslands:
     """The islands of a question at the prices of its bill."""
-    return QuestionIslands(certain_question(instance), kind, instance.losses)
+    return QuestionIslands(certain_question(instance), kind)
 
 
 class QuestionIslands:
     """A question with every optic that its core may have, and the islands of each, listed once."""
 
-    def __init__(self, question: Instance, kind: ObjectiveKind, losses: Losses) -> None:
+    def __init__(self, question: Instance, kind: ObjectiveKind) -> None:
         self._variants: list[tuple[str | None, Fleet, list[IslandMenu]]] = []
         for core_question in questions_by_core_optic(question, kind):
             fleet = Fleet(core_question, kind)
-            paths = IslandPaths(fleet, losses, LENIENT, math.inf)
+            paths = IslandPaths(fleet, LENIENT, math.inf)
             by_bill = not question.outlooks
             menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=by_bill)) for name in fleet.islands]
             self._variants.append((core_question.sharing.optic_in_use, fleet, menus))
