@@ -267,7 +267,7 @@ def _over(low: Ints, high: Ints, members: Ints) -> Ints:
     total = np.zeros_like(low)
     for bit in (2**k for k in range(int(members.max(initial=1) - 1).bit_length())):
         # Children below `low` with their parent ahead; then those from `high` on with their parent behind: as the
-        # # member ahead does not exist, or as the next higher bit is set.
+        # member ahead does not exist, or as the next higher bit is set.
         last_member, behind = members - 1, np.minimum(low + bit - 1, members - 1)
         total = total + _numbered(np.maximum(high - bit, 0), np.minimum(low - 1, last_member - bit), bit, 4 * bit)
         total = total + _numbered(np.maximum(high, members - bit), behind, bit, 4 * bit)

@@ -41,7 +41,7 @@ class Joint(NamedTuple):
         """Modules at their lower ends, whole for each leaf, and at their upper ends, whole for the island."""
         lower_links, upper_links = self.carried
         lower_modules = self.links
-        # # Each leaf fills modules of its own: those of two leaves never share one.
+        # Each leaf fills modules of its own: those of two leaves never share one.
         if self.per_leaf:
             lower_modules = self.links // self.per_leaf * ceil_ratio(self.per_leaf, lower_links)
         return [(self.ends.below, lower_modules), (self.ends.above, ceil_ratio(self.links, upper_links))]
@@ -74,7 +74,7 @@ def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, port
     ends = OpticPair(core_optic(instance, kind), core_optic(instance, kind))
     if family.gear is None:
         return Joint(family.to_core, 0, ends, nic)
-    # # As many at every leaf: an island so has the links that its GPUs need, or a few more.
+    # As many at every leaf: an island so has the links that its GPUs need, or a few more.
     links_of_leaf = core_ports(family, ports)
     return Joint(links_of_leaf * levels(family, ports)[0].switches, links_of_leaf, ends, None)
 
@@ -113,7 +113,7 @@ def question_as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> In
     """The instance whose core has the optic of the plan, where it may have that."""
     shared_cores = (shared_core.core for shared_core in plan.couplings.cores)
     cores = [core for core in (plan.core, *shared_cores) if core is not None]
-    # # All cores have one optic, which is why the first tells it; `check_core` refuses one that is not allowed.
+    # All cores have one optic, which is why the first tells it; `check_cores` refuses one that is not allowed.
     if not cores or core_switch(instance) is None or cores[0].optic not in optics_of_core(instance, kind):
         return instance
     return with_core_optic(instance, cores[0].optic)
@@ -139,12 +139,12 @@ def _core_modules(instance: Instance, kind: ObjectiveKind, *, all_allowed: bool)
         if box is None or not carried or optic.reach_m < instance.network.link_reach_m[-1]:
             return False
         product = next(candidate for candidate in instance.network.switches if candidate.name == box.name)
-        # # A module of one link goes into any port; others need cages that whole modules fill.
+        # A module of one link goes into any port; others need cages that whole modules fill.
         in_cage = carried == 1 or (product.radix % carried == 0 and optic.gbit_s <= product.cage_gbit_s)
         return in_cage and box.radix // carried >= len(instance.workload)
 
     def purpose(optic: Optic) -> tuple[object, ...]:
-        # # Modules that carry as many links over the same fibre serve one another's place.
+        # Modules that carry as many links over the same fibre serve one another's place.
         return core_links_carried(with_core_optic(instance, optic.name)), interface(optic)
 
     fitting = [optic for optic in instance.network.optics if fits(optic)]

@@ -35,7 +35,7 @@ def least_usd(tariffs: Sequence[Tariff], needs: Sequence[int]) -> float:
     for t, prices in enumerate(tariffs):
         usd_after: dict[int, float] = {}
         for units_so_far, usd_so_far in usd_by_units.items():
-            # # Nothing, a threshold, or what is missing for a need to come: see above why no other order is cheaper.
+            # Nothing, a threshold, or what is missing for a need to come: see above why no other order is cheaper.
             thresholds = (begin for begin, _ in prices.steps)
             lacking = (need - units_so_far for need in needs[t:] if need > units_so_far)
             for units in {0, *thresholds, *lacking}:
@@ -83,7 +83,7 @@ def check_orders(
     for t, items in enumerate(orders):
         ledger.turn_to(fleet.title(t))
         _check_lines(ledger, fleet, t, items, purchases, units, sum(island.links_added(t) for island in islands))
-        # # Units of an earlier phase serve on, so that only the sum so far has to reach what stands.
+        # Units of an earlier phase serve on, so that only the sum so far has to reach what stands.
         purchases.update(_orders_of(fleet, items))
         lacking = tuple(product[1] for product, count in units[t].items() if purchases[product] < count)
         ledger.holds(
@@ -184,7 +184,7 @@ def _rows(fleet: Fleet, t: int, product: ProductKey, count: int, *, useful: int)
     key, w = LineKey(*product), fleet.prices[product].w
     if key.kind == "gpu" and "gpu" not in fleet.question.objective.include:
         key = key._replace(kind="hb", idle=True)
-    # # Units that stand draw power and come first; spare ones, bought to reach a price, draw none.
+    # Units that stand draw power and come first; spare ones, bought to reach a price, draw none.
     useful_left = useful
     for units, usd in fleet.tariff(t, product).lines(count):
         units_in_use = min(useful_left, units)

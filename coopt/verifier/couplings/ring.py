@@ -134,7 +134,7 @@ def _check_totals(
     lines = [line for site in sites for line in site.lines]
     for link, claim in zip(links, together.wan, strict=True):
         lines.append(CountedItem("wan", link.name, claim.channels, link.usd, link.w))
-    # # Electricity has the price and PUE of each site, to which half of each channel counts.
+    # Electricity has the price and PUE of each site, to which half of each channel counts.
     energy = sum(
         electricity_usd(objective_at(instance, site.site), site.power_w + channels_w(together, site.site))
         for site in sites
@@ -162,7 +162,7 @@ def check_site_power(
 def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], together: Together) -> list[Wan] | None:
     """Check links and channels; the links of the instance between neighbours of the ring, None where they differ."""
     ends = [frozenset(pair) for pair in pairwise(site.name for site in sites)]
-    # # Two sites share one link, which carries both directions; from three on a link closes the ring.
+    # Two sites share one link, which carries both directions; from three on a link closes the ring.
     if len(sites) > 2:
         ends.append(frozenset((sites[-1].name, sites[0].name)))
     links_by_ends = {frozenset(wan.between): wan for wan in instance.wan}
@@ -193,7 +193,7 @@ def check_exchanges(ledger: Ledger, instance: Instance, together: Together, link
         "exchange", claimed_names, names, f"The plan has exchanges of {claimed_names}, the instance workloads {names}."
     )
     count, waits_s = len(together.sites), dict[str, float]()
-    # # Every step of the exchange waits for the slowest link and the largest latency of the ring.
+    # Every step of the exchange waits for the slowest link and the largest latency of the ring.
     rate = min((c.channels * link.gbit_s for c, link in zip(together.wan, links, strict=True)), default=1.0)
     late_s = max((link.latency_ms / 1e3 for link in links), default=0.0)
     claims = {claim.workload: claim for claim in together.exchanges}
