@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +45,7 @@ def _kernel(row: dict[str, str]) -> Kernel:
     return Kernel(row["kernel"], row["by"], row["pass"], shape, float(row["seconds"]), float(row["rate"]))
 
 
+@cache
 def device(precision: Precision = "bf16", **shares: float) -> Device:
     """The H200 with other shares of its data sheet and no time between kernels."""
     gpu = find("gpu", "h200")

@@ -21,8 +21,13 @@ from tests.conftest import ask
 
 FILE = Path(__file__).parents[2] / "instances" / "designs" / "published.toml"
 DESIGNS = read_designs(FILE)
-ROWS = {row.id: row for row in coopt.reproduce(FILE, cheapest=True).rows}
 PORT_USD, END_USD = 694, 199
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, ReproducedRow]:
+    """What each design on file costs, with the cheapest network in its place."""
+    return {row.id: row for row in coopt.reproduce(FILE, cheapest=True).rows}
 
 
 def least_usd(design: PublishedDesign) -> float:
@@ -61,8 +66,8 @@ def least_usd(design: PublishedDesign) -> float:
 
 
 @pytest.mark.parametrize("design", [one for one in DESIGNS if one.gpus <= 4608], ids=lambda design: design.id)
-def test_no_network_of_the_space_is_cheaper(design: PublishedDesign) -> None:
-    found = ROWS[design.id].cheapest
+def test_no_network_of_the_space_is_cheaper(design: PublishedDesign, rows: dict[str, ReproducedRow]) -> None:
+    found = rows[design.id].cheapest
     assert found is not None
     if found.usd is None:
         assert "rate" in found.why
@@ -72,9 +77,9 @@ def test_no_network_of_the_space_is_cheaper(design: PublishedDesign) -> None:
     assert bool(found.why) == (found.counted is not None)
 
 
-def test_nvl72_racks_with_a_leaf_of_each_rail_and_rack_keep_ports_free() -> None:
+def test_nvl72_racks_with_a_leaf_of_each_rail_and_rack_keep_ports_free(rows: dict[str, ReproducedRow]) -> None:
     # 8 racks of 72 GPUs: 32 leaves of 18 end points below 24 spines of 24 ports, where 18 leaves of 32 and 16 spines do
-    row: ReproducedRow = ROWS["dgx-gb200-1su"]
+    row = rows["dgx-gb200-1su"]
     assert row.cheapest is not None
     assert row.cheapest.counted is not None
     assert row.cheapest.counted.switches == (18, 16)
@@ -92,16 +97,16 @@ def test_nvl72_racks_with_a_leaf_of_each_rail_and_rack_keep_ports_free() -> None
         ("s110-b300-out-of-band", "clos, 43 end points and 6 uplinks to a leaf"),
     ],
 )
-def test_the_words_of_a_rival_say_what_it_joins(design: str, words: str) -> None:
+def test_the_words_of_a_rival_say_what_it_joins(rows: dict[str, ReproducedRow], design: str, words: str) -> None:
     """Nothing is rail-optimized on one tier, nor where a domain has one rail."""
-    row = ROWS[design]
+    row = rows[design]
     assert row.cheapest is not None
     assert row.cheapest.why.startswith(words)
 
 
-def test_rails_that_are_apart_stay_joined_within() -> None:
+def test_rails_that_are_apart_stay_joined_within(rows: dict[str, ReproducedRow]) -> None:
     """Two rails of a domain of eight join four GPUs of it each, which a network for each GPU would not."""
-    row = ROWS["lenovo-289-4su"]
+    row = rows["lenovo-289-4su"]
     assert row.cheapest is not None
     assert row.cheapest.counted is not None
     assert row.cheapest.counted.links == (256,)

@@ -19,7 +19,7 @@ from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger, below
 from coopt.verifier.couplings.core import core_nics, joint_of, questions_by_core_optic
-from coopt.verifier.couplings.growth import GrowthPath, Growths, growths_of
+from coopt.verifier.couplings.growth import GrowthPath, Growths, GrowthStage, growths_of
 from coopt.verifier.couplings.prices import (
     UnitCounts,
     caps_of,
@@ -38,7 +38,7 @@ from coopt.verifier.couplings.purchases import (
     price_factor,
     support_unit_usd,
 )
-from coopt.verifier.parts.bills import bill, decimal, exact_sum, keeps, least_racks, levels
+from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_sum, keeps, least_racks, levels
 from coopt.verifier.parts.enumeration import least_designs
 from coopt.verifier.parts.space import DesignFamily, families
 
@@ -76,19 +76,21 @@ def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -
     # below the bound by more than its own rounding
     ceiling = Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING) if math.isfinite(bound) else None
     least_value: Fraction | None = None
-    charge = cache(partial(_unit_charge_usd, instance))
+    charge = cache(partial(_unit_charge_usd, instance, kind))
     for path in growths.paths:
-        charge_of_stage = cache(partial(_stage_charge, instance, kind, path, charge))
+        charges = [_StageCharge(instance, kind, stage, t, charge) for t, stage in enumerate(path)]
+        if ceiling is not None and sum(one.least_usd for one in charges) >= ceiling:
+            continue  # whatever switches and modules it has
         uplinks: list[Sequence[int]] = [growths.within(stage, t, margin) for t, stage in enumerate(path)]
         for t in reversed(range(len(path))):
             # Timing is what takes long: only uplinks of the last phase that would be worth less are timed at all.
-            values = growth_values(instance, path, uplinks, charge_of_stage)
+            values = growth_values(instance, path, uplinks, charges)
             uplinks[-1] = [ups for ups, value in values.items() if ceiling is None or value < ceiling]
             if not uplinks[-1]:
                 break
             uplinks[t] = growths.serving(path[t], t, margin, uplinks[t])
         else:
-            value_of_path = min(growth_values(instance, path, uplinks, charge_of_stage).values(), default=None)
+            value_of_path = min(growth_values(instance, path, uplinks, charges).values(), default=None)
             if value_of_path is not None and (ceiling is None or value_of_path < ceiling):
                 least_value = ceiling = value_of_path
     return least_value
@@ -98,19 +100,19 @@ def growth_values(
     instance: Instance,
     path: GrowthPath,
     uplinks_by_phase: Sequence[Sequence[int]],
-    charge_of_stage: Callable[[int, int], Fraction],
+    charges: Sequence[_StageCharge],
 ) -> dict[int, Fraction]:
     """Least objective of each number of uplinks in the end over uplinks that never fall, each phase's among its own.
 
     A unit that a phase adds costs the least price so far, so what a phase has in place is charged that price and
     credited the one of the next phase. Adding links costs labour, in proportion to what is added. Credits and labour
-    of links that stood may be far larger than what is left of them, so that sums are made of fractions.
-    `charge_of_stage` says what a phase adds with so many uplinks.
+    of links that stood may be far larger than what is left of them, so that sums are made of fractions. `charges` say
+    what each phase adds with so many uplinks.
     """
     least_by_uplinks: dict[int, Fraction] = {}
     for t, choices in enumerate(uplinks_by_phase):
         arrivals = _arriving(instance, path, t, least_by_uplinks, choices) if t else dict.fromkeys(choices, Fraction())
-        least_by_uplinks = {uplinks: charge_of_stage(t, uplinks) + value for uplinks, value in arrivals.items()}
+        least_by_uplinks = {uplinks: charges[t].at(uplinks) + value for uplinks, value in arrivals.items()}
     return least_by_uplinks
 
 
@@ -120,46 +122,69 @@ def _arriving(
     """The least value so far with the labour of a phase, by its uplinks, which are no fewer than those before."""
     new_links, old_links = links_per_uplink(path[t - 1], path[t])
     rate = decimal(link_labour_usd(instance, t))
+    rate_of_old, rate_of_new = rate * (old_links - new_links), rate * new_links
     pending = sorted(least_before.items(), reverse=True)
     arrivals: dict[int, Fraction] = {}
     least_value: Fraction | None = None
     for uplinks in choices:
         while pending and pending[-1][0] <= uplinks:
             earlier_uplinks, value_before = pending.pop()
-            value = value_before + rate * (old_links - new_links) * earlier_uplinks
+            value = value_before + rate_of_old * earlier_uplinks
             least_value = value if least_value is None else min(least_value, value)
         if least_value is not None:
-            arrivals[uplinks] = least_value + rate * new_links * uplinks
+            arrivals[uplinks] = least_value + rate_of_new * uplinks
     return arrivals
 
 
-def _stage_charge(
-    instance: Instance,
-    kind: ObjectiveKind,
-    path: GrowthPath,
-    charge: Callable[[int, str, float], Fraction],
-    t: int,
-    uplinks: int,
-) -> Fraction:
-    """What all units in place add, less what those of the next phase need not pay again."""
-    stage = path[t]
-    lines = bill(instance, stage.family, stage.levels(uplinks), stage.optics)
-    value = exact_sum((line.amount, charge(t, line.kind, line.unit_usd)) for line in lines)
-    if kind != "tco":
-        return value
-    value *= 1 + decimal(instance.objective.labour_share)
-    support = exact_sum(
-        (line.amount, decimal(support_unit_usd(instance, t, line.kind, line.unit_usd))) for line in lines
-    )
-    energy = phase_electricity_usd(instance, t, sum(line.amount * line.unit_w for line in lines))
-    return value + support + Fraction(energy)
+class _StageCharge:
+    """What units in place in a phase add by its uplinks, less what those of the next phase need not pay again."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        kind: ObjectiveKind,
+        stage: GrowthStage,
+        t: int,
+        charge: Callable[[int, str, float], Fraction],
+    ) -> None:
+        self._instance, self._kind, self._stage, self._t, self._charge = instance, kind, stage, t, charge
+        below = bill(instance, stage.family, (), ())  # what uplinks do not change
+        self._first, self._below_usd, self._below_w = len(below), self._charged(below), _power_w(below)
+        self.least_usd = self._with([])
+        self._known: dict[int, Fraction] = {}
+
+    def at(self, uplinks: int) -> Fraction:
+        """What they add with so many uplinks (USD)."""
+        if uplinks not in self._known:
+            stage = self._stage
+            lines = bill(self._instance, stage.family, stage.levels(uplinks), stage.optics)
+            self._known[uplinks] = self._with(lines[self._first :])
+        return self._known[uplinks]
+
+    def _with(self, above: list[CountedItem]) -> Fraction:
+        value = self._below_usd + self._charged(above)
+        if self._kind != "tco":
+            return value
+        return value + Fraction(phase_electricity_usd(self._instance, self._t, self._below_w + _power_w(above)))
+
+    def _charged(self, lines: list[CountedItem]) -> Fraction:
+        return exact_sum((line.amount, self._charge(self._t, line.kind, line.unit_usd)) for line in lines)
 
 
-def _unit_charge_usd(instance: Instance, t: int, kind: str, unit_usd: float) -> Fraction:
-    """What a unit in place adds in a phase, less what one of the next phase need not pay again (USD)."""
+def _power_w(lines: list[CountedItem]) -> float:
+    return sum(line.amount * line.unit_w for line in lines)
+
+
+def _unit_charge_usd(instance: Instance, objective: ObjectiveKind, t: int, kind: str, unit_usd: float) -> Fraction:
+    """What a unit in place adds in a phase with its labour and support, less what one of the next phase need not pay
+    again (USD)."""
     factor = decimal(least_price_factor(instance, t, kind))
     is_last = t + 1 == len(instance.years)
-    return decimal(unit_usd) * (factor - (0 if is_last else decimal(least_price_factor(instance, t + 1, kind))))
+    price = decimal(unit_usd) * (factor - (0 if is_last else decimal(least_price_factor(instance, t + 1, kind))))
+    if objective != "tco":
+        return price
+    support = decimal(support_unit_usd(instance, t, kind, unit_usd))
+    return price * (1 + decimal(instance.objective.labour_share)) + support
 
 
 def least_price_factor(instance: Instance, t: int, kind: str) -> float:

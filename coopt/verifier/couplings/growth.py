@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
+from coopt.instance.question import Limits
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of
 from coopt.plan.couplings import phase_name
@@ -83,6 +84,8 @@ class Growths:
     def within(self, stage: GrowthStage, t: int, short: float = STRICT) -> Sequence[int]:
         """Uplinks that keep the limits, which no further uplink mends."""
         question = self.questions[t]
+        if question.limits == Limits():
+            return stage.uplinks
 
         def over(uplinks: int) -> bool:
             lines = bill(question, stage.family, stage.levels(uplinks), stage.optics)

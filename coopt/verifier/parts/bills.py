@@ -164,7 +164,8 @@ def exact_sum(terms: Iterable[tuple[int, Fraction]]) -> Fraction:
     numerators: Counter[int] = Counter()
     for amount, rate in terms:
         numerators[rate.denominator] += amount * rate.numerator
-    return sum((Fraction(total, denominator) for denominator, total in numerators.items()), Fraction())
+    common = math.lcm(*numerators)
+    return Fraction(sum(total * (common // denominator) for denominator, total in numerators.items()), common)
 
 
 class BillTotal(NamedTuple):
