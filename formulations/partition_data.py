@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -14,6 +14,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Discount = Literal["all-units", "incremental"]
+Bracket = tuple[float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,11 @@ class Product:
     def given(self) -> Floats:
         """g_b: what the bill of each bracket has beside its price times its quantity (USD)."""
         return given(self.start, self.usd, self.discount)
+
+    @cached_property
+    def brackets(self) -> tuple[Bracket, ...]:
+        """Price of a unit, threshold and g_b of each bracket."""
+        return tuple(zip(self.usd.tolist(), self.start.tolist(), self.given.tolist(), strict=True))
 
     @property
     def slopes(self) -> tuple[float, float]:
@@ -142,6 +148,20 @@ class PartitionData:
     weight: float = 1.0
     cores: tuple[CoreLayer, ...] = ()
     outlooks: tuple[PriceOutlook, ...] = ()
+
+    @cached_property
+    def products_by_outlook(self) -> tuple[tuple[Product, ...], ...]:
+        """The products at the prices of each outlook."""
+        return tuple(
+            tuple(replace(one, usd=usd) for one, usd in zip(self.products, outlook.prices, strict=True))
+            for outlook in self.outlooks
+        )
+
+    @cached_property
+    def growths(self) -> tuple[tuple[int, ...], ...]:
+        """Each product in all its phases, the first one first."""
+        earlier = {one.before for one in self.products}
+        return tuple(tuple(self.chain(p)[::-1]) for p in range(len(self.products)) if p not in earlier)
 
     def chain(self, product: int) -> list[int]:
         """A product in its phase and in those before, the last phase first."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
+from operator import mul
 
 import numpy as np
 
@@ -18,7 +19,16 @@ from coopt.network.core import core_switch
 from coopt.network.goods import Cap, Good, caps_of, goods_of
 from coopt.network.growth import bought_share, energy_usd_per_w, factor, support_share
 from coopt.network.parts import electricity_of, weigh
-from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, PriceOutlook, Product
+from formulations.partition_data import (
+    Bracket,
+    CoreLayer,
+    Floats,
+    Ints,
+    Kind,
+    LimitedUse,
+    PartitionData,
+    Product,
+)
 
 ROUNDING = 1e-12  # of a limit, which sums in another order may exceed
 
@@ -282,7 +292,7 @@ def worth(data: PartitionData, rows: Ints) -> Worth:
     core_other = sum(core.other * count for core, count in zip(data.cores, switches, strict=True))
     objective = data.weight * capex + float(data.other[rows].sum()) + core_other
     if data.outlooks:
-        objective = max(0.0, *(_regret(data, outlook, rows, switches, quantity) for outlook in data.outlooks))
+        objective = max(0.0, *(_regret(data, n, rows, switches, quantity) for n in range(len(data.outlooks))))
     uses = {
         limit.name: float(limit.use[rows].sum()) + sum(a * n for a, n in zip(limit.core, switches, strict=False))
         for limit in data.limits
@@ -309,22 +319,19 @@ def switches_of(data: PartitionData, rows: Ints) -> tuple[int, ...]:
     return tuple(switches)
 
 
-def _regret(data: PartitionData, outlook: PriceOutlook, rows: Ints, switches: Sequence[int], quantity: Floats) -> float:
+def _regret(data: PartitionData, n: int, rows: Ints, switches: Sequence[int], quantity: Floats) -> float:
     """What a choice costs beyond the best one in an outlook."""
-    products = [replace(p, usd=usd) for p, usd in zip(data.products, outlook.prices, strict=True)]
-    capex = float(outlook.usd[rows].sum()) + _bills(data, products, quantity)
+    outlook = data.outlooks[n]
+    capex = float(outlook.usd[rows].sum()) + _bills(data, data.products_by_outlook[n], quantity)
     core = sum(opex * count for opex, count in zip(outlook.core, switches, strict=True))
     return data.weight * capex + float(outlook.other[rows].sum()) + core - outlook.best
 
 
 def _bills(data: PartitionData, products: Sequence[Product], quantity: Floats) -> float:
     """The least bill of what is needed of all products, each in the phase that needs it or before (USD)."""
-    last_products = set(range(len(products))) - {p.before for p in products}
-    total_usd = 0.0
-    # A chain of phases is billed at its end, once: its purchases are decided together.
-    for p in sorted(p for p in last_products if p is not None):
-        chain = data.chain(p)[::-1]
-        total_usd += orders([products[q] for q in chain], [float(quantity[q]) for q in chain])[0]
+    units, total_usd = quantity.tolist(), 0.0
+    for growth in data.growths:  # purchases of all phases are decided together
+        total_usd += orders([products[p] for p in growth], [units[p] for p in growth])[0]
     return total_usd
 
 
@@ -337,23 +344,27 @@ def orders(phases: Sequence[Product], units_needed: Sequence[float]) -> tuple[fl
     """
     if len(phases) == 1 and len(phases[0].usd) == 1:
         return float(phases[0].usd[0]) * units_needed[0], (units_needed[0],)
-    brackets = product(*(range(len(phase.usd)) for phase in phases))
+    return _least_order(tuple(phase.brackets for phase in phases), tuple(units_needed))
+
+
+@lru_cache(maxsize=1 << 14)
+def _least_order(
+    phases: tuple[tuple[Bracket, ...], ...], units_needed: tuple[float, ...]
+) -> tuple[float, tuple[float, ...]]:
     return min(
-        (_in_brackets(phases, units_needed, combination) for combination in brackets),
+        (_in_brackets(chosen, units_needed) for chosen in product(*phases)),
         key=lambda order: (order[0], sum(order[1])),
     )
 
 
-def _in_brackets(
-    phases: Sequence[Product], units_needed: Sequence[float], combination: tuple[int, ...]
-) -> tuple[float, tuple[float, ...]]:
+def _in_brackets(chosen: Sequence[Bracket], units_needed: Sequence[float]) -> tuple[float, tuple[float, ...]]:
     """The least bill with a bracket chosen in every phase, and the purchases."""
-    usd = [float(phase.usd[b]) for phase, b in zip(phases, combination, strict=True)]
-    purchases = [float(phase.start[b]) for phase, b in zip(phases, combination, strict=True)]
+    usd = [price for price, _, _ in chosen]
+    purchases = [start for _, start, _ in chosen]
     # With brackets given a later phase has no say in what an earlier one lacks, so phases are filled up in order.
-    for t in range(len(phases)):
+    for t in range(len(chosen)):
         shortfall = sum(units_needed[: t + 1]) - sum(purchases[: t + 1])
         if shortfall > 0:
-            purchases[min(range(t, -1, -1), key=lambda earlier: usd[earlier])] += shortfall
-    offset = sum(float(phase.given[b]) for phase, b in zip(phases, combination, strict=True))
-    return offset + sum(price * units for price, units in zip(usd, purchases, strict=True)), tuple(purchases)
+            purchases[min(range(t, -1, -1), key=usd.__getitem__)] += shortfall
+    offset = sum(given for _, _, given in chosen)
+    return offset + sum(map(mul, usd, purchases)), tuple(purchases)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
-from coopt.instance.question import Limits
+from coopt.instance.couplings import Limits
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of
 from coopt.plan.couplings import phase_name
