@@ -19,7 +19,7 @@ from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger, below
 from coopt.verifier.couplings.core import core_nics, joint_of, questions_by_core_optic
-from coopt.verifier.couplings.growth import GrowthPath, Growths, GrowthStage, growths_of
+from coopt.verifier.couplings.growth import GrowthPath, Growths, growths_of
 from coopt.verifier.couplings.prices import (
     UnitCounts,
     caps_of,
@@ -38,6 +38,7 @@ from coopt.verifier.couplings.purchases import (
     price_factor,
     support_unit_usd,
 )
+from coopt.verifier.couplings.stages import GrowthStage
 from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_sum, keeps, least_racks, levels
 from coopt.verifier.parts.enumeration import least_designs
 from coopt.verifier.parts.space import DesignFamily, families
