@@ -118,24 +118,26 @@ def solve(
     ('optimal', 'hgx-h100-8', 181888.0)
     """
     instance = instance_of(instance)
-    given = {"time_limit_s": time_limit_s, "gap": gap, "threads": threads, "formulation": formulation}
-    given |= {"name": solver, "seed": seed, "top": top}
-    asked = overridden("solve", instance, given, objective)
+    settings = {"time_limit_s": time_limit_s, "gap": gap, "threads": threads, "formulation": formulation}
+    settings |= {"name": solver, "seed": seed, "top": top}
+    question = overridden("solve", instance, settings, objective)
     cancel = cancel or threading.Event()
-    again = None if witness is None else asking_witness(asked, witness)
+    witness_question = None if witness is None else asking_witness(question, witness)
     run = Run(
-        instance=asked,
-        backend=backend_of(asked.solver, cancel),
+        instance=question,
+        backend=backend_of(question.solver, cancel),
         on_progress=on_progress,
         listed=listed,
         reasons=reasons,
     )
     with interrupts_heard(cancel):
         plan = _ended(run)
-        if witness is not None and again is not None and plan.stop_reason != "interrupted":
-            second = Run(instance=again, backend=backend_of(again.solver, cancel), on_progress=on_progress)
+        if witness is not None and witness_question is not None and plan.stop_reason != "interrupted":
+            second = Run(
+                instance=witness_question, backend=backend_of(witness_question.solver, cancel), on_progress=on_progress
+            )
             plan = with_witness(plan, witness, lambda: _ended(second))
-    return plan.model_copy(update={"overrides": overrides_of(instance, asked)})
+    return plan.model_copy(update={"overrides": overrides_of(instance, question)})
 
 
 QUICK_S = 5.0
@@ -151,8 +153,8 @@ def value_without_margin(instance: Instance, plan: Plan) -> float | None:
         return None
     if plan.status != "optimal" or plan.timing_s.total > QUICK_S:
         return None
-    free = solve(without_margin(instance), time_limit_s=4 * QUICK_S, objective=plan.objective.kind)
-    return free.objective.value if free.status == "optimal" else None
+    optimum = solve(without_margin(instance), time_limit_s=4 * QUICK_S, objective=plan.objective.kind)
+    return optimum.objective.value if optimum.status == "optimal" else None
 
 
 def _ended(run: Run) -> Plan:
@@ -178,7 +180,7 @@ def _within_domains_first(run: Run) -> Plan:
         return _answer(replace(run, instance=question, reasons=run.reasons and not inside))
 
     within = with_tp(run.instance, across=False)
-    plan, across = inside_first(run.instance, answer, lambda found: found.status != "infeasible")
+    plan, across = inside_first(run.instance, answer, lambda candidate: candidate.status != "infeasible")
     return plan.model_copy(update={"instance": identity(run.instance), "tp_across": across})
 
 
@@ -245,7 +247,7 @@ def asking_witness(instance: Instance, name: str) -> Instance:
 def with_witness(plan: Plan, name: str, search: Callable[[], Plan]) -> Plan:
     """The plan, with what a second search found."""
     second = search()
-    found = Witness(
+    witness = Witness(
         name=name,
         version=second.solver.version,
         status=second.status,
@@ -253,7 +255,7 @@ def with_witness(plan: Plan, name: str, search: Callable[[], Plan]) -> Plan:
         bound=second.objective.bound,
         agrees=agree(plan, second),
     )
-    return plan.model_copy(update={"solver": plan.solver.model_copy(update={"witness": found})})
+    return plan.model_copy(update={"solver": plan.solver.model_copy(update={"witness": witness})})
 
 
 def agree(plan: Plan, second: Plan) -> bool:
@@ -262,8 +264,8 @@ def agree(plan: Plan, second: Plan) -> bool:
         return plan.status == second.status
     pairs = ((plan.objective, second.objective), (second.objective, plan.objective))
     refuted = any(
-        one.value is not None and other.bound is not None and one.value < other.bound * (1 - TOLERANCE)
-        for one, other in pairs
+        claim.value is not None and rival.bound is not None and claim.value < rival.bound * (1 - TOLERANCE)
+        for claim, rival in pairs
     )
     return second.objective.bound is not None and not refuted
 
@@ -271,31 +273,35 @@ def agree(plan: Plan, second: Plan) -> bool:
 def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
     """The best plan of all choices, with a bound below them all."""
     choices = list(choices_of(run.instance))
-    found, stopped = _answered(run, answer, choices)
+    answers, stopped = _answered(run, answer, choices)
     kind = run.instance.objective.minimize
-    weights = [seconds_weight(at_choice(run.instance, one), kind) for one, _ in found]
-    values = [math.inf if one.objective.value is None else one.objective.value for _, one in found]
-    first = min(range(len(found)), key=lambda k: values[k] * weights[k], default=0)
-    chosen, best = found[first] if found else (Chosen(), None)
+    # an iteration of a larger batch is worth more of the training: seconds are compared by what they come to in all
+    weights = [seconds_weight(at_choice(run.instance, plan), kind) for plan, _ in answers]
+    values = [math.inf if plan.objective.value is None else plan.objective.value for _, plan in answers]
+    winner = min(range(len(answers)), key=lambda k: values[k] * weights[k], default=0)
+    choice, best_plan = answers[winner] if answers else (Chosen(), None)
+    # a choice that was not searched may hold any plan, so that nothing is proven of all of them
     lowest = -math.inf
-    if len(found) == len(choices):
-        lowest = min(_lowest(one) * (weight / weights[first]) for (_, one), weight in zip(found, weights, strict=True))
-    if best is None or best.objective.value is None:
+    if len(answers) == len(choices):
+        lowest = min(
+            _lowest(plan) * (weight / weights[winner]) for (_, plan), weight in zip(answers, weights, strict=True)
+        )
+    if best_plan is None or best_plan.objective.value is None:
         if stopped:
             return unknown(run, stopped, lowest)
-        reasons = [f"{chosen.text}: {sentence}" for chosen, one in found[:TOLD] for sentence in one.explanation]
-        more = [f"and {len(found) - TOLD} choices more"] if len(found) > TOLD else []
-        return infeasible(run, lambda: (*reasons, *more))
-    claim = claim_of(best.objective.kind, best.objective.value, lowest)
+        reasons = [f"{choice.text}: {sentence}" for choice, plan in answers[:TOLD] for sentence in plan.explanation]
+        remainder = [f"and {len(answers) - TOLD} choices more"] if len(answers) > TOLD else []
+        return infeasible(run, lambda: (*reasons, *remainder))
+    claim = claim_of(best_plan.objective.kind, best_plan.objective.value, lowest)
     proven = not stopped and within_gap(run, claim)
-    return best.model_copy(
+    return best_plan.model_copy(
         update={
             "instance": identity(run.instance),
-            "chosen": chosen,
+            "chosen": choice,
             "objective": claim,
             "status": "optimal" if proven else "feasible",
             "stop_reason": "optimal" if proven else stopped or "the solver's own gap",
-            "timing_s": best.timing_s.model_copy(update={"total": run.elapsed_s()}),
+            "timing_s": best_plan.timing_s.model_copy(update={"total": run.elapsed_s()}),
         }
     )
 
@@ -304,19 +310,19 @@ def _answered(
     run: Run, answer: Callable[[Run], Plan], choices: Sequence[Chosen]
 ) -> tuple[list[tuple[Chosen, Plan]], str]:
     """The plans of choices in turn, and why the search ended before all of them had one; nothing where they have."""
-    found: list[tuple[Chosen, Plan]] = []
-    for done, chosen in enumerate(choices):
-        run.tell("choice", f"{done} of {len(choices)} choices searched, now {chosen.text}", done=(done, len(choices)))
+    answers: list[tuple[Chosen, Plan]] = []
+    for done, choice in enumerate(choices):
+        run.tell("choice", f"{done} of {len(choices)} choices searched, now {choice.text}", done=(done, len(choices)))
         try:
-            found.append((chosen, answer(replace(run, instance=at_choice(run.instance, chosen)))))
+            answers.append((choice, answer(replace(run, instance=at_choice(run.instance, choice)))))
         except KeyboardInterrupt:
             run.on_progress = None
-            return found, "interrupted"
+            return answers, "interrupted"
         except StoppedError as stop:
-            return found, str(stop)
-        if found[-1][1].stop_reason in ("time limit", "interrupted"):
-            return found, found[-1][1].stop_reason
-    return found, ""
+            return answers, str(stop)
+        if answers[-1][1].stop_reason in ("time limit", "interrupted"):
+            return answers, answers[-1][1].stop_reason
+    return answers, ""
 
 
 def _lowest(plan: Plan) -> float:

@@ -45,20 +45,21 @@ class SharedProblem:
 def viable(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[Family, ...]:
     """Families whose uplinks can meet every workload's bound."""
     need = needs(table.columns, len(instance.workload))
-    kept = []
+    serving = []
     for family in families:
         uplinks = need.get(table.numbers[context_of(family)])
         if uplinks is not None and uplinks <= family.uplink_choices[-1]:
-            kept.append(family)
-    return tuple(kept)
+            serving.append(family)
+    return tuple(serving)
 
 
 def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -> SharedProblem:
     """The formulation's arrays for the viable families."""
     contexts = [table.numbers[context_of(family)] for family in families]
     dense = {k: i for i, k in enumerate(dict.fromkeys(contexts))}
-    used = tuple(column for column in table.columns if column.context in dense)
+    columns = tuple(column for column in table.columns if column.context in dense)
     cost = [price(instance, family, instance.objective.minimize) for family in families]
+    # what a family comes to never falls with its uplinks, so that its last number is the dearest
     dearest = max(a.at(family, family.uplink_choices[-1]) for a, family in zip(cost, families, strict=True))
     scale = dearest / LARGEST or 1.0
     data = SharedData(
@@ -72,12 +73,12 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
         leaves=_ints(f.leaves if f.tiers == 2 else 0 for f in families),
         radix=_ints(f.spine_ports for f in families),
         context=_ints(dense[k] for k in contexts),
-        column_workload=_ints(c.workload for c in used),
-        column_context=_ints(dense[c.context] for c in used),
-        need=_ints(c.uplinks for c in used),
+        column_workload=_ints(c.workload for c in columns),
+        column_context=_ints(dense[c.context] for c in columns),
+        need=_ints(c.uplinks for c in columns),
         resources=_resources(instance, families),
     )
-    return SharedProblem(families=families, columns=used, data=data, scale=scale)
+    return SharedProblem(families=families, columns=columns, data=data, scale=scale)
 
 
 def _resources(instance: Instance, families: tuple[Family, ...]) -> tuple[Resource, ...]:
@@ -115,9 +116,9 @@ def in_units_of(problem: SharedProblem, value: float) -> SharedProblem | None:
     """
     if not 0 < value < COARSE * problem.scale:
         return None
-    scale, most = value / LARGEST, NEAR * LARGEST
+    scale, ceiling = value / LARGEST, NEAR * LARGEST
     shrink = problem.scale / scale
-    costs = {name: np.minimum(getattr(problem.data, name) * shrink, most) for name in ("fixed", "uplink", "spine")}
+    costs = {name: np.minimum(getattr(problem.data, name) * shrink, ceiling) for name in ("fixed", "uplink", "spine")}
     return replace(problem, data=replace(problem.data, **costs), scale=scale)
 
 
@@ -137,20 +138,20 @@ def pace_of(pool: Pool, context: Context, uplinks: int, row: int) -> float:
     """An iteration of one row with all ports of NICs, over what it takes on average."""
     if not context.slow_times:
         return 1.0
-    one = pool.take(np.array([row]))
-    return float(one.time_s(context, uplinks)[0] / one.mean_s(context, uplinks)[0])
+    row_pool = pool.take(np.array([row]))
+    return float(row_pool.time_s(context, uplinks)[0] / row_pool.mean_s(context, uplinks)[0])
 
 
 def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     """One row of a pool, written out for what its groups see between domains."""
     workload = pool.workload
-    one = np.array([row])
-    mapping, placement = pool.mappings.take(one), pool.placements.take(one)
+    index = np.array([row])
+    mapping, placement = pool.mappings.take(index), pool.placements.take(index)
     parts = pool.iteration.breakdown_s(r)
     seen = pool.charged(r)
     time_s = float(np.maximum.reduce([np.broadcast_to(piece.at(seen), (len(pool),)) for piece in pool.pieces])[row])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
-    used = memory_bytes(workload, mapping)
+    need_bytes = memory_bytes(workload, mapping)
     return WorkloadPlan(
         name=workload.name,
         gpus=pool.site.gpus,
@@ -159,7 +160,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         iteration_time_s=time_s,
         bound_s=workload.bound_s,
         breakdown_s={name: float(seconds[row]) for name, seconds in parts.items()},
-        memory_gib=float(used[0]) / GIB,
+        memory_gib=float(need_bytes[0]) / GIB,
         memory_limit_gib=gpu.usable_bytes / GIB,
         mfu=float(mfu),
         hfu=float(hfu[0]),
@@ -171,10 +172,10 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
 
 def algorithms_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> dict[str, str]:
     """The algorithms of one row's collectives by name, where what its groups see between domains leaves a choice."""
-    one = np.array([row])
-    seen = r.mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[one])
-    mapping, placement = pool.mappings.take(one), pool.placements.take(one)
-    return algorithm_names(pool.workload, gpu, mapping, placement, pool.iteration.ways.take(one), seen)
+    index = np.array([row])
+    seen = r.mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
+    mapping, placement = pool.mappings.take(index), pool.placements.take(index)
+    return algorithm_names(pool.workload, gpu, mapping, placement, pool.iteration.ways.take(index), seen)
 
 
 def placement_of(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, tuple[int, int]]:

@@ -88,7 +88,7 @@ class Backend:
         )
 
 
-def backend_of(chosen: Solver, cancel: threading.Event | None = None) -> Backend:
+def backend_of(solver: Solver, cancel: threading.Event | None = None) -> Backend:
     """The solver that `[solver]` names.
 
     Raises
@@ -97,15 +97,15 @@ def backend_of(chosen: Solver, cancel: threading.Event | None = None) -> Backend
         When Pyomo knows no such solver or it is not installed here.
     """
     cancel = cancel or threading.Event()
-    if chosen.name == BUILT_IN:
-        settings = highs.options(gap=chosen.gap, threads=chosen.threads, seed=chosen.seed)
+    if solver.name == BUILT_IN:
+        settings = highs.options(gap=solver.gap, threads=solver.threads, seed=solver.seed)
         return Backend(name="HiGHS", version=highs.version(), settings=settings, cancel=cancel)
-    interface, version = found_here(chosen)
-    settings = settings_of(chosen)
-    return Backend(name=chosen.name, version=version, settings=settings, interface=interface, cancel=cancel)
+    interface, version = found_here(solver)
+    settings = settings_of(solver)
+    return Backend(name=solver.name, version=version, settings=settings, interface=interface, cancel=cancel)
 
 
-def found_here(chosen: Solver) -> tuple[Any, str]:
+def found_here(solver: Solver) -> tuple[Any, str]:
     """Pyomo's interface to the solver of an instance, and the solver's version.
 
     Raises
@@ -113,24 +113,25 @@ def found_here(chosen: Solver) -> tuple[Any, str]:
     InstanceError
         When Pyomo knows no such solver, or it is not installed or licensed here; with those that are.
     """
-    name = chosen.name
+    name = solver.name
+    # Pyomo lists interfaces of its own under names that begin with an underscore
     if name.startswith("_") or name not in list(_solvers()):
-        why = "Pyomo knows no solver of that name"
+        reason = "Pyomo knows no solver of that name"
     elif not _available(name):
-        why = "not installed or without a licence here"
+        reason = "not installed or without a licence here"
     else:
         interface = _solvers()(name)
         return interface, _version(interface)
-    here = alternatives(repr(one) for one in ("built-in", *filter(_available, (*HIGHS, *NAMES, *OTHERS))))
-    raise InstanceError(f"solver.name = {name!r}: {why}, needs {here}") from None
+    choices = alternatives(map(repr, (BUILT_IN, *filter(_available, (*HIGHS, *NAMES, *OTHERS)))))
+    raise InstanceError(f"solver.name = {name!r}: {reason}, needs {choices}") from None
 
 
-def settings_of(chosen: Solver) -> Settings:
+def settings_of(solver: Solver) -> Settings:
     """Gap, threads and seed under the names the solver has for them."""
-    if chosen.name in HIGHS:
-        return highs.options(gap=chosen.gap, threads=chosen.threads, seed=chosen.seed)
-    values = (chosen.gap, chosen.threads, chosen.seed)
-    return {name: value for name, value in zip(NAMES.get(chosen.name, ()), values, strict=False) if name}
+    if solver.name in HIGHS:
+        return highs.options(gap=solver.gap, threads=solver.threads, seed=solver.seed)
+    values = (solver.gap, solver.threads, solver.seed)
+    return {name: value for name, value in zip(NAMES.get(solver.name, ()), values, strict=False) if name}
 
 
 def _solve_by(

@@ -65,15 +65,15 @@ def bom(
     if plan is not None:
         if isinstance(source, Plan) or design is not None:
             raise InstanceError("bom: a plan goes with its instance alone, needs no other plan and no design")
-        question, chosen = decided(instance_of(source), plan)
-        check_same_question(question, chosen)
-        return _plan_bill(chosen, question, beside, against)
+        question, decided_plan = decided(instance_of(source), plan)
+        check_same_question(question, decided_plan)
+        return _plan_bill(decided_plan, question, beside, against)
     if isinstance(source, Plan):
-        found: Instance | Plan = source
+        subject: Instance | Plan = source
     elif isinstance(source, Instance):
-        found = source
+        subject = source
     elif Path(source).suffix.lower() == ".json":
-        found = read_plan(source)
+        subject = read_plan(source)
     elif _holds_designs(Path(source)):
         if against is not None:
             raise _without_plan(against)
@@ -81,14 +81,14 @@ def bom(
             raise InstanceError("--beside: goes with a plan or an instance, needs one in place of a file of designs")
         return _designs_bill(Path(source), design)
     else:
-        found = load(source)
-    if against is not None and not isinstance(found, Plan):
+        subject = load(source)
+    if against is not None and not isinstance(subject, Plan):
         raise _without_plan(against)
     if design is not None:
         raise InstanceError(f"--design {design}: only a file of designs has several to choose from, needs one")
-    if isinstance(found, Plan):
-        return _plan_bill(found, None, beside, against)
-    bill, domains = _instance_bill(found)
+    if isinstance(subject, Plan):
+        return _plan_bill(subject, None, beside, against)
+    bill, domains = _instance_bill(subject)
     return _with_designs(bill, domains, beside)
 
 
@@ -127,19 +127,19 @@ def _holds_designs(file: Path) -> bool:
 
 def _designs_bill(file: Path, design: str | None) -> NetworksBill:
     designs = read_designs(file)
-    chosen = tuple(each for each in designs if design in (None, each.id))
-    if not chosen:
-        names = ", ".join(each.id for each in designs)
+    matches = tuple(entry for entry in designs if design in (None, entry.id))
+    if not matches:
+        names = ", ".join(entry.id for entry in designs)
         raise InstanceError(f"{file.name}: --design {design}: there is none of this id, needs one of {names}")
-    return designs_bill(file.stem, chosen, file.name)
+    return designs_bill(file.stem, matches, file.name)
 
 
 def _domains_of(plan: Plan) -> int:
     """HB domains of everything that a plan builds, as it stands in the end."""
-    last = {part.slot: part for part in plan.parts}
-    designs = [part.design for part in last.values() if part.design is not None]
-    linked = [part.links.hb_domain.count for part in last.values() if part.links is not None]
-    return sum(design.hb_domain.count + design.spare_domains for design in designs) + sum(linked)
+    final_parts = {part.slot: part for part in plan.parts}
+    designs = [part.design for part in final_parts.values() if part.design is not None]
+    link_domains = [part.links.hb_domain.count for part in final_parts.values() if part.links is not None]
+    return sum(design.hb_domain.count + design.spare_domains for design in designs) + sum(link_domains)
 
 
 def _with_designs(bill: NetworksBill, domains: int, file: str | Path | None) -> NetworksBill:
@@ -148,18 +148,18 @@ def _with_designs(bill: NetworksBill, domains: int, file: str | Path | None) -> 
         return bill
     designs = read_designs(file, domains)
     networks = tuple(design_bill(design, Path(file).name) for design in designs)
-    without = ((not_counted([one.work], [one.spares]), one.id) for one in designs)
-    missing = (f"{what} of {design}" for what, design in without if what not in bill.not_counted)
+    without = ((not_counted([design.work], [design.spares]), design.id) for design in designs)
+    omissions = (f"{item} of {design}" for item, design in without if item not in bill.not_counted)
     items = lines_by_product((*bill.items, *(item for network in networks for item in network.items)))
     return bill.model_copy(
         update={
             "networks": (*bill.networks, *networks),
             "items": items,
-            "not_counted": (*(what for what in bill.not_counted if what != BESIDE), *missing),
+            "not_counted": (*(item for item in bill.not_counted if item != BESIDE), *omissions),
             "whole_cables": tuple(
-                dict.fromkeys((*bill.whole_cables, *(cable for one in designs for cable in cables_of(one))))
+                dict.fromkeys((*bill.whole_cables, *(cable for design in designs for cable in cables_of(design))))
             ),
-            "notes": (*bill.notes, *(f"{one.name}: {note}" for one in networks for note in one.notes)),
+            "notes": (*bill.notes, *(f"{network.name}: {note}" for network in networks for note in network.notes)),
             "usd": math.fsum(item.usd for item in items),
             "w": math.fsum([bill.w, *(network.w for network in networks)]),
         }

@@ -42,14 +42,14 @@ ROUNDING = 1e-9  # of what a network is worth
 class Cheapest:
     """What the cheapest network found so far is worth, in the unit of the objective: a ceiling of columns."""
 
-    def __init__(self, instance: Instance, every: Iterable[Family] = ()) -> None:
+    def __init__(self, instance: Instance, families: Iterable[Family] = ()) -> None:
         self._instance, self._worth = instance, math.inf
         self._of: dict[Context, list[tuple[Family, Affine]]] = {}
-        self.add(every)
+        self.add(families)
 
-    def add(self, some: Iterable[Family]) -> None:
+    def add(self, families: Iterable[Family]) -> None:
         """Hear of more networks that there may be."""
-        for family in some:
+        for family in families:
             self._of.setdefault(context_of(family), []).append((family, self._price(family)))
 
     def _price(self, family: Family) -> Affine:
@@ -67,6 +67,7 @@ class Cheapest:
         """Hear that so many uplinks serve all workloads in a context; networks beyond a limit do not count."""
         for family, worth in self._of[context]:
             enough = next((u for u in family.uplink_choices if u >= uplinks), None)
+            # the affine price tells at once which networks cannot lower the ceiling; only others need their bill
             if enough is not None and worth.at(family, enough) < self._worth:
                 cost = cost_of(self._instance, family, enough)
                 if within_limits(self._instance, family, cost):
@@ -82,68 +83,71 @@ def up_to_cheapest(
     space, ceiling = Space(instance=instance, measures=measures), Cheapest(instance)
     sites = list(space.all_sites())
     floors = [_floor(instance, space.gears, *site) for site in sites]
-    found: dict[int, tuple[Family, ...]] = {}
+    site_families: dict[int, tuple[Family, ...]] = {}
     tables: list[Columns] = []
     for n in sorted(range(len(sites)), key=floors.__getitem__):
         if ceiling.is_below(floors[n]):
             break
         if not _is_quick(instance, space.gears, *sites[n]):
             continue
-        before = run.elapsed_s()
-        found[n] = tuple(run.in_time(space.families(*sites[n], space.gears)))
+        started_s = run.elapsed_s()
+        site_families[n] = tuple(run.in_time(space.families(*sites[n], space.gears)))
         if instance.network.tier_switches == "any":
-            found[n] = tuple(unbeaten(instance, found[n], measures))
-        ceiling.add(found[n])
-        run.log.model_s += run.elapsed_s() - before
-        tables.append(columns_of(run, instance, found[n], ceiling))
-    return tuple(family for n in sorted(found) for family in found[n]), _joined(tables)
+            site_families[n] = tuple(unbeaten(instance, site_families[n], measures))
+        ceiling.add(site_families[n])
+        run.log.model_s += run.elapsed_s() - started_s
+        tables.append(columns_of(run, instance, site_families[n], ceiling))
+    return tuple(family for n in sorted(site_families) for family in site_families[n]), _joint_table(tables)
 
 
 def _floor(instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, domains: int) -> float:
     """What GPUs, HB domains and the cheapest NICs of a site are worth; several domains have all their NICs."""
     kind = instance.objective.minimize
-    bare = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
+    domain_bill = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
     fitting = [gear for gear in gears if gear.fits(hb.size, gpus, domains)] if domains > 1 else []
-    nics = ((one.nic, domains * (hb.size * one.nics_per_gpu // one.gpus_per_nic)) for one in fitting)
-    with_nics = [[*bare, line("nic", nic.name, count, nic.usd, nic.w)] for nic, count in nics] or [bare]
+    # idle GPUs of a domain have their NICs as well: a box is bought with all of them
+    nics = ((gear.nic, domains * (hb.size * gear.nics_per_gpu // gear.gpus_per_nic)) for gear in fitting)
+    with_nics = [[*domain_bill, line("nic", nic.name, count, nic.usd, nic.w)] for nic, count in nics] or [domain_bill]
     return min(total(instance.objective, included_lines(instance, lines)).of(kind) for lines in with_nics)
 
 
 def _is_quick(instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, domains: int) -> bool:
     """Whether every workload has a mapping that is in time where each GPU has all that NICs can give it."""
     fitting = [gear for gear in gears if gear.fits(hb.size, gpus, domains)]
-    for shared in sorted({gear.gpus_per_nic for gear in fitting} if domains > 1 else {1}):
-        site = domains_filled(gpus, hb, domains, shared)
-        byte_s = max((gear.byte_s for gear in fitting if domains == 1 or gear.gpus_per_nic == shared), default=0.0)
+    for gpus_per_nic in sorted({gear.gpus_per_nic for gear in fitting} if domains > 1 else {1}):
+        site = domains_filled(gpus, hb, domains, gpus_per_nic)
+        byte_s = max(
+            (gear.byte_s for gear in fitting if domains == 1 or gear.gpus_per_nic == gpus_per_nic), default=0.0
+        )
         flat = NicLayout(domains=site.domains, span=site.domains)
-        best = Context(site=site, byte_s=byte_s, layout=flat, discipline=instance.network.discipline)
-        if byte_s and all(len(pool) for pool, _ in pools_of(instance, [best], fitted(instance, (best,)))):
+        context = Context(site=site, byte_s=byte_s, layout=flat, discipline=instance.network.discipline)
+        if byte_s and all(len(pool) for pool, _ in pools_of(instance, [context], fitted(instance, (context,)))):
             return True
     return False
 
 
-def columns_of(run: Run, instance: Instance, some: tuple[Family, ...], ceiling: Cheapest | None) -> Columns:
+def columns_of(run: Run, instance: Instance, families: tuple[Family, ...], ceiling: Cheapest | None) -> Columns:
     """The mappings on some networks, none on more of them than can hold the cheapest."""
-    before = run.elapsed_s()
+    started_s = run.elapsed_s()
 
     def on_site(site: DomainSet) -> None:
         run.tell("columns", str(site))
 
-    table = columns(instance, some, on_site, run.check_clock, ceiling)
-    run.log.columns_s += run.elapsed_s() - before
+    table = columns(instance, families, on_site, run.check_clock, ceiling)
+    run.log.columns_s += run.elapsed_s() - started_s
     return table
 
 
-def _joined(tables: Sequence[Columns]) -> Columns:
+def _joint_table(tables: Sequence[Columns]) -> Columns:
     """The mappings on the networks of several sites."""
-    first = [0]
+    offsets = [0]
     for table in tables:
-        first.append(first[-1] + len(table.contexts))
+        offsets.append(offsets[-1] + len(table.contexts))
     return Columns(
         contexts=tuple(context for table in tables for context in table.contexts),
         columns=tuple(
             replace(column, context=column.context + start)
-            for start, table in zip(first, tables, strict=False)
+            for start, table in zip(offsets, tables, strict=False)
             for column in table.columns
         ),
         pools={site: pool for table in tables for site, pool in table.pools.items()},
@@ -154,7 +158,7 @@ def _joined(tables: Sequence[Columns]) -> Columns:
     )
 
 
-def unbeaten(instance: Instance, every: Iterable[Family], measures: tuple[ObjectiveKind, ...]) -> list[Family]:
+def unbeaten(instance: Instance, families: Iterable[Family], measures: tuple[ObjectiveKind, ...]) -> list[Family]:
     """The families than which no other is as good, whatever the mappings: of equal ones the first.
 
     One beats another that differs in switches above the leaves alone where, for each number of uplinks of that, it has
@@ -166,23 +170,23 @@ def unbeaten(instance: Instance, every: Iterable[Family], measures: tuple[Object
     measures
         What bills are compared by, as `coopt.network.optics.measures_of` has it.
     """
-    alike: dict[tuple[object, ...], list[tuple[Family, _Menu]]] = {}
-    for family in every:
-        rivals, menu = alike.setdefault(_below_upper(family), []), _Menu.of(instance, family, measures)
+    groups: dict[tuple[object, ...], list[tuple[Family, _Menu]]] = {}
+    for family in families:
+        rivals, menu = groups.setdefault(_below_upper(family), []), _Menu.of(instance, family, measures)
         if not any(rival.beats(menu) for _, rival in rivals):
-            rivals[:] = [(other, rival) for other, rival in rivals if not menu.beats(rival)]
+            rivals[:] = [(rival_family, rival) for rival_family, rival in rivals if not menu.beats(rival)]
             rivals.append((family, menu))
-    return [family for rivals in alike.values() for family, _ in rivals]
+    return [family for rivals in groups.values() for family, _ in rivals]
 
 
 def _below_upper(family: Family) -> tuple[object, ...]:
     """What families have in common that differ in switches above the leaves alone, on which uneven bundles depend."""
-    own = {name: value for name, value in vars(family).items() if name not in ("upper", "bundle", "uplink_choices")}
-    own["dealt"] = family.tiers == 2 and not family.bundle and family.spine_ports
-    own["cores"] = family.pods is not None and not family.pods.bundle and core_group(family)
-    own["pods"] = family.pods and replace(family.pods, bundle=0)
-    own["optics"] = tuple((ends.below.name, ends.above.name) for ends in family.optics)
-    return tuple(value.name if isinstance(value, Entry) else value for value in own.values())
+    traits = {name: value for name, value in vars(family).items() if name not in ("upper", "bundle", "uplink_choices")}
+    traits["dealt"] = family.tiers == 2 and not family.bundle and family.spine_ports
+    traits["cores"] = family.pods is not None and not family.pods.bundle and core_group(family)
+    traits["pods"] = family.pods and replace(family.pods, bundle=0)
+    traits["optics"] = tuple((ends.below.name, ends.above.name) for ends in family.optics)
+    return tuple(value.name if isinstance(value, Entry) else value for value in traits.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +202,8 @@ class _Menu:
         sums = [price(instance, family, kind).at(family, uplinks) for kind in measures]
         return cls(uplinks=uplinks, sums=np.array(sums, dtype=np.float64).reshape(len(measures), -1))
 
-    def beats(self, other: _Menu) -> bool:
+    def beats(self, rival: _Menu) -> bool:
         """Whether, for each number of the other, the least of its own that is no less is no dearer."""
-        at = np.searchsorted(self.uplinks, other.uplinks)
-        return bool(at[-1] < len(self.uplinks) and (self.sums[:, at] <= other.sums).all())
+        # both lists ascend, so that a last number without a match is the only one that need be asked for
+        at = np.searchsorted(self.uplinks, rival.uplinks)
+        return bool(at[-1] < len(self.uplinks) and (self.sums[:, at] <= rival.sums).all())

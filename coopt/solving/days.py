@@ -48,26 +48,27 @@ def part_counts(family: Family, uplinks: Any) -> PartCounts:
 
     Where NICs have ports on several planes, what a link or a switch carried goes over the others.
     """
-    tiers, alone = levels(family, uplinks), family.nic_planes == 1
+    tiers, single_plane = levels(family, uplinks), family.nic_planes == 1
+    # `0 * uplinks` gives counts of nothing the shape of the others where `uplinks` is an array
     return PartCounts(
         gpus=family.gpus,
         nics=family.gpus * family.nics_per_gpu // family.gpus_per_nic if tiers else 0,
-        optics=(sum(2 * level.links for level in tiers) if alone else 0) + 0 * uplinks,
-        switches=(sum(level.switches for level in tiers) if alone else 0) + 0 * uplinks,
+        optics=(sum(2 * level.links for level in tiers) if single_plane else 0) + 0 * uplinks,
+        switches=(sum(level.switches for level in tiers) if single_plane else 0) + 0 * uplinks,
         domains=family.domains,
     )
 
 
-def family_domain_lost(asked: Availability, family: Family) -> float:
+def family_domain_lost(availability: Availability, family: Family) -> float:
     """Probability that a domain of a family has too few working GPUs."""
     nics = family.nics_per_gpu if family.tiers else 0
-    shared = {"nics_per_gpu": nics, "gpus_per_nic": family.gpus_per_nic if family.tiers else 1}
-    return domain_lost(asked, size=family.hb.size, active=family.active, **shared)
+    sharing = {"nics_per_gpu": nics, "gpus_per_nic": family.gpus_per_nic if family.tiers else 1}
+    return domain_lost(availability, size=family.hb.size, active=family.active, **sharing)
 
 
-def running_share(asked: Availability, family: Family) -> float:
+def running_share(availability: Availability, family: Family) -> float:
     """Share of the time in which domains enough of a family are whole."""
-    return enough_domains(family_domain_lost(asked, family), family.domains, family.spare_domains)
+    return enough_domains(family_domain_lost(availability, family), family.domains, family.spare_domains)
 
 
 def uptime_of(instance: Instance, family: Family, uplinks: int, workload: Workload, pace: float = 1.0) -> Uptime | None:
@@ -78,29 +79,29 @@ def uptime_of(instance: Instance, family: Family, uplinks: int, workload: Worklo
     pace
         An iteration with all ports of NICs over what it takes on average.
     """
-    asked = instance.availability
-    if asked is None:
+    availability = instance.availability
+    if availability is None:
         return None
-    found = interruptions(asked, workload, part_counts(family, uplinks))
-    running, per_s, interval_s = running_share(asked, family), float(found.per_s), float(found.interval_s)
-    waits_s = waiting(asked, family_domain_lost(asked, family), family.domains, family.spare_domains)
+    stops = interruptions(availability, workload, part_counts(family, uplinks))
+    running, per_s, interval_s = running_share(availability, family), float(stops.per_s), float(stops.interval_s)
+    waits_s = waiting(availability, family_domain_lost(availability, family), family.domains, family.spare_domains)
     return Uptime(
         failure_s=1 / per_s if per_s else None,
-        checkpoint_s=found.checkpoint_s,
+        checkpoint_s=stops.checkpoint_s,
         interval_s=interval_s if np.isfinite(interval_s) else None,
-        restart_s=found.restart_s,
+        restart_s=stops.restart_s,
         running=running,
-        goodput=running * float(found.trained) * pace,
-        promised=float(promise(asked, workload, found, running, waits_s)) * pace,
+        goodput=running * float(stops.trained) * pace,
+        promised=float(promise(availability, workload, stops, running, waits_s)) * pace,
         port_out=sum(share for share, _ in family.slow_times),
         pace=pace,
     )
 
 
-def waiting(asked: Availability, lost: float, domains: int, spares: int) -> float:
+def waiting(availability: Availability, loss: float, domains: int, spares: int) -> float:
     """How far the time with domains enough spreads (s); 0 where nobody asks."""
-    repair_s = asked.repair_hours * HOUR_S
-    return 0.0 if asked.confidence is None else waiting_variance_s(lost, domains, spares, repair_s)
+    repair_s = availability.repair_hours * HOUR_S
+    return 0.0 if availability.confidence is None else waiting_variance_s(loss, domains, spares, repair_s)
 
 
 def allowed_s(
@@ -116,15 +117,16 @@ def allowed_s(
 
 
 def taken_share(
-    asked: Availability, workload: Workload, found: Interruptions, shares: Floats, running: float, waits_s: float
+    availability: Availability, workload: Workload, stops: Interruptions, shares: Floats, running: float, waits_s: float
 ) -> Floats:
     """What share of its days a workload takes, with those of its bound that iterations take without interruptions."""
-    mean = 1.0 / np.maximum(found.trained * running, NEVER)
-    taken = mean * shares
-    if asked.confidence is not None and workload.train_days is not None:
-        spread = (found.variance_s + waits_s * mean) * shares / (workload.train_days * DAY_S)
-        taken = taken + asked.deviations / max(running, NEVER) * np.sqrt(spread)
-    return np.asarray(np.where(found.trained * running < NEVER, np.inf, taken))
+    # NEVER keeps the division finite; the last line then says that a run which trains never takes forever
+    mean = 1.0 / np.maximum(stops.trained * running, NEVER)
+    days_share = mean * shares
+    if availability.confidence is not None and workload.train_days is not None:
+        spread = (stops.variance_s + waits_s * mean) * shares / (workload.train_days * DAY_S)
+        days_share = days_share + availability.deviations / max(running, NEVER) * np.sqrt(spread)
+    return np.asarray(np.where(stops.trained * running < NEVER, np.inf, days_share))
 
 
 def run_on(instance: Instance, family: Family, uplinks: int, workload: Workload, pool: Pool, row: int) -> WorkloadPlan:
@@ -159,30 +161,34 @@ class RunningShare:
 
 
 def demands(
-    instance: Instance, asked: Availability, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
+    instance: Instance,
+    availability: Availability,
+    families: tuple[Family, ...],
+    table: Columns,
+    check: Callable[[], None],
 ) -> list[RunningShare]:
     """The demand of every family."""
     return [
-        demand(asked, family, family.uplink_choices, zip(instance.workload, times, strict=True))
+        demand(availability, family, family.uplink_choices, zip(instance.workload, times, strict=True))
         for family, times in zip(families, _times_s(instance, families, table, check), strict=True)
     ]
 
 
 def demand(
-    asked: Availability, family: Family, uplinks: Sequence[int], timed: Iterable[tuple[Workload, Floats]]
+    availability: Availability, family: Family, uplinks: Sequence[int], timed: Iterable[tuple[Workload, Floats]]
 ) -> RunningShare:
     """The demand of one family at some numbers of uplinks, with every workload and its least times there (s)."""
-    own = np.array(uplinks)
-    counts, share, bounded = part_counts(family, own), np.zeros(len(own)), []
+    choices = np.array(uplinks)
+    counts, share, bounded = part_counts(family, choices), np.zeros(len(choices)), []
     for workload, seconds in timed:
-        least = seconds / workload.bound_s
+        need = seconds / workload.bound_s
         if workload.calendar:
-            broken = interruptions(asked, workload, counts)
-            least = np.divide(least, broken.trained, out=np.full(len(own), np.inf), where=broken.trained > 0)
+            broken = interruptions(availability, workload, counts)
+            need = np.divide(need, broken.trained, out=np.full(len(choices), np.inf), where=broken.trained > 0)
             bounded.append((workload, seconds, broken))
         else:
-            least = np.where(least <= 1.0, 0.0, np.inf)
-        share = np.maximum(share, least)
+            need = np.where(need <= 1.0, 0.0, np.inf)
+        share = np.maximum(share, need)
     return RunningShare(running=share, bounded=tuple(bounded))
 
 
@@ -208,23 +214,26 @@ def interrupted_paces(
     A pace is the largest share that a workload takes of its days, interruptions included, or of its bound on an
     iteration; of `over` alone where these are named, and infinite then where another workload breaks its bound.
     """
-    asked = instance.availability
-    assert asked is not None, "asked for with failures only"
+    availability = instance.availability
+    assert availability is not None, "asked for with failures only"
     for family, times in zip(families, _times_s(instance, families, table, check), strict=True):
-        lost, counts = family_domain_lost(asked, family), part_counts(family, np.array(family.uplink_choices))
-        broken = [interruptions(asked, one, counts) if one.calendar else None for one in instance.workload]
-        for spares in asked.spares:
-            running = enough_domains(lost, family.domains, spares)
-            waits_s = waiting(asked, lost, family.domains, spares)
+        loss, counts = family_domain_lost(availability, family), part_counts(family, np.array(family.uplink_choices))
+        broken = [
+            interruptions(availability, workload, counts) if workload.calendar else None
+            for workload in instance.workload
+        ]
+        for spares in availability.spares:
+            running = enough_domains(loss, family.domains, spares)
+            waits_s = waiting(availability, loss, family.domains, spares)
             worst = np.zeros(len(family.uplink_choices))
-            for workload, seconds, found in zip(instance.workload, times, broken, strict=True):
+            for workload, seconds, stops in zip(instance.workload, times, broken, strict=True):
                 share = seconds / workload.bound_s
-                if found is not None:
-                    share = taken_share(asked, workload, found, share, running, waits_s)
+                if stops is not None:
+                    share = taken_share(availability, workload, stops, share, running, waits_s)
                 moves = over is None or workload.name in over
                 worst = np.maximum(worst, share if moves else np.where(share <= ROUNDED, 0.0, np.inf))
             yield replace(family, spare_domains=spares), worst
-            if running >= 1.0 / ROUNDED:
+            if running >= 1.0 / ROUNDED:  # nothing waits any more: further spares cost and change nothing
                 break
 
 
@@ -235,44 +244,49 @@ def in_days(
 
     A family whose uplinks take different numbers of spares is several.
     """
-    asked = instance.availability
-    if asked is None:
+    availability = instance.availability
+    if availability is None:
         return families
-    kept = []
-    for family, wanted in zip(families, demands(instance, asked, families, table, check), strict=True):
-        taken: dict[int, list[int]] = {}
-        lost = family_domain_lost(asked, family)
+    timely = []
+    for family, target in zip(families, demands(instance, availability, families, table, check), strict=True):
+        uplinks_by_spares: dict[int, list[int]] = {}
+        loss = family_domain_lost(availability, family)
         for i, uplinks in enumerate(family.uplink_choices):
-            spares = fewest_spares(asked, lost, family.domains, wanted, i)
+            spares = fewest_spares(availability, loss, family.domains, target, i)
             if spares is not None:
-                taken.setdefault(spares, []).append(uplinks)
-        kept += [replace(family, spare_domains=one, uplink_choices=tuple(some)) for one, some in taken.items()]
-    return tuple(kept)
+                uplinks_by_spares.setdefault(spares, []).append(uplinks)
+        timely += [
+            replace(family, spare_domains=spares, uplink_choices=tuple(choices))
+            for spares, choices in uplinks_by_spares.items()
+        ]
+    return tuple(timely)
 
 
-def fewest_spares(asked: Availability, lost: float, domains: int, wanted: RunningShare, i: int) -> int | None:
+def fewest_spares(availability: Availability, loss: float, domains: int, target: RunningShare, i: int) -> int | None:
     """The fewest spares, of those to choose from, with which all workloads are in time at one number of uplinks.
 
     With one more spare no more domains are lost than before, and one more stands by: the share of the time in which
     domains enough are whole never falls, and the fewest for the mean follow by halving. Days that are kept with a
     probability take no fewer; from there on each number is tried, until nothing ever waits.
     """
-    listed, needed = asked.spares, float(wanted.running[i]) * ROUNDED
-    if needed > 1.0:
+    choices, threshold = availability.spares, float(target.running[i]) * ROUNDED
+    if threshold > 1.0:
         return None
-    at = bisect_left(listed, True, key=lambda spares: enough_domains(lost, domains, spares) >= needed)
-    for spares in listed[at:]:
-        running = enough_domains(lost, domains, spares)
-        if asked.confidence is None or _promised(asked, wanted, i, running, waiting(asked, lost, domains, spares)):
+    at = bisect_left(choices, True, key=lambda spares: enough_domains(loss, domains, spares) >= threshold)
+    for spares in choices[at:]:
+        running = enough_domains(loss, domains, spares)
+        if availability.confidence is None or _promised(
+            availability, target, i, running, waiting(availability, loss, domains, spares)
+        ):
             return spares
         if running >= 1.0 / ROUNDED:
             return None
     return None
 
 
-def _promised(asked: Availability, wanted: RunningShare, i: int, running: float, waits_s: float) -> bool:
+def _promised(availability: Availability, target: RunningShare, i: int, running: float, waits_s: float) -> bool:
     """Whether all workloads keep their days with the probability that is asked for."""
     return all(
-        times_s[i] * ROUNDED <= workload.bound_s * promise(asked, workload, found, running, waits_s)[i]
-        for workload, times_s, found in wanted.bounded
+        times_s[i] * ROUNDED <= workload.bound_s * promise(availability, workload, stops, running, waits_s)[i]
+        for workload, times_s, stops in target.bounded
     )

@@ -72,7 +72,7 @@ def drive(
     gap: float,
     deadline: float,
     on_standing: OnStanding | None = None,
-    joined: tuple[int, Callable[[list[Subproblem[Choice]]], Subproblem[Choice]]] | None = None,
+    merge: tuple[int, Callable[[list[Subproblem[Choice]]], Subproblem[Choice]]] | None = None,
 ) -> Drive[Choice]:
     """The best choice of all subproblems.
 
@@ -84,16 +84,22 @@ def drive(
         When to stop, on the clock of `time.perf_counter`.
     on_standing
         Hears how far the search is, in objective units.
-    joined
+    merge
         After how many subproblems those that are left are searched as one, and the function that makes one of them.
     """
     search = _Search[Choice](backend=backend, gap=gap, deadline=deadline, on_standing=on_standing)
     try:
-        search.run(sorted((one for one in subproblems if one.bound < math.inf), key=lambda one: one.bound), joined)
+        search.run(
+            sorted(
+                (subproblem for subproblem in subproblems if subproblem.bound < math.inf),
+                key=lambda subproblem: subproblem.bound,
+            ),
+            merge,
+        )
     except KeyboardInterrupt:
         search.outcome = "interrupted"
     return Drive(
-        found=search.best.choice if search.best else None,
+        found=search.incumbent.choice if search.incumbent else None,
         value=search.value,
         outcome=search.outcome,
         tried=search.tried,
@@ -104,14 +110,14 @@ def drive(
 
 @dataclass(kw_only=True, eq=False)
 class _Search(Toll, Generic[Choice]):
-    """The search so far; `left` are the subproblems whose turn has not come, `proven` bounds the others."""
+    """The search so far; `queue` are the subproblems whose turn has not come, `proven` bounds the others."""
 
     backend: Backend
     gap: float
     deadline: float
     on_standing: OnStanding | None
-    left: Sequence[Subproblem[Choice]] = ()
-    best: Decided[Choice] | None = None
+    queue: Sequence[Subproblem[Choice]] = ()
+    incumbent: Decided[Choice] | None = None
     proven: float = math.inf
     tried: int = 0
     outcome: Outcome = "infeasible"
@@ -119,54 +125,55 @@ class _Search(Toll, Generic[Choice]):
     @property
     def value(self) -> float:
         """The value of the best; infinite without one."""
-        return self.best.value if self.best else math.inf
+        return self.incumbent.value if self.incumbent else math.inf
 
     @property
     def bound(self) -> float:
         """No choice is worth less."""
-        return min([self.proven, *(one.bound for one in self.left)])
+        return min([self.proven, *(subproblem.bound for subproblem in self.queue)])
 
     def run(
         self,
         ranked: list[Subproblem[Choice]],
-        joined: tuple[int, Callable[[list[Subproblem[Choice]]], Subproblem[Choice]]] | None,
+        merge: tuple[int, Callable[[list[Subproblem[Choice]]], Subproblem[Choice]]] | None,
     ) -> None:
         """Go through subproblems by their bounds, until no other can hold a better choice."""
-        self.left = ranked
-        while self.left and self.left[0].bound < self.value * (1 - self.gap):
+        self.queue = ranked
+        while self.queue and self.queue[0].bound < self.value * (1 - self.gap):
             if self.tried and time.perf_counter() >= self.deadline:
                 self.outcome = "time limit"
                 return
-            chosen, rest = self.left[0], list(self.left[1:])
-            if joined is not None and self.tried >= joined[0]:
-                promising = [one for one in self.left if one.bound < self.value * (1 - self.gap)]
-                rest = [one for one in self.left if one not in promising]
-                chosen = joined[1](promising) if len(promising) > 1 else chosen
-            later = min([self.proven, *(one.bound for one in rest)])
-            outcome, bound = self._searched(chosen, later)
-            self.left = rest
-            self.proven = min(self.proven, math.inf if outcome == "infeasible" else max(bound, chosen.bound))
+            subproblem, remainder = self.queue[0], list(self.queue[1:])
+            if merge is not None and self.tried >= merge[0]:
+                promising = [entry for entry in self.queue if entry.bound < self.value * (1 - self.gap)]
+                remainder = [entry for entry in self.queue if entry not in promising]
+                subproblem = merge[1](promising) if len(promising) > 1 else subproblem
+            rest_bound = min([self.proven, *(entry.bound for entry in remainder)])
+            outcome, bound = self._searched(subproblem, rest_bound)
+            self.queue = remainder
+            # the subproblem's own bound holds whatever the solver proved until its time was up
+            self.proven = min(self.proven, math.inf if outcome == "infeasible" else max(bound, subproblem.bound))
             if outcome not in ("optimal", "infeasible"):
                 self.outcome = outcome
                 return
-            if self.on_standing and self.left:
-                known = self.value if self.best else None
-                self.on_standing(SearchStanding(nodes=self.nodes, best=known, bound=self.bound))
-        self.outcome = "optimal" if self.best else "infeasible"
+            if self.on_standing and self.queue:
+                value = self.value if self.incumbent else None
+                self.on_standing(SearchStanding(nodes=self.nodes, best=value, bound=self.bound))
+        self.outcome = "optimal" if self.incumbent else "infeasible"
 
-    def _searched(self, subproblem: Subproblem[Choice], later: float) -> tuple[Outcome, float]:
+    def _searched(self, subproblem: Subproblem[Choice], rest_bound: float) -> tuple[Outcome, float]:
         """Show by a few cases that a subproblem holds nothing better than the best so far; else solve it, and show what
         the solver says, as far as they do."""
-        if self.best is not None and self._closed(subproblem, self.value):
+        if self.incumbent is not None and self._closed(subproblem, self.value):
             return "optimal", self.value
-        outcome, bound = self._looked_into(subproblem, later)
+        outcome, bound = self._looked_into(subproblem, rest_bound)
         self.tried += 1
-        while outcome == "optimal" and self.best is not None:
-            known = self.value
-            target = min(max(bound, known * (1 - self.gap)), known)
+        while outcome == "optimal" and self.incumbent is not None:
+            value = self.value
+            target = min(max(bound, value * (1 - self.gap)), value)
             if self._closed(subproblem, target):
                 return outcome, target
-            if self.value == known:
+            if self.value == value:
                 break
             bound = -math.inf  # the solver overlooked a choice, so that its bound is none
         return outcome, bound
@@ -181,55 +188,56 @@ class _Search(Toll, Generic[Choice]):
         started = time.perf_counter()
         bound, better = subproblem.close(target, self.deadline)
         if better is not None and better.value < self.value:
-            self.best = better
+            self.incumbent = better
         self.solve_s += time.perf_counter() - started
         return bound >= target
 
-    def _looked_into(self, subproblem: Subproblem[Choice], later: float) -> tuple[Outcome, float]:
+    def _looked_into(self, subproblem: Subproblem[Choice], rest_bound: float) -> tuple[Outcome, float]:
         """Solve a subproblem, and again in units of the best value where its own are so large that the solver cannot
         tell values near the best apart."""
-        outcome, bound = self._solved(subproblem, later)
+        outcome, bound = self._solved(subproblem, rest_bound)
         nearer: Subproblem[Choice] | None = subproblem
-        while outcome == "optimal" and nearer is not None and nearer.closer is not None and self.best is not None:
+        while outcome == "optimal" and nearer is not None and nearer.closer is not None and self.incumbent is not None:
             nearer = nearer.closer(self.value)
             if nearer is not None:
-                outcome, bound = self._solved(nearer, later)
+                outcome, bound = self._solved(nearer, rest_bound)
         return outcome, bound
 
-    def _solved(self, subproblem: Subproblem[Choice], later: float) -> tuple[Outcome, float]:
+    def _solved(self, subproblem: Subproblem[Choice], rest_bound: float) -> tuple[Outcome, float]:
         """Solve a subproblem, recompute, cut, and repeat; how it ended and what is proven of it.
 
-        `later` is a bound below all other subproblems.
+        `rest_bound` is below all other subproblems.
         """
         started = time.perf_counter()
         model, unit = subproblem.build()
         self.build_s += time.perf_counter() - started
         starts = subproblem.starts
         while True:
-            left = min(max(self.deadline - time.perf_counter(), 0.0), UNLIMITED_S)
-            told = rescaled(self._listener(later), unit, self.nodes)
-            answer = self.backend.solve(model, left, told, start=starts)
+            left_s = min(max(self.deadline - time.perf_counter(), 0.0), UNLIMITED_S)
+            listener = rescaled(self._listener(rest_bound), unit, self.nodes)
+            answer = self.backend.solve(model, left_s, listener, start=starts)
             self.add(answer)
             assert answer.outcome in ENDINGS, f"{self.backend.name}: {answer.detail}"
             if answer.value is None:
                 return answer.outcome, answer.bound * unit
             decided = subproblem.read(model)
             if decided is not None and decided.value < self.value:
-                self.best = decided
+                self.incumbent = decided
             if decided is not None or answer.outcome != "optimal":
                 return answer.outcome, answer.bound * unit
             self.cuts += 1
             starts = False  # what it started from may break the cut
 
-    def _listener(self, later: float) -> OnStanding | None:
+    def _listener(self, rest_bound: float) -> OnStanding | None:
         """The listener, who hears of the best of all subproblems and of a bound below all."""
         listener = self.on_standing
         if listener is None:
             return None
 
-        def tell(now: SearchStanding) -> None:
-            best = min(self.value, math.inf if now.best is None else now.best)
-            bound = None if now.bound is None or later == -math.inf else min(now.bound, later)
-            listener(replace(now, best=best if math.isfinite(best) else None, bound=bound))
+        def tell(standing: SearchStanding) -> None:
+            value = min(self.value, math.inf if standing.best is None else standing.best)
+            # the others are not searched yet: no more is proven of all than their bounds say
+            bound = None if standing.bound is None or rest_bound == -math.inf else min(standing.bound, rest_bound)
+            listener(replace(standing, best=value if math.isfinite(value) else None, bound=bound))
 
         return tell

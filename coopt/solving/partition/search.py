@@ -108,7 +108,7 @@ def search_partition(
         gap=gap,
         deadline=started + UNLIMITED_S if deadline is None else deadline,
         on_standing=on_standing,
-        joined=(ALONE, pieces.merge),
+        merge=(ALONE, pieces.merge),
     )
     rows = None if ending.found is None else useful_rows[ending.found]
     effort = {field.name: getattr(ending, field.name) for field in fields(Effort)}
