@@ -91,6 +91,7 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     """
     domains, after_loss = site.domains, room >= 0
     all_domains = domains + after_loss
+    # one switch holds all domains, so that nothing leaves it
     if family.tiers <= 1:
         return NicLayout(domains=domains, span=all_domains, room=room)
     is_clos = family.fabric == "clos"
@@ -145,8 +146,10 @@ def _pod_span(family: Family, all_domains: int) -> int:
         return min(family.pod_span, all_domains)
     if family.fabric == "rail-optimized":
         of_a_rail = -(-family.domains // family.down)
+        # whole rails lie in a pod, and nothing of them leaves it
         if family.pods.leaves % of_a_rail == 0:
             return all_domains
+        # pods that end inside a rail hold parts of two
         if of_a_rail % family.pods.leaves:
             return 0
     return min(family.pods.leaves * family.leaf_span, all_domains)
@@ -164,7 +167,9 @@ def groups_of(workload: Workload, mappings: Mappings, placements: Placements) ->
         cp=cp,
         stage=stage,
         stages=stages,
+        # a pipeline that lies inside a domain sends nothing out of it, and counts as one stage there
         stages_inside=(stages > 1) * (placements.pp - 1) + 1,
+        # where chunks interleave, the last stage goes on to the first
         closes=((stages > 1) & (mappings.interleave > 1)).astype(mappings.tp.dtype),
         experts=experts,
         apart=tp * step if expert_tp else step,

@@ -121,7 +121,7 @@ def beaten_options(
     *,
     cheaper: bool = False,
 ) -> Bools:
-    """Which of the others some kept option dominates; each as (uses, quantity, joins), without capex beside products.
+    """Which options some kept rival dominates; both as (uses, quantity, joins), without capex beside products.
 
     What another option uses at least may stand for it: a larger quantity of it only lowers the left side of 3.
 
@@ -147,7 +147,7 @@ def beaten_options(
 
 
 def _at_most(rivals: Floats, options: Floats) -> Bools:
-    """For each of mine and each of the others: whether no column of mine is larger."""
+    """For each rival and each option: whether the rival is larger in no column."""
     no_larger = np.ones((len(rivals), len(options)), dtype=np.bool_)
     for rival_column, option_column in zip(rivals.T, options.T, strict=True):
         no_larger &= rival_column[:, None] <= option_column
@@ -155,7 +155,7 @@ def _at_most(rivals: Floats, options: Floats) -> Bools:
 
 
 def _within(rivals: Bools, options: Bools) -> Bools:
-    """For each of mine and each of the others: whether every column that mine has the other has as well."""
+    """For each rival and each option: whether the option has every column that the rival has."""
     within = np.ones((len(rivals), len(options)), dtype=np.bool_)
     for rival_column, option_column in zip(np.packbits(rivals, axis=1).T, np.packbits(~options, axis=1).T, strict=True):
         within &= (rival_column[:, None] & option_column) == 0

@@ -108,7 +108,7 @@ def saves_needlessly(workload: Workload, gpu: Gpu, fit: Mappings) -> Bools:
 
 
 def fastest_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
-    """No placement on any network is faster: wires without end, and collectives that take a start but no steps."""
+    """Times (n,) that no placement undercuts: with wires without end, and with starts of collectives but no steps."""
     inside = Placements(tp=mappings.tp, cp=mappings.cp, pp=mappings.pp, dp=mappings.dp)
     return iteration(workload, without_steps(gpu), np.inf, mappings, inside).time_s(NO_NETWORK) * (1.0 - ROUNDING)
 

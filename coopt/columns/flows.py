@@ -51,12 +51,12 @@ def exchange(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
 
 
 def hops_ahead(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
-    """Domains of [a, b) whose next stage lies outside; `closes` pipelines go on from the last stage to the first."""
+    """Domains of [a, b) whose next stage lies outside; a pipeline that `closes` goes on from the last to the first."""
     return _length(_ahead(a, b, domains, stage, closes))
 
 
 def hops_behind(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
-    """Domains of [a, b) whose stage before lies outside."""
+    """Domains of [a, b) whose previous stage lies outside."""
     return _length(_behind(a, b, domains, stage, closes))
 
 
@@ -143,7 +143,7 @@ class Ends(NamedTuple):
 
     @property
     def busiest(self) -> Any:
-        """On the busiest rail, in the busier direction."""
+        """Domains that send, or receive, over the busiest of these rails."""
         return np.maximum.reduce(np.broadcast_arrays(*self))
 
 
@@ -165,7 +165,7 @@ def hop_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ends
 
 
 def tied_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ends:
-    """As `hop_ends`, for first and last stages that add up the gradients of an embedding, `closes` or not."""
+    """As `hop_ends`, for first and last stages that add up the gradients of an embedding, whatever `closes` says."""
     first_senders, last_senders = first_stage(a, b, domains, stage), last_stage(a, b, domains, stage)
     odd = domains // stage % 2 == 1
     both_stages = first_senders + last_senders
@@ -216,7 +216,7 @@ def mirrored(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
 
 @in_blocks
 def both_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
-    """Domains of [a, b) in the first or last stage whose partner lies outside, `closes` or not."""
+    """Domains of [a, b) in the first or last stage whose partner lies outside, whether pipelines close or not."""
     return first_stage(a, b, domains, stage) + last_stage(a, b, domains, stage)
 
 

@@ -117,6 +117,7 @@ def _spread(
 ) -> tuple[Ints, Ints]:
     """The row of each of the placements that are listed for the degrees of rows, and its numbers (n, width)."""
     keys, position = _degrees(degrees)
+    # many rows have the same degrees: each list is made once
     lists = [np.array(list_placements(*key), dtype=np.int64).reshape(-1, width) for key in keys]
     list_lengths = np.array([len(placements) for placements in lists], dtype=np.int64)
     counts, starts = list_lengths[position], (np.cumsum(list_lengths) - list_lengths)[position]
@@ -199,7 +200,7 @@ def mappings(workload: Workload, gpus: int) -> tuple[Mappings, Mappings]:
 def whole_mappings(
     workload: Workload, quadruples: Iterable[tuple[int, int, int, int]], is_wanted: Callable[[Mappings], Bools]
 ) -> Mappings:
-    """The first of `mappings`, for the given (t, c, p, d) of any number of GPUs, as far as they are wanted.
+    """The first of `mappings`, those that are wanted, for the given (t, c, p, d) of any number of GPUs.
 
     Parameters
     ----------
@@ -209,6 +210,7 @@ def whole_mappings(
     rows = _combined(workload, quadruples, zero=False)
     rows = rows.take(_even(workload, rows))
     rows = rows.take(is_wanted(rows))
+    # all numbers of ranks above one allow the same stages, so that two stand for any
     alone_stages, shared_stages = (
         np.array(_allowed(_zero_stages(workload, ranks), workload.mapping.zero)) for ranks in (1, 2)
     )

@@ -63,7 +63,7 @@ def stacked(layouts: Collection[NicLayout]) -> NicLayout:
 
 
 def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str], leaf: Floats) -> Floats:
-    """No fewer flows than leave any pod of parts; shape (kinds, n).
+    """A bound on the flows that leave any pod of parts; shape (kinds, n).
 
     A pod holds parts of two rails, or an interval of domains of each rail, and what crosses the ends of an interval is
     no more than a stride each.
@@ -135,7 +135,7 @@ class PodParts:
         return self._busiest(row, at, flows)[position]
 
     def busiest_of_lines(self, count_line: Any, count_ends: Any, row_layouts: Ints, nics: Ints, *line: Ints) -> Floats:
-        """As `busiest`, of pipelines."""
+        """As `busiest`, for pipelines."""
         (layout, send, *arguments), position = distinct_rows(row_layouts, nics, *line)
         row, at = self._spread(layout)
         domains, stage, closes, inner = (column[row] for column in arguments)
@@ -154,7 +154,7 @@ class PodParts:
         return np.maximum(*out)[position]
 
     def _spread(self, layout: Ints) -> tuple[Ints, Ints]:
-        """Every row with each segment of its layout."""
+        """Every row paired with each segment of its layout: the numbers of rows, and of segments."""
         count = self.count[layout]
         row = np.repeat(np.arange(len(layout)), count)
         return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count - self.start[layout], count)
@@ -163,7 +163,7 @@ class PodParts:
         return np.asarray(np.maximum(np.minimum(self.high_rail[at], stop) - np.maximum(self.low_rail[at], start), 0))
 
     def _busiest(self, row: Ints, at: Ints, flows: Any) -> Floats:
-        """Summed by pods, the most of each row."""
+        """What leaves the busiest pod of each row, summed over its segments."""
         # rows follow each other and the pods of each as well, so that a sum ends where either changes
         pods = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(self.pod[at], prepend=-1))
         sums = np.add.reduceat(flows, pods)
@@ -211,6 +211,7 @@ def _rail_parts(pod: int, domains: int, down: int, leaves: tuple[int, int]) -> I
     for rail in sorted({leaves[0] // of_a_rail, (leaves[1] - 1) // of_a_rail}):
         a = max(leaves[0] - rail * of_a_rail, 0) * down
         b = min((leaves[1] - rail * of_a_rail) * down, domains)
+        # a whole rail sends nothing out of its pod
         if (a, b) != (0, domains):
             yield RailSegment(pod, a, b, rail, rail + 1)
 

@@ -84,6 +84,7 @@ def _fastest_rows(
     for byte_s, rate_choices in _of_rates(choices):
         floors_s = rows_in_time.undisturbed_s(byte_s)
         sample_s = _fastest_s(rows_in_time.take(np.argsort(floors_s, kind="stable")[:FEW]), rate_choices, lambda: None)
+        # what takes longer at full rate than the sample with the fewest uplinks is the fastest nowhere
         is_near |= floors_s <= max(times.max(initial=0.0) for times in sample_s.values()) * (1 + ROUNDING)
     survivors, dominated = undominated_rows(rows_in_time.take(np.flatnonzero(is_near)), best_case.discipline)
     gated["dominated"] += len(rows_in_time) - int(is_near.sum()) + dominated
@@ -162,6 +163,7 @@ def least_times_s(
         sample_s = _fastest_s(pool.take(order[:FEW]), rate_choices, check)
         slowest_s = np.array([times.max(initial=0.0) for times in sample_s.values()])
         counts = np.searchsorted(floors_s[order], slowest_s * (1 + ROUNDING), side="right")
+        # contexts that need as many rows within a factor of two are counted together
         sizes = np.frexp(counts)[1]
         for size in np.unique(sizes).tolist():
             size_choices = {

@@ -65,7 +65,7 @@ class Pool:
         return self._slower_s(context, uplinks, 1.0)
 
     def mean_s(self, context: Context, uplinks: int | Ints) -> Floats:
-        """The same on average over the time, in some of which a port of a NIC is out.
+        """Iteration time of every row as `time_s` has it, the mean where for some of the time a port of a NIC is out.
 
         What is done in a second is a mean of what is done with all ports and without. A bound on iterations themselves
         is one with all ports.

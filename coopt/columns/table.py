@@ -61,7 +61,7 @@ class Ceiling(Protocol):
     """What the cheapest network found so far is worth, so that dearer ones need not be looked at."""
 
     def floor(self, context: Context) -> float:
-        """No network of a context is worth less."""
+        """What every network of a context is worth at least."""
         ...
 
     def is_below(self, floor: float) -> bool:
@@ -191,7 +191,7 @@ def full_bandwidth(contexts: list[Context]) -> Context:
 def best_rows(
     candidates: Pool, contexts: list[tuple[int, Context]], workload: int, on_context: Callable[[], None]
 ) -> list[Column]:
-    """The row that bears most of every context that has one in time."""
+    """For every context with a row in time, the row that is in time with the fewest uplinks."""
     best_columns: list[Column] = []
     if not len(candidates):
         return best_columns

@@ -44,6 +44,7 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
     racks = None if hall is None else hall.switch_racks
     if racks and design.hall is not None and design.hall.usd_per_switch_rack is not None:
         items += (line("rack", SWITCH_RACK, racks, design.hall.usd_per_switch_rack, 0.0),)
+    # shares of all that stands above them
     items += work_lines(design.work, math.fsum(item.usd for item in items))
     return BilledNetwork(
         name=design.id,
@@ -191,6 +192,7 @@ def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str
         tier_ends = [end for end in ends if end.at == number]
         ports = [(end.most_ends, end.optic) for end in tier_ends if end.optic is not None and not end.inside]
         rates = {end.optic.gbit_s / end.in_module for end in tier_ends if end.optic is not None}
+        # nothing can be said where an end has no product, or links of several rates meet in a switch
         if form.switch is None or len(ports) < len(tier_ends) or len(rates) != 1:
             continue
         box = (box_of(form.switch.name) or form.switch).model_copy(update={"name": form.switch.name})

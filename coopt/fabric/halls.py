@@ -102,6 +102,7 @@ def design_hall(design: PublishedDesign, file: str = "design") -> DesignHall | N
     leaf_cables = Lengths()
     for leaf, rack_ends in hung.items():
         for rack, ends in rack_ends.items():
+            # networks lie alike, so that one of them is measured
             leaf_cables[spots.sold(racks_of_switches.spot(rack), (leaves[leaf], 0))] += ends * chain.networks
     upper_cables = _cables_above(spots, chain, uplinks, leaves, pods)
     return DesignHall(
@@ -157,6 +158,7 @@ def _switches(
     for level, (tier, form, stand) in enumerate(zip(tiers, design.tiers, places, strict=True)):
         assert form.switch is not None
         assert form.switch.rack_units is not None, "halls without heights have no racks of switches"
+        # all networks stand at the same places, so that each has as many switches of each
         per_place = tier.switches // sum(stand.values())
         w, units = form.switch.w + optics_w[level] / tier.switches, form.switch.rack_units
         switches += [
@@ -214,6 +216,7 @@ def switch_racks(switches: Iterable[Switches], rows: NetworkHallRows) -> SwitchR
     watts = math.inf if rows.switch_rack_kw is None else 1e3 * rows.switch_rack_kw
     filled: list[Counter[Place]] = []
     racks_w: list[float] = []
+    # no rack is open yet
     room = 0.0, 0.0
     for group in sorted(switches, key=lambda switch: switch.place):
         remaining = group.count

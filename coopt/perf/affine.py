@@ -39,11 +39,11 @@ class Reciprocals:
 
     @classmethod
     def everywhere(cls, s_byte: Any) -> Reciprocals:
-        """The same for every kind."""
+        """The same seconds per byte for every kind of traffic."""
         return cls(**dict.fromkeys(KINDS, s_byte))
 
     def mapped(self, change: Callable[[Any], Any]) -> Reciprocals:
-        """The same with every array changed."""
+        """These seconds per byte with a change made to every array."""
         ways = None if self.ways is None else {name: change(s_byte) for name, s_byte in self.ways.items()}
         return Reciprocals(**{kind: change(getattr(self, kind)) for kind in KINDS}, ways=ways)
 
@@ -56,7 +56,7 @@ class Reciprocals:
         return Reciprocals(**kinds, ways=ways)
 
     def by(self, kind: str, flows: str) -> Any:
-        """What a kind sees whose messages flow so."""
+        """Seconds per byte that a kind sees whose messages take such flows."""
         return getattr(self, kind) if flows == "ring" or self.ways is None else self.ways[kind, flows]
 
 
@@ -136,7 +136,7 @@ class Ways:
 
     @property
     def by_kind(self) -> dict[str, tuple[Way, ...]]:
-        """The ways that there are, by kinds."""
+        """The ways of each kind of traffic that has some."""
         return {kind: ways for kind, ways in vars(self).items() if ways}
 
     @property

@@ -45,6 +45,7 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
         F, one-way bandwidth inside the domain (10^9 bytes/s).
     """
     efficiency, collectives = gpu.efficiency, workload.options.collectives
+    # sums in switches count only where ways are chosen: level by level is what shares were fitted with
     sums = efficiency.hb if collectives == "levels" else max(efficiency.hb, efficiency.hb_reduce or 0.0)
     share = TRANSPORT_SHARE.get(workload.options.transport)
     rail, send = (efficiency.rail, efficiency.send) if share is None else (share, share)
@@ -66,7 +67,7 @@ class GatherRates:
     start_s: Any
 
     def of(self, data_bytes: Any) -> AffineSeconds:
-        """The collective of so many bytes."""
+        """What the collective takes of so many bytes."""
         return AffineSeconds(self.inside_s_byte * data_bytes + self.start_s, **{self.kind: self.across * data_bytes})
 
 

@@ -214,7 +214,7 @@ class Iteration:
         return {name: seconds + np.zeros(len(m)) for name, seconds in parts.items()}
 
     def _parts_s(self, r: Reciprocals) -> dict[str, Floats]:
-        """The pipeline by cause."""
+        """Seconds of the pipeline by cause."""
         m, waits = self.micro_batches, self._end_waits
         waited_s, added_s = _stack(self._added_by(wait).at(r) for wait in waits), self._added_by_last.at(r)
         binds, longest = added_s > waited_s.max(axis=0), waited_s.argmax(axis=0)

@@ -81,7 +81,7 @@ def attention_s(model: Transformer, device: Device, t: Any, rows: Any, norm_spli
 
 
 def _inputs(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
-    """Projections to queries, keys and values."""
+    """Seconds of the projections to queries, keys and values."""
     h, query, rate = model.hidden, query_width(model), device.rate_of(device.attention_bits)
     if not model.kv_rank:
         return product(device, rows, query / t + kv_width(model, t), h, 1, rate)
@@ -126,7 +126,7 @@ def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, turned_over: 
 
 
 def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash: bool) -> Passes:
-    """Scores, softmax and context."""
+    """Seconds of scores, softmax and context."""
     s, heads = float(model.seq), b * model.heads / t
     if flash:
         return _fused_core_s(model, device, heads, c)
@@ -154,7 +154,7 @@ def _fused_core_s(model: Transformer, device: Device, heads: Any, c: Any) -> Pas
 
 
 def nonlinearity_s(model: Transformer, device: Device, elements: Any) -> Passes:
-    """The nonlinearity over that many elements."""
+    """Seconds of the nonlinearity over that many elements."""
     forward, backward = (GATED_FORWARD, GATED_BACKWARD) if model.gated else (PLAIN_FORWARD, PLAIN_BACKWARD)
     return pointwise(device, forward * elements, backward * elements)
 

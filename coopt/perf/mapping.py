@@ -146,6 +146,7 @@ def expert_ranks(mappings: Mappings, placements: Placements, *, expert_tp: bool)
     ranks_inside = placements.cp * placements.dp * (1 if expert_tp else placements.tp)
     domains = mappings.cp // placements.cp * placements.dp_across(mappings)
     domains = domains if expert_tp else domains * (mappings.tp // placements.tp)
+    # an expert group takes the ranks of its domain first (docs/model.md, Which ranks)
     inside = np.gcd(mappings.ep, ranks_inside)
     across = mappings.ep // inside
     return inside, across, ranks_inside // inside, domains // across

@@ -279,6 +279,7 @@ class Replicas:
             return AffineSeconds()
         size = self.workload.options.software.gradient_bytes * vocab_share(model, self.mappings.tp) * model.hidden
         crosses = self.mappings.pp > self.placements.pp
+        # two ranks: one in each of two domains, or both in one
         across, inside = (gather(self.links, size, x, 2 // x, "tied", summed=True) for x in (1, 2))
         times = 2 * (self.mappings.pp > 1)
         return AffineSeconds(np.where(crosses, across.fixed, inside.fixed) * times, tied=across.tied * crosses * times)

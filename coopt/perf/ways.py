@@ -165,6 +165,7 @@ def sized_ways(
     trees
         Which rows add up what others gather and scatter, as trees do.
     """
+    # `gather` charges the fewest steps already, so that a way costs those beyond
     fewest, crosses = least_steps(x, y), y > 1
     share = np.broadcast_to(np.asarray(share, dtype=np.float64), y.shape)
 
@@ -191,6 +192,7 @@ def exchange_ways(links: LinkRates, x: Ints, y: Ints, visits: Visits) -> tuple[W
     on_both_levels = (x > 1) & (y > 1)
     if not np.any(on_both_levels):
         return ()
+    # the start is the same either way, and stays with the seconds of `all_to_all`
     exchange = all_to_all(replace(links, latency_s=0.0), 1.0, x, y, visits)
     saved = np.where(on_both_levels, exchange.fixed / np.where(on_both_levels, exchange.ep, 1.0), 0.0)
     nothing = np.zeros_like(saved)

@@ -80,7 +80,7 @@ class LocalPool:
 
     @property
     def slots(self) -> int:
-        """Two for each worker."""
+        """Two cases for each worker, so that none waits for its next."""
         return 2 * self.workers
 
     def submit(self, case: Case) -> Future[str]:

@@ -297,6 +297,7 @@ def _shares(split: RankGrid) -> dict[Share, Floats]:
     if p > 1:
         layers[0] -= p * fullest - split.workload.model.layers - last_missing
         layers[-1] -= last_missing
+    # one hop for each chunk and direction, but none forward to the first chunk and none back to the last
     arriving = np.full(p, float(v))
     forward, backward = arriving.copy(), arriving.copy()
     forward[0] -= 1

@@ -88,6 +88,7 @@ def _on_planes(
     per_gpu, leaves = family.nics_per_gpu, leaf_numbers(family)
     rows = rails_of(family) // family.planes
     src, dst, group = (np.repeat(column, per_gpu) for column in table.T)
+    # every NIC of a GPU carries an equal part, on the rail of its number
     adapter, sizes = np.tile(np.arange(per_gpu), len(table)), np.repeat(size_bytes / per_gpu, per_gpu)
     rail = (src % per_domain * per_gpu + adapter) // family.gpus_per_nic
     plane, row = rail // rows, rail % rows

@@ -123,6 +123,7 @@ def groups(split: RankGrid, group: Group) -> Ints:
     x_h, x_l, copies_inside, copies_across = (
         int(n[0]) for n in expert_ranks(split.mapping, split.placement, expert_tp=not tensor)
     )
+    # expert groups take neighbours, inside a domain and then domain by domain; the copies of an expert follow
     table = _table(split, across, inside).reshape(-1, copies_across, x_l, copies_inside, x_h)
     if group == "ep":
         return _with_ranks(split, table.transpose(0, 1, 3, 2, 4).reshape(-1, x_l, x_h))
@@ -212,6 +213,7 @@ def _rank_table(split: RankGrid, *, pp_last: bool) -> RankTable:
     stage[order] = np.arange(p)[:, None]
     stage_and_replica = stage * d + at["d"] if pp_last else at["d"] * p + stage
     present = np.flatnonzero(split.present)
+    # Megatron-LM counts TP fastest: the i-th place in its order has rank i
     gpu = present[np.argsort(((stage_and_replica * c + at["c"]) * t + at["t"])[present])]
     replica = np.unique(at["d"][gpu], return_inverse=True)[1]
     group, member = _expert_places(split)

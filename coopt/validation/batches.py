@@ -130,7 +130,7 @@ class _RankedGroup(NamedTuple):
 
 
 def ranking_of(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_s: Floats) -> Ranking:
-    """Order and regret.
+    """How well predictions order mappings, and what it costs to follow them.
 
     Parameters
     ----------
@@ -163,6 +163,7 @@ def _groups(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_
     groups = [
         _RankedGroup(
             [median(runs[i].measured_s for i in repeats) for repeats in mappings.values()],
+            # a mapping that was run more than once is predicted alike each time
             [float(predicted_s[repeats[0]]) for repeats in mappings.values()],
         )
         for mappings in runs_by_mapping.values()

@@ -78,6 +78,7 @@ def fitted_of_hardware(generation: str, precision: str) -> frozenset[str]:
         if isinstance(gpu, Gpu) and gpu.generation == generation
         for field in _marked(gpu)
     }
+    # a source may stand for a whole table of figures
     fitted_names = {name for name in names if f"{table}.{name}" in marked or table in marked}
     return frozenset(f"{generation} {precision} {name}" for name in fitted_names)
 
@@ -199,7 +200,7 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
 
 
 def architecture_of(run: MeasuredRun) -> str:
-    """Dense, mixture of experts or hybrid."""
+    """What kind of model a run trained: dense, a mixture of experts or a hybrid."""
     return model_kind(run.workload)
 
 

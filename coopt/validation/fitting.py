@@ -108,7 +108,7 @@ def _has_settled(simplex: list[Corner], step: Vector) -> bool:
 
 
 def set_name(fit_set: FitSet) -> str:
-    """`hopper 16-bit`, `megatron-deepspeed`."""
+    """The name of a set: `hopper 16-bit`, `megatron-deepspeed`."""
     return fit_set.software or f"{fit_set.generation} {fit_set.precision}"
 
 

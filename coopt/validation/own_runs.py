@@ -307,7 +307,7 @@ def _arguments(lines: list[str]) -> dict[str, str]:
 
 
 def _shape_cells(arguments: Mapping[str, str]) -> Cells:
-    """Shape and batch."""
+    """The cells of shape and batch."""
     cells = {column: arguments[key] for key, column in COUNTS.items() if key in arguments}
     if arguments.get("group_query_attention") in NOTHING:  # then num_query_groups is a default that nothing reads
         cells.pop("kv_heads", None)
@@ -319,7 +319,7 @@ def _shape_cells(arguments: Mapping[str, str]) -> Cells:
 
 
 def _split_cells(arguments: Mapping[str, str]) -> Cells:
-    """How work and states are spread."""
+    """The cells that say how work and states are spread."""
     cells: Cells = {}
     devices, nodes = arguments.get("devices", ""), arguments.get("num_nodes", "")
     if devices.isdecimal() and nodes.isdecimal():
@@ -336,7 +336,7 @@ def _split_cells(arguments: Mapping[str, str]) -> Cells:
 
 
 def _precision_cells(arguments: Mapping[str, str]) -> Cells:
-    """The format of matrix products."""
+    """The cell of the format of matrix products."""
     for name in ("fp4", "fp8", "bf16", "fp16"):
         if name in arguments:
             return {"precision": name}

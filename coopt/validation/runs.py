@@ -72,7 +72,7 @@ class SkippedRow:
 
 
 def precision_class(precision: Precision) -> PrecisionClass:
-    """`16-bit` for bf16 and fp16."""
+    """The class of a precision: `16-bit` for bf16 and fp16."""
     return precision if precision in ("fp8", "fp4") else "16-bit"
 
 

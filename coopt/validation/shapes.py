@@ -172,6 +172,7 @@ def _special(row: Measurement) -> dict[str, Any]:
             facts |= {"expert_groups": row.experts // row.topk, "top_groups": 1}
     if not row.experts:
         facts = {k: v for k, v in facts.items() if k not in OF_EXPERTS}
+    # shortened models keep a layer with experts
     if facts.get("dense_layers", 0) >= row.layers:
         facts["dense_layers"] = row.layers - 1
     return facts

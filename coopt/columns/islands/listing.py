@@ -49,7 +49,7 @@ class Islands:
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def followed_by(self, islands: Islands) -> Islands:
-        """These and then the others."""
+        """These islands and then others."""
         pairs = {f.name: (getattr(self, f.name), getattr(islands, f.name)) for f in fields(self)}
         return Islands(**{name: np.concatenate(pair) for name, pair in pairs.items()})
 
@@ -148,7 +148,7 @@ class Market:
         return np.array(links, dtype=np.int64)[position.reshape(-1)]
 
     def no_islands(self) -> Islands:
-        """No island."""
+        """Arrays without an island."""
         names = [f.name for f in fields(Islands) if f.name != "units"]
         columns = {name: np.zeros(0, dtype=np.int64) for name in names}
         return Islands(**columns, units=np.zeros((0, len(self.goods))))
@@ -217,7 +217,7 @@ class Market:
         )
 
     def islands(self, builds: Builds, uplinks: Ints) -> Islands:
-        """What is built, with that many uplinks."""
+        """The islands that come of builds with that many uplinks."""
         network, sites, shapes = self.instance.network, builds.sites, builds.shapes.take(builds.shape)
         nic, switch, choice = builds.nic, builds.switch, builds.optics
         island_sites, u, at = sites.take(shapes.site), uplinks, np.arange(len(uplinks))
@@ -227,8 +227,10 @@ class Market:
             island_sites.domains * self.sizes[island_sites.hb] * shapes.nics_per_gpu * (tiers > 0),
             shapes.core_links,
         )
+        # of even bundles a spine takes as many links of each leaf; else leaves fill its ports
         spine_ports = np.where(shapes.bundle > 0, leaves * shapes.bundle, shapes.radix)
         spines = np.where(tiers == 2, planes * -(-leaves * u // spine_ports), 0)
+        # docs/network.md: every pod has u aggregation switches, and each of u groups of cores one switch of every pod
         upper_switches = np.where(tiers == 3, planes * u * (pods + shapes.core_group), 0)
         # one domain needs NICs for its links into the core alone
         units[at, self._places("nic", network.nics)[nic]] = np.where(tiers > 0, nics, core_links)

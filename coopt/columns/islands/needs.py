@@ -117,7 +117,7 @@ def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, candid
 def _nearly_in_time(
     workload: Workload, gpu: Gpu, gbyte_s: Floats, mappings: Mappings, placements: Placements, byte_s: float
 ) -> Ints:
-    """Those that meet the bound where every GPU has `byte_s` to itself, and what rounding may bring there."""
+    """The rows that meet the bound where every GPU has `byte_s` to itself, and those that rounding may bring there."""
     near_rows = []
     for start in range(0, len(mappings), BLOCK):
         block = np.arange(start, min(start + BLOCK, len(mappings)))
@@ -153,7 +153,7 @@ def _placements_on(candidates: Mappings, sites: Sites, *, tp_across: bool) -> tu
 
 
 def _dense(piece: AffineSeconds, kinds: tuple[str, ...], count: int) -> Floats:
-    """An affine function as its seconds and the bytes of some kinds, of each row."""
+    """An affine function as an array: its seconds and the bytes of some kinds, for each row."""
     parts = (piece.fixed, *(getattr(piece, kind) for kind in kinds))
     return np.stack([np.broadcast_to(np.asarray(part, dtype=np.float64), (count,)) for part in parts])
 
@@ -206,7 +206,7 @@ def _numbers(layout: NicLayout) -> tuple[Ints, ...]:
 
 
 def _pairs(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Every i with each number from `first[i]` up to `last[i]`."""
+    """Every i with each number from `starts[i]` up to `ends[i]`, the latter left out."""
     count = ends - starts
     number = np.repeat(np.arange(len(starts)), count)
     return number, np.arange(len(number)) - np.repeat(np.cumsum(count) - count - starts, count)
@@ -225,7 +225,7 @@ class Trials:
 
     @cached_property
     def _distinct(self) -> tuple[Ints, Ints, Crossings]:
-        """The pair that each pair loads links like, by number, the views of these, and the loads."""
+        """Of pairs that load links alike one stands for all: its number for each pair, their views, and their loads."""
         distinct_groups, place = distinct_rows(*self.rows.groups)
         (pair_groups, views), position = distinct_rows(place[self.row], self.view)
         layout_views, layout = representatives(*_numbers(self.layout))  # views that differ in rates are loaded alike

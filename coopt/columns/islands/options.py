@@ -88,7 +88,7 @@ class Coupling:
         return tuple(map(np.array, sums))
 
     def watts(self, units: Floats) -> Floats:
-        """Power of each (n,)."""
+        """Power that units of products draw (W); shape (n,)."""
         return np.asarray(units @ np.array([good.w for good in self.market.goods]))
 
     def racks(self, hb: Ints, domains: Ints) -> Floats:
@@ -139,7 +139,7 @@ class Coupling:
         return islands.take(self.undominated(self.of_islands(islands)))
 
     def wholly_beaten(self, sites: Sites, rivals: Usage) -> Bools:
-        """Sites on which no gear is left (n,)."""
+        """Sites on which options kept already beat every network, whatever its gear (n,)."""
         return np.asarray(self.beaten(sites, rivals).all(axis=0))
 
     def beaten(self, sites: Sites, rivals: Usage) -> Bools:
@@ -260,17 +260,17 @@ def islands_of(
 ) -> tuple[Islands, Counter[str]]:
     """The islands of one workload, and how many were dropped by cause."""
     gated: Counter[str] = Counter()
-    *_, islands = _growing(coupling, workload, on_step, listings or ListedIslands(), gated)
+    *_, islands = _islands_by_size(coupling, workload, on_step, listings or ListedIslands(), gated)
     return islands, gated
 
 
 def has_island(instance: Instance, workload: Workload, on_step: Callable[[], None]) -> bool:
     """Whether a workload has an island in a question; the smallest ones are looked for first."""
     coupling = Coupling(market=Market(instance=instance))
-    return any(len(islands) for islands in _growing(coupling, workload, on_step, ListedIslands(), Counter()))
+    return any(len(islands) for islands in _islands_by_size(coupling, workload, on_step, ListedIslands(), Counter()))
 
 
-def _growing(
+def _islands_by_size(
     coupling: Coupling, workload: Workload, on_step: Callable[[], None], listings: ListedIslands, gated: Counter[str]
 ) -> Iterator[Islands]:
     """The islands up to some size, none at first and in the end all; sizes that cannot win any more are not looked
@@ -339,6 +339,7 @@ def _networks(coupling: Coupling, sites: Sites, rows: Rows, rivals: Islands, gat
     while len(undecided := undecided[~coupling.dominated(survivors, _of_rows(least_usage, undecided))]):
         batch = builds.take(undecided[coupling.promising(_of_rows(least_usage, undecided))])
         pairs = np.zeros(uplinks_of_pairs.shape, dtype=np.bool_)
+        # builds that differ in switches or optics alone need the same uplinks
         pairs[batch.nic, batch.shape] = True
         uplinks_of_pairs[pairs] = _uplinks(market, rows, shapes, *np.nonzero(pairs))
         uplinks[undecided] = uplinks_of_pairs[builds.nic[undecided], builds.shape[undecided]]

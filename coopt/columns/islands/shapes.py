@@ -267,6 +267,7 @@ def sites_of(gpus: Ints, hb_domains: tuple[HbDomain, ...]) -> Sites:
     """Every HB domain with every number of active GPUs for the given numbers of GPUs, by docs/network.md."""
     parts = []
     for h, hb in enumerate(hb_domains):
+        # docs/network.md, HB domains: size/2 < K <= size, and fewer only in a domain alone
         small = gpus[gpus <= hb.size // 2]
         active_choices = np.arange(hb.size // 2 + 1, hb.size + 1)
         choice, even = np.nonzero(gpus % active_choices[:, None] == 0)
