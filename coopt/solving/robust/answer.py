@@ -1,9 +1,8 @@
-"""Answer an instance that asks for a robust plan, or for the least regret, or say which loss no network stands."""
+"""Answer an instance that asks for a robust plan, or for the least regret."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -11,10 +10,8 @@ from typing import Any
 import numpy as np
 import pyomo.core as pyo
 
-from coopt.columns.context import context_of
-from coopt.instance.couplings import Losses, Lost
 from coopt.instance.schema import Instance, Limits
-from coopt.instance.variants import after_a_loss, as_built, at_best_efficiency, at_least_efficiency, at_prices
+from coopt.instance.variants import as_built, at_best_efficiency, at_least_efficiency, at_prices
 from coopt.network.family import Family, LinkEnds
 from coopt.network.parts import Affine, cost_of, price, within_limits
 from coopt.plan.couplings import Couplings, Outlooks, Turn, largest_regret, one_network, one_networks_losses
@@ -23,25 +20,13 @@ from coopt.solving import explain
 from coopt.solving.arrays import SharedProblem, assemble, floats, in_units_of, viable
 from coopt.solving.backend import backend_of
 from coopt.solving.driver import Drive, Subproblem, drive
-from coopt.solving.explain import rounded_up
 from coopt.solving.highs import LARGEST, NEAR
 from coopt.solving.outcome import Candidate, answered, claim_of, ending, infeasible, unknown, written_out
-from coopt.solving.robust.survival import Jobs, survived, surviving
-from coopt.solving.runs import Method, NamedPrograms, Program, Run, StoppedError, Why, no_programs
+from coopt.solving.robust.survival import no_survivor, survived, surviving
+from coopt.solving.runs import Method, NamedPrograms, Program, Run, Why, no_programs
 from coopt.solving.shared import Field, field_of, field_programs, nothing_found, searched, subproblem
 from formulations.regret import FORMULATIONS, REGRET, RegretData, Scenario, build
 from formulations.shared import FORMULATIONS as SHARED_FORMULATIONS
-
-Check = Callable[[], None]
-FARTHEST = 16.0
-"""How much longer than asked for a bound is looked into."""
-
-HELP: dict[Lost, str] = {
-    "nic": "more NICs for each GPU, or faster ones",
-    "leaf": "another fabric (a lost Clos leaf cuts whole domains off), or more NICs for each GPU",
-    "plane": "another fabric (one plane has no other), or more NICs for each GPU",
-    "domain": "more and smaller domains, or a longer bound",
-}
 
 
 def robust_plan(run: Run) -> Plan:
@@ -180,67 +165,6 @@ def _at_list_prices(listed: Instance, found: Candidate) -> float:
         optics=tuple(LinkEnds(*(parts["optics"][one.name] for one in ends)) for ends in found.family.optics),
     )
     return cost_of(listed, family, found.uplinks).of(listed.objective.minimize)
-
-
-def no_survivor(instance: Instance, losses: Losses, families: tuple[Family, ...], check: Check) -> tuple[str, ...]:
-    """One sentence for each loss that no network which meets the bounds stands; else one for all of them together."""
-
-    def fatal(part: Lost) -> bool:
-        only = {part: losses[part]}
-        return only == losses or not surviving(instance, only, families, check)
-
-    alone = [part for part in losses if fatal(part)]
-    if alone:
-        return tuple(_alone(instance, losses[part], part, families, check) for part in alone)
-    parts = ", ".join(losses)
-    return (
-        f"robust.survive = {parts}: each of these losses is survived by some network that meets the bounds, all of "
-        "them by none: needs a larger robust.slower, or fewer losses to survive",
-    )
-
-
-def _alone(instance: Instance, slower: float, part: Lost, families: tuple[Family, ...], check: Check) -> str:
-    said = (
-        f"robust.survive = {part}: no network that meets the bounds still meets them, {slower:g} times as long, after "
-        f"the loss of any one {part}: needs "
-    )
-    if part != "domain":
-        return f"{said}a larger robust.slower.{part}, {HELP[part]}"
-    try:
-        least = least_slower(instance, families, slower, check)
-    except StoppedError:  # what is proven stays proven, and how much would be enough open
-        return f"{said}a larger robust.slower.{part}, {HELP[part]}"
-    if math.isinf(least):
-        return f"{said}{HELP[part]} (no robust.slower.{part} up to {slower * FARTHEST:g} is enough)"
-    return f"{said}robust.slower.{part} of at least {rounded_up(least)}, {HELP[part]}"
-
-
-def least_slower(instance: Instance, families: tuple[Family, ...], slower: float, check: Check) -> float:
-    """The least factor with which some network survives the loss of a domain; infinite where it is far off."""
-    different = {_seen(family): family for family in families}
-    least, within = math.inf, slower
-    while math.isinf(least) and within < FARTHEST * slower:
-        within *= 2
-        jobs = Jobs(after_a_loss(instance, within))
-        for family in sorted(different.values(), key=_taper):
-            check()
-            runs = jobs.runs(family, family.uplink_choices[-1], min(least / within, 1.0))
-            if runs is not None:
-                pairs = zip(runs, instance.workload, strict=True)
-                least = min(least, max(run.iteration_time_s / workload.bound_s for run, workload in pairs))
-    return least
-
-
-def _seen(family: Family) -> object:
-    """Families with all their uplinks that are the same to every job, whichever domain is lost."""
-    layout = context_of(family).layout
-    leaves = () if layout.is_flat else (layout, family.uplink_choices[-1], family.leaf_span, family.pods)
-    return family.gpus, family.hb.name, family.domains, family.byte_s, leaves
-
-
-def _taper(family: Family) -> float:
-    """How many ports below a leaf share one that leads all the way up, with all uplinks."""
-    return family.slowdown(family.uplink_choices[-1]) * family.pod_ratio
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Which networks survive the loss of a part: each family with the uplinks that it then needs.
+"""Which networks survive the loss of a part, each family with the uplinks that it then needs, and which loss none does.
 
 A lost NIC, leaf or plane takes the same number of NICs from a domain; traffic that leaves the domain takes longer, as
 docs/faults.md says, and nothing else changes. So a network survives exactly when the same network with NICs slower by
@@ -38,6 +38,19 @@ from coopt.network.wiring import rails_of
 from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.arrays import fastest_row, workload_plan
+from coopt.solving.explain import rounded_up
+from coopt.solving.runs import StoppedError
+
+Check = Callable[[], None]
+FARTHEST = 16.0
+"""How much longer than asked for a bound is looked into."""
+
+HELP: dict[Lost, str] = {
+    "nic": "more NICs for each GPU, or faster ones",
+    "leaf": "another fabric (a lost Clos leaf cuts whole domains off), or more NICs for each GPU",
+    "plane": "another fabric (one plane has no other), or more NICs for each GPU",
+    "domain": "more and smaller domains, or a longer bound",
+}
 
 
 def survived(instance: Instance, family: Family, uplinks: int, losses: Losses) -> tuple[Survived, ...]:
@@ -69,9 +82,7 @@ def nics_lost(family: Family, part: Lost) -> int:
     return min(family.planes_together, family.planes) * int(nics_on(family, np.arange(family.leaves)).max())
 
 
-def surviving(
-    instance: Instance, losses: Losses, families: tuple[Family, ...], check: Callable[[], None]
-) -> tuple[Family, ...]:
+def surviving(instance: Instance, losses: Losses, families: tuple[Family, ...], check: Check) -> tuple[Family, ...]:
     """The families with those of their uplinks with which they survive every loss; others are left out."""
     on_nics = {part: slower for part, slower in losses.items() if part != "domain"}
     for slower in dict.fromkeys(on_nics.values()):
@@ -83,7 +94,7 @@ def surviving(
 
 
 def _without_nics(
-    longer: Instance, parts: Sequence[Lost], families: tuple[Family, ...], check: Callable[[], None]
+    longer: Instance, parts: Sequence[Lost], families: tuple[Family, ...], check: Check
 ) -> tuple[Family, ...]:
     """The families with those of their uplinks with which they meet the longer bounds without any of these parts."""
     weak = [(family, _weakest(family, parts)) for family in families]
@@ -99,9 +110,6 @@ def _weakest(family: Family, parts: Sequence[Lost]) -> Family | None:
     if math.isinf(slower):
         return None
     return replace(family, nic=family.nic.model_copy(update={"gbit_s": family.nic.gbit_s / slower}))
-
-
-Check = Callable[[], None]
 
 
 def surviving_domains(instance: Instance, families: tuple[Family, ...], check: Check) -> tuple[Family, ...]:
@@ -236,3 +244,64 @@ def _on(hb: HbDomain, sizes: Iterator[tuple[int, float]]) -> Iterator[JobPlace]:
     for gpus, least_s in sizes:
         for domains in domain_counts(gpus, hb):
             yield JobPlace(least_s=least_s, site=DomainSet(gpus=gpus, hb=hb.name, domains=domains))
+
+
+def no_survivor(instance: Instance, losses: Losses, families: tuple[Family, ...], check: Check) -> tuple[str, ...]:
+    """One sentence for each loss that no network which meets the bounds stands; else one for all of them together."""
+
+    def fatal(part: Lost) -> bool:
+        only = {part: losses[part]}
+        return only == losses or not surviving(instance, only, families, check)
+
+    alone = [part for part in losses if fatal(part)]
+    if alone:
+        return tuple(_alone(instance, losses[part], part, families, check) for part in alone)
+    parts = ", ".join(losses)
+    return (
+        f"robust.survive = {parts}: each of these losses is survived by some network that meets the bounds, all of "
+        "them by none: needs a larger robust.slower, or fewer losses to survive",
+    )
+
+
+def _alone(instance: Instance, slower: float, part: Lost, families: tuple[Family, ...], check: Check) -> str:
+    said = (
+        f"robust.survive = {part}: no network that meets the bounds still meets them, {slower:g} times as long, after "
+        f"the loss of any one {part}: needs "
+    )
+    if part != "domain":
+        return f"{said}a larger robust.slower.{part}, {HELP[part]}"
+    try:
+        least = least_slower(instance, families, slower, check)
+    except StoppedError:  # what is proven stays proven, and how much would be enough open
+        return f"{said}a larger robust.slower.{part}, {HELP[part]}"
+    if math.isinf(least):
+        return f"{said}{HELP[part]} (no robust.slower.{part} up to {slower * FARTHEST:g} is enough)"
+    return f"{said}robust.slower.{part} of at least {rounded_up(least)}, {HELP[part]}"
+
+
+def least_slower(instance: Instance, families: tuple[Family, ...], slower: float, check: Check) -> float:
+    """The least factor with which some network survives the loss of a domain; infinite where it is far off."""
+    different = {_seen(family): family for family in families}
+    least, within = math.inf, slower
+    while math.isinf(least) and within < FARTHEST * slower:
+        within *= 2
+        jobs = Jobs(after_a_loss(instance, within))
+        for family in sorted(different.values(), key=_taper):
+            check()
+            runs = jobs.runs(family, family.uplink_choices[-1], min(least / within, 1.0))
+            if runs is not None:
+                pairs = zip(runs, instance.workload, strict=True)
+                least = min(least, max(run.iteration_time_s / workload.bound_s for run, workload in pairs))
+    return least
+
+
+def _seen(family: Family) -> object:
+    """Families with all their uplinks that are the same to every job, whichever domain is lost."""
+    layout = context_of(family).layout
+    leaves = () if layout.is_flat else (layout, family.uplink_choices[-1], family.leaf_span, family.pods)
+    return family.gpus, family.hb.name, family.domains, family.byte_s, leaves
+
+
+def _taper(family: Family) -> float:
+    """How many ports below a leaf share one that leads all the way up, with all uplinks."""
+    return family.slowdown(family.uplink_choices[-1]) * family.pod_ratio
