@@ -58,7 +58,7 @@ class Growths:
         self.instance, self.kind = instance, kind
         self.questions = [*phases_of(instance)]
         self._trainers = {
-            short: [Trainer(question, short) for question in self.questions] for short in (STRICT, LENIENT)
+            margin: [Trainer(question, margin) for question in self.questions] for margin in (STRICT, LENIENT)
         }
 
     @cached_property
@@ -66,11 +66,11 @@ class Growths:
         """Every network that can grow through all phases."""
         return tuple(growth_paths(self.instance, self.kind))
 
-    def serving(self, stage: GrowthStage, t: int, short: float, within: Sequence[int]) -> Sequence[int]:
+    def serving(self, stage: GrowthStage, t: int, margin: float, within: Sequence[int]) -> Sequence[int]:
         """Which of some uplinks, ascending, let a stage meet the bounds of a phase, taken short by a share."""
 
         def trains(uplinks: int) -> bool:
-            return self._trainers[short][t].trains(stage.family, stage.reach(uplinks))
+            return self._trainers[margin][t].trains(stage.family, stage.reach(uplinks))
 
         if not within or not trains(within[-1]):
             return ()  # the most uplinks are the fastest
@@ -81,7 +81,7 @@ class Growths:
         in_limits = uplinks in self.within(stage, t, LENIENT)
         return in_limits and self._trainers[LENIENT][t].trains(stage.family, stage.reach(uplinks))
 
-    def within(self, stage: GrowthStage, t: int, short: float = STRICT) -> Sequence[int]:
+    def within(self, stage: GrowthStage, t: int, margin: float = STRICT) -> Sequence[int]:
         """Uplinks that keep the limits, which no further uplink mends."""
         question = self.questions[t]
         if question.limits == Limits():
@@ -89,7 +89,7 @@ class Growths:
 
         def over(uplinks: int) -> bool:
             lines = bill(question, stage.family, stage.levels(uplinks), stage.optics)
-            return not within_limits(question, stage.family, bill_total(lines, question.objective), short)
+            return not within_limits(question, stage.family, bill_total(lines, question.objective), margin)
 
         return stage.uplinks[: bisect_left(stage.uplinks, True, key=over)]
 
@@ -111,19 +111,21 @@ def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> GrownNetwork |
     """Check that the phases are those of the instance and of one network; None where they are not."""
     instance = growths.instance
     years = tuple(f"{phase.year!r}" for phase in instance.phase)
-    claimed = tuple(f"{phase.year!r}" for phase in plan.phases)
-    if not ledger.same("phases", claimed, years, f"The instance has phases {', '.join(years)}, the plan {claimed}."):
+    claimed_years = tuple(f"{phase.year!r}" for phase in plan.phases)
+    fault = f"The instance has phases {', '.join(years)}, the plan {claimed_years}."
+    if not ledger.same("phases", claimed_years, years, fault):
         return None
+    designs = [phase.design for phase in plan.phases]
     network = next(
         (
-            GrownNetwork(path, ups)
+            GrownNetwork(path, uplinks)
             for path in growths.paths
-            if (ups := uplinks_of_growth(instance, path, [phase.design for phase in plan.phases])) is not None
+            if (uplinks := uplinks_of_growth(instance, path, designs)) is not None
         ),
         None,
     )
-    why = "No single network of docs/phased.md stands in every phase as the plan says, with uplinks that never fall."
-    ledger.holds("growth", network is not None, claimed, years if network else "no such network", why)
+    fault = "No single network of docs/phased.md stands in every phase as the plan says, with uplinks that never fall."
+    ledger.holds("growth", network is not None, claimed_years, years if network else "no such network", fault)
     return network
 
 
@@ -162,6 +164,7 @@ def _check_phase(
     pairs = match_workloads(ledger, question.workload, phase.workloads)
     runs = check_mappings(ledger, pairs, stage.family)
     ports, fabric = stage.with_up(uplinks), phase.design.fabric
+    # One tier keeps switches and ports for all domains to come, which an early phase of its own would not have.
     if stage.ports.tiers != 1 or is_last:
         wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
         check_network(ledger, stage.family, ports, fabric, runs, wiring)

@@ -73,9 +73,8 @@ def check_orders(
     growth = couplings.growth
     years = tuple(f"{year!r}" for year in fleet.question.years if year is not None)
     claimed_years = tuple(f"{phase.year!r}" for phase in growth)
-    if not ledger.same(
-        "phases", claimed_years, years, f"The instance has phases {', '.join(years)}, the plan {claimed_years}."
-    ):
+    fault = f"The instance has phases {', '.join(years)}, the plan {claimed_years}."
+    if not ledger.same("phases", claimed_years, years, fault):
         return None
     units_by_place = standing_units(fleet, islands)
     units, purchases = units_by_phase(fleet, units_by_place), Counter[ProductKey]()

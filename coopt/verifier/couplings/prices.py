@@ -44,17 +44,23 @@ class LimitedSum:
     words: str
     unit: str
     scale: int
-    most: Callable[[Instance], float | None]
-    each: Callable[[ProductKey, UnitPrice], float]
+    limit_of: Callable[[Instance], float | None]
+    of_unit: Callable[[ProductKey, UnitPrice], float]
 
     def of(self, prices: Mapping[ProductKey, UnitPrice], units: Mapping[ProductKey, int]) -> float:
         """What units of products take."""
-        return math.fsum(count * self.each(product, prices[product]) for product, count in units.items())
+        return math.fsum(count * self.of_unit(product, prices[product]) for product, count in units.items())
 
 
 CAPS = (
     LimitedSum(
-        "limit-power", "power_w", "power", "MW", 1_000_000, lambda one: one.limits.power_mw, lambda _, unit: unit.w
+        "limit-power",
+        "power_w",
+        "power",
+        "MW",
+        1_000_000,
+        lambda instance: instance.limits.power_mw,
+        lambda _, unit: unit.w,
     ),
 )
 """Every limit on a sum over products."""
@@ -62,7 +68,7 @@ CAPS = (
 
 def caps_of(instance: Instance) -> list[tuple[LimitedSum, float]]:
     """The limits on sums over products that are set, and how much they allow."""
-    return [(cap, most) for cap in CAPS if (most := cap.most(instance)) is not None]
+    return [(cap, limit) for cap in CAPS if (limit := cap.limit_of(instance)) is not None]
 
 
 class UnitCounts(NamedTuple):
@@ -98,13 +104,14 @@ def counts_of_island(
 def counts_together(instance: Instance, islands: Iterable[UnitCounts]) -> UnitCounts:
     """What islands take together, with the switches of their core."""
     products: Counter[ProductKey] = Counter()
-    active = idle = ports = 0
+    active_gpus = idle_gpus = ports = 0
     for counts in islands:
         products.update(counts.products)
-        active, idle, ports = active + counts.active, idle + counts.idle, ports + counts.core_ports
+        active_gpus, idle_gpus, ports = active_gpus + counts.active, idle_gpus + counts.idle, ports + counts.core_ports
+    # Islands share the switches of the core, so that only their sum is rounded up.
     if (core := core_switch(instance)) is not None:
         products["switch", core.name] += ceil_ratio(ports, core.radix)
-    return UnitCounts(products, active, idle, ports)
+    return UnitCounts(products, active_gpus, idle_gpus, ports)
 
 
 def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
@@ -132,6 +139,7 @@ def cheapest_purchase(instance: Instance, product: ProductKey, units: int) -> li
     if discount is None or not units:
         return [(units, usd)] if units else []
     steps = [(0, usd), *zip(discount.begins, discount.prices(usd), strict=True)]
+    # Units of each bracket have its price, so that more never costs less.
     if discount.applies == "incremental":
         ends = [*(begin for begin, _ in steps[1:]), math.inf]
         parts = [(min(units, end) - begin, unit_usd) for (begin, unit_usd), end in zip(steps, ends, strict=True)]
@@ -144,17 +152,17 @@ def cheapest_purchase(instance: Instance, product: ProductKey, units: int) -> li
 def counted_units(instance: Instance, units: UnitCounts) -> dict[ProductKey, int]:
     """The products that `include` counts, idle GPUs among GPUs."""
     include, gpu = instance.objective.include, instance.cluster.gpu
-    counted = {product: count for product, count in units.products.items() if product[0] in include}
-    return {**counted, ("gpu", gpu.name): units.active * ("gpu" in include) + units.idle * ("hb" in include)}
+    priced = {product: count for product, count in units.products.items() if product[0] in include}
+    return {**priced, ("gpu", gpu.name): units.active * ("gpu" in include) + units.idle * ("hb" in include)}
 
 
-def volume_bill(instance: Instance, counted: Mapping[ProductKey, int]) -> BillTotal:
+def volume_bill(instance: Instance, units: Mapping[ProductKey, int]) -> BillTotal:
     """Capex, power and tco of all that is counted of what islands take together."""
     prices = list_prices(instance)
     capex = math.fsum(
-        count * usd for product, n in counted.items() for count, usd in cheapest_purchase(instance, product, n)
+        count * usd for product, need in units.items() for count, usd in cheapest_purchase(instance, product, need)
     )
-    power = math.fsum(count * prices[product].w for product, count in counted.items())
+    power = math.fsum(count * prices[product].w for product, count in units.items())
     return priced_total(capex, power, instance.objective)
 
 
@@ -162,7 +170,7 @@ def check_volume_bill(ledger: Ledger, instance: Instance, islands: Sequence[Unit
     """Check lines, products and sums of the one bill of all islands; the recomputed sums."""
     counts = counts_together(instance, islands)
     check_products(ledger, cost.items)
-    _lines(ledger, expected=_expected_lines(instance, counts), claimed=_claimed_lines(cost))
+    _check_lines(ledger, expected=_expected_lines(instance, counts), claimed=_claimed_lines(cost))
     sums = volume_bill(instance, counted_units(instance, counts))
     check_sums(ledger, sums, cost)
     return sums
@@ -189,14 +197,15 @@ def _expected_lines(instance: Instance, units: UnitCounts) -> Counter[PricedLine
     uses["gpu", name] = [pool for pool in pools if pool[0].kind in include]
     rows: Counter[PricedLine] = Counter()
     for product, shares in uses.items():
+        # Uses take units in their order from the first bracket on; what is left at the end is spare.
         uses_left = [key for key, count in shares if count]
         counts = [count for _, count in shares if count]
         for count, usd in cheapest_purchase(instance, product, sum(counts)):
             units_left = count
             while units_left and counts:
-                taken = min(units_left, counts[0])
-                rows[uses_left[0], usd, prices[product].w] += taken
-                units_left, counts[0] = units_left - taken, counts[0] - taken
+                line_units = min(units_left, counts[0])
+                rows[uses_left[0], usd, prices[product].w] += line_units
+                units_left, counts[0] = units_left - line_units, counts[0] - line_units
                 if not counts[0]:
                     uses_left, counts = uses_left[1:], counts[1:]
             if units_left:
@@ -204,45 +213,48 @@ def _expected_lines(instance: Instance, units: UnitCounts) -> Counter[PricedLine
     return rows
 
 
-def _lines(ledger: Ledger, *, expected: Counter[PricedLine], claimed: Counter[PricedLine]) -> None:
+def _check_lines(ledger: Ledger, *, expected: Counter[PricedLine], claimed: Counter[PricedLine]) -> None:
     differing = sorted(
         {f"{row[0].kind} {row[0].text}" for row in {*expected, *claimed} if expected[row] != claimed[row]}
     )
-    why = f"The bill differs from what the islands need in: {', '.join(differing)}."
-    ledger.holds("bill-lines", not differing, _texts(claimed), _texts(expected), why)
+    fault = f"The bill differs from what the islands need in: {', '.join(differing)}."
+    ledger.holds("bill-lines", not differing, _texts(claimed), _texts(expected), fault)
 
 
 def _texts(rows: Counter[PricedLine]) -> tuple[str, ...]:
-    return tuple(f"{key.kind}: {n} x {key.text} at {usd:g} USD, {w:g} W" for (key, usd, w), n in rows.items())
+    return tuple(f"{key.kind}: {count} x {key.text} at {usd:g} USD, {w:g} W" for (key, usd, w), count in rows.items())
 
 
-def check_gpus(ledger: Ledger, gpus: int, there: int) -> None:
+def check_gpus(ledger: Ledger, gpus: int, gpus_there: int) -> None:
     """Check that all parts together train on no more GPUs than there are."""
-    ledger.holds("limit-gpus", gpus <= there, there, gpus, f"The islands train on {gpus} GPUs, there are {there}.")
+    fault = f"The islands train on {gpus} GPUs, there are {gpus_there}."
+    ledger.holds("limit-gpus", gpus <= gpus_there, gpus_there, gpus, fault)
 
 
 def check_products_in_use(ledger: Ledger, instance: Instance, units: Mapping[tuple[CostKind, str], int]) -> None:
     """Check that no more products of a kind are in use than allowed."""
-    for kind, most, used in product_counts(instance, units):
-        why = f"The islands use {len(used)} products of kind {kind}, at most {most} are allowed: {', '.join(used)}."
-        ledger.holds("most-products", len(used) <= most, most, used, why)
+    for kind, limit, products in product_counts(instance, units):
+        use_text = f"{len(products)} products of kind {kind}"
+        fault = f"The islands use {use_text}, at most {limit} are allowed: {', '.join(products)}."
+        ledger.holds("most-products", len(products) <= limit, limit, products, fault)
 
 
 def product_counts(
     instance: Instance, units: Mapping[tuple[CostKind, str], int]
 ) -> Iterator[tuple[str, int, tuple[str, ...]]]:
     """Kinds with a limit: the limit, and which products of the kind are in use."""
-    for kind, most in instance.sharing.most_products.given.items():
-        yield kind, most, tuple(sorted(item for (of, item), n in units.items() if of == kind and n))
+    for kind, limit in instance.sharing.most_products.given.items():
+        products_in_use = [product for product, count in units.items() if product[0] == kind and count]
+        yield kind, limit, tuple(sorted(item for _, item in products_in_use))
 
 
 def islands_fit(instance: Instance, units: UnitCounts, racks: int) -> bool:
     """Whether islands take no more GPUs and racks, and no more products of a kind, than they may together."""
     most_racks = math.inf if instance.limits.racks is None else instance.limits.racks
-    (there,) = instance.gpu_caps.values()
-    if units.active > there or racks > most_racks:
+    (gpus_there,) = instance.gpu_caps.values()
+    if units.active > gpus_there or racks > most_racks:
         return False
-    return all(len(products) <= most for _, most, products in product_counts(instance, units.products))
+    return all(len(products) <= limit for _, limit, products in product_counts(instance, units.products))
 
 
 def check_limits(
@@ -251,12 +263,15 @@ def check_limits(
     """Check purchase, racks and sums over products against the limits that are set; of one network that is power."""
     limits, power_w = instance.limits, sums.power_w
     rows = [("limit-capex", sums.capex_usd, limits.capex_usd, "USD"), ("limit-racks", racks, limits.racks, "racks")]
+    # One network knows its power from its own bill; islands have it as a sum over their products.
     if units is None:
         rows.insert(1, ("limit-power", power_w / 1e6, limits.power_mw, "MW"))
     else:
-        counted, prices = counted_units(instance, units), list_prices(instance)
-        taken = ((cap, cap.of(prices, counted) / cap.scale, most) for cap, most in caps_of(instance))
-        rows[1:1] = [(cap.check, value, most, cap.unit) for cap, value, most in taken]
+        priced_units, prices = counted_units(instance, units), list_prices(instance)
+        rows[1:1] = [
+            (cap.check, cap.of(prices, priced_units) / cap.scale, limit_of_cap, cap.unit)
+            for cap, limit_of_cap in caps_of(instance)
+        ]
     for name, value, limit, unit in rows:
         check_limit(ledger, name, limit, value, unit)
 
@@ -265,9 +280,9 @@ def check_limit(ledger: Ledger, name: str, limit: float | None, value: float | N
     """Check that no more is taken than a limit that is set, which needs that one knows how much is."""
     if limit is not None:
         holds = value is not None and value <= limit * (1 + TOLERANCE)
-        taken = "something unknown" if value is None else f"{value:,.10g}"
-        why = f"The limit is {limit:,.10g} {unit}, what is built takes {taken}."
-        ledger.holds(name, holds, limit, value, why, TOLERANCE)
+        value_text = "something unknown" if value is None else f"{value:,.10g}"
+        fault = f"The limit is {limit:,.10g} {unit}, what is built takes {value_text}."
+        ledger.holds(name, holds, limit, value, fault, TOLERANCE)
 
 
 def question_of_island(instance: Instance, workloads: tuple[Workload, ...], gpus: int) -> Instance:

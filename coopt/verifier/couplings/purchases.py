@@ -54,8 +54,8 @@ RETROFIT = "retrofit links"
 def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Re-derive what a plan says of its phases, of their cost, and of planning phase by phase."""
     kind = plan.objective.kind
-    why = "Phases are planned for capex or tco."
-    holds = ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), why)
+    fault = "Phases are planned for capex or tco."
+    holds = ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), fault)
     if not holds or plan.cost is None:
         return
     growths = growths_of(instance, kind)
@@ -87,7 +87,7 @@ def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
         ledger.turn_to(f"Myopic step {step.year:g}", aside=True)
         check_gear(ledger, growths.instance, step.design)
         ledger.turn_to()
-        networks = _followed(ledger, growths, networks, step, kind)
+        networks = _networks_after(ledger, growths, networks, step, kind)
         if not networks:
             return
     t = len(claim.steps)
@@ -95,8 +95,8 @@ def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
     at_end = t == len(growths.questions)
     if not at_end and stopped:
         at_end = math.isinf(_least_usd(growths, networks, t, kind))
-    why = "The myopic planner stops where it need not, or goes on where it cannot."
-    ledger.holds("myopic-end", at_end and stopped == (t < len(growths.questions)), t, len(growths.questions), why)
+    fault = "The myopic planner stops where it need not, or goes on where it cannot."
+    ledger.holds("myopic-end", at_end and stopped == (t < len(growths.questions)), t, len(growths.questions), fault)
     _check_value(ledger, plan, claim, stopped=stopped)
 
 
@@ -107,22 +107,22 @@ def _least_usd(growths: Growths, networks: list[BegunNetwork], t: int, kind: str
     networks are asked in this order, as long as one may add less than those that serve.
     """
     least_usd = math.inf
-    allowed = [(growths.within(network.path[t], t), network) for network in networks]
-    begun = [(_extended(growths, network, within), within, network) for within, network in allowed]
-    hopeful = [(_value(first, kind), within, network) for first, within, network in begun if first]
+    candidates = [(growths.within(network.path[t], t), network) for network in networks]
+    begun = [(_next_network(growths, network, within), within, network) for within, network in candidates]
+    hopeful = [(_value(extension, kind), within, network) for extension, within, network in begun if extension]
     for hoped_usd, within, network in sorted(hopeful, key=itemgetter(0)):
         if hoped_usd >= least_usd:
             break
-        serving = _extended(growths, network, growths.serving(network.path[t], t, STRICT, within))
+        serving = _next_network(growths, network, growths.serving(network.path[t], t, STRICT, within))
         least_usd = min(least_usd, _value(serving, kind) if serving else math.inf)
     return least_usd
 
 
-def _extended(growths: Growths, network: BegunNetwork, choices: Sequence[int]) -> BegunNetwork | None:
+def _next_network(growths: Growths, network: BegunNetwork, choices: Sequence[int]) -> BegunNetwork | None:
     """A network with the fewest of these uplinks in the next phase; None where they are fewer than there were."""
     fewest = max([*choices[:1], *network.uplinks[-1:]], default=0)
     can_be = choices and fewest <= choices[-1]
-    return _added(growths, network.path, (*network.uplinks, fewest)) if can_be else None
+    return _addition(growths, network.path, (*network.uplinks, fewest)) if can_be else None
 
 
 def _value(network: BegunNetwork, kind: str) -> float:
@@ -130,7 +130,7 @@ def _value(network: BegunNetwork, kind: str) -> float:
     return network.capex_usd + (network.energy_usd + network.work_usd if kind == "tco" else 0.0)
 
 
-def _added(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> BegunNetwork:
+def _addition(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> BegunNetwork:
     """What a phase adds at its prices."""
     instance, t = growths.instance, len(uplinks) - 1
     stage = path[t]
@@ -141,30 +141,32 @@ def _added(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> Begu
         (count - counts_before.get(key, 0)) * (units[key].usd * price_factor(instance, t, key[0]))
         for key, count in counts.items()
     )
+    # Links of new switches are part of putting these up; labour is paid for those added to switches that stood.
     links = links_added(path[t - 1], stage, uplinks[t - 1], uplinks[t]) if t else 0
     power_w = sum(units[key].w * count for key, count in counts.items())
     energy, work = phase_electricity_usd(instance, t, power_w), phase_work_usd(instance, t, goods, counts, units)
     return BegunNetwork(path, uplinks, goods + links * link_labour_usd(instance, t), energy, work)
 
 
-def _followed(
+def _networks_after(
     ledger: Ledger, growths: Growths, networks: list[BegunNetwork], step: MyopicStep, kind: str
 ) -> list[BegunNetwork]:
     """Check a step; the networks that stand as it says, none where a cheaper step exists."""
     t = len(networks[0].uplinks)
+    # Names and counts need not tell networks apart: all that may be meant are followed.
     matching = [network for network in networks if _stands(growths, network, t, step)]
-    extended = [_added(growths, network.path, (*network.uplinks, _uplinks(step))) for network in matching]
-    priced = [
+    extended = [_addition(growths, network.path, (*network.uplinks, _uplinks(step))) for network in matching]
+    as_priced = [
         network
         for network in extended
         if all(agree(getattr(network, key), getattr(step, key)) for key in ("capex_usd", "energy_usd", "work_usd"))
     ]
     least_usd = _least_usd(growths, networks, t, kind)
-    holds = bool(priced) and step.year == growths.instance.years[t]
-    holds = holds and min(_value(network, kind) for network in priced) <= least_usd + TOLERANCE * abs(least_usd)
-    why = f"In {step.year:g} the least to add is {least_usd:,.2f} USD, and the myopic planner adds something else."
-    ledger.holds("myopic-step", holds, step.capex_usd, least_usd, why, TOLERANCE)
-    return priced if holds else []
+    holds = bool(as_priced) and step.year == growths.instance.years[t]
+    holds = holds and min(_value(network, kind) for network in as_priced) <= least_usd + TOLERANCE * abs(least_usd)
+    fault = f"In {step.year:g} the least to add is {least_usd:,.2f} USD, and the myopic planner adds something else."
+    ledger.holds("myopic-step", holds, step.capex_usd, least_usd, fault, TOLERANCE)
+    return as_priced if holds else []
 
 
 def _uplinks(step: MyopicStep) -> int:
@@ -190,8 +192,8 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
         holds = holds and saving is claim.saving
     else:
         holds = holds and abs(saving - claim.saving) <= TOLERANCE * max(abs(total_usd or 0.0), abs(optimum or 0.0))
-    why = f"Its phases together cost {total_usd}, which is {saving} more than the plan."
-    ledger.holds("myopic-value", holds, claim.value, total_usd, why, TOLERANCE)
+    fault = f"Its phases together cost {total_usd}, which is {saving} more than the plan."
+    ledger.holds("myopic-value", holds, claim.value, total_usd, fault, TOLERANCE)
 
 
 def units_in_place(instance: Instance, stage: GrowthStage, uplinks: int) -> dict[LineKey, int]:
@@ -240,10 +242,10 @@ def support_unit_usd(instance: Instance, phase: int, kind: str, unit_usd: float)
 
 
 def phase_work_usd(
-    instance: Instance, phase: int, goods_usd: float, standing: dict[LineKey, int], units: dict[LineKey, UnitPrice]
+    instance: Instance, phase: int, goods_usd: float, counts: dict[LineKey, int], units: dict[LineKey, UnitPrice]
 ) -> float:
     """Labour for what a phase buys, and support of what stands in it (USD)."""
-    support = (count * support_unit_usd(instance, phase, key.kind, units[key].usd) for key, count in standing.items())
+    support = (count * support_unit_usd(instance, phase, key.kind, units[key].usd) for key, count in counts.items())
     return instance.objective.labour_share * goods_usd + math.fsum(support)
 
 
@@ -252,6 +254,7 @@ def links_per_uplink(earlier: GrowthStage, stage: GrowthStage) -> tuple[int, int
     if stage.ports.tiers < 2 or earlier.ports.tiers < 1:
         return 0, 0
     planes = stage.family.planes * stage.family.copies
+    # Aggregation switches of a single pod keep their ports up free until cores come with the second pod.
     cores_come = earlier.one_pod and stage.ports.tiers == 3
     return planes * earlier.leaves, planes * stage.ports.pod_up if cores_come else 0
 
@@ -265,29 +268,29 @@ def links_added(earlier: GrowthStage, stage: GrowthStage, uplinks_before: int, u
 
 def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: GrownNetwork) -> None:
     """Check lines, stores, sums and limits of every phase, and the bill of all."""
-    units, bought = unit_prices(instance, grown.path, grown.uplinks), Counter[LineKey]()
+    units, purchases = unit_prices(instance, grown.path, grown.uplinks), Counter[LineKey]()
     for t, phase in enumerate(plan.phases):
         ledger.turn_to(f"Phase {phase.year:g}")
         standing_counts = units_in_place(instance, grown.path[t], grown.uplinks[t])
-        bought.update({key_of(item): item.count for item in phase.bought if item.kind != "labour"})
-        _lines(ledger, instance, t, phase, grown, units)
-        _covers(ledger, phase, bought, standing_counts, is_last=t + 1 == len(plan.phases))
-        _bill_of_all(ledger, _lines_of(instance, grown.path[t], grown.uplinks[t]), instance, plan.parts[t].cost)
+        purchases.update({key_of(item): item.count for item in phase.bought if item.kind != "labour"})
+        _check_lines(ledger, instance, t, phase, grown, units)
+        _check_store(ledger, phase, purchases, standing_counts, is_last=t + 1 == len(plan.phases))
+        _check_standing_bill(ledger, _lines_of(instance, grown.path[t], grown.uplinks[t]), instance, plan.parts[t].cost)
         power_w = sum(units[key].w * count for key, count in standing_counts.items())
         check_spent(ledger, phase, power_w, phase_electricity_usd(instance, t, power_w), years_of(instance, t))
-        _work(ledger, instance, t, phase, standing_counts, units)
-        _limits(ledger, instance, phase, grown, t)
+        _check_work(ledger, instance, t, phase, standing_counts, units)
+        _check_limits(ledger, instance, phase, grown, t)
     ledger.turn_to()
-    _whole(ledger, plan)
+    _check_totals(ledger, plan)
 
 
-def _lines(
+def _check_lines(
     ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, grown: GrownNetwork, units: dict[LineKey, UnitPrice]
 ) -> None:
     """Check that items are listed once each at the prices of the phase, and labour for links that are added."""
     goods = [item for item in phase.bought if item.kind != "labour"]
     labour = [item for item in phase.bought if item.kind == "labour"]
-    faults = [item.item for item in goods if not _priced(item, units.get(key_of(item)), instance, t)]
+    faults = [item.item for item in goods if not _has_prices(item, units.get(key_of(item)), instance, t)]
     faults += [key.text for key, count in Counter(map(key_of, goods)).items() if count > 1]
     links = links_added(grown.path[t - 1], grown.path[t], grown.uplinks[t - 1], grown.uplinks[t]) if t else 0
     rate = link_labour_usd(instance, t)
@@ -296,37 +299,38 @@ def _lines(
         faults.append(f"labour for {counted(links, 'link')} at {rate:g} USD")
     if not all(is_product(item) for item in labour):
         faults.append("the product of labour")
-    why = f"What this phase pays for differs in: {', '.join(faults)}."
-    ledger.holds("bought-lines", not faults, tuple(faults), (), why, TOLERANCE)
+    fault = f"What this phase pays for differs in: {', '.join(faults)}."
+    ledger.holds("bought-lines", not faults, tuple(faults), (), fault, TOLERANCE)
 
 
-def _priced(item: Item, unit: UnitPrice | None, instance: Instance, t: int) -> bool:
+def _has_prices(item: Item, unit: UnitPrice | None, instance: Instance, t: int) -> bool:
     if unit is None or item.count < 1:
         return False
     usd = unit.usd * price_factor(instance, t, item.kind)
     return agree(item.unit_usd, usd) and agree(item.unit_w, unit.w) and is_product(item)
 
 
-def _covers(
-    ledger: Ledger, phase: PhasePlan, bought: Counter[LineKey], standing_counts: dict[LineKey, int], *, is_last: bool
+def _check_store(
+    ledger: Ledger, phase: PhasePlan, purchases: Counter[LineKey], standing_counts: dict[LineKey, int], *, is_last: bool
 ) -> None:
     """Check that what stands was bought by then, that the rest is in store, and that nothing is left in the end."""
-    missing = tuple(key.text for key, count in standing_counts.items() if bought[key] < count)
-    why = f"More of these stands than was bought so far: {', '.join(missing)}."
-    ledger.holds("in-place", not missing, missing, (), why)
-    over = {key: count - standing_counts.get(key, 0) for key, count in bought.items()}
-    stored: dict[tuple[str, str], int] = {(key.kind, key.text): count for key, count in over.items() if count > 0}
-    claimed: dict[tuple[str, str], int] = {(item.kind, item.item): item.count for item in phase.stored}
-    holds = claimed == stored and len(claimed) == len(phase.stored) and not (is_last and stored)
-    why = "What is in store is not what was bought and does not stand" + (", or is left over." if is_last else ".")
-    ledger.holds("stored", holds, _texts(claimed), _texts(stored), why)
+    lacking = tuple(key.text for key, count in standing_counts.items() if purchases[key] < count)
+    fault = f"More of these stands than was bought so far: {', '.join(lacking)}."
+    ledger.holds("in-place", not lacking, lacking, (), fault)
+    # Storing costs nothing, but after the last phase there is nothing to store for.
+    over = {key: count - standing_counts.get(key, 0) for key, count in purchases.items()}
+    surplus: dict[tuple[str, str], int] = {(key.kind, key.text): count for key, count in over.items() if count > 0}
+    claimed_store: dict[tuple[str, str], int] = {(item.kind, item.item): item.count for item in phase.stored}
+    holds = claimed_store == surplus and len(claimed_store) == len(phase.stored) and not (is_last and surplus)
+    fault = "What is in store is not what was bought and does not stand" + (", or is left over." if is_last else ".")
+    ledger.holds("stored", holds, _texts(claimed_store), _texts(surplus), fault)
 
 
 def _texts(counts: dict[tuple[str, str], int]) -> tuple[str, ...]:
     return tuple(f"{key[0]}: {count} x {key[1]}" for key, count in sorted(counts.items()))
 
 
-def _bill_of_all(ledger: Ledger, lines: list[CountedItem], instance: Instance, cost: Cost | None) -> None:
+def _check_standing_bill(ledger: Ledger, lines: list[CountedItem], instance: Instance, cost: Cost | None) -> None:
     """Check the bill of everything that stands, at the prices of the instance; plans of schema 1 have none."""
     if cost is not None:
         check_bill(ledger, lines, bill_total(lines, instance.objective), cost)
@@ -336,33 +340,34 @@ def check_spent(
     ledger: Ledger, phase: PhasePlan | PhaseSpending, power_w: float, electricity_usd: float, years: float
 ) -> None:
     """Check what a phase spends and draws, how long it lasts, and what electricity costs until the next one."""
-    spent = math.fsum(item.usd for item in phase.bought)
-    why = f"This phase spends {spent:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
-    ledger.close("phase-capex", phase.capex_usd, spent, why)
-    why = f"What stands draws {power_w:,.2f} W, the plan says {phase.power_w:,.2f}."
-    ledger.close("phase-power", phase.power_w, power_w, why)
-    why = f"Electricity costs {electricity_usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
-    ledger.close("phase-energy", phase.energy_usd, electricity_usd, why)
+    spent_usd = math.fsum(item.usd for item in phase.bought)
+    fault = f"This phase spends {spent_usd:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
+    ledger.close("phase-capex", phase.capex_usd, spent_usd, fault)
+    fault = f"What stands draws {power_w:,.2f} W, the plan says {phase.power_w:,.2f}."
+    ledger.close("phase-power", phase.power_w, power_w, fault)
+    fault = f"Electricity costs {electricity_usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
+    ledger.close("phase-energy", phase.energy_usd, electricity_usd, fault)
     ledger.close(
         "phase-years", phase.years, years, f"The years that it lasts are {years:g}, the plan says {phase.years:g}."
     )
 
 
-def _work(
+def _check_work(
     ledger: Ledger,
     instance: Instance,
     t: int,
     phase: PhasePlan,
-    standing: dict[LineKey, int],
+    counts: dict[LineKey, int],
     units: dict[LineKey, UnitPrice],
 ) -> None:
     goods_usd = math.fsum(item.usd for item in phase.bought if item.kind != "labour")
-    usd = phase_work_usd(instance, t, goods_usd, standing, units)
-    why = f"Labour and support cost {usd:,.2f} USD, the plan says {phase.work_usd:,.2f}."
-    ledger.close("phase-work", phase.work_usd, usd, why)
+    usd = phase_work_usd(instance, t, goods_usd, counts, units)
+    fault = f"Labour and support cost {usd:,.2f} USD, the plan says {phase.work_usd:,.2f}."
+    ledger.close("phase-work", phase.work_usd, usd, fault)
 
 
-def _limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNetwork, t: int) -> None:
+def _check_limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNetwork, t: int) -> None:
+    # Power and racks are limited in every phase; an instance that grows has no limit on capex.
     family = grown.path[t].family
     racks = None if family.hb.racks is None else least_racks(family.domains, family.hb.racks, TOLERANCE)
     check_limits(ledger, instance, BillTotal(phase.capex_usd, phase.power_w, phase.capex_usd), racks)
@@ -372,11 +377,11 @@ def check_dated(ledger: Ledger, growth: Sequence[PhasePlan | PhaseSpending], cos
     """Check that a bill is what phases buy."""
     dated = [(key_of(item)._replace(year=phase.year), item) for phase in growth for item in phase.bought]
     lines = tuple(item.model_copy(update={"year": key.year, "item": key.text}) for key, item in dated)
-    why = "The bill of the plan is not what its phases buy, each line with its year."
-    ledger.holds("phased-bill", cost.items == lines, len(cost.items), len(lines), why)
+    fault = "The bill of the plan is not what its phases buy, each line with its year."
+    ledger.holds("phased-bill", cost.items == lines, len(cost.items), len(lines), fault)
 
 
-def _whole(ledger: Ledger, plan: Plan) -> None:
+def _check_totals(ledger: Ledger, plan: Plan) -> None:
     """The bill of the plan, and what it sums to."""
     cost = plan.cost
     assert cost is not None

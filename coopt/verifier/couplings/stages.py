@@ -103,21 +103,22 @@ def last_stages(
     core_end
         What is at the lower ends of links into a core, where that is not what is at the upper ones.
     """
-    known: dict[tuple[object, ...], list[Chain]] = {}
+    chains_by_key: dict[tuple[object, ...], list[Chain]] = {}
     for tiers in range(network.max_tiers + 1):
         for optics in optics_of(tiers):
             carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
-            held = in_cages(network, family, carried)
-            if not spares_core(held, optics):
+            # Modules decide how many ports of a switch can be used at all, and so which chains of ports there are.
+            caged_family = in_cages(network, family, carried)
+            if not spares_core(caged_family, optics):
                 continue
-            apart = any(max(each) > 1 for each in carried[1:])
-            key = cages(carried), apart, radices(held)
-            if key not in known:
-                known[key] = list(chains(held, network, cages(carried), apart=apart))
-            for chain in known[key]:
+            apart = any(max(links) > 1 for links in carried[1:])
+            key = cages(carried), apart, radices(caged_family)
+            if key not in chains_by_key:
+                chains_by_key[key] = list(chains(caged_family, network, cages(carried), apart=apart))
+            for chain in chains_by_key[key]:
                 if chain.ports.tiers == tiers:
                     runs = [chain.uplinks] if chain.ports.pod_each == 1 else [(up,) for up in chain.uplinks]
-                    yield from (last_stage(held, chain.ports, run, optics, core_end) for run in runs)
+                    yield from (last_stage(caged_family, chain.ports, run, optics, core_end) for run in runs)
 
 
 def last_stage(
@@ -137,13 +138,14 @@ def standing_by(stage: GrowthStage, spares: int) -> GrowthStage:
     return stage._replace(family=stage.family._replace(spares=spares))
 
 
-def moves_leaves(whole: GrowthStage, counts: Iterable[int]) -> bool:
+def moves_leaves(last_network: GrowthStage, counts: Iterable[int]) -> bool:
     """Whether growth over these numbers of GPUs would put new leaves into pods that are full."""
-    rails = whole.family.gear is not None and whole.family.gear.kind == "rail-optimized"
-    return rails and whole.ports.tiers == 3 and len(set(counts)) > 1
+    # Rail-optimized networks of three tiers would put new domains into pods that are full.
+    rails = last_network.family.gear is not None and last_network.family.gear.kind == "rail-optimized"
+    return rails and last_network.ports.tiers == 3 and len(set(counts)) > 1
 
 
-def earlier_stage(whole: GrowthStage, gpus: int, ratio: float, links: int = 0) -> GrowthStage:
+def earlier_stage(last_network: GrowthStage, gpus: int, ratio: float, links: int = 0) -> GrowthStage:
     """The network with some of its GPUs.
 
     Parameters
@@ -153,50 +155,53 @@ def earlier_stage(whole: GrowthStage, gpus: int, ratio: float, links: int = 0) -
     links
         Links into a core that so many GPUs need; where one domain holds all of them, they start at its NICs.
     """
-    last, end = whole.family, whole.ports
-    if gpus == last.gpus:
-        return whole
-    if gpus == last.active:
-        alone = last._replace(gpus=gpus, domains=1, gear=None, to_core=links)
-        fits = last.core_module == 1  # no NIC takes the modules of leaves that carry more
-        return GrowthStage(alone, NO_NETWORK, range(1 if fits else 0), (), core_end=whole.core_end)
-    family = last._replace(gpus=gpus, domains=gpus // last.active)
-    down = _ports_of_leaf(last, end.down, family.domains) if end.tiers > 1 else family.ends
+    last_family, end = last_network.family, last_network.ports
+    if gpus == last_family.gpus:
+        return last_network
+    if gpus == last_family.active:
+        single_domain = last_family._replace(gpus=gpus, domains=1, gear=None, to_core=links)
+        fits = last_family.core_module == 1  # no NIC takes the modules of leaves that carry more
+        return GrowthStage(single_domain, NO_NETWORK, range(1 if fits else 0), (), core_end=last_network.core_end)
+    # Leaves are filled as in the end; a phase has as many of them as its domains need.
+    family = last_family._replace(gpus=gpus, domains=gpus // last_family.active)
+    down = _ports_of_leaf(last_family, end.down, family.domains) if end.tiers > 1 else family.ends
     leaves = 1 if end.tiers == 1 else leaf_count(family, down)
     if leaves == 1:
-        shared = planes_on_switch(last) if end.tiers == 1 else 1
-        ports, chassis = Ports(1, family.ends, shared=shared), whole.chassis or family.planes * family.copies
-        return GrowthStage(family, ports, range(1), whole.optics[:1], chassis, whole.to_core, whole.core_end)
+        ports = Ports(1, family.ends, shared=planes_on_switch(last_family) if end.tiers == 1 else 1)
+        chassis, optics = last_network.chassis or family.planes * family.copies, last_network.optics[:1]
+        return GrowthStage(family, ports, range(1), optics, chassis, last_network.to_core, last_network.core_end)
+    # A single pod needs no cores yet: its aggregation switches keep those ports free.
     tiers = 2 if end.tiers == 2 or leaves <= end.pod_leaves else 3
-    uplinks: Sequence[int] = _earlier_uplinks(whole, down, ratio)
+    uplinks: Sequence[int] = _earlier_uplinks(last_network, down, ratio)
     if end.tiers == 2 and end.bundle:  # bundles stay as they can be in the end
         uplinks = [up for up in uplinks if switches_above(up, end.bundle) == ceil_ratio(up, end.bundle)]
-    family = family._replace(to_core=whole.to_core * leaves * family.planes * family.copies)
-    ports, optics = end._replace(tiers=tiers, down=down), whole.optics[:tiers]
-    return GrowthStage(family, ports, uplinks, optics, 0, whole.to_core, whole.core_end)
+    family = family._replace(to_core=last_network.to_core * leaves * family.planes * family.copies)
+    ports, optics = end._replace(tiers=tiers, down=down), last_network.optics[:tiers]
+    return GrowthStage(family, ports, uplinks, optics, 0, last_network.to_core, last_network.core_end)
 
 
-def _earlier_uplinks(whole: GrowthStage, down: int, ratio: float) -> list[int]:
+def _earlier_uplinks(last_network: GrowthStage, down: int, ratio: float) -> list[int]:
     """The uplinks of a leaf with `down` ports in use: whole cages, and those of the end where switches and modules
     above are shared by several links of a leaf."""
-    cage, _ = cages(whole.per_module)
-    fewest, most = math.ceil(down / ratio), min(cage * ceil_ratio(down, cage), whole.uplinks[-1])
-    found = [up for up in range(fewest, most + 1) if up % cage == 0]
-    if whole.ports.pod_each == 1 and all(max(each) == 1 for each in whole.per_module[1:]):
-        return found
-    return [up for up in found if up in whole.uplinks]
+    cage, _ = cages(last_network.per_module)
+    fewest, most_uplinks = math.ceil(down / ratio), min(cage * ceil_ratio(down, cage), last_network.uplinks[-1])
+    uplinks = [up for up in range(fewest, most_uplinks + 1) if up % cage == 0]
+    if last_network.ports.pod_each == 1 and all(max(links) == 1 for links in last_network.per_module[1:]):
+        return uplinks
+    return [up for up in uplinks if up in last_network.uplinks]
 
 
-def _ports_of_leaf(last: DesignFamily, down: int, domains: int) -> int:
+def _ports_of_leaf(last_family: DesignFamily, down: int, domains: int) -> int:
     """Ports towards NICs of the fullest leaf, when leaves are to hold `down` in the end."""
-    assert last.gear is not None
-    if last.gear.kind != "rail-optimized":
-        return min(down, domains * last.rails // last.planes)
-    rails = down // last.domains if last.domains <= down else 1
+    assert last_family.gear is not None
+    if last_family.gear.kind != "rail-optimized":
+        return min(down, domains * last_family.rails // last_family.planes)
+    # A rail-optimized leaf keeps the rails that it will have, for fewer domains.
+    rails = down // last_family.domains if last_family.domains <= down else 1
     return rails * min(domains, down)
 
 
-def design_of_stage(instance: Instance, stage: GrowthStage, uplinks: int, claimed: Design) -> Design:
+def design_of_stage(instance: Instance, stage: GrowthStage, uplinks: int, claim: Design) -> Design:
     """What a plan has to say of a stage; names that buy nothing where there is no network are those of the plan."""
     family, hb = stage.family, stage.family.hb
     hb_choice = HbDomainChoice(name=hb.name, size=hb.size, count=family.domains, active=family.active)
@@ -205,7 +210,7 @@ def design_of_stage(instance: Instance, stage: GrowthStage, uplinks: int, claime
         spare_gpus=family.bought * hb.size - family.gpus,
         spare_domains=family.spares,
         hb_domain=hb_choice,
-        fabric=claimed.fabric.model_copy(update=_NO_NETWORK) if family.gear is None else _fabric(stage, uplinks),
+        fabric=claim.fabric.model_copy(update=_NO_NETWORK) if family.gear is None else _fabric(stage, uplinks),
         racks=None if hb.racks is None else least_racks(family.bought, hb.racks),
     )
 
@@ -216,11 +221,11 @@ _NO_NETWORK = {
 }  # fmt: skip
 
 
-def same_design(claimed: Design, found: Design) -> bool:
+def same_design(claim: Design, design: Design) -> bool:
     """Whether two designs are one, up to rounding of the oversubscription."""
-    ratios = claimed.fabric.oversubscription, found.fabric.oversubscription
-    alike = claimed.fabric.model_copy(update={"oversubscription": ratios[1]})
-    return agree(*ratios) and claimed.model_copy(update={"fabric": alike}) == found
+    ratios = claim.fabric.oversubscription, design.fabric.oversubscription
+    fabric = claim.fabric.model_copy(update={"oversubscription": ratios[1]})
+    return agree(*ratios) and claim.model_copy(update={"fabric": fabric}) == design
 
 
 def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
@@ -236,7 +241,9 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
         nic=NicChoice(name=gear.nic.name, per_gpu=gear.per_gpu, planes=gear.nic_planes, shared_by=gear.gpus_per_nic),
         switch=SwitchChoice(name=gear.switch.name),
         switch_count=sum(level.switches for level in levels),
-        transceiver_count=sum(sum(level.modules(each)) for level, each in zip(levels, stage.per_module, strict=True)),
+        transceiver_count=sum(
+            sum(level.modules(per_module)) for level, per_module in zip(levels, stage.per_module, strict=True)
+        ),
         pod_bundle=stage.ports.pod_each if stage.ports.tiers == 3 else 1,
         tier=tuple(
             Tier(
@@ -276,6 +283,7 @@ def graph_of_stage(stage: GrowthStage, uplinks: int) -> WiredGraph:
     ports = stage.with_up(uplinks)
     if not stage.one_pod:
         return wire(stage.family, ports)
+    # Pods are drawn below cores only, so that these are drawn first and then taken away.
     network = wire(stage.family, ports._replace(tiers=3))
     cores = [node for node in network.graph if node[0] == 3]
     network.graph.remove_nodes_from(cores)

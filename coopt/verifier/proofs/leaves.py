@@ -151,7 +151,7 @@ class LeafPrices:
                 price = self._multiplier(leaf.units, name, t) + self._terms.watts(product) * self._watt(t, site)
                 price += self._terms.support(t, product, self._weights)
                 for cap, _ in self._fleet.caps:
-                    unit_share = decimal(cap.each(product, self._fleet.prices[product]))
+                    unit_share = decimal(cap.of_unit(product, self._fleet.prices[product]))
                     price += self._multiplier(leaf.limits, cap.name, t) * unit_share
                 prices[t, name] = price
             for name in (GPUS, RACKS):
