@@ -52,7 +52,7 @@ def add_bills(m: pyo.ConcreteModel) -> None:
         m.naive.add(m.units[p] >= held)
         m.naive.add(m.units[p] <= most)
         m.naive.add(sum(m.v[p, b] for b in range(len(item.usd))) == 1)
-        for b, (given, usd, start) in enumerate(zip(item.given, item.usd, item.start, strict=True)):
+        for b, (given, usd, start) in enumerate(zip(item.offsets, item.usd, item.start, strict=True)):
             big = float(given + usd * most)
             m.naive.add(m.bill[p] >= float(given) + float(usd) * m.units[p] - big * (1 - m.v[p, b]))
             m.naive.add(m.units[p] >= float(start) * m.v[p, b])

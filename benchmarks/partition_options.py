@@ -115,11 +115,11 @@ def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01
         workloads=workloads,
         workload=np.repeat(np.arange(workloads), [len(u) for u, _ in found]),
         usd=np.zeros(len(units)),
-        other=np.round(uses[:, 1] * USD_PER_W),
+        opex=np.round(uses[:, 1] * USD_PER_W),
         quantity=units,
         products=products(float(sizes.sum()) * 1.3),
         kinds=tuple(
-            Kind(name=kind, products=np.arange(FIRST[kind], FIRST[kind] + EACH_KIND[kind]), most=most)
+            Kind(name=kind, products=np.arange(FIRST[kind], FIRST[kind] + EACH_KIND[kind]), max_products=most)
             for kind, most in MOST.items()
         ),
         limits=tuple(
@@ -128,7 +128,7 @@ def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01
         ),
         cores=(
             CoreLayer(
-                product=CORE_SWITCH, ports=SWITCHES[-1][1], up=uses[:, 3], other=round(SWITCHES[-1][4] * USD_PER_W)
+                product=CORE_SWITCH, ports=SWITCHES[-1][1], up=uses[:, 3], opex=round(SWITCHES[-1][4] * USD_PER_W)
             ),
         ),
     )

@@ -121,7 +121,7 @@ def _enumeration(data: PhasedData) -> tuple[float, Found]:
 
 
 def _ranges(data: PhasedData, f: int) -> list[range]:
-    return [range(int(a), int(b) + 1) for a, b in zip(data.least[f], data.most[f], strict=True)]
+    return [range(int(a), int(b) + 1) for a, b in zip(data.min_uplinks[f], data.max_uplinks[f], strict=True)]
 
 
 def _every(data: PhasedData, f: int) -> list[tuple[int, ...]]:

@@ -17,7 +17,7 @@ def add_loose_uplinks(m: pyo.ConcreteModel) -> None:
     bounds = [(f, t) for f in m.F for t in m.T]
     m.loose_uplinks = pyo.ConstraintList(doc="[links]")
     for f, t in bounds:
-        m.loose_uplinks.add(m.u[f, t] >= int(m.data.least[f, t]) - int(m.data.most.max()) * (1 - m.y[f]))
+        m.loose_uplinks.add(m.u[f, t] >= int(m.data.min_uplinks[f, t]) - int(m.data.max_uplinks.max()) * (1 - m.y[f]))
 
 
 def add_loose_purchases(m: pyo.ConcreteModel) -> None:
@@ -60,7 +60,7 @@ def _most(m: pyo.ConcreteModel) -> float:
     """Electricity and labour of no line are more."""
     d = m.data
     run = sum(float(d.run[t, i]) * float(m.x[t, i].ub) for t in m.T for i in m.I)
-    links = (d.stood * d.most + d.trunks * d.most).sum(axis=1).max()
+    links = (d.stood * d.max_uplinks + d.trunks * d.max_uplinks).sum(axis=1).max()
     return run + float(d.labour.max()) * float(links) + 1.0
 
 

@@ -47,7 +47,7 @@ def add_uplinks_by_big_m(m: pyo.ConcreteModel) -> None:
     big = _big(m)
     m.naive_uplinks = pyo.ConstraintList(doc="[links]")
     for f in m.F:
-        m.naive_uplinks.add(m.u[f] >= int(m.data.least[f]) - big * (1 - m.y[f]))
+        m.naive_uplinks.add(m.u[f] >= int(m.data.min_uplinks[f]) - big * (1 - m.y[f]))
         m.naive_uplinks.add(m.u[f] <= big * m.y[f])
 
 
@@ -71,7 +71,7 @@ def add_slowdown_by_big_m(m: pyo.ConcreteModel) -> None:
     m.rho = pyo.Var(domain=pyo.NonNegativeReals, bounds=(0, big), doc="[1]")
     m.naive_slowdown = pyo.ConstraintList(doc="[1]")
     for f in m.F:
-        d, least, most = int(m.data.down[f]), int(m.data.least[f]), int(m.data.most[f])
+        d, least, most = int(m.data.down[f]), int(m.data.min_uplinks[f]), int(m.data.max_uplinks[f])
         if d == 0 or least == most:
             m.naive_slowdown.add(m.rho >= (d / least if d else 1.0) - big * (1 - m.y[f]))
         for i, after in pairwise(range(least, most + 1)):
@@ -91,7 +91,7 @@ def add_factors(m: pyo.ConcreteModel) -> None:
     large as a difference of logarithms, or a number of uplinks, can be.
     """
     data = m.data
-    most = int(max(data.most.max(), 1))
+    most = int(max(data.max_uplinks.max(), 1))
     downs = sorted({max(int(d), 1) for d in data.down})
     m.U = pyo.RangeSet(1, most)
     m.v = pyo.Var(m.U, domain=pyo.Binary)
@@ -106,12 +106,12 @@ def add_factors(m: pyo.ConcreteModel) -> None:
         m.factors.add(slow <= math.log(min(float(data.reach[c]), max(downs))) + large * (1 - m.z[c]))
     number = sum(u * m.v[u] for u in m.U)
     for f in m.F:
-        least = max(int(data.least[f]), 1)
+        least = max(int(data.min_uplinks[f]), 1)
         m.factors.add(number >= least - most * (1 - m.y[f]))
-        m.factors.add(number <= max(int(data.most[f]), 1) + most * (1 - m.y[f]))
+        m.factors.add(number <= max(int(data.max_uplinks[f]), 1) + most * (1 - m.y[f]))
         if data.down[f]:
             m.factors.add(m.u[f] >= number - most * (1 - m.y[f]))
-        m.factors.add(m.u[f] <= int(data.most[f]) * m.y[f])
+        m.factors.add(m.u[f] <= int(data.max_uplinks[f]) * m.y[f])
 
 
 def _of(m: pyo.ConcreteModel, w: int) -> list[int]:
@@ -125,7 +125,7 @@ def _big(m: pyo.ConcreteModel) -> float:
 
 def add_computed_m(m: pyo.ConcreteModel) -> None:
     """Let M be the largest slowdown and number of uplinks there can be."""
-    m.big = float(max(m.data.down.max(), m.data.most.max(), 1))
+    m.big = float(max(m.data.down.max(), m.data.max_uplinks.max(), 1))
 
 
 BY_BIG_M: tuple[Equation, ...] = (

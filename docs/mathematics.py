@@ -174,7 +174,7 @@ def _cells(line: str, starts: list[int]) -> list[str]:
 def _network() -> SharedData:
     """A family with uplinks and one without, a column on each."""
     numbers: dict[str, Any] = {name: np.array([1.0, 1.0]) for name in ("fixed", "uplink", "spine")}
-    whole = {"least": (1, 0), "most": (2, 0), "leaves": (2, 0), "radix": (4, 4), "context": (0, 1)}
+    whole = {"min_uplinks": (1, 0), "max_uplinks": (2, 0), "leaves": (2, 0), "radix": (4, 4), "context": (0, 1)}
     whole |= {"column_workload": (0, 0), "column_context": (0, 1), "need": (1, 0)}
     return SharedData(workloads=1, contexts=2, **numbers, **{name: np.array(row) for name, row in whole.items()})
 
@@ -182,7 +182,7 @@ def _network() -> SharedData:
 def _flows() -> RoutingData:
     """One flow between two leaves with a core."""
     one = np.array([1])
-    return RoutingData(src=one - 1, dst=one, flows=one, step=np.array([[1], [1]]), least=0, most=1)
+    return RoutingData(src=one - 1, dst=one, flows=one, step=np.array([[1], [1]]), min_load=0, max_load=1)
 
 
 def _islands() -> PartitionData:
@@ -193,14 +193,14 @@ def _islands() -> PartitionData:
         workloads=2,
         workload=np.array([0, 1]),
         usd=both,
-        other=both,
+        opex=both,
         quantity=np.array([[1.0], [1.0]]),
         products=(discounted,),
-        kinds=(Kind(name="hb", products=np.array([0]), most=1),),
+        kinds=(Kind(name="hb", products=np.array([0]), max_products=1),),
         limits=(LimitedUse(name="gpus", use=both, cap=2.0, core=(1.0, 1.0)),),
         budget=10.0,
-        cores=(CoreLayer(product=0, ports=4, up=both, other=1.0), CoreLayer(product=0, ports=4, up=both, before=0)),
-        outlooks=(PriceOutlook(usd=both, other=both, prices=(np.array([3.0, 1.0]),), core=(1.0, 1.0), best=0.0),),
+        cores=(CoreLayer(product=0, ports=4, up=both, opex=1.0), CoreLayer(product=0, ports=4, up=both, predecessor=0)),
+        outlooks=(PriceOutlook(usd=both, opex=both, prices=(np.array([3.0, 1.0]),), core=(1.0, 1.0), min_value=0.0),),
     )
 
 
@@ -215,7 +215,7 @@ def _sites() -> SitesData:
         cost=both,
         need=np.array([[1], [1]]),
         channel=one,
-        most=np.array([2]),
+        max_channels=np.array([2]),
         limits=(SiteLimit(name="power", use=both, channel=one, cap=9.0),),
     )
 
@@ -223,14 +223,14 @@ def _sites() -> SitesData:
 def _prices() -> RegretData:
     """The small network with one way prices may turn out."""
     plain = _network()
-    one = Scenario(fixed=plain.fixed, uplink=plain.uplink, spine=plain.spine, best=1.0)
-    return RegretData(**vars(plain), scenarios=(one,), largest=9.0)
+    one = Scenario(fixed=plain.fixed, uplink=plain.uplink, spine=plain.spine, min_cost=1.0)
+    return RegretData(**vars(plain), scenarios=(one,), max_regret=9.0)
 
 
 def _growth() -> PhasedData:
     """A line of two phases with spines and one item."""
     phases, units, money = np.ones((1, 2), dtype=np.int64), np.ones((1, 2, 1), dtype=np.int64), np.ones((2, 1))
-    names = ("least", "most", "leaves", "ports", "stood", "trunks")
+    names = ("min_uplinks", "max_uplinks", "leaves", "ports", "stood", "trunks")
     tables = dict.fromkeys(names, phases) | dict.fromkeys(("fixed", "uplink", "spine"), units)
     return PhasedData(price=money, run=money, labour=np.ones(2), **tables)
 

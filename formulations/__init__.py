@@ -21,7 +21,8 @@ symbol                                 code                over     unit      me
 :math:`a_f`                            ``fixed``           F        cost      price of a family
 :math:`b_f`                            ``uplink``          F        cost      price of an uplink of every leaf
 :math:`e_f`                            ``spine``           F        cost      price of a spine of every plane
-:math:`\underline{u}_f, \overline{u}_f`   ``least, most``     F        links     range of uplinks
+:math:`\underline{u}_f`                ``min_uplinks``     F        links     fewest uplinks of a leaf
+:math:`\overline{u}_f`                 ``max_uplinks``     F        links     most uplinks of a leaf
 :math:`N_f`                            ``leaves``          F        switches  leaves of one plane, 0 without spines
 :math:`R_f`                            ``radix``           F        ports     ports of a spine for leaves
 :math:`n_c`                            ``need``            C        links     least uplinks with which c meets its bound
@@ -41,7 +42,8 @@ symbol                                 code                 over     unit      m
 :math:`\omega`                         ``m.worst``                   1/U       flows per link on the worst bundle
 :math:`n_p`                            ``flows``            P        flows     flows of a pair
 :math:`e_{im}`                         ``step``             L x M    1/U       load of a bundle by one flow, U / links
-:math:`\underline\omega, \bar\omega`   ``least, most``               1/U       bounds on the worst load
+:math:`\underline\omega`               ``min_load``                  1/U       least load of the worst bundle
+:math:`\bar\omega`                     ``max_load``                  1/U       most load of the worst bundle
 =====================================  ===================  =======  ========  =========================================
 
 Symbols of a partition (each workload gets an option of its own; prices fall with what all buy together; where islands
@@ -69,16 +71,16 @@ symbol                                    code                over     unit     
 :math:`q`                                 ``m.Q``                                ways prices may turn out
 :math:`\delta`                            ``m.regret``                 cost      the largest regret
 :math:`K^q, h^q_o, h^{qc}`                ``outlooks``        Q        cost      K, h and h of a core at such prices
-:math:`b^q`                               ``best``            Q        cost      the least objective at such prices
+:math:`b^q`                               ``min_value``       Q        cost      the least objective at such prices
 :math:`K, \bar{K}`                        ``budget``                   USD       capex, and its limit
 :math:`\alpha`                            ``weight``                   cost/USD  objective of a dollar of capex
-:math:`k_o, h_o`                          ``usd, other``      O        USD       capex, and objective beside it
+:math:`k_o, h_o`                          ``usd, opex``       O        USD       capex, and objective beside it
 :math:`k^c, h^c`                          ``core``                     USD       the same of a core switch
 :math:`q_{op}, q^c_p`                     ``quantity``        O x P    units     units in an option, in a core switch
 :math:`\overline{q}_{wp}`                 ``most_of``         W x P    units     most that w could hold of p
-:math:`g_{pb}, p_{pb}`                    ``given, usd``      P x B    USD       bill of a bracket, price of its units
+:math:`g_{pb}, p_{pb}`                    ``offsets, usd``    P x B    USD       bill of a bracket, price of its units
 :math:`t_{pb}, \overline{t}_{pb}`         ``start, ends_of``  P x B    units     where a bracket begins and ends
-:math:`q_k`                               ``most``            K        products  distinct products of a kind
+:math:`q_k`                               ``max_products``    K        products  distinct products of a kind
 :math:`a^\ell_o, a^{\ell c}`              ``use, core``       L x O    resource  use by an option, by a core switch
 :math:`\bar{a}^\ell`                      ``cap``             L        resource  limit on a resource
 :math:`R_c, r_{co}`                       ``ports, up``       C x O    ports     ports of a core switch, of an option
@@ -101,7 +103,8 @@ symbol                                            code             over   unit  
 :math:`p_{ti}, e_{ti}`                            ``price, run``   T x I  cost      of a unit bought, of one in place
 :math:`\rho_t`                                    ``labour``       T      cost      of a link added to what stood
 :math:`a_{fti}, b_{fti}, c_{fti}`                 ``fixed`` ...    FxTxI  units     of a line, an uplink, a spine
-:math:`\underline{u}_{ft}, \overline{u}_{ft}`     ``least, most``  F x T  links     range of uplinks
+:math:`\underline{u}_{ft}`                        ``min_uplinks``  F x T  links     fewest uplinks of a leaf
+:math:`\overline{u}_{ft}`                         ``max_uplinks``  F x T  links     most uplinks of a leaf
 :math:`N_{ft}`                                    ``leaves``       F x T  switches  leaves of one plane, or 0
 :math:`R_{ft}`                                    ``ports``        F x T  ports     ports of a spine
 :math:`\ell_{ft}`                                 ``stood``        F x T  switches  leaves that stood before
@@ -134,7 +137,7 @@ symbol                                    code                over     unit     
 :math:`q`                                 ``m.Q``                                ways prices may turn out
 :math:`\delta, \bar{\delta}`              ``regret``                   cost      largest regret, and its upper bound
 :math:`a^q_f, b^q_f, e^q_f`               ``scenarios``       Q x F    cost      family, uplink and spine at such prices
-:math:`k^q`                               ``best``            Q        cost      least cost at such prices
+:math:`k^q`                               ``min_cost``        Q        cost      least cost at such prices
 ========================================  ==================  =======  ========  =======================================
 
 Symbols of direct links (domains with whole links between them; where a group of symmetries is used, all is of orbits):

@@ -22,17 +22,18 @@ def build(data: DirectData, equations: tuple[Equation, ...]) -> pyo.ConcreteMode
     """A model with the variables of direct links and the given equations."""
     m = pyo.ConcreteModel(name="direct")
     m.data = data
-    most = int(data.ports.max())
+    max_links = int(data.ports.max())
     m.P = pyo.RangeSet(0, len(data.pairs) - 1)
     m.W = pyo.RangeSet(0, len(data.domains) - 1)
     m.E = pyo.RangeSet(0, len(data.pair) - 1)
     m.K = pyo.RangeSet(0, data.phases - 1)
     m.X = pyo.RangeSet(0, data.flows - 1)
-    m.n = pyo.Var(m.P, domain=pyo.NonNegativeIntegers, bounds=(0, most), doc="[links]")
+    m.n = pyo.Var(m.P, domain=pyo.NonNegativeIntegers, bounds=(0, max_links), doc="[links]")
     m.q = pyo.Var(m.W, domain=pyo.NonNegativeIntegers, bounds=lambda m, w: (0, int(data.ports[w])), doc="[links]")
-    m.f = pyo.Var(m.K, m.X, domain=pyo.NonNegativeReals, bounds=(0, most), doc="[links]")
-    slowest, fastest = data.slowest, data.fastest
-    m.pace = pyo.Var(m.K, bounds=lambda m, k: (slowest[k], max(fastest[k], slowest[k])), doc="[links]")
+    m.f = pyo.Var(m.K, m.X, domain=pyo.NonNegativeReals, bounds=(0, max_links), doc="[links]")
+    min_paces, max_paces = data.min_paces, data.max_paces
+    # A pace may have to be above what ports allow: then no solution is in time, and the model says so by its rows.
+    m.pace = pyo.Var(m.K, bounds=lambda m, k: (min_paces[k], max(max_paces[k], min_paces[k])), doc="[links]")
     for add in equations:
         add(m)
     return m
@@ -92,8 +93,8 @@ def add_time(m: pyo.ConcreteModel) -> None:
     m.u = pyo.Var(m.K, domain=pyo.NonNegativeReals, doc="[1/links]")
     m.time = pyo.Constraint(range(len(m.data.weight)), rule=_time, doc="D4 [1]")
     m.tangents = pyo.ConstraintList(doc="D4, D6 [1/links]")
-    for k, (slowest, fastest) in enumerate(zip(m.data.slowest, m.data.fastest, strict=True)):
-        for pace in first_paces(float(slowest), float(fastest)) if slowest > 0 else ():
+    for k, (min_pace, max_pace) in enumerate(zip(m.data.min_paces, m.data.max_paces, strict=True)):
+        for pace in first_paces(float(min_pace), float(max_pace)) if min_pace > 0 else ():
             add_tangent(m, k, pace)
 
 
@@ -102,11 +103,12 @@ def _time(m: pyo.ConcreteModel, j: int) -> pyo.Expression:
     return sum(w * m.u[k] for k, w in enumerate(weights)) <= 1.0 if any(weights) else pyo.Constraint.Skip
 
 
-def first_paces(slowest: float, fastest: float) -> list[float]:
+def first_paces(min_pace: float, max_pace: float) -> list[float]:
     """Paces whose tangents are nowhere below the time of a phase by more than its longest over the square of their
     number; the slowest comes first."""
-    paces = [slowest * (TANGENTS / i) ** 2 for i in range(TANGENTS, 0, -1)]
-    return [pace for pace, before in zip(paces, [0.0, *paces], strict=False) if before < fastest]
+    # Spaced so that tangents are equally far below 1 / pace between any two of them.
+    paces = [min_pace * (TANGENTS / i) ** 2 for i in range(TANGENTS, 0, -1)]
+    return [pace for pace, previous_pace in zip(paces, [0.0, *paces], strict=False) if previous_pace < max_pace]
 
 
 def add_tangent(m: pyo.ConcreteModel, k: int, pace: float) -> None:

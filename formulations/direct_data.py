@@ -22,14 +22,15 @@ Floats = NDArray[np.float64]
 
 def group_of(domains: int, generators: Sequence[Ints]) -> Ints:
     """All products of permutations, shape (order, domains); row g sends domain i to `[g, i]`."""
-    found = {tuple(range(domains))}
-    latest = list(found)
+    members = {tuple(range(domains))}
+    latest = list(members)
     moves = [generator.tolist() for generator in generators]
+    # Closure: products of the newest members with all generators, until none is new.
     while latest:
-        products = {tuple(move[i] for i in one) for one in latest for move in moves}
-        latest = list(products - found)
-        found.update(latest)
-    return np.array(sorted(found), dtype=np.int64)
+        products = {tuple(move[i] for i in member) for member in latest for move in moves}
+        latest = list(products - members)
+        members.update(latest)
+    return np.array(sorted(members), dtype=np.int64)
 
 
 def keeps(permutation: Ints, ports: Ints, demand: Floats) -> bool:
@@ -39,7 +40,7 @@ def keeps(permutation: Ints, ports: Ints, demand: Floats) -> bool:
 
 
 def on_orbits(
-    group: Ints, ports: Ints, demand: Floats, weight: Floats, near: tuple[Bools, Bools] | None = None
+    group: Ints, ports: Ints, demand: Floats, weight: Floats, neighbourhoods: tuple[Bools, Bools] | None = None
 ) -> DirectData:
     """The problem on the orbits of a group.
 
@@ -51,80 +52,88 @@ def on_orbits(
         What domain i sends to j in each phase at a pace of 1, shape (K, D, D) [links].
     weight
         Shape (J, K) [links].
-    near
+    neighbourhoods
         Which domains may be joined, and which ones flows of a source may visit, each (D, D) and kept by the group; all
         where left out.
     """
     count, firsts, moves = len(ports), group.min(axis=0), _moves(group)
-    joined, visited = _within(count, near)
+    may_join, may_visit = _within(count, neighbourhoods)
     domain_first, domain_orbit = _orbits(firsts)
-    codes = np.array([first * count + move.min(axis=0) for first, move in zip(firsts, moves, strict=True)])
-    pair_first, pair_orbit = _orbits(np.minimum(codes, codes.T)[joined])
+    # Pairs of an orbit are moved to one with the first domain of the orbit, and there to the smallest number.
+    codes = np.array(
+        [first_domain * count + move.min(axis=0) for first_domain, move in zip(firsts, moves, strict=True)]
+    )
+    pair_first, pair_orbit = _orbits(np.minimum(codes, codes.T)[may_join])
     pairs = np.full((count, count), -1)
-    pairs[joined] = pair_orbit
-    arcs, senders = (np.argwhere(among)[_orbits(codes[among])[0]] for among in (joined, visited))
-    flow, flows = flow_orbits(group, near)
-    each, to_first = np.searchsorted(domain_first, firsts), np.array([move[0] for move in moves])
+    pairs[may_join] = pair_orbit
+    arcs, senders = (np.argwhere(among)[_orbits(codes[among])[0]] for among in (may_join, may_visit))
+    flow, flows = flow_orbits(group, neighbourhoods)
+    orbit_row, to_first = np.searchsorted(domain_first, firsts), np.array([move[0] for move in moves])
     return DirectData(
         pairs=np.bincount(pair_orbit) // 2,
         domains=np.bincount(domain_orbit),
         ports=ports[domain_first],
-        ends=np.array([np.bincount(pairs[w][joined[w]], minlength=len(pair_first)) for w in domain_first]),
+        ends=np.array([np.bincount(pairs[w][may_join[w]], minlength=len(pair_first)) for w in domain_first]),
         arcs=arcs,
         pair=pairs[arcs[:, 0], arcs[:, 1]],
-        load=_sparse([_there(flow[each, to_first[:, a], to_first[:, b]]) for a, b in arcs], flows),
-        balance=_sparse([_through(flow[each[s]], v) for s, v in senders], flows),
+        load=_sparse([_present(flow[orbit_row, to_first[:, a], to_first[:, b]]) for a, b in arcs], flows),
+        balance=_sparse([_through(flow[orbit_row[s]], v) for s, v in senders], flows),
         demand=demand[:, senders[:, 0], senders[:, 1]],
         sent=demand.sum(axis=2)[:, domain_first],
         weight=weight,
     )
 
 
-def _within(count: int, near: tuple[Bools, Bools] | None) -> tuple[Bools, Bools]:
+def _within(count: int, neighbourhoods: tuple[Bools, Bools] | None) -> tuple[Bools, Bools]:
     """Which domains may be joined, and which ones flows of each visit beside itself."""
-    others = ~np.eye(count, dtype=np.bool_)
-    return (others, others) if near is None else (near[0] & others, near[1] & others)
+    other_domains = ~np.eye(count, dtype=np.bool_)
+    return (
+        (other_domains, other_domains)
+        if neighbourhoods is None
+        else (neighbourhoods[0] & other_domains, neighbourhoods[1] & other_domains)
+    )
 
 
 def _moves(group: Ints) -> list[Ints]:
     """For each domain the permutations that bring it to the first of its orbit."""
     firsts = group.min(axis=0)
-    return [group[group[:, domain] == first] for domain, first in enumerate(firsts)]
+    return [group[group[:, domain] == first_domain] for domain, first_domain in enumerate(firsts)]
 
 
 def _orbits(codes: Ints) -> tuple[Ints, Ints]:
     """The first member of each orbit, and the orbit of each member."""
-    _, first, orbit = np.unique(codes, return_index=True, return_inverse=True)
-    return first, orbit.reshape(-1)
+    _, first_member, orbit = np.unique(codes, return_index=True, return_inverse=True)
+    return first_member, orbit.reshape(-1)
 
 
-def flow_orbits(group: Ints, near: tuple[Bools, Bools] | None = None) -> tuple[Ints, int]:
+def flow_orbits(group: Ints, neighbourhoods: tuple[Bools, Bools] | None = None) -> tuple[Ints, int]:
     """The orbit of flow (source, from, to) of the first domain of each orbit, and how many there are.
 
     Shape (W, D, D), -1 where none makes sense: domains that are not joined, or that flows of the source do not visit.
     """
     count, firsts = group.shape[1], np.unique(group.min(axis=0))
-    joined, visited = _within(count, near)
-    found, total = np.full((len(firsts), count, count), -1), 0
-    for each, source in enumerate(firsts.tolist()):
-        here = visited[source].copy()
-        here[source] = True
-        i, j = np.nonzero(joined & here[:, None] & visited[source][None, :])
-        kept = group[group[:, source] == source]
-        first, orbit = _orbits(np.min([move[i] * count + move[j] for move in kept], axis=0))
-        found[each, i, j] = total + orbit
-        total += len(first)
-    return found, total
+    may_join, may_visit = _within(count, neighbourhoods)
+    flow_orbit, total = np.full((len(firsts), count, count), -1), 0
+    for orbit_row, source in enumerate(firsts.tolist()):
+        is_reached = may_visit[source].copy()
+        is_reached[source] = True
+        i, j = np.nonzero(may_join & is_reached[:, None] & may_visit[source][None, :])
+        # Flows of one source are alike under the permutations that leave the source where it is.
+        stabiliser = group[group[:, source] == source]
+        first_member, orbit = _orbits(np.min([move[i] * count + move[j] for move in stabiliser], axis=0))
+        flow_orbit[orbit_row, i, j] = total + orbit
+        total += len(first_member)
+    return flow_orbit, total
 
 
-def _there(orbits: Ints) -> Ints:
+def _present(orbits: Ints) -> Ints:
     """Those that are there, of an array with -1 where none is."""
     return orbits[orbits >= 0]
 
 
 def _through(flow: Ints, v: int) -> Ints:
     """Orbits of flows of a source into v, and those out of v as -1 - orbit."""
-    return np.concatenate([_there(flow[:, v]), -1 - _there(flow[v])])
+    return np.concatenate([_present(flow[:, v]), -1 - _present(flow[v])])
 
 
 def _sparse(rows: Sequence[Ints], width: int) -> Sparse:
@@ -183,12 +192,12 @@ class DirectData:
         return len(self.demand)
 
     @property
-    def slowest(self) -> Floats:
+    def min_paces(self) -> Floats:
         """The pace each phase needs if the others take no time (K,) [links]."""
         return np.asarray(self.weight.max(axis=0), dtype=np.float64)
 
     @property
-    def fastest(self) -> Floats:
+    def max_paces(self) -> Floats:
         """The pace at which a phase fills all ports of some domain (K,) [links]."""
         with np.errstate(divide="ignore"):
             return np.asarray((self.ports / self.sent).min(axis=1), dtype=np.float64)

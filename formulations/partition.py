@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyomo.core as pyo
 
-from formulations.partition_data import Floats, PartitionData, PriceOutlook, given
+from formulations.partition_data import Floats, PartitionData, PriceOutlook, bracket_offsets
 
 Equation = Callable[[pyo.ConcreteModel], None]
 
@@ -45,10 +45,10 @@ def add_bracket_range(m: pyo.ConcreteModel) -> None:
         return m.x[p, b] <= float(m.ends_of[p][b]) * m.v[p, b]
 
 
-def held(m: pyo.ConcreteModel, c: int) -> Any:
+def core_units(m: pyo.ConcreteModel, c: int) -> Any:
     """Units of its product that a core takes in its phase: its switches beyond those of the phase before."""
     core = m.data.cores[c]
-    return core.quantity * (m.n[c] - (0 if core.before is None else m.n[core.before]))
+    return core.quantity * (m.n[c] - (0 if core.predecessor is None else m.n[core.predecessor]))
 
 
 def add_purchases(m: pyo.ConcreteModel) -> None:
@@ -62,20 +62,20 @@ def add_purchases(m: pyo.ConcreteModel) -> None:
     @m.Constraint(m.D, doc="P8 [units]")
     def purchases(m, p):
         chain = m.data.chain(p)
-        bought = sum(m.x[q, b] for q in chain for b in range(len(m.data.products[q].usd)))
-        return bought >= sum(_held(m, w, q) for q in chain for w in _shareholders(m, q))
+        purchases_so_far = sum(m.x[q, b] for q in chain for b in range(len(m.data.products[q].usd)))
+        return purchases_so_far >= sum(_units_held(m, w, q) for q in chain for w in _shareholders(m, q))
 
 
 def _shareholders(m: pyo.ConcreteModel, p: int) -> list[int]:
     """Workloads that could use a product, and the cores together as the one after the last."""
-    most = m.most_of[p]
-    return [w for w in (*m.W, m.data.workloads) if most[w] > 0]
+    max_units = m.most_of[p]
+    return [w for w in (*m.W, m.data.workloads) if max_units[w] > 0]
 
 
-def _held(m: pyo.ConcreteModel, w: int, p: int) -> Any:
+def _units_held(m: pyo.ConcreteModel, w: int, p: int) -> Any:
     """What a shareholder holds of a product."""
     if w == m.data.workloads:
-        return sum(held(m, c) for c, core in enumerate(m.data.cores) if core.product == p)
+        return sum(core_units(m, c) for c, core in enumerate(m.data.cores) if core.product == p)
     return sum(float(m.data.quantity[o, p]) * m.z[o] for o in m.options_of[w] if m.data.quantity[o, p])
 
 
@@ -88,14 +88,14 @@ def add_shares(m: pyo.ConcreteModel) -> None:
     :math:`\overline{q}_{wp}`, the most that any option of the workload holds, is large enough: it has one option.
     This is for products of one phase.
     """
-    assert all(product.before is None for product in m.data.products), "shares are for products of one phase"
+    assert all(product.predecessor is None for product in m.data.products), "shares are for products of one phase"
     m.WPB = pyo.Set(initialize=[(w, p, b) for p, b in m.PB for w in _shareholders(m, p)], dimen=3)
     m.share = pyo.Var(m.WPB, domain=pyo.NonNegativeReals, doc="[units]")
     m.shared_by = [(w, p) for p in m.D for w in _shareholders(m, p)]
 
     @m.Constraint(m.shared_by, doc="P9 [units]")
     def held_by(m, w, p):
-        return sum(m.share[w, p, b] for b in range(len(m.data.products[p].usd))) >= _held(m, w, p)
+        return sum(m.share[w, p, b] for b in range(len(m.data.products[p].usd))) >= _units_held(m, w, p)
 
     @m.Constraint(m.WPB, doc="P9 [units]")
     def share_of_bracket(m, w, p, b):
@@ -111,26 +111,27 @@ def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteM
     """A model with the variables of the partition problem and the given equations."""
     m = pyo.ConcreteModel(name="partition")
     m.data = data
-    counted = sorted({int(p) for kind in data.kinds for p in kind.products})
+    counted_products = sorted({int(p) for kind in data.kinds for p in kind.products})
     brackets = [len(product.usd) for product in data.products]
     m.O = pyo.RangeSet(0, len(data.workload) - 1)
     m.W = pyo.RangeSet(0, data.workloads - 1)
     # at one price just what is held is bought, which needs no variable
     m.D = pyo.Set(initialize=[p for p, count in enumerate(brackets) if count > 1])
-    m.P = pyo.Set(initialize=counted)
+    m.P = pyo.Set(initialize=counted_products)
     m.PB = pyo.Set(initialize=[(p, b) for p in m.D for b in range(brackets[p])], dimen=2)
     m.options_of = [np.flatnonzero(data.workload == w).tolist() for w in m.W]
     m.users_of = {(w, p): np.flatnonzero(data.uses(p) & (data.workload == w)).tolist() for p in m.P for w in m.W}
     m.WP = pyo.Set(initialize=[key for key, users in m.users_of.items() if users], dimen=2)
     m.ends_of = {p: data.ends(p) for p in m.D}
-    m.most_of = {p: data.most(p) for p in m.D}
+    m.most_of = {p: data.max_units(p) for p in m.D}
     m.z = pyo.Var(m.O, domain=pyo.Binary, doc="option is chosen")
     m.y = pyo.Var(m.P, domain=pyo.Binary, doc="product is in use")
     m.v = pyo.Var(m.PB, domain=pyo.Binary, doc="bracket is chosen")
     m.x = pyo.Var(m.PB, domain=pyo.NonNegativeReals, doc="[units]")
     m.C = pyo.RangeSet(0, len(data.cores) - 1)
-    most = data.most_core
-    m.n = pyo.Var(m.C, domain=pyo.NonNegativeIntegers, bounds=lambda _, c: (0, most[c]), doc="[switches]")
+    max_switches = data.most_core
+    # More core switches than the most links need are never worth having, and a bound tightens the relaxation.
+    m.n = pyo.Var(m.C, domain=pyo.NonNegativeIntegers, bounds=lambda _, c: (0, max_switches[c]), doc="[switches]")
     m.bill_of = {p: _bill(m, p, data.products[p].usd) for p in m.D}
     for add in equations:
         add(m)
@@ -141,25 +142,26 @@ def _capex(m: pyo.ConcreteModel, at: PartitionData | PriceOutlook) -> Any:
     """Capex at some prices (USD): what has one price by options and core switches, the others by brackets."""
     d = m.data
     prices = at.prices if isinstance(at, PriceOutlook) else [product.usd for product in d.products]
+    # Outlooks keep the brackets of their products: one price in one of them is one price in all.
     flat = {p: float(usd[0]) for p, usd in enumerate(prices) if len(usd) == 1}
-    each = at.usd + sum((d.quantity[:, p] * usd for p, usd in flat.items()), np.zeros(len(d.usd)))
-    cores = [held(m, c) * flat[core.product] for c, core in enumerate(d.cores) if core.product in flat]
+    option_usd = at.usd + sum((d.quantity[:, p] * usd for p, usd in flat.items()), np.zeros(len(d.usd)))
+    cores = [core_units(m, c) * flat[core.product] for c, core in enumerate(d.cores) if core.product in flat]
     bills = [_bill(m, p, prices[p]) if isinstance(at, PriceOutlook) else m.bill_of[p] for p in m.D]
-    return sum(float(each[o]) * m.z[o] for o in m.O) + sum(bills) + sum(cores)
+    return sum(float(option_usd[o]) * m.z[o] for o in m.O) + sum(bills) + sum(cores)
 
 
 def _bill(m: pyo.ConcreteModel, p: int, usd: Floats) -> Any:
     """The bill of a product whose brackets have these prices (USD)."""
     product = m.data.products[p]
-    brackets = enumerate(zip(given(product.start, usd, product.discount), usd, strict=True))
+    brackets = enumerate(zip(bracket_offsets(product.start, usd, product.discount), usd, strict=True))
     return sum(float(beside) * m.v[p, b] + float(unit) * m.x[p, b] for b, (beside, unit) in brackets)
 
 
 def _cost(m: pyo.ConcreteModel, at: PartitionData | PriceOutlook) -> Any:
     """The objective at some prices: capex by its weight, and what else counts."""
-    beside = at.core if isinstance(at, PriceOutlook) else [core.other for core in m.data.cores]
-    other = sum(float(at.other[o]) * m.z[o] for o in m.O)
-    return m.data.weight * _capex(m, at) + other + sum(usd * m.n[c] for c, usd in enumerate(beside))
+    beside = at.core if isinstance(at, PriceOutlook) else [core.opex for core in m.data.cores]
+    opex = sum(float(at.opex[o]) * m.z[o] for o in m.O)
+    return m.data.weight * _capex(m, at) + opex + sum(usd * m.n[c] for c, usd in enumerate(beside))
 
 
 def add_cost(m: pyo.ConcreteModel) -> None:
@@ -189,7 +191,7 @@ def add_least_regret(m: pyo.ConcreteModel) -> None:
 
     @m.Constraint(m.Q, doc="P12 [of the objective]")
     def regrets(m, q):
-        return m.regret >= _cost(m, m.data.outlooks[q]) - m.data.outlooks[q].best
+        return m.regret >= _cost(m, m.data.outlooks[q]) - m.data.outlooks[q].min_value
 
 
 def add_one_option(m: pyo.ConcreteModel) -> None:
@@ -226,7 +228,7 @@ def add_distinct_products(m: pyo.ConcreteModel) -> None:
 
     @m.Constraint(m.K, doc="P3 [products]")
     def distinct_products(m, k):
-        return sum(m.y[int(p)] for p in kinds[k].products) <= kinds[k].most
+        return sum(m.y[int(p)] for p in kinds[k].products) <= kinds[k].max_products
 
 
 def add_limits(m: pyo.ConcreteModel) -> None:
@@ -262,8 +264,8 @@ def add_core_ports(m: pyo.ConcreteModel) -> None:
     @m.Constraint(m.C, doc="P6 [ports]")
     def core_ports(m, c):
         core = m.data.cores[c]
-        joined = sum(float(core.up[o]) * m.z[o] for o in m.O if core.up[o])
-        return core.ports * m.n[c] >= joined if core.up.any() else pyo.Constraint.Skip
+        links = sum(float(core.up[o]) * m.z[o] for o in m.O if core.up[o])
+        return core.ports * m.n[c] >= links if core.up.any() else pyo.Constraint.Skip
 
 
 def add_core_growth(m: pyo.ConcreteModel) -> None:
@@ -274,16 +276,16 @@ def add_core_growth(m: pyo.ConcreteModel) -> None:
 
     @m.Constraint(m.C, doc="P13 [switches]")
     def core_growth(m, c):
-        before = m.data.cores[c].before
-        return pyo.Constraint.Skip if before is None else m.n[c] >= m.n[before]
+        earlier_core = m.data.cores[c].predecessor
+        return pyo.Constraint.Skip if earlier_core is None else m.n[c] >= m.n[earlier_core]
 
 
-def add_choice_cut(m: pyo.ConcreteModel, chosen: list[int]) -> None:
+def add_choice_cut(m: pyo.ConcreteModel, options: list[int]) -> None:
     r"""(P10) Cut: these options together turned out to exceed a limit.
 
     .. math:: \sum_{o \in \text{chosen}} z_o \le |W| - 1
     """
-    m.cuts.add(sum(m.z[o] for o in chosen) <= m.data.workloads - 1)
+    m.cuts.add(sum(m.z[o] for o in options) <= m.data.workloads - 1)
 
 
 def add_cut_list(m: pyo.ConcreteModel) -> None:

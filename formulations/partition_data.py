@@ -30,7 +30,7 @@ class Product:
     For an incremental discount this is the concave bill itself. With all units it is the least bill of q units or more:
     whoever needs fewer than a threshold may buy the threshold and leave the rest aside, so more never costs less.
 
-    `before` is the position of the same product in the phase before: units bought there may wait for this one. A
+    `predecessor` is the position of the same product in the phase before: units bought there may wait for this one. A
     product of one price then has the least price so far, which is what units first needed in its phase cost.
     """
 
@@ -38,30 +38,32 @@ class Product:
     start: Floats
     usd: Floats
     discount: Discount = "all-units"
-    before: int | None = None
+    predecessor: int | None = None
 
     @cached_property
-    def given(self) -> Floats:
+    def offsets(self) -> Floats:
         """g_b: what the bill of each bracket has beside its price times its quantity (USD)."""
-        return given(self.start, self.usd, self.discount)
+        return bracket_offsets(self.start, self.usd, self.discount)
 
     @cached_property
     def brackets(self) -> tuple[Bracket, ...]:
         """Price of a unit, threshold and g_b of each bracket."""
-        return tuple(zip(self.usd.tolist(), self.start.tolist(), self.given.tolist(), strict=True))
+        return tuple(zip(self.usd.tolist(), self.start.tolist(), self.offsets.tolist(), strict=True))
 
     @property
     def slopes(self) -> tuple[float, float]:
         """What a unit adds to the bill at least and at most (USD): nothing where it reaches a price for all units."""
+        # One unit less may miss the threshold of the last price for all units, which saves nothing for sure.
         spare = self.discount == "all-units" and len(self.usd) > 1
         return 0.0 if spare else float(self.usd[-1]), float(self.usd[0])
 
     def bill(self, quantity: float) -> float:
         """The least bill of this many units or more (USD)."""
-        return float((self.given + self.usd * np.maximum(quantity, self.start)).min())
+        # In a bracket at least its threshold is bought, spare units at its price too, so the least bracket wins.
+        return float((self.offsets + self.usd * np.maximum(quantity, self.start)).min())
 
 
-def given(start: Floats, usd: Floats, discount: Discount) -> Floats:
+def bracket_offsets(start: Floats, usd: Floats, discount: Discount) -> Floats:
     """g_b of every bracket (USD), as `Product` has it."""
     if discount == "all-units":
         return np.zeros(len(usd))
@@ -70,11 +72,11 @@ def given(start: Floats, usd: Floats, discount: Discount) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Products of which at most `most` may be in use; where a cluster grows, those of the last phase stand for all."""
+    """Products of which at most `max_products` may be in use; in phases those of the last one stand for all."""
 
     name: str
     products: Ints
-    most: int
+    max_products: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,47 +101,47 @@ class CoreLayer:
     """Switches of a layer shared by the workloads that join it, at one site and in one phase.
 
     `up` (O,) counts the core ports an option needs, 0 for one that does not join. A core switch has `ports` of them, is
-    `quantity` units of `product`, and adds `other` to the objective beside its capex. `before` is the position of the
-    same core in the phase before, whose switches stay.
+    `quantity` units of `product`, and adds `opex` to the objective beside its capex. `predecessor` is the position of
+    the same core in the phase before, whose switches stay.
     """
 
     product: int
     ports: int
     up: Floats
-    other: float = 0.0
+    opex: float = 0.0
     quantity: float = 1.0
-    before: int | None = None
+    predecessor: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PriceOutlook:
     """One way prices may turn out, and the least objective then.
 
-    Shapes as in `PartitionData`: `usd` and `other` (O,), `prices` the brackets of each product, `core` what a switch of
+    Shapes as in `PartitionData`: `usd` and `opex` (O,), `prices` the brackets of each product, `core` what a switch of
     each core adds to the objective beside its capex.
     """
 
     usd: Floats
-    other: Floats
+    opex: Floats
     prices: tuple[Floats, ...]
     core: tuple[float, ...]
-    best: float
+    min_value: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionData:
     """Options of workloads, one of which each workload gets, and what couples them.
 
-    Arrays of shape (O,) belong to options. `usd` is the capex of what is not among the products, `other` the objective
+    Arrays of shape (O,) belong to options. `usd` is the capex of what is not among the products, `opex` the objective
     beside capex, `quantity` (O, P) the units of each product; in a phase, units beyond those of the phase before. The
     objective is `weight` times capex, plus `other`; with `outlooks` it is the largest excess over the best in any of
-    them. Nothing here is negative but `other`.
+    them. Nothing here is negative but `opex`.
     """
 
     workloads: int
     workload: Ints
     usd: Floats
-    other: Floats
+    opex: Floats
     quantity: Floats
     products: tuple[Product, ...]
     kinds: tuple[Kind, ...] = ()
@@ -160,25 +162,25 @@ class PartitionData:
     @cached_property
     def growths(self) -> tuple[tuple[int, ...], ...]:
         """Each product in all its phases, the first one first."""
-        earlier = {one.before for one in self.products}
+        earlier = {product.predecessor for product in self.products}
         return tuple(tuple(self.chain(p)[::-1]) for p in range(len(self.products)) if p not in earlier)
 
     def chain(self, product: int) -> list[int]:
         """A product in its phase and in those before, the last phase first."""
-        found, earlier = [product], self.products[product].before
+        chain, earlier = [product], self.products[product].predecessor
         while earlier is not None:
-            found.append(earlier)
-            earlier = self.products[earlier].before
-        return found
+            chain.append(earlier)
+            earlier = self.products[earlier].predecessor
+        return chain
 
     def uses(self, product: int) -> Bools:
         """Which options use a product, in its phase or before; joining the core is to use its product (O,)."""
         columns = self.chain(product)
-        held = np.asarray((self.quantity[:, columns] > 0).any(axis=1))
+        is_used = np.asarray((self.quantity[:, columns] > 0).any(axis=1))
         for core in self.cores:
             if core.product in columns:
-                held = held | (core.up > 0)
-        return held
+                is_used = is_used | (core.up > 0)
+        return is_used
 
     @property
     def most_core(self) -> tuple[int, ...]:
@@ -187,27 +189,28 @@ class PartitionData:
 
     def largest(self, values: Floats) -> Floats:
         """The largest value among the options of each workload, 0 without options (W,)."""
-        found = np.zeros(self.workloads)
-        np.maximum.at(found, self.workload, values)
-        return found
+        maxima = np.zeros(self.workloads)
+        np.maximum.at(maxima, self.workload, values)
+        return maxima
 
-    def most(self, product: int) -> Floats:
+    def max_units(self, product: int) -> Floats:
         """The most units each workload could use, and last the cores (W + 1,)."""
         pairs = zip(self.cores, self.most_core, strict=True)
-        cores = sum(core.quantity * most for core, most in pairs if core.product == product)
+        cores = sum(core.quantity * max_switches for core, max_switches in pairs if core.product == product)
         return np.append(self.largest(self.quantity[:, product]), cores)
 
     def ends(self, product: int) -> Floats:
         """Where each bracket of a product ends (units), by equation (P7)."""
         start, following = self.products[product].start, self.following(product)
-        whole = sum(float(self.most(p).sum()) for p in following)
-        end: Floats = np.maximum(start, np.minimum(np.append(start[1:], np.inf), whole))
+        total = sum(float(self.max_units(p).sum()) for p in following)
+        # Beyond the next threshold the next bracket is no dearer, and beyond the total nobody needs any.
+        end: Floats = np.maximum(start, np.minimum(np.append(start[1:], np.inf), total))
         return end
 
     def following(self, product: int) -> list[int]:
         """A product in its phase and in those after, for which it may be bought ahead."""
-        found = [product]
-        for p, one in enumerate(self.products):  # a phase stands after the phase before it
-            if one.before in found:
-                found.append(p)
-        return found
+        phases = [product]
+        for p, candidate in enumerate(self.products):  # a phase stands after the phase before it
+            if candidate.predecessor in phases:
+                phases.append(p)
+        return phases

@@ -23,15 +23,15 @@ Floats = NDArray[np.float64]
 class PhasedData:
     """Lines of growth, of which one is taken, and what their phases need.
 
-    Shapes: (F, T) for `least`, `most` (uplinks of a leaf), `leaves` (of one plane, 0 without spines), `ports` (of a
-    spine), `stood` (leaves of all planes that stood before a phase), `trunks` (links up that are added to switches
+    Shapes: (F, T) for `min_uplinks`, `max_uplinks` (of a leaf), `leaves` (of one plane, 0 without spines), `ports` (of
+    a spine), `stood` (leaves of all planes that stood before a phase), `trunks` (links up that are added to switches
     that stood before, for each uplink of the phase before); (F, T, I) for `fixed`, `uplink` and `spine`, units of an
     item in place; (T, I) for `price` of a unit bought in a phase and `run` of a unit in place; (T,) for `labour`, of
     a link added to a switch that stood before.
     """
 
-    least: Ints
-    most: Ints
+    min_uplinks: Ints
+    max_uplinks: Ints
     leaves: Ints
     ports: Ints
     stood: Ints
@@ -55,11 +55,12 @@ def build(data: PhasedData, equations: tuple[Equation, ...]) -> pyo.ConcreteMode
     m.F = pyo.RangeSet(0, lines - 1)
     m.T = pyo.RangeSet(0, phases - 1)
     m.I = pyo.RangeSet(0, items - 1)
-    spines = -(-data.leaves * data.most // data.ports)
-    units = (data.fixed + data.uplink * data.most[:, :, None] + data.spine * spines[:, :, None]).max(axis=(0, 1))
+    spines = -(-data.leaves * data.max_uplinks // data.ports)
+    # The most that any line could have in place bounds what is bought: nothing is bought to be thrown away.
+    units = (data.fixed + data.uplink * data.max_uplinks[:, :, None] + data.spine * spines[:, :, None]).max(axis=(0, 1))
     m.y = pyo.Var(m.F, domain=pyo.Binary, doc="line is taken")
     m.u = pyo.Var(
-        m.F, m.T, domain=pyo.NonNegativeIntegers, bounds=lambda _, f, t: (0, int(data.most[f, t])), doc="[links]"
+        m.F, m.T, domain=pyo.NonNegativeIntegers, bounds=lambda _, f, t: (0, int(data.max_uplinks[f, t])), doc="[links]"
     )
     m.s = pyo.Var(
         m.F, m.T, domain=pyo.NonNegativeIntegers, bounds=lambda _, f, t: (0, int(spines[f, t])), doc="[switches]"
@@ -122,11 +123,11 @@ def add_uplinks_of_phases(m: pyo.ConcreteModel) -> None:
 
     @m.Constraint(m.F, m.T, doc="E2 [links]")
     def least_uplinks(m, f, t):
-        return m.u[f, t] >= int(m.data.least[f, t]) * m.y[f]
+        return m.u[f, t] >= int(m.data.min_uplinks[f, t]) * m.y[f]
 
     @m.Constraint(m.F, m.T, doc="E2 [links]")
     def most_uplinks(m, f, t):
-        return m.u[f, t] <= int(m.data.most[f, t]) * m.y[f]
+        return m.u[f, t] <= int(m.data.max_uplinks[f, t]) * m.y[f]
 
 
 def add_growth(m: pyo.ConcreteModel) -> None:
@@ -162,10 +163,10 @@ def add_purchases(m: pyo.ConcreteModel) -> None:
 
     @m.Constraint(m.T, m.I, doc="E5 [units]")
     def purchases(m, t, i):
-        standing = in_place(m, t, i)
-        if isinstance(standing, int):
+        units = in_place(m, t, i)
+        if isinstance(units, int):
             return pyo.Constraint.Skip
-        return sum(m.x[before, i] for before in m.T if before <= t) >= standing
+        return sum(m.x[phase, i] for phase in m.T if phase <= t) >= units
 
 
 PHASES = (add_spending, add_one_line, add_uplinks_of_phases, add_growth, add_spines_of_phases, add_purchases)

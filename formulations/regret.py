@@ -22,15 +22,15 @@ class Scenario:
     fixed: Floats
     uplink: Floats
     spine: Floats
-    best: float
+    min_cost: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegretData(SharedData):
-    """A shared network with the ways its prices may turn out; every regret is below `largest`."""
+    """A shared network with the ways its prices may turn out; every regret is below `max_regret`."""
 
     scenarios: tuple[Scenario, ...]
-    largest: float
+    max_regret: float
 
 
 def add_least_regret(m: pyo.ConcreteModel) -> None:
@@ -40,7 +40,7 @@ def add_least_regret(m: pyo.ConcreteModel) -> None:
 
     with :math:`\bar{\delta}` above the regret of every family at its most uplinks, under any prices.
     """
-    m.regret = pyo.Var(bounds=(0.0, m.data.largest), doc="[cost]")
+    m.regret = pyo.Var(bounds=(0.0, m.data.max_regret), doc="[cost]")
     m.least_regret = pyo.Objective(expr=m.regret, doc="Q0 [cost]")
 
 
@@ -54,8 +54,8 @@ def add_regrets(m: pyo.ConcreteModel) -> None:
     @m.Constraint(m.Q, doc="Q1 [cost]")
     def regrets(m, q):
         a = m.data.scenarios[q]
-        spent = sum(float(a.fixed[f]) * m.y[f] + float(a.uplink[f]) * m.u[f] + float(a.spine[f]) * m.s[f] for f in m.F)
-        return m.regret >= spent - a.best
+        cost = sum(float(a.fixed[f]) * m.y[f] + float(a.uplink[f]) * m.u[f] + float(a.spine[f]) * m.s[f] for f in m.F)
+        return m.regret >= cost - a.min_cost
 
 
 REGRET = (add_least_regret, add_regrets, *(equation for equation in shared.UPLINKS if equation is not shared.add_cost))

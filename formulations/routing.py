@@ -23,15 +23,16 @@ class RoutingData:
 
     `src`, `dst` and `flows` have shape (pairs,): leaves of a pair and flows between them, at least 1. `step` has shape
     (leaves, cores): what one flow adds to the load of a bundle, U over its links, 0 where it has none; U is a common
-    multiple of the numbers of links, so that loads are whole. `least` and `most` bound the load of the worst bundle.
+    multiple of the numbers of links, so that loads are whole. `min_load` and `max_load` bound the worst
+    load.
     """
 
     src: Ints
     dst: Ints
     flows: Ints
     step: Ints
-    least: int
-    most: int
+    min_load: int
+    max_load: int
 
 
 Equation = Callable[[pyo.ConcreteModel], None]
@@ -43,8 +44,9 @@ def build(data: RoutingData, equations: tuple[Equation, ...]) -> pyo.ConcreteMod
     m.data = data
     m.P = pyo.RangeSet(0, len(data.flows) - 1)
     m.M = pyo.RangeSet(0, data.step.shape[1] - 1)
-    both = (data.step[data.src] > 0) & (data.step[data.dst] > 0)
-    m.cores_of = [np.flatnonzero(row).tolist() for row in both]
+    # A flow needs a link up at its source and one down at its target, and a core has both or is of no use to the pair.
+    has_links = (data.step[data.src] > 0) & (data.step[data.dst] > 0)
+    m.cores_of = [np.flatnonzero(row).tolist() for row in has_links]
     m.pairs_from, m.pairs_to = ({}, {})
     for p, cores in enumerate(m.cores_of):
         for core in cores:
@@ -104,7 +106,7 @@ def add_worst_range(m: pyo.ConcreteModel) -> None:
 
     .. math:: \underline\omega \le \omega \le \bar\omega
     """
-    m.worst_range = pyo.Constraint(expr=pyo.inequality(m.data.least, m.worst, m.data.most), doc="R4 [1/U]")
+    m.worst_range = pyo.Constraint(expr=pyo.inequality(m.data.min_load, m.worst, m.data.max_load), doc="R4 [1/U]")
 
 
 ROUTES = (add_worst_load, add_every_flow, add_load_up, add_load_down, add_worst_range)

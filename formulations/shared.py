@@ -42,8 +42,8 @@ class SharedData:
     fixed: Floats
     uplink: Floats
     spine: Floats
-    least: Ints
-    most: Ints
+    min_uplinks: Ints
+    max_uplinks: Ints
     leaves: Ints
     radix: Ints
     context: Ints
@@ -68,11 +68,11 @@ def build(data: SharedData, equations: tuple[Equation, ...]) -> pyo.ConcreteMode
     pairs = list(zip(data.column_workload.tolist(), data.column_context.tolist(), strict=True))
     m.columns_of = _groups(pairs, list(m.WK))
     m.y = pyo.Var(m.F, domain=pyo.Binary, doc="family is built")
-    m.u = pyo.Var(m.F, domain=pyo.NonNegativeIntegers, bounds=lambda _, f: (0, int(data.most[f])), doc="[links]")
+    m.u = pyo.Var(m.F, domain=pyo.NonNegativeIntegers, bounds=lambda _, f: (0, int(data.max_uplinks[f])), doc="[links]")
     m.s = pyo.Var(
         m.F,
         domain=pyo.NonNegativeIntegers,
-        bounds=lambda _, f: (0, spines_at(data, f, int(data.most[f]))),
+        bounds=lambda _, f: (0, spines_at(data, f, int(data.max_uplinks[f]))),
         doc="[switches]",
     )
     m.z = pyo.Var(m.C, domain=pyo.Binary, doc="column is used")
@@ -88,10 +88,10 @@ def spines_at(data: SharedData, f: int, uplinks: int) -> int:
 
 def _groups(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, list[int]]:
     """The positions of each value among the keys."""
-    found: dict[Any, list[int]] = {value: [] for value in values}
+    groups: dict[Any, list[int]] = {value: [] for value in values}
     for position, key in enumerate(keys):
-        found[key].append(position)
-    return found
+        groups[key].append(position)
+    return groups
 
 
 def cheapest_design(data: SharedData) -> tuple[int, int] | None:
@@ -99,10 +99,11 @@ def cheapest_design(data: SharedData) -> tuple[int, int] | None:
 
     Cost and use of a limited resource never fall as uplinks are added, so no other number of uplinks is better.
     """
-    needed = _needed(data)[data.context]
-    uplinks = np.maximum(data.least, np.minimum(needed, data.most))
+    uplinks_needed = _uplinks_needed(data)[data.context]
+    # A family that cannot serve still gets a number within its range, which `serves` then rules out.
+    uplinks = np.maximum(data.min_uplinks, np.minimum(uplinks_needed, data.max_uplinks))
     spines = -(-data.leaves * uplinks // data.radix)
-    serves = needed <= data.most
+    serves = uplinks_needed <= data.max_uplinks
     for r in data.resources:
         serves &= r.fixed + r.uplink * uplinks + r.spine * spines <= r.cap
     if not serves.any():
@@ -112,12 +113,12 @@ def cheapest_design(data: SharedData) -> tuple[int, int] | None:
     return f, int(uplinks[f])
 
 
-def _needed(data: SharedData) -> Ints:
+def _uplinks_needed(data: SharedData) -> Ints:
     """The least uplinks with which every workload has a column in time, for each context; shape (K,)."""
     never = np.iinfo(np.int64).max
-    least = np.full((data.workloads, data.contexts), never)
-    np.minimum.at(least, (data.column_workload, data.column_context), data.need)
-    return np.asarray(least.max(axis=0, initial=0), dtype=np.int64)
+    min_uplinks = np.full((data.workloads, data.contexts), never)
+    np.minimum.at(min_uplinks, (data.column_workload, data.column_context), data.need)
+    return np.asarray(min_uplinks.max(axis=0, initial=0), dtype=np.int64)
 
 
 def set_design(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:
@@ -128,8 +129,8 @@ def set_design(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:
     spines = -(-int(data.leaves[family]) * uplinks // int(data.radix[family]))
     m.s.set_values({f: spines * (f == family) for f in m.F})
     k = int(data.context[family])
-    used = {min(m.columns_of[w, k], key=lambda c: int(data.need[c])) for w in range(data.workloads)}
-    m.z.set_values({c: int(c in used) for c in m.C})
+    columns_used = {min(m.columns_of[w, k], key=lambda c: int(data.need[c])) for w in range(data.workloads)}
+    m.z.set_values({c: int(c in columns_used) for c in m.C})
 
 
 def add_cost(m: pyo.ConcreteModel) -> None:
@@ -160,11 +161,11 @@ def add_uplink_range(m: pyo.ConcreteModel) -> None:
 
     @m.Constraint(m.F, doc="N2 [links]")
     def least_uplinks(m, f):
-        return m.u[f] >= int(m.data.least[f]) * m.y[f]
+        return m.u[f] >= int(m.data.min_uplinks[f]) * m.y[f]
 
     @m.Constraint(m.F, doc="N2 [links]")
     def most_uplinks(m, f):
-        return m.u[f] <= int(m.data.most[f]) * m.y[f]
+        return m.u[f] <= int(m.data.max_uplinks[f]) * m.y[f]
 
 
 def add_spine_ports(m: pyo.ConcreteModel) -> None:
@@ -192,7 +193,7 @@ def add_least_spines(m: pyo.ConcreteModel) -> None:
     def least_spines(m, f):
         if m.data.leaves[f] == 0:
             return pyo.Constraint.Skip
-        return m.s[f] >= spines_at(m.data, f, int(m.data.least[f])) * m.y[f]
+        return m.s[f] >= spines_at(m.data, f, int(m.data.min_uplinks[f])) * m.y[f]
 
 
 def add_mapping(m: pyo.ConcreteModel) -> None:
@@ -232,8 +233,8 @@ def add_limits(m: pyo.ConcreteModel) -> None:
     @m.Constraint(m.L, doc="N4 [of the resource]")
     def limits(m, name):
         r = resources[name]
-        used = sum(float(r.fixed[f]) * m.y[f] + float(r.uplink[f]) * m.u[f] + float(r.spine[f]) * m.s[f] for f in m.F)
-        return used <= r.cap
+        use = sum(float(r.fixed[f]) * m.y[f] + float(r.uplink[f]) * m.u[f] + float(r.spine[f]) * m.s[f] for f in m.F)
+        return use <= r.cap
 
 
 def add_cut_list(m: pyo.ConcreteModel) -> None:

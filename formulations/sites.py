@@ -32,7 +32,7 @@ class SitesData:
 
     Arrays of shape (O,) belong to options: the site, its shares, its objective. `need` (O, E) holds the channels with
     which an option meets its bound on each link. Links have the objective of one channel `channel` (E,) and at most
-    `most` (E,) of them.
+    `max_channels` (E,) of them.
     """
 
     sites: int
@@ -42,7 +42,7 @@ class SitesData:
     cost: Floats
     need: Ints
     channel: Floats
-    most: Ints
+    max_channels: Ints
     limits: tuple[SiteLimit, ...] = ()
 
 
@@ -58,7 +58,9 @@ def build(data: SitesData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel
     m.E = pyo.RangeSet(0, len(data.channel) - 1)
     m.options_of = [np.flatnonzero(data.site == s).tolist() for s in m.S]
     m.z = pyo.Var(m.O, domain=pyo.Binary, doc="option is chosen")
-    m.c = pyo.Var(m.E, domain=pyo.NonNegativeIntegers, bounds=lambda m, e: (0, int(data.most[e])), doc="[channels]")
+    m.c = pyo.Var(
+        m.E, domain=pyo.NonNegativeIntegers, bounds=lambda m, e: (0, int(data.max_channels[e])), doc="[channels]"
+    )
     for add in equations:
         add(m)
     return m
@@ -70,8 +72,8 @@ def add_cost(m: pyo.ConcreteModel) -> None:
     .. math:: \min \sum_{o} k_o z_o + \sum_{e} k_e c_e
     """
     d = m.data
-    built = sum(float(d.cost[o]) * m.z[o] for o in m.O)
-    m.cost = pyo.Objective(expr=built + sum(float(d.channel[e]) * m.c[e] for e in m.E), doc="S0 [cost]")
+    options_cost = sum(float(d.cost[o]) * m.z[o] for o in m.O)
+    m.cost = pyo.Objective(expr=options_cost + sum(float(d.channel[e]) * m.c[e] for e in m.E), doc="S0 [cost]")
 
 
 def add_one_option(m: pyo.ConcreteModel) -> None:
@@ -90,8 +92,8 @@ def add_whole_cluster(m: pyo.ConcreteModel) -> None:
 
     .. math:: \sum_{o} n_o z_o = n
     """
-    taken = sum(int(m.data.share[o]) * m.z[o] for o in m.O)
-    m.whole_cluster = pyo.Constraint(expr=taken == m.data.shares, doc="S2 [shares]")
+    shares_taken = sum(int(m.data.share[o]) * m.z[o] for o in m.O)
+    m.whole_cluster = pyo.Constraint(expr=shares_taken == m.data.shares, doc="S2 [shares]")
 
 
 def add_channels(m: pyo.ConcreteModel) -> None:
@@ -119,8 +121,8 @@ def add_limits(m: pyo.ConcreteModel) -> None:
     @m.Constraint(m.L, doc="S4 [of the resource]")
     def limited(m, name):
         of = limits[name]
-        built = sum(float(of.use[o]) * m.z[o] for o in m.O)
-        return built + sum(float(of.channel[e]) * m.c[e] for e in m.E) <= of.cap
+        options_use = sum(float(of.use[o]) * m.z[o] for o in m.O)
+        return options_use + sum(float(of.channel[e]) * m.c[e] for e in m.E) <= of.cap
 
 
 def add_cut_list(m: pyo.ConcreteModel) -> None:
@@ -128,12 +130,12 @@ def add_cut_list(m: pyo.ConcreteModel) -> None:
     m.cuts = pyo.ConstraintList(doc="S5, S6 [1]")
 
 
-def add_choice_cut(m: pyo.ConcreteModel, chosen: list[int]) -> None:
+def add_choice_cut(m: pyo.ConcreteModel, options: list[int]) -> None:
     r"""(S5) Cut: these options together turned out to exceed a limit.
 
     .. math:: \sum_{o \in \text{chosen}} z_o \le |S| - 1
     """
-    m.cuts.add(sum(m.z[o] for o in chosen) <= m.data.sites - 1)
+    m.cuts.add(sum(m.z[o] for o in options) <= m.data.sites - 1)
 
 
 RING = (add_cost, add_one_option, add_whole_cluster, add_channels, add_limits, add_cut_list)

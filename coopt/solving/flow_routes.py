@@ -126,7 +126,7 @@ def routing_data(clos: TwoLayer, flows: Flows, *, least: int, most: int) -> tupl
         flows.src[out] * clos.leaves + flows.dst[out], return_inverse=True, return_counts=True
     )
     src, dst = np.divmod(names, clos.leaves)
-    return RoutingData(src=src, dst=dst, flows=count, step=clos.steps, least=least, most=most), pair
+    return RoutingData(src=src, dst=dst, flows=count, step=clos.steps, min_load=least, max_load=most), pair
 
 
 def _level(clos: TwoLayer, flows: Flows, cores: Ints) -> int:

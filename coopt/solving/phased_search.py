@@ -207,7 +207,7 @@ def _of_line(instance: Instance, line: Line, data: PhasedData, bound: float) -> 
 def taken(data: PhasedData, line: int) -> PhasedData:
     """The same problem with one of its lines."""
     one = slice(line, line + 1)
-    per_line = ("least", "most", "leaves", "ports", "stood", "trunks", "fixed", "uplink", "spine")
+    per_line = ("min_uplinks", "max_uplinks", "leaves", "ports", "stood", "trunks", "fixed", "uplink", "spine")
     return replace(data, **{name: getattr(data, name)[one] for name in per_line})
 
 
@@ -237,8 +237,8 @@ def numbers_of(instance: Instance, lines: Sequence[Line], allowed: Sequence[Sequ
     prices = _prices(instance, list(units.values()))
     retrofits = [[line.retrofit(t) for t in range(len(line.phases))] for line in lines]
     return PhasedData(
-        least=_table([[uplinks[0] for uplinks in row] for row in allowed]),
-        most=_table([[uplinks[-1] for uplinks in row] for row in allowed]),
+        min_uplinks=_table([[uplinks[0] for uplinks in row] for row in allowed]),
+        max_uplinks=_table([[uplinks[-1] for uplinks in row] for row in allowed]),
         leaves=_table([[family.leaves if family.tiers == 2 else 0 for family in line.phases] for line in lines]),
         ports=_table([[family.spine_ports for family in line.phases] for line in lines]),
         stood=_table([[one.leaves for one in row] for row in retrofits]),
@@ -284,19 +284,19 @@ def line_bounds(data: PhasedData) -> Floats:
     uplink[:, :-1] += data.labour[1:] * (data.trunks - data.stood)[:, 1:]
     least = fixed.sum(axis=1) + _shortest(uplink, spine, data)
     # what a phase is charged and the next one credited may be far larger than the sum of all
-    spines = -(-data.leaves * data.most // data.ports)
-    summed = np.abs(fixed) + np.abs(uplink) * data.most + np.abs(spine) * spines
+    spines = -(-data.leaves * data.max_uplinks // data.ports)
+    summed = np.abs(fixed) + np.abs(uplink) * data.max_uplinks + np.abs(spine) * spines
     return np.asarray(np.maximum(least - ROUNDING * summed.sum(axis=1), 0.0), dtype=np.float64)
 
 
 def _shortest(uplink: Floats, spine: Floats, data: PhasedData) -> Floats:
     """The least cost of uplinks that never fall and of the spines they need; shape (F,)."""
-    u = np.arange(int(data.most.max(initial=0)) + 1)
+    u = np.arange(int(data.max_uplinks.max(initial=0)) + 1)
     best = np.zeros((len(uplink), len(u)))
     for t in range(uplink.shape[1]):
         spines = -(-data.leaves[:, t, None] * u // data.ports[:, t, None])
         cost = uplink[:, t, None] * u + spine[:, t, None] * spines
-        inside = (u >= data.least[:, t, None]) & (u <= data.most[:, t, None])
+        inside = (u >= data.min_uplinks[:, t, None]) & (u <= data.max_uplinks[:, t, None])
         best = np.where(inside, np.minimum.accumulate(best, axis=1) + cost, np.inf)
     return np.asarray(best.min(axis=1), dtype=np.float64)
 

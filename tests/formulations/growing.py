@@ -19,8 +19,8 @@ from formulations.phased import Equation, PhasedData, build
 def one_line(**changes: Any) -> PhasedData:
     """Two leaves, then four; spines of four ports; links, then spines, as items; everything cheaper later."""
     data = PhasedData(
-        least=np.array([[1, 3]]),
-        most=np.array([[4, 4]]),
+        min_uplinks=np.array([[1, 3]]),
+        max_uplinks=np.array([[4, 4]]),
         leaves=np.array([[2, 4]]),
         ports=np.array([[4, 4]]),
         stood=np.array([[0, 2]]),
@@ -54,7 +54,7 @@ def enumerated(data: PhasedData) -> float:
 
 def rising(data: PhasedData, f: int) -> Iterator[tuple[int, ...]]:
     """All uplinks of the phases that never fall."""
-    ranges = [range(int(a), int(b) + 1) for a, b in zip(data.least[f], data.most[f], strict=True)]
+    ranges = [range(int(a), int(b) + 1) for a, b in zip(data.min_uplinks[f], data.max_uplinks[f], strict=True)]
     return (u for u in product(*ranges) if all(a <= b for a, b in pairwise(u)))
 
 
@@ -94,8 +94,8 @@ def clusters(draw: st.DrawFn) -> PhasedData:
     stood = np.hstack([np.zeros((lines, 1), dtype=np.int64), table(small, lines, phases - 1)])
     trunks = np.hstack([np.zeros((lines, 1), dtype=np.int64), table(st.integers(0, 2), lines, phases - 1)])
     return PhasedData(
-        least=least,
-        most=most,
+        min_uplinks=least,
+        max_uplinks=most,
         leaves=leaves,
         ports=np.repeat(table(st.integers(2, 8), lines, 1), phases, axis=1),
         stood=stood,

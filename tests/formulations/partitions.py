@@ -26,13 +26,13 @@ def two_workloads(**changes: Any) -> PartitionData:
         workloads=2,
         workload=np.array([0, 0, 1, 1]),
         usd=np.array([1.0, 2.0, 3.0, 4.0]),
-        other=np.array([0.0, 1.0, 0.0, 1.0]),
+        opex=np.array([0.0, 1.0, 0.0, 1.0]),
         quantity=np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0], [0.0, 3.0]]),
         products=(Product(name="a", start=np.array([0.0, 4.0]), usd=np.array([10.0, 6.0])), flat("b", 9.0)),
-        kinds=(Kind(name="hb", products=np.array([0, 1]), most=1),),
+        kinds=(Kind(name="hb", products=np.array([0, 1]), max_products=1),),
         limits=(LimitedUse(name="gpus", use=np.array([4.0, 3.0, 6.0, 5.0]), cap=20.0, core=(1.0,)),),
         budget=100.0,
-        cores=(CoreLayer(product=1, ports=4, up=np.array([0.0, 3.0, 0.0, 2.0]), other=5.0),),
+        cores=(CoreLayer(product=1, ports=4, up=np.array([0.0, 3.0, 0.0, 2.0]), opex=5.0),),
     )
     return replace(data, **changes)
 
@@ -69,26 +69,26 @@ def _objective(data: PartitionData, chosen: list[int]) -> float:
         if sum(float(limit.use[o]) for o in chosen) + cores > limit.cap:
             return math.inf
     for kind in data.kinds:
-        if sum(bool(used & set(chain)) for chain in phases if chain[-1] in kind.products) > kind.most:
+        if sum(bool(used & set(chain)) for chain in phases if chain[-1] in kind.products) > kind.max_products:
             return math.inf
     prices = [product.usd for product in data.products]
     if data.budget is not None and _capex(data, chosen, switches, data.usd, prices) > data.budget:
         return math.inf
-    core = [core.other for core in data.cores]
-    ours = (data.usd, prices, data.other, core)
+    core = [core.opex for core in data.cores]
+    ours = (data.usd, prices, data.opex, core)
     if not data.outlooks:
         return _cost(data, chosen, switches, *ours)
-    theirs = [(one.usd, one.prices, one.other, one.core) for one in data.outlooks]
+    theirs = [(one.usd, one.prices, one.opex, one.core) for one in data.outlooks]
     costs = [_cost(data, chosen, switches, *prices) for prices in theirs]
-    return max(0.0, *(cost - one.best for cost, one in zip(costs, data.outlooks, strict=True)))
+    return max(0.0, *(cost - one.min_value for cost, one in zip(costs, data.outlooks, strict=True)))
 
 
 def phases_of(data: PartitionData) -> list[list[int]]:
     """Positions of each product over its phases."""
-    after = {one.before: p for p, one in enumerate(data.products) if one.before is not None}
+    after = {one.predecessor: p for p, one in enumerate(data.products) if one.predecessor is not None}
     chains = []
     for p, one in enumerate(data.products):
-        if one.before is None:
+        if one.predecessor is None:
             chain = [p]
             while chain[-1] in after:
                 chain.append(after[chain[-1]])
@@ -111,7 +111,7 @@ def _cost(
 def _capex(data: PartitionData, chosen: list[int], switches: list[int], usd: Any, prices: Any) -> float:
     units = [sum(float(data.quantity[o, p]) for o in chosen) for p in range(len(data.products))]
     for core, count in zip(data.cores, switches, strict=True):
-        units[core.product] += core.quantity * (count - (0 if core.before is None else switches[core.before]))
+        units[core.product] += core.quantity * (count - (0 if core.predecessor is None else switches[core.predecessor]))
     capex = sum(float(usd[o]) for o in chosen)
     for chain in phases_of(data):
         capex += _spent([replace(data.products[p], usd=prices[p]) for p in chain], [int(units[p]) for p in chain])
@@ -177,14 +177,14 @@ def problems(draw: st.DrawFn) -> PartitionData:
     kinds: tuple[Kind, ...] = ()
     if draw(st.booleans()):
         split = draw(st.integers(1, goods))
-        kinds = (Kind(name="hb", products=np.arange(split), most=draw(st.integers(1, 2))),)
+        kinds = (Kind(name="hb", products=np.arange(split), max_products=draw(st.integers(1, 2))),)
     cores: tuple[CoreLayer, ...] = ()
     if draw(st.booleans()):
         core = CoreLayer(
             product=draw(st.integers(0, goods - 1)),
             ports=draw(st.integers(2, 6)),
             up=_whole(draw, (n,), 5),
-            other=float(draw(st.integers(0, 9))),
+            opex=float(draw(st.integers(0, 9))),
             quantity=float(draw(st.integers(1, 2))),
         )
         cores = (core,)
@@ -201,7 +201,7 @@ def problems(draw: st.DrawFn) -> PartitionData:
         workloads=workloads,
         workload=np.repeat(np.arange(workloads), counts),
         usd=_whole(draw, (n,), 40),
-        other=_whole(draw, (n,), 40),
+        opex=_whole(draw, (n,), 40),
         quantity=_whole(draw, (n, goods), 6) * _whole(draw, (n, goods), 1),
         products=tuple(_product(draw, f"p{i}") for i in range(goods)),
         kinds=kinds,
@@ -224,14 +224,14 @@ def growing_problems(draw: st.DrawFn) -> PartitionData:
             usd = products[p].usd * draw(st.sampled_from([0.0, 0.5, 1.0, 2.0]))
             if len(usd) == 1:
                 usd = np.minimum(usd, products[before].usd)
-            products.append(replace(products[p], usd=usd, before=before))
+            products.append(replace(products[p], usd=usd, predecessor=before))
     quantity = [first.quantity] + [_whole(draw, (n, goods), 4) * _whole(draw, (n, goods), 1) for _ in range(phases - 1)]
     cores = list(first.cores)
     if cores:
         for _ in range(phases - 1):
             last = cores[-1]
             up = last.up + _whole(draw, (n,), 3)
-            cores.append(replace(last, product=last.product + goods, up=up, before=len(cores) - 1))
+            cores.append(replace(last, product=last.product + goods, up=up, predecessor=len(cores) - 1))
     later = (phases - 1) * goods
     return replace(
         first,
@@ -256,10 +256,10 @@ def doubtful_problems(draw: st.DrawFn) -> PartitionData:
         outlooks.append(
             PriceOutlook(
                 usd=data.usd,
-                other=data.other,
+                opex=data.opex,
                 prices=tuple(product.usd * factors[p % goods] for p, product in enumerate(data.products)),
-                core=tuple(core.other for core in data.cores),
-                best=float(draw(st.integers(0, 50))),
+                core=tuple(core.opex for core in data.cores),
+                min_value=float(draw(st.integers(0, 50))),
             )
         )
     return replace(data, outlooks=tuple(outlooks))

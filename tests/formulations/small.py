@@ -22,8 +22,8 @@ def two_families(**changes: Any) -> SharedData:
         fixed=np.array([10.0, 30.0]),
         uplink=np.array([2.0, 0.0]),
         spine=np.array([1.0, 0.0]),
-        least=np.array([2, 0]),
-        most=np.array([8, 0]),
+        min_uplinks=np.array([2, 0]),
+        max_uplinks=np.array([8, 0]),
         leaves=np.array([4, 0]),
         radix=np.array([16, 16]),
         context=np.array([0, 1]),
@@ -50,7 +50,7 @@ def enumerated(data: SharedData) -> float:
     """The optimum by trying every family, number of uplinks and choice of columns."""
     found = math.inf
     for f in range(len(data.fixed)):
-        for u in range(int(data.least[f]), int(data.most[f]) + 1):
+        for u in range(int(data.min_uplinks[f]), int(data.max_uplinks[f]) + 1):
             s = math.ceil(int(data.leaves[f]) * u / int(data.radix[f])) if data.leaves[f] else 0
             if all(_served(data, f, u, w) for w in range(data.workloads)) and all(
                 _within(r, f, u, s) for r in data.resources
@@ -97,8 +97,8 @@ def problems(draw: st.DrawFn) -> SharedData:
         fixed=prices(),
         uplink=prices(),
         spine=prices(),
-        least=least,
-        most=most,
+        min_uplinks=least,
+        max_uplinks=most,
         leaves=np.array([draw(st.integers(0, 6)) if d else 0 for d in down]),
         radix=np.array([draw(st.integers(4, 16)) for _ in range(n)]),
         context=np.array(context),

@@ -179,17 +179,17 @@ def test_the_core_holds_a_share_of_its_product() -> None:
 def growing(**changes: object) -> PartitionData:
     """One workload with two options over two phases, on a product that gets cheaper and a core that grows."""
     first = Product(name="a", start=np.array([0.0, 4.0]), usd=np.array([10.0, 6.0]))
-    later = replace(first, usd=first.usd / 2, before=0)
+    later = replace(first, usd=first.usd / 2, predecessor=0)
     data = PartitionData(
         workloads=1,
         workload=np.array([0, 0]),
         usd=np.array([1.0, 2.0]),
-        other=np.array([0.0, 0.0]),
+        opex=np.array([0.0, 0.0]),
         quantity=np.array([[3.0, 2.0], [2.0, 2.0]]),
         products=(first, later),
         cores=(
             CoreLayer(product=0, ports=2, up=np.array([2.0, 4.0])),
-            CoreLayer(product=1, ports=2, up=np.array([4.0, 4.0]), before=0),
+            CoreLayer(product=1, ports=2, up=np.array([4.0, 4.0]), predecessor=0),
         ),
     )
     return replace(data, **changes)
@@ -215,10 +215,10 @@ def test_core_growth_binds() -> None:
 def test_least_regret_reads_as_written() -> None:
     dear = PriceOutlook(
         usd=np.array([1.0, 2.0]),
-        other=np.array([0.0, 1.0]),
+        opex=np.array([0.0, 1.0]),
         prices=(np.array([20.0, 12.0]), np.array([10.0, 6.0])),
         core=(1.0, 2.0),
-        best=7.0,
+        min_value=7.0,
     )
     m = build(growing(outlooks=(dear,)), (add_least_regret,))
     assert str(m.cost.expr) == "regret"
@@ -230,11 +230,11 @@ def test_least_regret_reads_as_written() -> None:
 
 def test_least_regret_binds() -> None:
     outlook = PriceOutlook(
-        usd=np.zeros(2), other=np.array([5.0, 0.0]), prices=(np.zeros(2), np.zeros(2)), core=(0.0, 0.0), best=1.0
+        usd=np.zeros(2), opex=np.array([5.0, 0.0]), prices=(np.zeros(2), np.zeros(2)), core=(0.0, 0.0), min_value=1.0
     )
     data = growing(outlooks=(outlook,))
     assert best(data, REGRET) == enumerated(data) == 0.0
-    assert best(replace(data, outlooks=(replace(outlook, other=np.array([5.0, 4.0])),)), REGRET) == 3.0
+    assert best(replace(data, outlooks=(replace(outlook, opex=np.array([5.0, 4.0])),)), REGRET) == 3.0
 
 
 def test_choice_cut_reads_as_written_and_binds() -> None:

@@ -67,7 +67,7 @@ def test_growth_reads_as_written() -> None:
 
 
 def test_growth_binds() -> None:
-    data = one_line(least=np.array([[4, 1]]), labour=np.zeros(2))
+    data = one_line(min_uplinks=np.array([[4, 1]]), labour=np.zeros(2))
     assert best(data, without(add_growth)) < best(data, PHASES) == enumerated(data)
 
 
@@ -95,7 +95,7 @@ def test_links_are_built_early_where_labour_costs_more_than_waiting_saves() -> N
     cheap, dear = one_line(labour=np.zeros(2)), one_line(labour=np.array([0.0, 1000.0]), trunks=np.zeros((1, 2), int))
     assert best(cheap, PHASES) == enumerated(cheap)
     assert best(dear, PHASES) == enumerated(dear)
-    early = one_line(least=np.array([[3, 3]]), labour=np.zeros(2))
+    early = one_line(min_uplinks=np.array([[3, 3]]), labour=np.zeros(2))
     assert best(dear, PHASES) == enumerated(early) == best(early, PHASES)
 
 

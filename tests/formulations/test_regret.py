@@ -23,16 +23,16 @@ def turned(data: SharedData, prices: list[tuple[list[int], list[int], list[int]]
     ways = []
     for (fixed, uplink, spine), least in zip(prices, best, strict=True):
         arrays = [np.resize(np.array(values, dtype=float), len(data.fixed)) for values in (fixed, uplink, spine)]
-        ways.append(Scenario(fixed=arrays[0], uplink=arrays[1], spine=arrays[2], best=least))
+        ways.append(Scenario(fixed=arrays[0], uplink=arrays[1], spine=arrays[2], min_cost=least))
     plain = {field.name: getattr(data, field.name) for field in fields(data)}
-    return RegretData(**plain, scenarios=tuple(ways), largest=1e6)
+    return RegretData(**plain, scenarios=tuple(ways), max_regret=1e6)
 
 
 def designs(data: SharedData) -> list[tuple[int, int, int]]:
     """Family, uplinks and spines of every design that serves all workloads within the resources."""
     found = []
     for f in range(len(data.fixed)):
-        for u in range(int(data.least[f]), int(data.most[f]) + 1):
+        for u in range(int(data.min_uplinks[f]), int(data.max_uplinks[f]) + 1):
             k, s = int(data.context[f]), math.ceil(int(data.leaves[f]) * u / int(data.radix[f]))
             served = {
                 int(w)
@@ -85,7 +85,7 @@ def repriced(draw: st.DrawFn) -> RegretData:
 def enumerated(problem: RegretData) -> float | None:
     """The least of the largest regrets over all designs; None without one."""
     regrets = [
-        max(0.0, *(a.fixed[f] + a.uplink[f] * u + a.spine[f] * s - a.best for a in problem.scenarios))
+        max(0.0, *(a.fixed[f] + a.uplink[f] * u + a.spine[f] * s - a.min_cost for a in problem.scenarios))
         for f, u, s in designs(problem)
     ]
     return min(regrets, default=None)

@@ -37,8 +37,8 @@ def crossing(**changes: Any) -> RoutingData:
         dst=np.array([2, 2]),
         flows=np.array([1, 1]),
         step=np.array([[2, 1], [2, 0], [2, 1]]),
-        least=1,
-        most=9,
+        min_load=1,
+        max_load=9,
     )
     return replace(data, **changes)
 
@@ -66,8 +66,8 @@ def enumerated(data: RoutingData) -> float:
         for p, m in zip(pairs, chosen, strict=True):
             up[data.src[p], m] += 1
             down[data.dst[p], m] += 1
-        worst = max(int((np.maximum(up, down) * data.step).max()), data.least)
-        found = min(found, worst if worst <= data.most else math.inf)
+        worst = max(int((np.maximum(up, down) * data.step).max()), data.min_load)
+        found = min(found, worst if worst <= data.max_load else math.inf)
     return found
 
 
@@ -120,8 +120,8 @@ def test_load_down_binds() -> None:
 
 
 def test_worst_range_binds() -> None:
-    assert best(crossing(least=5)) == 5 > best(crossing(), without(add_worst_range))
-    assert best(crossing(most=1)) == math.inf
+    assert best(crossing(min_load=5)) == 5 > best(crossing(), without(add_worst_range))
+    assert best(crossing(max_load=1)) == math.inf
 
 
 def test_every_equation_is_in_the_formulation_and_tested_here() -> None:
@@ -142,7 +142,7 @@ def problems(draw: st.DrawFn) -> RoutingData:
     pairs = draw(st.lists(st.tuples(leaf, leaf).filter(lambda p: p[0] != p[1]), min_size=1, max_size=4, unique=True))
     src, dst = np.array(pairs).T
     flows = np.array(draw(st.lists(st.integers(1, 2), min_size=len(pairs), max_size=len(pairs))))
-    return RoutingData(src=src, dst=dst, flows=flows, step=step, least=draw(st.integers(0, 3)), most=20)
+    return RoutingData(src=src, dst=dst, flows=flows, step=step, min_load=draw(st.integers(0, 3)), max_load=20)
 
 
 @settings(max_examples=example_count(40))

@@ -78,7 +78,7 @@ def test_uplink_range_reads_as_written() -> None:
 
 
 def test_uplink_range_binds() -> None:
-    data = two_families(need=np.array([1, 0]), least=np.array([6, 0]))
+    data = two_families(need=np.array([1, 0]), min_uplinks=np.array([6, 0]))
     assert best(data, UPLINKS) == 10 + 2 * 6 + 2
     assert best(data, without(UPLINKS, add_uplink_range)) == 10 + 2 * 1 + 1
 
@@ -94,12 +94,12 @@ def test_spine_ports_binds() -> None:
 
 
 def test_least_spines_reads_as_written() -> None:
-    m = model(two_families(least=np.array([5, 0])), add_least_spines)
+    m = model(two_families(min_uplinks=np.array([5, 0])), add_least_spines)
     assert {f: str(row.expr) for f, row in m.least_spines.items()} == {0: "2*y[0]  <=  s[0]"}
 
 
 def test_least_spines_binds_where_fractions_are_allowed() -> None:
-    data = two_families(least=np.array([5, 0]))
+    data = two_families(min_uplinks=np.array([5, 0]))
     assert fractional(data, FRONT) == 10 + 2 * 5 + 2
     assert fractional(data, without(FRONT, add_least_spines)) == 10 + 2 * 5 + 20 / 16
 

@@ -36,7 +36,7 @@ def ring(**changes: Any) -> SitesData:
         "cost": np.array([10.0, 25.0, 12.0, 20.0]),
         "need": np.array([[4], [2], [3], [1]]),
         "channel": np.array([2.0]),
-        "most": np.array([5]),
+        "max_channels": np.array([5]),
         "limits": (SiteLimit(name="power", use=np.array([1.0, 2.0, 1.0, 2.0]), channel=np.array([0.5]), cap=4.6),),
     }
     return SitesData(**(values | changes))
@@ -57,7 +57,7 @@ def enumerated(data: SitesData) -> float | None:
         rows = list(chosen)
         channels = data.need[rows].max(axis=0)
         kept = all(a.use[rows].sum() + (a.channel * channels).sum() <= a.cap + 1e-9 for a in data.limits)
-        if data.share[rows].sum() == data.shares and (channels <= data.most).all() and kept:
+        if data.share[rows].sum() == data.shares and (channels <= data.max_channels).all() and kept:
             cost = float(data.cost[rows].sum() + (data.channel * channels).sum())
             least = cost if least is None else min(least, cost)
     return least
@@ -132,7 +132,7 @@ def problems(draw: st.DrawFn) -> SitesData:
         cost=numbers(0, 50, n).astype(float),
         need=numbers(1, 8, n * links).reshape(n, links),
         channel=numbers(0, 9, links).astype(float),
-        most=numbers(2, 9, links),
+        max_channels=numbers(2, 9, links),
         limits=(
             SiteLimit(
                 name="power",

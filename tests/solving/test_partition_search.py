@@ -97,11 +97,11 @@ def test_scale_does_not_matter(formulation: Literal["totals", "shares"]) -> None
     million = replace(
         data,
         usd=data.usd * 1e6,
-        other=data.other * 1e6,
+        opex=data.opex * 1e6,
         products=tuple(replace(p, usd=p.usd * 1e6) for p in data.products),
         budget=100e6,
     )
-    cores = tuple(replace(core, other=5e6) for core in data.cores)
+    cores = tuple(replace(core, opex=5e6) for core in data.cores)
     assert least(replace(million, cores=cores), formulation) == 1e6 * least(data)
 
 
@@ -150,7 +150,7 @@ def nearly_alike(chance: random.Random) -> PartitionData:
         workloads=workloads,
         workload=np.repeat(np.arange(workloads), 3),
         usd=usd,
-        other=0.0 * usd,
+        opex=0.0 * usd,
         quantity=np.array([[float(chance.randint(0, 3)) for _ in products] for _ in range(count)]),
         products=tuple(products),
         limits=(

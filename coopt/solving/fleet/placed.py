@@ -117,10 +117,10 @@ def outlook_at(data: PartitionData, listed: Instance, then: Instance, best: floa
     units = np.cumsum(data.quantity.reshape(-1, *dearer.shape), axis=1)
     return PriceOutlook(
         usd=data.usd,
-        other=data.other + (units * dearer).sum(axis=(1, 2)),
+        opex=data.opex + (units * dearer).sum(axis=(1, 2)),
         prices=tuple(product.usd for product in products_of(grid, flat=flat)),
-        core=tuple(core.other + float(dearer.reshape(-1)[core.product]) for core in data.cores),
-        best=best,
+        core=tuple(core.opex + float(dearer.reshape(-1)[core.product]) for core in data.cores),
+        min_value=best,
     )
 
 

@@ -211,7 +211,7 @@ class Certifier:
         self._built = np.array([columns[id(model.y[f])] for f in model.F], dtype=np.int32)
         self._uplink_rows = [rows[id(model.least_uplinks[f])] for f in model.F]
         self._spine_rows = {f: rows[id(row)] for f, row in model.least_spines.items()}
-        self._least = problem.data.least.copy()
+        self._least = problem.data.min_uplinks.copy()
         self._highs = QuietHighs()
         for name, value in options(gap=0.0, threads=1).items():
             self._highs.setOptionValue(name, value)
@@ -226,7 +226,7 @@ class Certifier:
         fewest
             Shape (F,); a family that has not as many is not built. One has.
         """
-        possible = fewest <= self._problem.data.most
+        possible = fewest <= self._problem.data.max_uplinks
         changed = np.flatnonzero(possible & (fewest != self._least))
         for f in changed.tolist():
             self._demand(f, int(fewest[f]))

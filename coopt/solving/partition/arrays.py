@@ -158,7 +158,7 @@ def coupled(grid: Grid, uses: OptionUses) -> PartitionData:
         workloads=uses.slots,
         workload=uses.slot,
         usd=uses.labour_usd,
-        other=opex,
+        opex=opex,
         quantity=rises.reshape(count, grid.phases * len(grid.goods)),
         products=tuple(products_of(grid, flat=only_watts and budget is None)),
         kinds=tuple(_kinds(grid)),
@@ -177,7 +177,7 @@ def products_of(grid: Grid, *, flat: bool) -> Iterator[Product]:
             # Without brackets to reach, units are bought ahead in the cheapest phase so far, which sets their price.
             by = min(so_far) if flat or len(good.usd) == 1 else so_far[-1]
             earlier_product = (t - 1) * len(grid.goods) + g if t else None
-            yield replace(product_of(good, by, flat=flat), before=earlier_product)
+            yield replace(product_of(good, by, flat=flat), predecessor=earlier_product)
 
 
 def product_of(good: Good, by: float, *, flat: bool = False) -> Product:
@@ -196,7 +196,7 @@ def _kinds(grid: Grid) -> Iterator[Kind]:
     last_phase = (grid.phases - 1) * len(grid.goods)
     for name, max_products in grid.instance.sharing.most_products.given.items():
         of_kind = np.array([last_phase + g for g, good in enumerate(grid.goods) if good.kind == name])
-        yield Kind(name=name, products=of_kind, most=max_products)
+        yield Kind(name=name, products=of_kind, max_products=max_products)
 
 
 def _cores(grid: Grid, uses: OptionUses) -> Iterator[CoreLayer]:
@@ -212,8 +212,8 @@ def _cores(grid: Grid, uses: OptionUses) -> Iterator[CoreLayer]:
                 product=grid.column(t, "switch", switch.name),
                 ports=switch.radix,
                 up=ports if site is None else np.where(uses.site == s, ports, 0.0),
-                other=grid.goods[place].w * grid.per_w(t, site) + float(grid.support[t, place]),
-                before=(t - 1) * len(grid.sites) + s if t else None,
+                opex=grid.goods[place].w * grid.per_w(t, site) + float(grid.support[t, place]),
+                predecessor=(t - 1) * len(grid.sites) + s if t else None,
             )
 
 
@@ -287,10 +287,12 @@ def worth(data: PartitionData, rows: Ints) -> Worth:
     switches = switches_of(data, rows)
     quantity = data.quantity[rows].sum(axis=0)
     for core, count in zip(data.cores, switches, strict=True):
-        quantity[core.product] += core.quantity * (count - (0 if core.before is None else switches[core.before]))
+        quantity[core.product] += core.quantity * (
+            count - (0 if core.predecessor is None else switches[core.predecessor])
+        )
     capex = float(data.usd[rows].sum()) + _bills(data, data.products, quantity)
-    core_other = sum(core.other * count for core, count in zip(data.cores, switches, strict=True))
-    objective = data.weight * capex + float(data.other[rows].sum()) + core_other
+    core_other = sum(core.opex * count for core, count in zip(data.cores, switches, strict=True))
+    objective = data.weight * capex + float(data.opex[rows].sum()) + core_other
     if data.outlooks:
         objective = max(0.0, *(_regret(data, n, rows, switches, quantity) for n in range(len(data.outlooks))))
     uses = {
@@ -306,7 +308,7 @@ def worth(data: PartitionData, rows: Ints) -> Worth:
         uses=uses,
         is_within=(data.budget is None or capex <= data.budget * (1 + ROUNDING))
         and all(uses[limit.name] <= limit.cap * (1 + ROUNDING) for limit in data.limits)
-        and all(sum(in_use[int(p)] for p in kind.products) <= kind.most for kind in data.kinds),
+        and all(sum(in_use[int(p)] for p in kind.products) <= kind.max_products for kind in data.kinds),
     )
 
 
@@ -314,7 +316,7 @@ def switches_of(data: PartitionData, rows: Ints) -> tuple[int, ...]:
     """Whole switches of each core with a port for every link, and no fewer than in the phase before."""
     switches: list[int] = []
     for core in data.cores:
-        min_switches = 0 if core.before is None else switches[core.before]
+        min_switches = 0 if core.predecessor is None else switches[core.predecessor]
         switches.append(max(-int(-core.up[rows].sum() // core.ports), min_switches))
     return tuple(switches)
 
@@ -324,7 +326,7 @@ def _regret(data: PartitionData, n: int, rows: Ints, switches: Sequence[int], qu
     outlook = data.outlooks[n]
     capex = float(outlook.usd[rows].sum()) + _bills(data, data.products_by_outlook[n], quantity)
     core = sum(opex * count for opex, count in zip(outlook.core, switches, strict=True))
-    return data.weight * capex + float(outlook.other[rows].sum()) + core - outlook.best
+    return data.weight * capex + float(outlook.opex[rows].sum()) + core - outlook.min_value
 
 
 def _bills(data: PartitionData, products: Sequence[Product], quantity: Floats) -> float:
@@ -366,5 +368,5 @@ def _in_brackets(chosen: Sequence[Bracket], units_needed: Sequence[float]) -> tu
         shortfall = sum(units_needed[: t + 1]) - sum(purchases[: t + 1])
         if shortfall > 0:
             purchases[min(range(t, -1, -1), key=usd.__getitem__)] += shortfall
-    offset = sum(given for _, _, given in chosen)
+    offset = sum(bracket_offset for _, _, bracket_offset in chosen)
     return offset + sum(map(mul, usd, purchases)), tuple(purchases)

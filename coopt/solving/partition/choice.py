@@ -132,7 +132,7 @@ def _least_use_of(data: PartitionData, number: int) -> PartitionData:
 def _with_other(data: PartitionData, use: Floats, core: tuple[float, ...]) -> PartitionData:
     """The problem with another objective beside capex."""
     uses = core or (0.0,) * len(data.cores)
-    return replace(data, other=use, cores=tuple(replace(c, other=w) for c, w in zip(data.cores, uses, strict=True)))
+    return replace(data, opex=use, cores=tuple(replace(c, opex=w) for c, w in zip(data.cores, uses, strict=True)))
 
 
 def _by_budget(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
@@ -140,7 +140,7 @@ def _by_budget(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
     budget = datas[0].budget
     if budget is not None:
         cheapest_choice = _least_choice(
-            run, [replace(_with_other(d, 0.0 * d.other, ()), budget=None, weight=1.0) for d in datas]
+            run, [replace(_with_other(d, 0.0 * d.opex, ()), budget=None, weight=1.0) for d in datas]
         )
         if cheapest_choice is not None:
             yield _sentence(
@@ -151,16 +151,18 @@ def _by_budget(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
 def _by_products(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
     """The fewest products of a kind with which every other limit holds."""
     for number, kind in enumerate(datas[0].kinds):
-        for max_products in range(kind.most + 1, len(kind.products) + 1):
+        for max_products in range(kind.max_products + 1, len(kind.products) + 1):
             if _least_choice(run, [_with_products(data, number, max_products) for data in datas]) is not None:
-                limit = f"sharing.most_products.{kind.name} = {kind.most}"
+                limit = f"sharing.most_products.{kind.name} = {kind.max_products}"
                 yield f"{limit}: with {max_products} every other limit can be kept"
                 break
 
 
 def _with_products(data: PartitionData, number: int, max_products: int) -> PartitionData:
     """The problem with more products of a kind."""
-    kinds = tuple(replace(kind, most=max_products) if n == number else kind for n, kind in enumerate(data.kinds))
+    kinds = tuple(
+        replace(kind, max_products=max_products) if n == number else kind for n, kind in enumerate(data.kinds)
+    )
     return replace(data, kinds=kinds)
 
 

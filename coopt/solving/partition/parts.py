@@ -86,13 +86,13 @@ def narrowed(data: PartitionData) -> PartitionData:
 def _range(data: PartitionData, p: int) -> tuple[float, float]:
     units = data.quantity[:, p]
     min_units = sum(units[data.workload == w].min() for w in range(data.workloads))
-    return float(min_units), float(data.most(p).sum())
+    return float(min_units), float(data.max_units(p).sum())
 
 
 def _within(product: Product, min_units: float, max_units: float) -> tuple[Product, float]:
     """A product whose quantity lies in a range, and what its bill has beside."""
     first_bracket = int(np.flatnonzero(product.start <= min_units)[-1])
-    offset = float(product.given[first_bracket])
+    offset = float(product.offsets[first_bracket])
     start, usd = np.append(0.0, product.start[first_bracket + 1 :]), product.usd[first_bracket:]
     brackets = len(usd)
     while brackets > 1 and start[brackets - 1] >= max_units:
@@ -115,11 +115,11 @@ def product_sets(data: PartitionData) -> list[Ints]:
         return [np.arange(len(data.workload))]
     uses = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
     kinds = [(kind, [int(p) for p in kind.products if uses[:, p].any()]) for kind in data.kinds]
-    kinds = [(kind, products) for kind, products in kinds if len(products) > kind.most]
-    if not kinds or prod(comb(len(products), kind.most) for kind, products in kinds) > MOST_SETS:
+    kinds = [(kind, products) for kind, products in kinds if len(products) > kind.max_products]
+    if not kinds or prod(comb(len(products), kind.max_products) for kind, products in kinds) > MOST_SETS:
         return [np.arange(len(data.workload))]
     sets: list[Bools] = []
-    for selection in product(*(combinations(products, kind.most) for kind, products in kinds)):
+    for selection in product(*(combinations(products, kind.max_products) for kind, products in kinds)):
         # Fewer than may be used are never a set of their own: the options of a larger set contain theirs.
         barred = [
             p for (_, products), members in zip(kinds, selection, strict=True) for p in products if p not in members
@@ -142,7 +142,7 @@ def part_of(data: PartitionData, rows: Ints) -> PartitionData:
     """The problem of some options, with the brackets they may buy in and the kinds that still have to be counted."""
     part = subset(data, rows)
     is_used = [bool(part.uses(p).any()) for p in range(len(part.products))]
-    kinds = tuple(kind for kind in part.kinds if sum(is_used[p] for p in kind.products) > kind.most)
+    kinds = tuple(kind for kind in part.kinds if sum(is_used[p] for p in kind.products) > kind.max_products)
     return narrowed(replace(part, kinds=kinds))
 
 
@@ -152,11 +152,11 @@ def subset(data: PartitionData, rows: Ints) -> PartitionData:
         data,
         workload=data.workload[rows],
         usd=data.usd[rows],
-        other=data.other[rows],
+        opex=data.opex[rows],
         quantity=data.quantity[rows],
         limits=tuple(replace(limit, use=limit.use[rows]) for limit in data.limits),
         cores=tuple(replace(core, up=core.up[rows]) for core in data.cores),
-        outlooks=tuple(replace(outlook, usd=outlook.usd[rows], other=outlook.other[rows]) for outlook in data.outlooks),
+        outlooks=tuple(replace(outlook, usd=outlook.usd[rows], opex=outlook.opex[rows]) for outlook in data.outlooks),
     )
 
 
@@ -164,10 +164,10 @@ def useful(data: PartitionData) -> Ints:
     """Positions of options that hold an optimum whenever there is one, by `coopt.columns.dominance`."""
     counted_products = sorted({int(p) for kind in data.kinds for p in kind.products})
     slopes = slopes_of(data)
-    uses = [data.other, *(limit.use for limit in data.limits), *(core.up for core in data.cores)]
+    uses = [data.opex, *(limit.use for limit in data.limits), *(core.up for core in data.cores)]
     # A dominated option has to be no better in any outlook, so each counts as a resource of its own.
     for outlook in data.outlooks:
-        uses += [outlook.usd, outlook.other]
+        uses += [outlook.usd, outlook.opex]
     useful_rows = [np.zeros(0, dtype=np.int64)]
     for w in range(data.workloads):
         rows = np.flatnonzero(data.workload == w)
@@ -213,7 +213,7 @@ def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData,
     # Solvers have absolute tolerances: in units near 1 they are relative to what counts.
     usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
     capex = float(data.largest(usd).sum()) / LARGEST or 1.0
-    objective = float(data.largest(np.abs(data.weight * usd) + np.abs(data.other)).sum()) / LARGEST or 1.0
+    objective = float(data.largest(np.abs(data.weight * usd) + np.abs(data.opex)).sum()) / LARGEST or 1.0
     if math.isfinite(worth):
         objective = worth / LARGEST
         capex = objective / data.weight if data.weight else capex
@@ -221,7 +221,7 @@ def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData,
     small = replace(
         data,
         usd=data.usd / capex,
-        other=data.other / objective,
+        opex=data.opex / objective,
         quantity=data.quantity / np.array(unit),
         products=tuple(
             replace(p, start=p.start / u, usd=p.usd * u / capex) for p, u in zip(data.products, unit, strict=True)
@@ -230,7 +230,7 @@ def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData,
         budget=None if data.budget is None else data.budget / capex * (1 + SLACK),
         weight=data.weight * capex / objective,
         cores=tuple(
-            replace(core, quantity=core.quantity / unit[core.product], other=core.other / objective)
+            replace(core, quantity=core.quantity / unit[core.product], opex=core.opex / objective)
             for core in data.cores
         ),
         outlooks=tuple(_outlook(outlook, unit, capex, objective) for outlook in data.outlooks),
@@ -244,28 +244,28 @@ def cut_off(data: PartitionData, worth: float) -> PartitionData:
     Units are whole, so that a choice that pays one of these was no better and still is not; discounts keep their order.
     """
     ceiling = NEAR * worth
-    opex = np.minimum(data.other, ceiling)
-    cores = tuple(replace(core, other=min(core.other, ceiling)) for core in data.cores)
+    opex = np.minimum(data.opex, ceiling)
+    cores = tuple(replace(core, opex=min(core.opex, ceiling)) for core in data.cores)
     outlooks = tuple(
         replace(
             outlook,
             usd=np.minimum(outlook.usd, ceiling) if data.weight else outlook.usd,
-            other=np.minimum(outlook.other, ceiling),
+            opex=np.minimum(outlook.opex, ceiling),
             prices=tuple(np.minimum(usd, ceiling) for usd in outlook.prices) if data.weight else outlook.prices,
             core=tuple(min(opex, ceiling) for opex in outlook.core),
         )
         for outlook in data.outlooks
     )
     if data.weight == 0 or data.outlooks:  # no price at which limits hold counts in the objective
-        return replace(data, other=opex, cores=cores, outlooks=outlooks)
+        return replace(data, opex=opex, cores=cores, outlooks=outlooks)
     products = tuple(replace(product, usd=np.minimum(product.usd, ceiling / data.weight)) for product in data.products)
     usd = np.minimum(data.usd, ceiling / data.weight)
-    return replace(data, usd=usd, other=opex, products=products, cores=cores)
+    return replace(data, usd=usd, opex=opex, products=products, cores=cores)
 
 
 def _units(data: PartitionData) -> list[float]:
     """The most of each product over all phases, which share a unit since purchases of phases add up."""
-    max_units = [float(data.most(p).sum()) for p in range(len(data.products))]
+    max_units = [float(data.max_units(p).sum()) for p in range(len(data.products))]
     return [max(sum(max_units[q] for q in {*data.following(data.chain(p)[-1])}), 1.0) for p in range(len(max_units))]
 
 
@@ -280,10 +280,10 @@ def _outlook(outlook: PriceOutlook, unit: list[float], capex: float, objective: 
     return replace(
         outlook,
         usd=outlook.usd / capex,
-        other=outlook.other / objective,
+        opex=outlook.opex / objective,
         prices=tuple(usd * u / capex for usd, u in zip(outlook.prices, unit, strict=True)),
         core=tuple(opex / objective for opex in outlook.core),
-        best=outlook.best / objective,
+        min_value=outlook.min_value / objective,
     )
 
 
@@ -313,7 +313,7 @@ def prove_part(
         return PartProof(bound=value, better=None)
     better: list[Ints] = []
     # A bound has to reach the value but for what one choice's value differs by when it is billed in another order.
-    floor = value - HAIR * abs(value) - COSTS * max((abs(outlook.best) for outlook in data.outlooks), default=0.0)
+    floor = value - HAIR * abs(value) - COSTS * max((abs(outlook.min_value) for outlook in data.outlooks), default=0.0)
     addends = data.workloads + len(data.products) + len(data.limits) + len(data.cores) + len(data.outlooks)
 
     def settles(rows: list[int]) -> bool:

@@ -165,7 +165,7 @@ class _Pieces:
 
         def closer(value: float) -> Subproblem[Ints] | None:
             costs = value + max(
-                (outlook.best for outlook in part.outlooks), default=0.0
+                (outlook.min_value for outlook in part.outlooks), default=0.0
             )  # a regret is a difference of costs
             return self._of(number, rows, part, bound, best_value=costs) if 0 < costs < COARSE * scale else None
 
@@ -234,13 +234,13 @@ def _cheapest(data: PartitionData, prices: Floats) -> float:
 def _linear(data: PartitionData) -> CostLine:
     """Cost of each option, what is due in any case, and use of each limit as a share of what is left of it."""
     shares = [core.up / core.ports for core in data.cores]
-    quantity, moved_units, opex = data.quantity.copy(), data.quantity.copy(), data.other
+    quantity, moved_units, opex = data.quantity.copy(), data.quantity.copy(), data.opex
     for core, share in zip(data.cores, shares, strict=True):
         # Only switches beyond those of the phase before are bought, in shares: whole switches would cost no less.
-        earlier = 0.0 if core.before is None else shares[core.before]
+        earlier = 0.0 if core.predecessor is None else shares[core.predecessor]
         quantity[:, core.product] += core.quantity * (share - earlier)
         moved_units[:, core.product] += core.quantity * (share + earlier)
-        opex = opex + core.other * share
+        opex = opex + core.opex * share
     lines = [_below(data, p) for p in range(len(data.products))]
     offsets, slopes = np.array([line[0] for line in lines]), np.array([line[1] for line in lines])
     capex, constant, max_bill = (
@@ -277,7 +277,7 @@ def _below(data: PartitionData, p: int) -> tuple[float, float, float]:
     if len(product.usd) == 1:
         return 0.0, float(product.usd[0]), 0.0
     min_units = float(sum(units[data.workload == w].min() for w in range(data.workloads)))
-    max_units = float(data.most(p).sum())
+    max_units = float(data.max_units(p).sum())
     dearest = product.bill(max_units)
     if max_units <= min_units:
         return dearest, 0.0, dearest

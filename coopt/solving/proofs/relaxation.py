@@ -16,7 +16,7 @@ import highspy
 import numpy as np
 
 from coopt.solving.highs import solved
-from formulations.partition_data import Bools, Floats, PartitionData, Product, given
+from formulations.partition_data import Bools, Floats, PartitionData, Product, bracket_offsets
 
 MISSES = (1e4, 1e6, 1e8)
 """What missing a row costs where a program has no solution, in units of a thousandth of the bound."""
@@ -47,7 +47,7 @@ class Tariffs:
             for p, product in enumerate(data.products)
         ]
         self._offsets = [
-            np.stack([given(product.start, usd, product.discount) for usd in table])
+            np.stack([bracket_offsets(product.start, usd, product.discount) for usd in table])
             for product, table in zip(data.products, self._usd, strict=True)
         ]
         self._cache: dict[tuple[int, float, float], tuple[Floats, Floats]] = {}
@@ -138,7 +138,7 @@ class CaseRelaxation:
         self.up = np.array([core.up for core in data.cores]).reshape(len(data.cores), len(data.usd))
         self.tariffs = Tariffs(data)
         self.usd = np.stack([data.usd, *(outlook.usd for outlook in data.outlooks)])
-        self.opex = np.stack([outlook.other for outlook in data.outlooks] or [data.other])
+        self.opex = np.stack([outlook.opex for outlook in data.outlooks] or [data.opex])
 
     def evaluate(self, case: ProofCase, duals: Multipliers) -> CaseProof:
         """What multipliers prove of a case."""
@@ -150,7 +150,7 @@ class CaseRelaxation:
         prices = weights @ self.opex + due - self.leeway * (weights @ np.abs(self.opex) + due)
         prices = np.where(case.rows, prices, np.inf)
         slacks = [float(duals.limits @ self.cap), duals.budget * (data.budget or 0.0)]
-        slacks += [rho * outlook.best for rho, outlook in zip(duals.outlooks, data.outlooks, strict=False)]
+        slacks += [rho * outlook.min_value for rho, outlook in zip(duals.outlooks, data.outlooks, strict=False)]
         constant = -sum(slacks) - self.leeway * sum(map(abs, slacks))
         for p in range(len(data.products)):
             ends, usd = self.tariffs.corner_bills(p, case.min_units[p], case.max_units[p])
@@ -176,7 +176,7 @@ class CaseRelaxation:
     def spare(self, duals: Multipliers, c: int) -> float:
         """What a core switch costs by multipliers beyond what its ports are worth."""
         core, costs = self.data.cores[c], 1.0 if duals.costs else 0.0
-        opex = costs * core.other
+        opex = costs * core.opex
         if self.data.outlooks:
             opex = sum(rho * outlook.core[c] for rho, outlook in zip(duals.outlooks, self.data.outlooks, strict=True))
         limits = zip(duals.limits, self.data.limits, strict=True)
@@ -244,7 +244,7 @@ class _Program:
         self.r, self.case, self.data = relaxation, case, data
         self.rows = np.flatnonzero(case.rows)
         self.goods = [p for p in range(len(data.products)) if self._matters(p)]
-        self.unit = np.maximum(np.array([data.most(p).sum() for p in range(len(data.products))]), 1.0)
+        self.unit = np.maximum(np.array([data.max_units(p).sum() for p in range(len(data.products))]), 1.0)
         self.cap = np.where(relaxation.cap > 0, relaxation.cap, 1.0)
         over = [(p, *relaxation.tariffs.corner_bills(p, case.min_units[p], case.max_units[p])) for p in self.goods]
         self.points = [(p, q) for p, ends, _ in over for q in ends.tolist()]
@@ -317,14 +317,14 @@ class _Program:
             row[0, self.first_point : self.first_core] = self.bills[0]
             self._add(row / data.budget, -np.inf, 1.0)
         for outlook, bills in zip(data.outlooks, self.bills[1:], strict=True):
-            row = self._cost_row(outlook.usd, outlook.other, bills, outlook.core)[None, :]
+            row = self._cost_row(outlook.usd, outlook.opex, bills, outlook.core)[None, :]
             row[0, -1] = -1.0
-            self._add(row, -np.inf, outlook.best / self.r.scale)
+            self._add(row, -np.inf, outlook.min_value / self.r.scale)
         cost = np.zeros(self.columns)
         if data.outlooks:
             cost[-1] = 1.0
         else:
-            cost = self._cost_row(data.usd, data.other, self.bills[0], [core.other for core in data.cores])
+            cost = self._cost_row(data.usd, data.opex, self.bills[0], [core.opex for core in data.cores])
         return cost
 
     def solution(self) -> tuple[Floats, Floats] | None:

@@ -168,7 +168,7 @@ class Prover:
             return self._node(case, tally)
         p, further = products[0], products[1:]
         max_units = math.ceil(
-            sum(float(self._data.most(q).sum()) for q in {*self._data.chain(p), *self._data.following(p)})
+            sum(float(self._data.max_units(q).sum()) for q in {*self._data.chain(p), *self._data.following(p)})
         )
         proof = self._relaxation.solve(replace(case, min_units=_at(case.min_units, p, max_units + 1)), self._target)
         # With a range that ends, bills have finite corners. Where this side stays open, the range is left as it is.
@@ -220,7 +220,7 @@ class Prover:
         candidates = []
         for kind in self._data.kinds:
             products_used = [int(p) for p in kind.products if self._uses[case.rows, int(p)].any()]
-            if len(products_used) > kind.most:
+            if len(products_used) > kind.max_products:
                 candidates += [p for p in products_used if p not in tally]
         min_prices = self._relaxation.cheapest(proof.prices)
         is_cheapest = np.isfinite(proof.prices) & (proof.prices <= min_prices[self._data.workload])
@@ -237,7 +237,7 @@ class Prover:
         rows = case.rows
         for kind in self._data.kinds:
             of_kind = {int(p) for p in kind.products}
-            if len(of_kind & tally) >= kind.most:
+            if len(of_kind & tally) >= kind.max_products:
                 rows = rows & ~self._uses[:, sorted(of_kind - tally)].any(axis=1)
         return replace(case, rows=rows)
 
@@ -374,7 +374,7 @@ def _least(frontier: Frontier, units: float) -> float:
 def _largest(data: PartitionData) -> float:
     """What the dearest choice is worth, about."""
     usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
-    return float(data.largest(np.abs(data.other) + usd).sum()) or 1.0
+    return float(data.largest(np.abs(data.opex) + usd).sum()) or 1.0
 
 
 def _at(values: Floats, p: int, value: float) -> Floats:

@@ -218,11 +218,11 @@ def with_scenarios(problem: SharedProblem, outlooks: Sequence[Outlook]) -> Regre
             for part in ("fixed", "uplink", "spine")
         )
         best = one.best / problem.scale
-        scenarios.append(Scenario(fixed=fixed, uplink=uplink, spine=spine, best=best))
+        scenarios.append(Scenario(fixed=fixed, uplink=uplink, spine=spine, min_cost=best))
         costs = fixed + uplink * np.array([uplinks for _, uplinks in at_most]) + spine * spines
         largest = max(largest, float(costs.max()) - best)
     shared = {field.name: getattr(problem.data, field.name) for field in fields(problem.data)}
-    return RegretData(**shared, scenarios=tuple(scenarios), largest=largest + 1.0)
+    return RegretData(**shared, scenarios=tuple(scenarios), max_regret=largest + 1.0)
 
 
 def _of_problem(field: Field, outlooks: Sequence[Outlook], problem: SharedProblem) -> Subproblem[Candidate]:

@@ -126,7 +126,7 @@ def _assembled(
         cost=np.array(cost) / scale,
         need=np.array([needs for _, _, needs in rows], dtype=np.int64).reshape(len(rows), len(ring.links)),
         channel=np.array(channel) / scale,
-        most=np.array([link.most for link in ring.links], dtype=np.int64),
+        max_channels=np.array([link.most for link in ring.links], dtype=np.int64),
         limits=tuple(_limits(instance, ring, [(s, option) for s, option, _ in rows])),
     )
     return RingProblem(ring=ring, options=tuple(option for _, option, _ in rows), data=data, scale=scale)

@@ -25,7 +25,7 @@ def least_cost(data: SharedData, fewest: np.ndarray) -> float:
     """By trying every family at its fewest uplinks, where more never cost less."""
     costs = []
     for f, uplinks in enumerate(fewest.tolist()):
-        if uplinks <= data.most[f]:
+        if uplinks <= data.max_uplinks[f]:
             spines = math.ceil(int(data.leaves[f]) * uplinks / int(data.radix[f]))
             costs.append(float(data.fixed[f] + data.uplink[f] * uplinks + data.spine[f] * spines))
     return min(costs)
@@ -37,13 +37,16 @@ def test_fractions_cost_what_whole_numbers_do_at_every_pace_in_any_order(data: S
     certifier = Certifier(problem(data))
     for turn in range(3):
         fewest = np.array(
-            [draw.draw(st.integers(int(a), int(b) + 1)) for a, b in zip(data.least, data.most, strict=True)]
+            [
+                draw.draw(st.integers(int(a), int(b) + 1))
+                for a, b in zip(data.min_uplinks, data.max_uplinks, strict=True)
+            ]
         )
-        if (fewest > data.most).all():
-            fewest[0] = data.least[0]
+        if (fewest > data.max_uplinks).all():
+            fewest[0] = data.min_uplinks[0]
         expected = least_cost(data, fewest)
         assert certifier.bound(fewest) == pytest.approx(2 * expected, rel=1e-9, abs=1e-9)
-        possible = replace(data, least=np.minimum(fewest, data.most))
-        if (fewest <= data.most).all():
+        possible = replace(data, min_uplinks=np.minimum(fewest, data.max_uplinks))
+        if (fewest <= data.max_uplinks).all():
             assert best(possible, FRONT) == pytest.approx(expected, rel=1e-9, abs=1e-9)
         assert certifier.solves == turn + 1
