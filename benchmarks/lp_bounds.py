@@ -15,9 +15,8 @@ from pathlib import Path
 from rows import csv_text
 
 import coopt
-from benchmarks.lp_cases import claim_of, instance_of, names
+from benchmarks.lp_cases import claim_of, instance_of, lp_bounds, names
 from coopt.instance.texts import write_text
-from coopt.solving.programs import lp_bounds
 
 HERE = Path(__file__).parent
 RECORD = HERE / "lp_bounds.csv"

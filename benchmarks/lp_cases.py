@@ -1,13 +1,22 @@
-"""The instances whose LP bounds are on file: those of `instances/`, and small ones where a kind of problem has none."""
+"""The instances whose LP bounds are on file: those of `instances/`, and small ones where a kind of problem has none.
+
+An LP bound is the optimum of a formulation with fractions in place of whole numbers, before any cut.
+"""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
+
+from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
 
 import coopt
 from coopt.instance.schema import Instance
 from coopt.plan.schema import ObjectiveClaim, Plan
+from coopt.solving.export_files import formulations_of, programs_of
+from coopt.solving.highs import options, solve
+from coopt.solving.runs import Program
 
 INSTANCES = Path(__file__).parents[1] / "instances"
 CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -45,3 +54,22 @@ def instance_of(name: str) -> Instance:
 def claim_of(plan: Plan) -> ObjectiveClaim:
     """What a plan claims of its kind; where direct links and switches are rivals, of direct links."""
     return plan.objective if plan.rivals is None else plan.rivals.direct
+
+
+def lp_bounds(instance: Instance) -> dict[str, float | None]:
+    """By the name of each formulation the optimum of its linear relaxation, before any cut.
+
+    In USD or W, as the objective. None where nothing can serve every workload, or where even fractions exceed a limit.
+    """
+    programs = programs_of(instance)
+    relaxed = {name: [_relaxed(program) for program in programs(name)] for name in formulations_of(instance)}
+    return {
+        name: min((bound for bound in bounds if bound is not None), default=None) for name, bounds in relaxed.items()
+    }
+
+
+def _relaxed(program: Program) -> float | None:
+    RelaxIntegerVars().apply_to(program.model)
+    answer = solve(program.model, time_limit_s=math.inf, settings=options(gap=0.0, threads=1))
+    assert answer.outcome in ("optimal", "infeasible"), answer.detail
+    return None if answer.value is None else program.base + program.unit * answer.value

@@ -20,19 +20,20 @@ from coopt.columns.table import columns
 from coopt.instance.errors import InstanceError, alternatives
 from coopt.instance.kinds import require_billed, require_no_failures
 from coopt.instance.schema import Instance
+from coopt.instance.variants import with_tp
 from coopt.network.family import Family, core_group
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, placed_as
+from coopt.solving.answer import method_of
 from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.backend import backend_of
 from coopt.solving.driver import drive
 from coopt.solving.flow_routes import Choice, routed_flows
 from coopt.solving.highs import QuietHighs, linear_program
 from coopt.solving.plan_traffic import trusted_part
-from coopt.solving.programs import formulations_of, programs_of
-from coopt.solving.runs import Program
+from coopt.solving.runs import NamedPrograms, Program, Run
 from coopt.solving.shared import subproblem
 from coopt.traffic.flows import TrafficDemand, demand
 from coopt.traffic.of_plan import LeafFlows, leaf_flows
@@ -48,6 +49,7 @@ COLUMNS = (
 )  # fmt: skip
 
 CHOICE = Choice(algorithm="best", seed=0, failed_cores=0, time_limit_s=60.0)  # as `coopt route` without options
+UNHURRIED_S = 1e9  # for what comes before a program; a number, since an answer that there is none states it
 
 
 def model_lp(instance: Instance, plan: Plan, program: int | None = None) -> str:
@@ -58,6 +60,22 @@ def model_lp(instance: Instance, plan: Plan, program: int | None = None) -> str:
 def model_mps(instance: Instance, plan: Plan, program: int | None = None) -> str:
     """The program in MPS format, with lines of comment that begin with `*`; see `_written`."""
     return _written(instance, plan, "mps", "* ", program)
+
+
+def formulations_of(instance: Instance) -> tuple[str, ...]:
+    """The names of the formulations of an instance."""
+    return method_of(instance.problem).formulations(instance)
+
+
+def programs_of(instance: Instance) -> NamedPrograms:
+    """What an instance is made into, however long that takes; all formulations have the same list of what may be.
+
+    TP groups lie inside HB domains where the instance leaves that open: so it is asked first.
+    """
+    unhurried = instance.solver.model_copy(update={"time_limit_s": UNHURRIED_S})
+    instance = with_tp(instance, across=False).model_copy(update={"solver": unhurried})
+    run = Run(instance=instance, backend=backend_of(instance.solver), on_progress=None)
+    return method_of(instance.problem).programs(run)
 
 
 def _written(instance: Instance, plan: Plan, ending: str, mark: str, program: int | None) -> str:

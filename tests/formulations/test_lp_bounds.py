@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 import coopt
 import formulations
-from benchmarks.lp_cases import CHANGED, INSTANCES, LARGE, claim_of, instance_of, names
+from benchmarks.lp_cases import CHANGED, INSTANCES, LARGE, claim_of, instance_of, lp_bounds, names
 from coopt.instance.schema import Instance
 from coopt.plan.store import read_plan
+from coopt.solving.export_files import formulations_of
 from coopt.solving.highs import options, solve
-from coopt.solving.programs import formulations_of, lp_bounds
 from formulations import direct, partition, phased, regret, routing, shared, sites
 from tests.conftest import ask, example_count
 from tests.formulations import growing, links, partitions, small, test_direct, test_regret, test_routing, test_sites

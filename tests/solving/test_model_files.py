@@ -19,9 +19,8 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan
 from coopt.solving import export_files
-from coopt.solving.export_files import model_lp, model_mps
+from coopt.solving.export_files import model_lp, model_mps, programs_of
 from coopt.solving.highs import options
-from coopt.solving.programs import programs_of
 from tests.conftest import ONE_NETWORK, ask, small_model, switch
 from tests.kinds import QUESTIONS as KINDS
 
