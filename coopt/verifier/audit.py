@@ -19,7 +19,7 @@ from coopt.plan.evaluation import LimitCheck, PlanEvaluation, PlanFigure
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.store import decided, read_plan
 from coopt.verifier.bounds.designs import check_bound, check_robust_bound
-from coopt.verifier.bounds.exhaustion import check_partition_bound, check_phased_bound
+from coopt.verifier.bounds.exhaustion import check_partition_bound
 from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.links import check_link_bounds
 from coopt.verifier.bounds.sites import check_sites_bound
@@ -43,7 +43,7 @@ from coopt.verifier.clusters import (
     check_robust,
     check_shared,
 )
-from coopt.verifier.couplings.growth import phase_places
+from coopt.verifier.couplings.growth import check_phased_bound, phase_places
 from coopt.verifier.couplings.prices import CAPS
 from coopt.verifier.couplings.purchases import check_phased
 from coopt.verifier.couplings.ring import check_sites, ring_places

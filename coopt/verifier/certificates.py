@@ -24,13 +24,12 @@ from coopt.instance.variants import with_tp
 from coopt.plan.claims import Proof
 from coopt.plan.schema import Plan, Record
 from coopt.plan.store import check_same_question, claims_of, decided, placed_as, read_plan, read_proof
-from coopt.verifier.bounds.exhaustion import least_growth_below
 from coopt.verifier.bounds.links import LinksBound
 from coopt.verifier.bounds.sites import SitesBound
 from coopt.verifier.bounds.timed import interrupted_designs
 from coopt.verifier.checks.claims import asked_kind, none_feasible
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
-from coopt.verifier.couplings.growth import growths_of
+from coopt.verifier.couplings.growth import growths_of, least_growth_below
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
 from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_worth, least_racks, levels

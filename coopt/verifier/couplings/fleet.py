@@ -16,6 +16,7 @@ from coopt.instance.variants import phases_of, years_of
 from coopt.instance.workload import Workload
 from coopt.verifier.checks.claims import island_names
 from coopt.verifier.couplings.core import Joint, core_optic
+from coopt.verifier.couplings.growth import link_labour_usd, links_added, price_factor
 from coopt.verifier.couplings.prices import (
     LimitedSum,
     ProductKey,
@@ -25,7 +26,6 @@ from coopt.verifier.couplings.prices import (
     counts_of_island,
     list_prices,
 )
-from coopt.verifier.couplings.purchases import link_labour_usd, links_added, price_factor
 from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.couplings.stages import GrowthStage
 from coopt.verifier.parts.bills import UnitPrice, least_racks, owned_usd

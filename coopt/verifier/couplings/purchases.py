@@ -29,6 +29,11 @@ from coopt.verifier.couplings.growth import (
     check_phases,
     growths_of,
     is_drawn,
+    link_labour_usd,
+    links_added,
+    phase_electricity_usd,
+    price_factor,
+    support_unit_usd,
 )
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.stages import GrowthStage
@@ -218,52 +223,12 @@ def _lines_of(instance: Instance, stage: GrowthStage, uplinks: int) -> list[Coun
     return bill(instance, stage.family, stage.levels(uplinks), stage.optics)
 
 
-def price_factor(instance: Instance, phase: int, kind: str) -> float:
-    """The factor of a phase on the prices of a kind of item; 1 where nothing grows."""
-    return float(getattr(instance.phase[phase].price, kind)) if instance.phase else 1.0
-
-
-def link_labour_usd(instance: Instance, phase: int) -> float:
-    """Labour for a link that a phase adds to a switch that stood (USD)."""
-    return instance.phase[phase].retrofit_usd_per_link if instance.phase else 0.0
-
-
-def phase_electricity_usd(instance: Instance, phase: int, power_w: float) -> float:
-    """Price of running `power_w` until the next phase."""
-    terms = instance.objective
-    usd_per_kwh = terms.usd_per_kwh * price_factor(instance, phase, "energy")
-    return years_of(instance, phase) * 8760 * power_w / 1000 * terms.pue * usd_per_kwh
-
-
-def support_unit_usd(instance: Instance, phase: int, kind: str, unit_usd: float) -> float:
-    """Support of a unit that stands until the next phase, at its price in the phase (USD)."""
-    share = instance.objective.support_share * years_of(instance, phase)
-    return share * unit_usd * price_factor(instance, phase, kind)
-
-
 def phase_work_usd(
     instance: Instance, phase: int, goods_usd: float, counts: dict[LineKey, int], units: dict[LineKey, UnitPrice]
 ) -> float:
     """Labour for what a phase buys, and support of what stands in it (USD)."""
     support = (count * support_unit_usd(instance, phase, key.kind, units[key].usd) for key, count in counts.items())
     return instance.objective.labour_share * goods_usd + math.fsum(support)
-
-
-def links_per_uplink(earlier: GrowthStage, stage: GrowthStage) -> tuple[int, int]:
-    """Links added to switches of an earlier phase: for each new uplink on its leaves, and for each uplink they had."""
-    if stage.ports.tiers < 2 or earlier.ports.tiers < 1:
-        return 0, 0
-    planes = stage.family.planes * stage.family.copies
-    # Aggregation switches of a single pod keep their ports up free until cores come with the second pod.
-    cores_come = earlier.one_pod and stage.ports.tiers == 3
-    return planes * earlier.leaves, planes * stage.ports.pod_up if cores_come else 0
-
-
-def links_added(earlier: GrowthStage, stage: GrowthStage, uplinks_before: int, uplinks: int) -> int:
-    """Links up that are added to switches of an earlier phase: on its leaves, and on its aggregation switches."""
-    links_per_new, links_per_old = links_per_uplink(earlier, stage)
-    bundles_before = uplinks_before // stage.ports.pod_each
-    return links_per_new * (uplinks - uplinks_before) + links_per_old * bundles_before
 
 
 def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: GrownNetwork) -> None:
