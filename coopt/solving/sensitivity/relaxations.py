@@ -58,7 +58,7 @@ def relaxations_of(
     numbers = numeric_limits(instance)
     some = list(_told(answers("the power of all sites together", partial(_all_sites, resolver, instance, numbers))))
     yield from some
-    enough = False
+    enough = any(len(one.changes) == 1 for one in some)
     for key, ask in _alone(resolver, instance, numbers, in_vain):
         for one in _told(answers(key, ask)):
             enough = True
@@ -155,12 +155,19 @@ def _other_gpus(resolver: Resolver, instance: Instance, in_vain: Callable[[str],
 
 
 def _all_sites(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:
-    """The power of several sites by one share; None where it does not help, or where that of one site is enough."""
+    """The power of several sites by one share; None where it does not help, or where that of one site is enough.
+
+    One site is told here only where it needs more than it is asked about alone.
+    """
     sites = [replace(limit, loosest=limit.now * MOST_POWER) for limit in numbers if limit.key.startswith("site[")]
     if len(sites) < 2 or resolver.any_plan(_gone(instance, sites)) is None:
         return None
     found = _all_numbers(resolver, instance, sites)
-    return None if found is None or len(found.changes) < 2 else found
+    if found is None or len(found.changes) > 1:
+        return found
+    (change,) = found.changes
+    asked_alone = next(limit.loosest for limit in numbers if limit.key == change.limit)
+    return found if float(change.to) > asked_alone else None
 
 
 def _together(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:

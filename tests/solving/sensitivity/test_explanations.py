@@ -312,9 +312,11 @@ def test_powers_of_sites_grow_by_one_share_where_all_are_to_blame() -> None:
         assert coopt.solve(Instance.model_validate(table)).status == status
 
 
-def test_islands_at_sites_that_feed_too_few_need_power_and_no_shares() -> None:
+# a site alone is tried with four times its power, which is enough for the first
+@pytest.mark.parametrize("power_mw", [0.004, 0.001])
+def test_islands_at_sites_that_feed_too_few_need_power_and_no_shares(power_mw: float) -> None:
     include = ["hb", "nic", "switch", "optics", "gpu"]
-    sites = [{"name": name, "power_mw": 0.004} for name in ("oslo", "berlin")]
+    sites = [{"name": name, "power_mw": power_mw} for name in ("oslo", "berlin")]
     table = question(sharing={"mode": "partition"}, objective={"include": include}, site=sites, **FEW)
     found = coopt.explain(Instance.model_validate(table))
     assert found.status == "infeasible"
