@@ -105,6 +105,7 @@ def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
     fabric, rate = design.fabric, link_gbit_s(instance, design)
     for tier in fabric.tier[1:] if instance.network.bundles == "even" else ():
         way, in_use = switch_of(instance, fabric, tier, rate), tier.down_ports + tier.uplinks_per_switch
+        # One switch for each plane is the fewest there can be, however few of its ports are used.
         if way is not None and 2 * in_use < way.radix and tier.switches > fabric.planes:
             yield (
                 f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use {in_use} of {way.radix} ports "
@@ -140,6 +141,7 @@ def _leaf_note(design: Design) -> str:
     if fabric.kind != "rail-only":
         nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by
         leaves = fabric.tier[0].switches
+        # Where all NICs of a domain hang on one leaf, its loss cuts the whole domain off.
         if nics == 1 or leaves == 1 or (fabric.kind == "clos" and fabric.tier[0].down_ports >= nics):
             return "If a leaf is lost, training stops: it joins whole HB domains (coopt faults)."
         return "If a leaf is lost, training restarts over the other NICs (coopt faults)."

@@ -100,6 +100,7 @@ def _toml(value: Any) -> str:
 
 def provenance(field: str, sources: Sequence[Provenance]) -> Provenance | None:
     """The source of a field; one named for a table (`efficiency`) covers the fields inside."""
+    # From the field itself to the tables around it: the nearest source is the one meant.
     tables = [field.rsplit(".", depth)[0] for depth in range(field.count(".") + 1)]
     for name in tables:
         for source in sources:
@@ -152,6 +153,7 @@ def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
     hosted = kind == "hb" and "host" in instance.objective.include
     fields = FIELDS.get(catalog_kind, ("usd", "w"))
     usd, w = (_with_host(entry, field) if hosted else _origin(entry, field) for field in fields)
+    # A phase may pay another price than the catalog's: the factor belongs to its origin.
     by = factor_paid(instance, item)
     return PriceOrigin(item=item.item, usd=usd if by == 1.0 else f"{by:g} of the price {usd}", w=w)
 

@@ -211,6 +211,7 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
         yield f"The plans answer different questions{names}."
     yield from _counted_once(difference)
     yield from price_notes(difference)
+    # Against nothing every value differs, and a table of all of them says no more than the sentence.
     if _one_builds_nothing(difference):
         return
     if difference.changes:

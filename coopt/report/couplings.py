@@ -73,6 +73,7 @@ def spending_table(plan: Plan, cost: Cost) -> FigureTable:
     growth = plan.couplings.growth
     paid = [(phase.capex_usd, phase.work_usd, phase.energy_usd) for phase in growth]
     sums = (cost.capex_usd, math.fsum(phase[1] for phase in paid), math.fsum(phase[2] for phase in paid))
+    # Labour and support have a column only where something is paid for them.
     columns = [n for n in range(3) if n != 1 or sums[1]]
     rows = [
         (f"{phase.year:g}", *(words.exact(round(usd[n])) for n in columns), words.exact(round(phase.power_w)))

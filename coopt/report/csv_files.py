@@ -103,6 +103,7 @@ def procurement_csv(bill: NetworksBill) -> str:
             for cable in tier.cables
             if cable.added != 0
         )
+    # What networks do not account for is for all of them, such as spare units bought for a price.
     items_left = [unit.of(count) for unit, count in stock_left.items()] if stock_left is not None else bill.items
     rows += ((*_bought(item, None, sizes, bill.whole_cables), ORDER) for item in items_left)
     rows += ((omission, "not counted", *NOTHING) for omission in bill.not_counted)
@@ -119,6 +120,7 @@ def _bought(
     description = "port of a panel or an optical circuit switch" if patched else DESCRIPTIONS[item.kind]
     size = sizes.get(item.name, 1) if item.kind == "hb" and not item.idle else 1
     size = 2 if item.kind == "optics" and item.name in cables else size
+    # A count that does not divide into whole packs is listed by single pieces.
     pack_size = size if item.count % size == 0 else 1
     description = "cable with both of its ends" if item.kind == "optics" and pack_size > 1 else description
     words = f"spare {description}" if item.spare else description
@@ -127,6 +129,7 @@ def _bought(
     elif item.kind == "hb" and pack_size > 1:
         words = f"HB domain of {pack_size} GPUs: interconnect, and its servers where these are counted"
     name = "" if network is None else network.name
+    # Fifteen digits: a product of floats must not show a price that no list has.
     unit_usd, unit_w = (
         float(f"{value * pack_size:.15g}") for value in (item.unit_usd, item.unit_w)
     )  # 72 x 75.95 is 5468.4

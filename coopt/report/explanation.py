@@ -79,6 +79,7 @@ def bounds_table(explanation: Explanation) -> FigureTable:
     tighter, looser, gone = (_costs(explanation, way) for way in ("tighter", "looser", "without"))
     numbers = ("plan", "bound", "slack", tighter, looser)
     rows = [_bound_row(explanation, bound) for bound in explanation.bounds]
+    # Where nothing was asked without a bound, its column would be empty.
     if all(bound.loosest is None for bound in explanation.bounds):
         return figures("What each bound costs", ("bound", BINDS), numbers, rows)
     without = [_extra(explanation, bound.without, asked=not bound.binds) for bound in explanation.bounds]
@@ -268,6 +269,7 @@ def verdict_report(verdict: Verdict) -> Iterator[RenderableType]:
 
 def checks_table(verdict: Verdict) -> FigureTable:
     """Every check, those that fail first; why stands there where some do."""
+    # What failed has to be seen without scrolling, and its reason is told only where there is one.
     columns = ("check", "claimed", "recomputed", "ok", *(() if verdict.accepted else ("why",)))
     rows = [check_row(check)[: len(columns)] for check in sorted(verdict.checks, key=lambda check: check.ok)]
     return figures("Checks", columns, (), rows)
@@ -307,6 +309,7 @@ def check_row(check: Check) -> tuple[Cell, ...]:
         value_text(check.claimed, full=not check.ok),
         value_text(check.recomputed, full=is_full),
     )
+    # Where nothing bounds the time, its check holds a number that stands for no bound, which nobody should read.
     if check.name in TIMES and isinstance(check.claimed, float) and check.claimed >= LONGEST_S:
         claimed_text = words.NO_BOUND
         recomputed_text = recomputed_text if check.name in limit_checks() else words.NO_BOUND

@@ -155,6 +155,7 @@ def _stages(split: RankGrid, mapping: MappingChoice) -> Iterator[Argument]:
     layers, chunks = split.workload.model.layers, mapping.pp * mapping.interleave
     fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
     layers_missing = mapping.pp * fullest - layers
+    # A shorter first or last stage has arguments of its own, but not with chunks, nor if the last has no layer.
     if layers_missing and (mapping.interleave > 1 or fewer == fullest):
         sizes = _chunk_sizes(fullest // mapping.interleave, mapping, layers_missing - fewer, fewer)
         yield "--pipeline-model-parallel-layout", _layout(sizes, split.workload.model.extra_predictions)
@@ -170,6 +171,7 @@ def _stages(split: RankGrid, mapping: MappingChoice) -> Iterator[Argument]:
 def _chunk_sizes(layers_per_chunk: int, mapping: MappingChoice, first_less: int, last_less: int) -> list[int]:
     """Layers of every chunk, in the order of the model, less those that the first and the last stage go without."""
     sizes = [layers_per_chunk] * (mapping.pp * mapping.interleave)
+    # The first stage has every pp-th chunk from the first on, and goes without layers in the earliest of them.
     for chunk in range(0, len(sizes), mapping.pp):
         layers = min(first_less, layers_per_chunk)
         sizes[chunk], first_less = layers_per_chunk - layers, first_less - layers
@@ -218,6 +220,7 @@ def refusals(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
     model = workload.model
     if model.mamba_layers:
         yield f"mamba_layers = {model.mamba_layers}: pretrain_mamba.py takes an order of layers, needs a model without"
+    # Whatever a mapping may hold that no argument says has to be at its default, also fields that come later.
     for name, field in type(mapping).model_fields.items():
         if name not in SWITCHED and (value := getattr(mapping, name)) != field.default:
             yield f"{name} = {value} has no switch, needs a plan with {name} = {field.default}"

@@ -84,6 +84,7 @@ def _slots(row: Sequence[Key]) -> tuple[list[float], float]:
     """Where the parts of a row stand, in units of the pitch, and the pitch."""
     slots = [0.0]
     for (_, number), (_, follower) in pairwise(row):
+        # Where numbers are left out parts stand farther apart, so that the gap can be seen.
         slots.append(slots[-1] + (1.0 if follower == number + 1 else APART))
     return slots, WIDTH / (slots[-1] + 1)
 
@@ -137,6 +138,7 @@ def plane_drawing(family: Family, uplinks: int) -> Drawing:
 def domain_drawing(family: Family, uplinks: int) -> Drawing:
     """One HB domain: its GPUs by rank, and the switch that each of their NICs hangs on."""
     hung = _nic_switches(family)
+    # Switches are numbered anew in their order, as places are drawn by consecutive numbers.
     order = {switch: place for place, switch in enumerate(sorted({switch for at in hung for switch in at}))}
     ranks = excerpt(family.hb.size, MOST_GPUS)
     switches = sorted({switch for rank in ranks for switch in hung[rank]})
@@ -163,7 +165,7 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
     leaf_count, slices = min(family.pods.leaves, family.leaves), family.slices(uplinks)
     pod_bundles, cores = pod_wires(family, slices), core_wires(family, slices)
     leaves, switches = excerpt(leaf_count), excerpt(slices)
-    upper_wires = {
+    core_numbers = {
         int(core)
         for switch in switches
         for part in [np.sort(cores.upper[cores.lower == switch])]
@@ -172,7 +174,7 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
     rows: list[list[Key]] = [
         [("leaf", leaf) for leaf in leaves],
         [("aggregation", switch) for switch in switches],
-        [("core", core) for core in sorted(upper_wires)],
+        [("core", core) for core in sorted(core_numbers)],
     ]
     places = places_of(rows)
     wires = (("leaf", "aggregation", pod_bundles), ("aggregation", "core", cores))
@@ -223,8 +225,8 @@ def _nic_switches(family: Family) -> list[list[tuple[int, int]]]:
     planes_per_switch = family.planes_together
     leaves = leaf_numbers(family)[:, 0].tolist()
     ends = [(rail // in_plane // planes_per_switch, leaves[rail % in_plane]) for rail in range(rails_of(family))]
-    per_gpu, planes_per_switch = family.nics_per_gpu, family.gpus_per_nic
-    return [ends[rank * per_gpu // planes_per_switch :][:per_gpu] for rank in range(family.hb.size)]
+    per_gpu, gpus_per_nic = family.nics_per_gpu, family.gpus_per_nic
+    return [ends[rank * per_gpu // gpus_per_nic :][:per_gpu] for rank in range(family.hb.size)]
 
 
 def _of_level(graph: Graph, level: int) -> list[Key]:
@@ -333,6 +335,7 @@ class Drawing:
     @property
     def fingerprint(self) -> str:
         """A hash of all of it: a picture that carries the same one shows the same."""
+        # Rounded, so that the last bits of a sum on another machine make no other picture.
         table = json.dumps(_rounded(asdict(self)), sort_keys=True)
         return "sha256:" + sha256(table.encode("utf-8")).hexdigest()
 

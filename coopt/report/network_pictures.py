@@ -77,6 +77,7 @@ def _bounds(drawing: Drawing) -> tuple[float, float, float, float]:
     left, low, right, high = (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes),
                               max(b[3] for b in boxes))  # fmt: skip
     names = 2.9 if drawing.rows else 0.5
+    # A legend has a width of its own, whatever the drawing needs.
     side = max(0.0, (NARROWEST - (right - left)) / 2 - 0.5)
     return left - names - side, low - 1.5, right + 0.5 + side, high + 1.5
 

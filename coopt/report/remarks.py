@@ -108,6 +108,7 @@ def study_notes(instance: Instance, designs: Iterable[Design | DirectLinks]) -> 
 def _scaled_usd(domain: HbDomain) -> float:
     """The price for each GPU that the catalog works out of others' (USD), without servers; 0 where it has another."""
     entry = entries("hb_domain").get(domain.name)
+    # A price of one's own has no such source: only prices that the catalog derived are called scaled.
     derived = any("usd_per_gpu" in source.fields and source.tag == "D" for source in domain.sources)
     return entry.usd_per_gpu if isinstance(entry, HbDomain) and derived else 0.0
 
@@ -128,6 +129,7 @@ def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
             host_w = domain.host_w_per_gpu or 0.0 if "host" not in include else 0.0
             own_w = gpus_w + network.hb_domain.count * domain.size * host_w
             drawn_w[part.phase] = drawn_w.get(part.phase, 0.0) + own_w
+    # Phases stand one after the other, so that the largest of them counts, and parts of a phase together.
     together_mw = (plan.cost.power_w + max(drawn_w.values(), default=0.0)) / 1e6
     if limit_mw is not None and left_out and together_mw > limit_mw:
         kinds = words.both(f'"{kind}"' for kind in ("gpu", "host") if kind not in include)
@@ -227,6 +229,7 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
             growth = allowed_s / run.iteration_time_s - 1.0 if run.iteration_time_s > 0.0 else math.inf
             rooms.setdefault(error_known, []).append((run.name, growth))
     for error_known, growths in rooms.items():
+        # A bound that is exceeded already is told elsewhere; here only those count that the error would exceed.
         narrow = [(name, growth) for name, growth in growths if 0.0 <= growth < error_known.error]
         yield (
             f"Times are estimates: on {error_known.runs} they are off by {words.percent(error_known.error)} on average"
@@ -280,6 +283,7 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
     domain = design.hb_domain
     gpus_bought, min_domains = domain.count * domain.size, -(-design.gpus // domain.size)
     idle = gpus_bought - design.gpus
+    # A remainder in the last domain is no choice: only whole domains more than needed are worth a note.
     if min_domains == domain.count or idle < MANY_IDLE * gpus_bought:
         return
     reason = "every domain trains as many of its GPUs (network.domain_fill)"

@@ -68,6 +68,7 @@ class FigureTable:
         """
         unbounded = options.update(width=10**4)
         table = self._table(self.rows)
+        # Measured without bounds first: rich would break words silently instead of saying that a table is too wide.
         if console.measure(table, options=unbounded).maximum > options.max_width:
             table = self._table([tuple(map(_in_lines, row)) for row in self.rows])
             breaks = console.measure(table, options=unbounded).minimum > options.max_width
@@ -85,6 +86,7 @@ class FigureTable:
         rendered = console.render_lines(lower_table, options, pad=False)
         rules = [number for number, line in enumerate(rendered) if any("─" in segment.text for segment in line)]
         start, edges = (1, 0) if self.compact else (rules[0] + 1, 1)  # below the header; the last line is an edge
+        # Another number of lines means that some cell takes several, so that names could not be put above their rows.
         if len(rendered) != start + len(names) + edges:
             return []
         lines: list[RenderableType] = [Segments([*line, Segment.line()]) for line in rendered]
@@ -163,6 +165,7 @@ def rendered(parts: Iterable[RenderableType], stream: TextIO | None = None) -> s
     with console.capture() as captured:
         for part in parts:
             console.print(part)
+    # Trailing blanks and runs of empty lines come from columns and captions that are empty in this report.
     lines = "\n".join(line.rstrip() for line in captured.get().splitlines())
     return re.sub(r"\n{3,}", "\n\n", lines) + "\n"
 

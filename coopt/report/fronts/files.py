@@ -92,6 +92,7 @@ def _points(axes: Axes, front: Front, instance: Instance, size: float) -> None:
         axes.scatter(*at, s=80, marker="D", facecolors="none", edgecolors=BEND, linewidths=1.6, zorder=4, label="knee")
     for point in bends:
         time, is_late = time_of(point), time_of(point) > x[0] + ROOM * (x[-1] - x[0])
+        # Names of knees at the right end would leave the picture, so they stand to the left.
         axes.annotate(
             built_from(instance, point), (time, value_of(front, point) / size), xytext=(-4 if is_late else 9, 9),
             textcoords="offset points", ha="right" if is_late else "left", fontsize=8, color=BEND, parse_math=False,

@@ -84,6 +84,7 @@ def value_scale(front: Front) -> tuple[float, str]:
     """What the values of the front are divided by for an axis, and its name with the unit."""
     max_value = max((value_of(front, point) for point in front.points), default=0.0)
     power = front.kind == "power"
+    # One unit for the whole axis, that of the largest value.
     size, prefix = next((pair for pair in (words.WATTS if power else words.SCALES) if max_value >= pair[0]), (1.0, ""))
     unit = (prefix or "W") if power else f"{prefix}$"
     return size, f"{KINDS[front.kind]} ({unit})"
@@ -96,6 +97,7 @@ def answer_to(front: Front, instance: Instance) -> FrontPoint | None:
     """
     if not instance.workload[0].bounded:
         return front.points[0]
+    # Points fall in cost as pace grows, so the last one within the bounds is the cheapest.
     within = [point for point in front.points if point.pace <= ROUND_UP]
     return within[-1] if within else None
 
