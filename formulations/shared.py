@@ -129,6 +129,7 @@ def set_design(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:
     spines = -(-int(data.leaves[family]) * uplinks // int(data.radix[family]))
     m.s.set_values({f: spines * (f == family) for f in m.F})
     k = int(data.context[family])
+    # Any column that serves would do; the one that needs fewest uplinks surely does.
     columns_used = {min(m.columns_of[w, k], key=lambda c: int(data.need[c])) for w in range(data.workloads)}
     m.z.set_values({c: int(c in columns_used) for c in m.C})
 

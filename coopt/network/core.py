@@ -58,6 +58,7 @@ def core_ends(instance: Instance, leaf: Switch | None, values: OpticValues) -> t
     network, switch, core = instance.network, _core_box(instance), core_optic(instance)
     if switch is None or core is None or network.link_ends == "same":
         return (None,)
+    # Links into a core are as long as those of the uppermost level.
     rate, reach_m = switch.port_gbit_s, network.link_reach_m[-1]
     meeting = [
         optic for optic in network.optics if optic.reach_m >= reach_m and optic.links_of(rate) and optic.meets(core)
@@ -100,6 +101,7 @@ def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ..
     if network.link_ends == "same":
         fitting = [optic for optic in network.optics if optic.links_of(rate) == 1 and optic.reach_m >= reach_m]
         return tuple(fitting) if beaten else optics_worth_having(instance, rate, reach_m)
+    # A module carries links of one island, so that a switch has to take at least one for each.
     reaching, islands = (
         [candidate for candidate in network.optics if candidate.reach_m >= reach_m],
         len(instance.workload),

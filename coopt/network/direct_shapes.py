@@ -28,6 +28,7 @@ def ring(name: str, shape: Sequence[int]) -> nx.Graph:
 
 def torus(name: str, shape: Sequence[int]) -> nx.Graph:
     """A grid whose rows close to rings; along an extent of 2 there is one link and not two."""
+    # Both ways round an extent of 2 are the same edge, which the graph holds once.
     return _grid(name, shape, lambda at, extent: [(at + 1) % extent] if extent > 1 else [])
 
 
@@ -89,6 +90,7 @@ def regular_graph(name: str, domains: int, degree: int, seed: int) -> nx.Graph |
     for attempt in range(TRIES):
         graph = nx.random_regular_graph(degree, domains, seed=seed + attempt)
         if nx.is_connected(graph):
+            # Sorted, so that one seed gives one graph in one order.
             edges = sorted((min(edge), max(edge)) for edge in graph.edges)
             return fabric_graph(name, [f"d{i}" for i in range(domains)], [(f"d{a}", f"d{b}") for a, b in edges])
     return None

@@ -239,6 +239,7 @@ class Family(EquippedDomains, Wiring):
         if self.outages is None or self.tiers == 0:
             return ()
         ports = self.nic_count * self.nic_planes
+        # The share of the time with at least one out; expm1 keeps the digits of small shares.
         leaf = -math.expm1(-self.chassis * self.outages.leaf)
         # A leaf that is out has its links out as well: only the rest of the time counts for single links.
         link = -math.expm1(-2 * ports * self.outages.end) * (1.0 - leaf)
@@ -264,6 +265,7 @@ class Family(EquippedDomains, Wiring):
     @property
     def spine_ports(self) -> int:
         """Ports that a spine of two tiers has for leaves."""
+        # With even bundles a spine has one for each leaf, and ports beyond these stay free.
         return self.leaves * self.bundle or (self.upper[0] if self.upper else self.switch).radix
 
     def spines(self, uplinks: Any) -> Any:

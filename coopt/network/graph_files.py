@@ -179,6 +179,7 @@ def read_graphml(path: str | Path) -> nx.Graph:
         raise InstanceError(f"{file.name}: not XML ({error}), {NEEDS}") from None
     except (nx.NetworkXException, KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise InstanceError(f"{file.name}: not GraphML ({error}), {NEEDS}") from None
+    # The reader adds nodes that an edge names and nobody declared, and mistyped names would go unseen.
     for tail, head in graph.edges():
         if not {tail, head} <= declared:
             unknown_node = tail if tail not in declared else head

@@ -58,6 +58,7 @@ def _add_nics(graph: Graph, family: Family) -> None:
         for gpu in range(rank, rank + family.gpus_per_nic):
             graph.add_edge(f"gpu/{domain}/{gpu}", nic, level=0, links=1, gbit_s=family.nic.gbit_s)
         for port in range(family.nic_planes):
+            # First ports of all NICs lead to the first planes, second ports to the next, so that no NIC has two in one.
             number = port * of_port + plane // planes_per_switch
             leaf = f"leaf/{number}/{leaves[row][domain]}"
             graph.add_node(leaf, kind="leaf", level=1, plane=number)

@@ -167,6 +167,7 @@ def _leaves(goal: Family, ends: EndPoints) -> tuple[int, int]:
     """Leaves of a plane with the domains so far, and how many ports of the fullest are in use."""
     if goal.fabric != "rail-optimized" or goal.tiers == 1:
         return -(-ends.of_a_plane // goal.down), min(goal.down, ends.of_a_plane)
+    # Leaves are filled as in the end, so that rails and domains that come later find their ports free.
     rails = max(goal.down // goal.domains, 1)
     span = min(goal.down, goal.domains)
     return -(-ends.rails // rails) * -(-ends.domains // span), rails * min(ends.domains, span)
@@ -266,6 +267,7 @@ def spending(
         store.update(purchases[t])
         added = network.retrofit(t).links(uplinks[t - 1], uplinks[t]) if t else 0
         items = (*_purchased_items(instance, t, purchases[t], units), *labour_lines(instance, t, added))
+        # What was bought so far and is not in place stands in store.
         waiting = tuple(
             Stored(item=item.item, kind=item.kind, count=store[key] - counts[t][key])
             for key, item in units.items()

@@ -152,6 +152,7 @@ def _placing(family: Family, hall: Hall) -> tuple[Ends, list[list[int]]]:
     numbers = leaf_numbers(family)
     rack = np.array([hall.rack_of(domain) for domain in range(family.domains)])
     width = int(rack.max()) + 1
+    # Leaf and rack as one number, which is counted at once for all NICs.
     pairs, counts = np.unique(numbers * width + rack, return_counts=True)
     hung: Ends = {}
     for leaf, rack_below, ends in zip(*divmod(pairs, width), counts, strict=True):
@@ -222,6 +223,7 @@ def _to_core(family: Family, stands: _Stands, becomes: dict[int, int]) -> Counte
     starts, spots = Counter[int](), stands.spots()
     for leaf in range(family.leaves):
         starts[spots[0][becomes[leaf]]] += family.chassis // family.leaves * family.core_ports
+    # The plus drops spots where no link starts.
     return +starts
 
 

@@ -118,6 +118,7 @@ def core_halls(instance: Instance, plan: Plan, parts: PlacedParts) -> Iterator[C
         at_site = [part for part in plan.parts if part.site == coupling.site]
         parts_here = {part.name: parts[part.name] for part in at_site}
         known_parts = {name: other for name, other in parts_here.items() if other is not None}
+        # Where one island fills nobody knows how many racks, nobody knows where the core stands.
         if len(known_parts) == len(parts_here):
             last_coupling = [other for other in plan.couplings.cores if other.site == coupling.site][-1]
             yield _core_hall(instance, coupling, last_coupling, at_site, known_parts)

@@ -235,6 +235,7 @@ def _pinned(question: Instance, design: Design) -> Instance | None:
     is_listed = fabric.kind in network.fabrics and fabric.nic.per_gpu in network.nics_per_gpu
     if hb is None or nic is None or len(switches) < len(fabric.switch_names) or not is_listed:
         return None
+    # The switch of the core stays listed, since links into it run at its rate.
     core = core_switch(question)
     names = [entry.name for entry in switches] if core is None else [*(entry.name for entry in switches), core.name]
     switches = tuple(entry for entry in network.switches if entry.name in names)

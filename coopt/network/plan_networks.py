@@ -115,9 +115,10 @@ def _joining(
     restriction = {
         "fabrics": fabrics,
         "oversubscription": ratio,
+        # What is compared with may take tiers that the question does not allow.
         "max_tiers": 3,
         "hb_domains": tuple(hb for hb in instance.network.hb_domains if hb.name == design.hb_domain.name),
-        "nics": tuple(network for network in instance.network.nics if network.name == nic.name),
+        "nics": tuple(entry for entry in instance.network.nics if entry.name == nic.name),
         "nics_per_gpu": (nic.per_gpu,),
         "gpus_per_nic": (nic.shared_by,),
         "nic_planes": tuple(number for number in instance.network.nic_planes if number in planes),
@@ -134,6 +135,7 @@ def _joining(
         (replace(family, spare_domains=design.spare_domains), uplinks)
         for hb in question.network.hb_domains
         for family in space.families(design.gpus, hb, design.hb_domain.count, space.gears)
+        # Uplinks rise, so that the first that keep the ratio are the fewest.
         for uplinks in [u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio][:1]
     ]
     bills = [(cost_of(instance, *network), network) for network in fewest]

@@ -64,6 +64,7 @@ def _top_switches(instance: Instance, leaf: Switch) -> Iterator[Switch]:
 def _port_shortfalls(instance: Instance, hb: str, ends: EndPoints, leaf: Switch, top: Switch) -> Iterator[Shortfall]:
     """What a switch of the last tier that there may be would take, where its ports were the only ones too few."""
     network, ports, has = instance.network, _ports(instance, leaf), _ports(instance, top)
+    # What can be wired lacks nothing.
     if next(wirings(ends, ports, network, above=(has, has)), None) is not None:
         return
     last_tier = network.max_tiers

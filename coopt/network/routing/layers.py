@@ -304,6 +304,7 @@ def group_rates(group: Ints, rates: Floats) -> Floats:
 
 def fairness_key(slowest: Floats) -> tuple[float, ...]:
     """Group rates in ascending order, to 12 decimals: of two routings the one whose tuple is larger is the fairer."""
+    # Rounded, so that the last bits of a sum decide nothing.
     return tuple(np.sort(slowest).round(12).tolist())
 
 

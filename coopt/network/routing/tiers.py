@@ -212,6 +212,7 @@ def route_tiers(
     stages = [(leaf_layer, flows, switches)]
     for layer in upper_layers:
         pod_flows = _between_pods(plane, flows, switches)
+        # A seed of its own: with the same one the second stage would repeat what the first one drew.
         stages.append((layer, pod_flows, assign(layer, pod_flows, seed + 1)))
     seconds = time.perf_counter() - start
     loads = tuple(link_loads(*stage) for stage in stages)
@@ -302,6 +303,7 @@ def _even_for_pods(plane: Plane, leaf_layer: TwoLayer, flows: Flows, slices: Int
     pods = flows.src // plane.pods.leaves, flows.dst // plane.pods.leaves
     of_pods = degrees(plane.pods.count, Flows(src=pods[0], dst=pods[1], group=flows.group)).max(initial=0)
     level = max(link_loads(leaf_layer, flows, slices).alpha, -(-int(of_pods) // (plane.slices * plane.pods.w)))
+    # Levels are floats: the little that is added keeps a whole number from being cut to the one below.
     return even_slices(
         flows,
         slices,

@@ -113,6 +113,7 @@ def collective(
     else:
         schedule = _builder(algorithm, free_roots)(board, seed)
     faults = replay(graph, schedule)
+    # Builders are not trusted: a schedule is carried out before anybody sees it.
     assert not faults, faults
     return _measured(graph, board, schedule, data_bytes, latency_s), schedule
 
@@ -141,6 +142,7 @@ def _measured(
 ) -> CollectiveOutcome:
     """Times, bounds and counts of a schedule that has been replayed."""
     bound = bound_for(board, schedule)
+    # Data cut finer than one chunk for each domain may end within a step: only its work has a bound.
     floor = bound.steps if len(schedule.roots) == board.domains else bound.work
     time_s = all_reduce_s(board, schedule, data_bytes, latency_s)
     ring_time_s = all_reduce_s(board, ring_schedule(board), data_bytes, latency_s)

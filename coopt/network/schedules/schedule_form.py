@@ -32,6 +32,7 @@ def replay(graph: nx.Graph, schedule: Schedule) -> tuple[str, ...]:
     names = schedule.names
     phases = (("reduce", schedule.reduction(), schedule.rounds[::-1]), ("gather", schedule.hops, schedule.rounds))
     faults: list[str] = [*_form(graph, schedule)]
+    # What names vertices or links that do not exist cannot be carried out.
     if not faults:
         for phase, hops, rounds in phases:
             faults += (f"{phase} {fault}" for fault in _crowded(graph, names, hops, rounds))

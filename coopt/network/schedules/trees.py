@@ -50,6 +50,7 @@ class _Growth:
         """Fill one step; False when every tree is complete."""
         links_left = dict(self.board.links)
         ports = [self.board.ports(domain) for domain in range(self.board.domains)]
+        # Members that join in this step hold nothing to send before the next one.
         parents_of = [list(members_so_far) for members_so_far in self.join_order]
         growing = [root for root, members in enumerate(self.members) if len(members) < self.board.domains]
         if not growing:
@@ -137,6 +138,7 @@ def _filled(holds: Bools, senders: Ints, chance: np.random.Generator) -> tuple[I
     # Noise on top of rarity spreads choices: without it all receivers take the same chunk of equally rare ones.
     rarity = TIES * chance.random(holds.shape, dtype=np.float32) - holds.sum(axis=0, dtype=np.float32)
     choices = np.stack([(holds[senders[:, k]] & lacks).sum(axis=1) for k in range(width)], axis=1)
+    # Counts are whole, so that noise below 1 only breaks ties.
     order = np.argsort(choices + 0.5 * chance.random(choices.shape), axis=1)
     rows = np.arange(domains)
     parts = []

@@ -191,6 +191,7 @@ def _value_bound(row: Row, progress: LinkProgress) -> float:
 
 def _enough(row: Row, progress: LinkProgress, gap: float) -> float:
     """The share of links that may be unproven for the whole price to be within the gap."""
+    # All of the price but the links is certain, so that links may be off by a larger share than the price.
     base_value, proven_value = row.place.value(0), row.place.value(progress.min_links)
     return gap * proven_value / (proven_value - base_value) if proven_value > base_value else math.inf
 

@@ -206,6 +206,7 @@ def _start(demands: Demands, step: LinkStep, data: DirectData, incumbent: LinkRo
         links = incumbent.links[data.arcs[:, 0], data.arcs[:, 1]]
         of_orbits = np.zeros(len(data.pairs), dtype=np.int64)
         of_orbits[data.pair] = links
+        # Links that a smaller group found may differ within an orbit of this one, and are no start then.
         if (_matrix(group, data, of_orbits) == incumbent.links).all():
             return of_orbits
     return own_links(data, demands.sends, demands.slowest)

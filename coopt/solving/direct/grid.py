@@ -216,6 +216,7 @@ def _sends(grid: DomainGrid, phases: tuple[str, ...]) -> Floats:
         if groups is None:
             sends[k] = np.kron(grid.hops(), np.eye(grid.replicas))
         else:
+            # Kronecker products repeat the pattern of one group: over its stride within, and over all groups outside.
             of_one = np.kron(groups.sends(), np.eye(groups.stride))
             sends[k] = np.kron(np.eye(grid.domains // groups.span), of_one)
     return sends

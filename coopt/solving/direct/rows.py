@@ -104,6 +104,7 @@ def every_place(instance: Instance) -> Iterator[DirectPlace]:
     panel = min(network.panels, key=lambda p: weigh(objective, p.usd_per_port, p.w_per_port), default=None)
     sites = Space(instance=instance).all_sites()
     for (gpus, hb, domains), nic, per_gpu in product(sites, network.nics, network.nics_per_gpu):
+        # Direct links are as long as those between switches of the first two tiers.
         levels = optic_choices(instance, nic)
         for optic in levels[1] if domains > 1 and len(levels) > 1 else ():
             yield DirectPlace(

@@ -156,12 +156,14 @@ def _why_no_island(run: Run, workload: Workload) -> str:
 
 def _least_bound_s(run: Run, workload: Workload) -> float | None:
     """A bound that some island meets, hardly longer than the least there is; None where none helps."""
+    # A bound this long is as good as none: what does not meet it meets no bound.
     if not _serves(run, run.instance, workload, workload.bound_s * 2.0**40):
         return None
     too_short, long_enough = workload.bound_s, 2 * workload.bound_s
     while not _serves(run, run.instance, workload, long_enough):
         too_short, long_enough = long_enough, 2 * long_enough
     while long_enough > too_short * (1 + CLOSE):
+        # The geometric mean halves the ratio, which is what `CLOSE` measures.
         middle = (too_short * long_enough) ** 0.5
         if _serves(run, run.instance, workload, middle):
             long_enough = middle

@@ -84,6 +84,7 @@ def over_limits(
     with_more_gpus
         The same offers where more GPUs than there are widen what islands may be.
     """
+    # Limits hold at the prices of the instance, whatever outlooks there are.
     certain = [replace(data, outlooks=()) for data in datas]
     sentences: list[str] = []
     try:
