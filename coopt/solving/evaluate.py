@@ -76,8 +76,8 @@ def mappings(
         raise InstanceError(f"mappings: most = {most}, needs at least 1")
     if plan is not None:
         instance, plan = decided(instance, plan)
-        found = part_network(instance, plan, "a ranking of mappings", part)
-        question, family, uplinks = with_tp(found.question, across=plan.tp_across), found.family, found.uplinks
+        network = part_network(instance, plan, "a ranking of mappings", part)
+        question, family, uplinks = with_tp(network.question, across=plan.tp_across), network.family, network.uplinks
     else:
         require_one_network(instance, "a ranking of mappings without a plan")
         if complaints := list(open_design(instance)):
@@ -85,10 +85,10 @@ def mappings(
         question, (family, uplinks, _) = instance, cheapest_design(instance, None)
     context = context_of(family)
 
-    def ranked(asked: Instance) -> tuple[RankedMappings, ...]:
-        return tuple(_ranked(asked, workload, family, context, uplinks, most) for workload in asked.workload)
+    def ranked(variant: Instance) -> tuple[RankedMappings, ...]:
+        return tuple(_ranked(variant, workload, family, context, uplinks, most) for workload in variant.workload)
 
-    rankings, _ = inside_first(question, ranked, lambda every: all(map(_in_time, every)))
+    rankings, _ = inside_first(question, ranked, lambda ranks: all(map(_in_time, ranks)))
     return MappingRanking(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         design=design_of(family, uplinks),
@@ -106,28 +106,29 @@ def _ranked(
 ) -> RankedMappings:
     """The fastest mappings of a workload on a network."""
     gpu = question.cluster.gpu
-    whole, _ = every_mapping(workload, family.gpus)
-    if not len(whole):
+    choices, _ = every_mapping(workload, family.gpus)
+    if not len(choices):
         raise InstanceError(f"{question.name}: {no_split(question, workload)}")
-    fit = whole.take(memory_bytes(workload, whole) <= gpu.usable_bytes)
+    fit = choices.take(memory_bytes(workload, choices) <= gpu.usable_bytes)
     pool = in_orders(place(workload, gpu, family.hb, context.site, fit), context.discipline)
     times = pool.mean_s(context, uplinks)
-    shown: list[WorkloadPlan] = []
-    known: set[tuple[int, ...]] = set()
-    named = [field.name for field in fields(Mappings) if field.name != "outermost"]
+    runs: list[WorkloadPlan] = []
+    seen: set[tuple[int, ...]] = set()
+    keys = [field.name for field in fields(Mappings) if field.name != "outermost"]
+    # rows of one mapping differ in placement and order alone: its fastest comes first, the others are passed over
     for row in np.argsort(times, kind="stable"):
-        key = tuple(int(getattr(pool.mappings, name)[row]) for name in named)
-        if key not in known:
-            known.add(key)
-            shown.append(run_on(question, family, uplinks, workload, pool, int(row)))
-        if len(shown) == most:
+        key = tuple(int(getattr(pool.mappings, name)[row]) for name in keys)
+        if key not in seen:
+            seen.add(key)
+            runs.append(run_on(question, family, uplinks, workload, pool, int(row)))
+        if len(runs) == most:
             break
     return RankedMappings(
         name=workload.name,
         bound_s=allowed_s(question, family, uplinks, workload),
-        listed=len(whole),
+        listed=len(choices),
         fitting=len(fit),
-        mappings=tuple(shown),
+        mappings=tuple(runs),
     )
 
 
@@ -178,10 +179,10 @@ def evaluate_instance(
     if complaints:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, design)
-    built, pinned_question = design_of(family, uplinks), instance.model_copy(update={"workload": workloads})
+    built_design, pinned_question = design_of(family, uplinks), instance.model_copy(update={"workload": workloads})
     plans, _ = inside_first(
         pinned_question,
-        lambda asked: [_fastest_run(asked, workload, family, uplinks) for workload in asked.workload],
+        lambda variant: [_fastest_run(variant, workload, family, uplinks) for workload in variant.workload],
         lambda runs: all(run is not None and run.iteration_time_s <= run.bound_s for run in runs),
     )
     runs = [run for run in plans if run is not None]
@@ -190,18 +191,18 @@ def evaluate_instance(
         raise InstanceError(f"{instance.name}: {_no_placement(workload, family)}")
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
-        design=built,
+        design=built_design,
         cost=cost,
         workloads=tuple(runs),
-        limits=tuple(limit_checks(instance, built, cost, runs)),
+        limits=tuple(limit_checks(instance, built_design, cost, runs)),
     )
 
 
 def _fastest_run(instance: Instance, workload: Workload, family: Family, uplinks: int) -> WorkloadPlan | None:
     """How a workload runs with its fastest placement; None where nothing of its mapping fills the domains."""
     context = context_of(family)
-    whole, _ = every_mapping(workload, family.gpus)
-    pool = in_orders(place(workload, instance.cluster.gpu, family.hb, context.site, whole), context.discipline)
+    choices, _ = every_mapping(workload, family.gpus)
+    pool = in_orders(place(workload, instance.cluster.gpu, family.hb, context.site, choices), context.discipline)
     if not len(pool):
         return None
     row, _ = fastest_row(pool, context, uplinks)
@@ -221,8 +222,8 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
         try:
             limits = MappingLimits.model_validate({key: (value,) for key, value in choice.model_dump().items()})
         except ValidationError as error:
-            where = f"{instance.name}: mapping of workload {workload.name!r}"
-            raise InstanceError(f"{where}: {sentence}" for sentence in sentences(error, MappingLimits)) from None
+            prefix = f"{instance.name}: mapping of workload {workload.name!r}"
+            raise InstanceError(f"{prefix}: {sentence}" for sentence in sentences(error, MappingLimits)) from None
         narrowed.append(workload.model_copy(update={"mapping": limits}))
     return tuple(narrowed)
 
@@ -247,29 +248,29 @@ def open_design(instance: Instance) -> Iterator[str]:
             yield _open(key, tuple(getattr(entry, "name", entry) for entry in entries))
     ratio = network.oversubscription
     if (isinstance(ratio, tuple) and len(ratio) > 1) or (isinstance(ratio, float) and ratio > 1):
-        shown = ", ".join(f"{r:g}" for r in ratio) if isinstance(ratio, tuple) else f"anything up to {ratio:g}"
+        values = ", ".join(f"{r:g}" for r in ratio) if isinstance(ratio, tuple) else f"anything up to {ratio:g}"
         alone = f"--set network.oversubscription={only_ratio(instance)}"
-        yield f"network.oversubscription leaves {shown}, needs one value to evaluate ({alone})"
+        yield f"network.oversubscription leaves {values}, needs one value to evaluate ({alone})"
 
 
 def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
     """Sentences about lists of a mapping that leave a choice on so many GPUs."""
-    whole, _ = every_mapping(workload, gpus)
+    choices, _ = every_mapping(workload, gpus)
     key = f"workload {workload.name!r}: mapping"
-    if not len(whole):
-        short = f"{workload.model.layers} layers may fall short of full stages by {MISSING_LAYERS}"
-        yield f"{key}: no split of {gpus:,} GPUs keeps its lists and divides evenly ({short}), needs other values"
+    if not len(choices):
+        shortfall = f"{workload.model.layers} layers may fall short of full stages by {MISSING_LAYERS}"
+        yield f"{key}: no split of {gpus:,} GPUs keeps its lists and divides evenly ({shortfall}), needs other values"
     for field in fields(Mappings):
-        values = np.unique(getattr(whole, field.name)).tolist()
+        values = np.unique(getattr(choices, field.name)).tolist()
         if len(values) > 1 and field.name != "dp":
             names = NAMED.get(field.name)
-            shown = [names[v] for v in values] if names else values
-            yield _open(f"{key}.{field.name}", tuple(shown))
+            labels = [names[v] for v in values] if names else values
+            yield _open(f"{key}.{field.name}", tuple(labels))
 
 
 def _open(key: str, values: tuple[Any, ...]) -> str:
-    shown = ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
-    return f"{key} leaves a choice ({shown}), needs one value to evaluate"
+    listing = ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+    return f"{key} leaves a choice ({listing}), needs one value to evaluate"
 
 
 def _no_placement(workload: Workload, family: Family) -> str:
@@ -281,12 +282,12 @@ def _no_placement(workload: Workload, family: Family) -> str:
 
 def cheapest_design(instance: Instance, design: Design | None) -> tuple[Family, int, Cost]:
     """The cheapest wiring and optics of the one design there is, within the limits if any are."""
-    every = ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
-    found = every if design is None else families_of_design(instance, design)
-    priced = [(family, uplinks, cost_of(instance, family, uplinks)) for family, uplinks in found]
-    if not priced and design is None:
+    all_networks = ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
+    networks = all_networks if design is None else families_of_design(instance, design)
+    offers = [(family, uplinks, cost_of(instance, family, uplinks)) for family, uplinks in networks]
+    if not offers and design is None:
         raise InstanceError(f"{instance.name}: {text}" for text in no_family(instance))
-    if not priced:
+    if not offers:
         raise InstanceError(
             f"{instance.name}: [network] holds no such design: needs another HB domain, switch, optic, ratio or more "
             "tiers"
@@ -296,4 +297,4 @@ def cheapest_design(instance: Instance, design: Design | None) -> tuple[Family, 
         family, _, cost = entry
         return not within_limits(instance, family, cost), cost.of(instance.objective.billed)
 
-    return min(priced, key=rank)
+    return min(offers, key=rank)

@@ -47,13 +47,13 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
     network, counts, space = instance.network, instance.cluster.counts_text, Space(instance=instance)
     sizes = ", ".join(f"{hb.name} ({hb.size})" for hb in network.hb_domains)
     if next(space.all_sites(), None) is None:
-        near = tuple(sorted(space.nearby_counts()))
+        neighbours = tuple(sorted(space.nearby_counts()))
         return (
             f"{counts} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "
-            f"needs another GPU count (such as {_listed(near)}) or another HB domain",
+            f"needs another GPU count (such as {_listed(neighbours)}) or another HB domain",
         )
-    if short := _no_reach(instance, _joins, may_own_ends=may_own_ends):
-        return (short,)
+    if sentence := _no_reach(instance, _joins, may_own_ends=may_own_ends):
+        return (sentence,)
     lacks = f"; {nearest}" if (nearest := nearest_shortfall(instance)) else ""
     helps = ["switches of more ports", "optics that reach further", "a larger oversubscription", "more tiers"]
     return (
@@ -88,11 +88,12 @@ def missing_optic(instance: Instance, serves: Callable[[Instance], bool]) -> str
 def _no_reach(instance: Instance, serves: Callable[[Instance], bool], *, may_own_ends: bool = False) -> str | None:
     """The first links up to which all would have to be shorter for an answer, and why no optic joins them."""
     network = instance.network
+    # the first level up to which links without a length give an answer is the one that no optic reaches
     for level in range(network.max_tiers):
         lengths_m = (*(0.0 for _ in network.link_reach_m[: level + 1]), *network.link_reach_m[level + 1 :])
         if serves(with_part(instance, "network", {"link_reach_m": lengths_m})):
-            own = may_own_ends and network.link_ends == "same"
-            helps = own and serves(with_part(instance, "network", {"link_ends": "own"}))
+            may_help = may_own_ends and network.link_ends == "same"
+            helps = may_help and serves(with_part(instance, "network", {"link_ends": "own"}))
             return _of_reach(instance, network.link_reach_m[level], LINK_ENDS[level], own_ends_help=helps)
     return None
 
@@ -110,15 +111,15 @@ def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: 
             f"{farthest.name} reaches {farthest.reach_m:g} m; needs optics that reach further, shorter links, or "
             "switches of more ports, with which fewer tiers do"
         )
-    more, reach = ("", "reach") if len(reaching) > 1 else ("s", "reaches")
+    suffix, reach = ("", "reach") if len(reaching) > 1 else ("s", "reaches")
     if instance.network.link_ends == "same" and not any(optic.gbit_s in rates for optic in reaching):
-        why = (
-            f"hold{more} several links at once, and both ends of a link have one product here (network.link_ends), "
+        obstacle = (
+            f"hold{suffix} several links at once, and both ends of a link have one product here (network.link_ends), "
             "which has to fit the ports of both"
         )
     else:
-        why = f"fit{more} no cages, or mate{more} with no parts, at both ends"
-    whole = [
+        obstacle = f"fit{suffix} no cages, or mate{suffix} with no parts, at both ends"
+    remedies = [
         optic
         for optic in entries("optic").values()
         if isinstance(optic, Optic)
@@ -127,55 +128,57 @@ def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: 
             optic.gbit_s * gear.nic_planes == gear.nic.gbit_s and mate(gear.nic, optic, gear.switch) for gear in gears
         )
     ]
-    told = min(whole, key=lambda optic: (not optic.lane_gbit_s, optic.usd), default=None)  # one known to mate, at best
-    such = f" (such as {told.name})" if told else ""
-    own = ", or network.link_ends = 'own', which lets each end have its own module" if own_ends_help else ""
+    # an optic without a rate of lanes may mate or not: one known to mate comes first
+    example = min(remedies, key=lambda optic: (not optic.lane_gbit_s, optic.usd), default=None)
+    such_as = f" (such as {example.name})" if example else ""
+    aside = ", or network.link_ends = 'own', which lets each end have its own module" if own_ends_help else ""
     return (
         f"no optic of network.optics joins the links of {length_m:g} m {ends} (network.link_reach_m): "
-        f"{both([optic.name for optic in reaching])} {reach} as far, but {why}; needs an "
-        f"optic of {alternatives(f'{rate:g}' for rate in rates)} Gbit/s that reaches {length_m:g} m{such}{own}"
+        f"{both([optic.name for optic in reaching])} {reach} as far, but {obstacle}; needs an "
+        f"optic of {alternatives(f'{rate:g}' for rate in rates)} Gbit/s that reaches {length_m:g} m{such_as}{aside}"
     )
 
 
-def no_design(instance: Instance, every: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
+def no_design(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
     """No family meets every time bound."""
-    alone = [text for w in range(len(instance.workload)) for text in _workload(instance, every, table, w)]
-    assert alone or len(instance.workload) > 1, "a workload that can meet its bound has a column"
-    return tuple(alone) or (
+    sentences = [text for w in range(len(instance.workload)) for text in _workload(instance, families, table, w)]
+    assert sentences or len(instance.workload) > 1, "a workload that can meet its bound has a column"
+    return tuple(sentences) or (
         "every bound can be met on some network, but no single network meets them all: "
         "needs a looser bound on one workload",
     )
 
 
-def beyond_limits(instance: Instance, every: Iterable[Family]) -> Iterator[str]:
+def beyond_limits(instance: Instance, families: Iterable[Family]) -> Iterator[str]:
     """Limits that every family exceeds, however long an iteration may take."""
-    for name, least in _least_uses(instance, ((family, family.uplink_choices[0]) for family in every)).items():
+    for name, need in _least_uses(instance, ((family, family.uplink_choices[0]) for family in families)).items():
         cap = float(getattr(instance.limits, name))
-        if least > cap:
-            yield f"{_too_small(name, cap, least)}, whatever the bounds on time"
+        if need > cap:
+            yield f"{_too_small(name, cap, need)}, whatever the bounds on time"
 
 
 def interrupted(instance: Instance, viable: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
     """Every family that is in time without failures is late with them."""
-    asked = instance.availability
-    assert asked is not None, "without failures what is viable is in time"
-    counted = [one.name for one in instance.workload if one.calendar]
-    late = [
+    availability = instance.availability
+    assert availability is not None, "without failures what is viable is in time"
+    bound_names = [workload.name for workload in instance.workload if workload.calendar]
+    paces = [
         (float(share), family)
-        for family, shares in interrupted_paces(instance, viable, table, lambda: None, counted)
+        for family, shares in interrupted_paces(instance, viable, table, lambda: None, bound_names)
         for share in shares
     ]
-    share, family = min(late, key=itemgetter(0), default=(math.inf, viable[0]))
-    listed = f" with at most {asked.spares[-1]:,} spare domains" if asked.spare_domains else ""
+    share, family = min(paces, key=itemgetter(0), default=(math.inf, viable[0]))
+    among = f" with at most {availability.spares[-1]:,} spare domains" if availability.spare_domains else ""
     ways_out = "fewer failures, faster restarts or more spare domains"
     if math.isinf(share):
-        return (f"with failures, checkpoints and restarts no design ever gets anything done{listed}: needs {ways_out}",)
+        return (f"with failures, checkpoints and restarts no design ever gets anything done{among}: needs {ways_out}",)
     days = [w for w in instance.workload if w.train_days is not None]
     longer = ", ".join(f"{rounded_up((w.train_days or 0.0) * share)} days for {w.name!r}" for w in days)
-    kept = "" if asked.confidence is None else f", kept with a probability of {asked.confidence:.4g}"
+    confidence = availability.confidence
+    odds = "" if confidence is None else f", kept with a probability of {confidence:.4g}"
     return (
-        f"with failures, checkpoints and restarts no design trains in time{listed}: the nearest takes "
-        f"{share:.4g} times as long as allowed (on {family.hb.name}), {longer}{kept}: needs more days, "
+        f"with failures, checkpoints and restarts no design trains in time{among}: the nearest takes "
+        f"{share:.4g} times as long as allowed (on {family.hb.name}), {longer}{odds}: needs more days, "
         f"{ways_out}",
     )
 
@@ -184,60 +187,60 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     """Every family that meets the time bounds exceeds a limit."""
     need = needs(table.columns, len(instance.workload))
     in_time = ((family, max(need[table.numbers[context_of(family)]], family.uplink_choices[0])) for family in viable)
-    least = _least_uses(instance, in_time)
-    caps = {name: float(getattr(instance.limits, name)) for name in least}
+    uses = _least_uses(instance, in_time)
+    caps = {name: float(getattr(instance.limits, name)) for name in uses}
     single = tuple(
         f"{_too_small(name, caps[name], value)}, with which every time bound can be met"
-        for name, value in least.items()
+        for name, value in uses.items()
         if value > caps[name]
     )
     if single:
         return single
-    parts = ", ".join(f"{name} {caps[name]:,.10g} (alone {value:,.10g} would do)" for name, value in least.items())
+    parts = ", ".join(f"{name} {caps[name]:,.10g} (alone {value:,.10g} would do)" for name, value in uses.items())
     return (f"no design keeps all limits at once: {parts}; needs one of them looser",)
 
 
 def _least_uses(instance: Instance, networks: Iterable[tuple[Family, int]]) -> dict[str, float]:
     """The least that families with so many uplinks take of each limit that is set, by its name."""
-    least: dict[str, float] = {}
+    uses: dict[str, float] = {}
     for family, uplinks in networks:
         for name, use in resources(instance, family).items():
-            least[name] = min(least.get(name, math.inf), float(use.at(family, uplinks)))
-    return least
+            uses[name] = min(uses.get(name, math.inf), float(use.at(family, uplinks)))
+    return uses
 
 
-def _too_small(name: str, cap: float, least: float) -> str:
+def _too_small(name: str, cap: float, need: float) -> str:
     """`limits.racks = 2: needs at least 3 (+50.00%)`."""
-    share = least / cap - 1 if cap else math.inf
-    return f"limits.{name} = {cap:,.10g}: needs at least {rounded_up(least)} ({share:+.2%})"
+    share = need / cap - 1 if cap else math.inf
+    return f"limits.{name} = {cap:,.10g}: needs at least {rounded_up(need)} ({share:+.2%})"
 
 
-def _workload(instance: Instance, every: tuple[Family, ...], table: Columns, w: int) -> Iterator[str]:
+def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> Iterator[str]:
     workload, gpu = instance.workload[w], instance.cluster.gpu
-    sources = [table.fittings[w, gpus] for gpus in dict.fromkeys(family.gpus for family in every)]
+    sources = [table.fittings[w, gpus] for gpus in dict.fromkeys(family.gpus for family in families)]
     place_of = f"workload {workload.name!r}"
     if not any(len(source.fit) + len(source.too_large) for source in sources):
         yield no_split(instance, workload)
     elif not any(len(source.fit) for source in sources):
-        least = min(source.least_bytes for source in sources)
+        need_bytes = min(source.least_bytes for source in sources)
         yield (
-            f"{place_of}: the smallest mapping needs {least / GIB:.2f} GiB a GPU, "
+            f"{place_of}: the smallest mapping needs {need_bytes / GIB:.2f} GiB a GPU, "
             f"{gpu.name} has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more memory or wider mapping lists"
             f"{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"
         )
     else:
-        fastest, hb = _fastest(instance, every, table, w)
-        if fastest > workload.bound_s:
-            needed = fastest * (1.0 + workload.time_margin)
-            own = f", that is {workload.in_own_units(needed)}" if workload.max_iteration_time_s is None else ""
-            own += " without interruptions" if own and workload.calendar and instance.availability is not None else ""
+        fastest_s, hb = _fastest(instance, families, table, w)
+        if fastest_s > workload.bound_s:
+            need_s = fastest_s * (1.0 + workload.time_margin)
+            hint = f", that is {workload.in_own_units(need_s)}" if workload.max_iteration_time_s is None else ""
+            hint += " without interruptions" if hint and workload.calendar and instance.availability is not None else ""
             keys = ["cp", "micro_batch", "recompute"]
             keys += ["offload_percent"] if any(len(source.too_large) for source in sources) else []
             margin = f" less a margin of {workload.time_margin:.2%}" if workload.time_margin else ""
             yield (
-                f"{place_of}: the fastest design takes {rounded_up(fastest)} s an iteration (on {hb}), "
-                f"and the bound is {workload.asked_s:.6g} s{margin}: needs a bound of at least {rounded_up(needed)} s "
-                f"({fastest / workload.bound_s - 1:+.2%}){own}"
+                f"{place_of}: the fastest design takes {rounded_up(fastest_s)} s an iteration (on {hb}), "
+                f"and the bound is {workload.asked_s:.6g} s{margin}: needs a bound of at least {rounded_up(need_s)} s "
+                f"({fastest_s / workload.bound_s - 1:+.2%}){hint}"
                 f"{_defaults(instance, workload, keys)}"
             )
 
@@ -245,15 +248,15 @@ def _workload(instance: Instance, every: tuple[Family, ...], table: Columns, w: 
 def no_split(instance: Instance, workload: Workload) -> str:
     """Why no mapping of a workload divides evenly, and what would: a sentence without its full stop."""
     batches, counts = _such_as(_batches_near(instance, workload)), _such_as(_counts_near(instance, workload))
-    own = [key for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch") if key in workload.mapping.model_fields_set]
-    lists = ", ".join(f"{key} = {text_of(getattr(workload.mapping, key))}" for key in own)
+    keys = [key for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch") if key in workload.mapping.model_fields_set]
+    lists = ", ".join(f"{key} = {text_of(getattr(workload.mapping, key))}" for key in keys)
     model = workload.model
     groups = f"{model.mamba_groups} groups of Mamba-2, " if model.mamba_layers else ""
-    whole = "sequences stay whole in layers with Mamba-2 (cp = 1); " if model.mamba_layers else ""
+    mamba_text = "sequences stay whole in layers with Mamba-2 (cp = 1); " if model.mamba_layers else ""
     return (
         f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text} GPUs divides "
         f"{model.heads} heads, {groups}{model.layers} layers and a batch of {workload.global_batch} "
-        f"within workload.mapping ({f'{lists}; ' if lists else ''}{whole}layers may fall short of full stages by "
+        f"within workload.mapping ({f'{lists}; ' if lists else ''}{mamba_text}layers may fall short of full stages by "
         f"{MISSING_LAYERS}): needs another batch{batches}, GPU count{counts} or wider mapping lists"
         f"{'' if model.mamba_layers else _defaults(instance, workload, ('cp',))}"
     )
@@ -272,9 +275,9 @@ def _batches_near(instance: Instance, workload: Workload) -> Iterator[int]:
 def _counts_near(instance: Instance, workload: Workload) -> Iterator[int]:
     """The nearest counts of GPUs below and above that fill domains of some kind and that some mapping divides."""
     size = min(hb.size for hb in instance.network.hb_domains)
-    asked = instance.cluster.gpus[0]
-    found = _nearest(asked / size, lambda domains: _divides(workload, domains * size))
-    yield from (domains * size for domains in found)
+    gpus = instance.cluster.gpus[0]
+    domain_counts = _nearest(gpus / size, lambda domains: _divides(workload, domains * size))
+    yield from (domains * size for domains in domain_counts)
 
 
 def _nearest(number: float, is_right: Callable[[int], bool]) -> Iterator[int]:
@@ -290,8 +293,8 @@ def _divides(workload: Workload, gpus: int) -> bool:
 
 def _such_as(numbers: Iterable[int]) -> str:
     """` (such as 992 or 1,024)`; empty without a number."""
-    found = _listed(tuple(numbers))
-    return f" (such as {found})" if found else ""
+    listing = _listed(tuple(numbers))
+    return f" (such as {listing})" if listing else ""
 
 
 def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> str:
@@ -309,47 +312,46 @@ def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> 
         "recompute": set() if workload.options.software.recompute_modules else {"norm+act", "norm+ffn"},
         "offload_percent": {100} if instance.cluster.gpu.host_gbyte_s else set(),
     }
-    left = {key: getattr(limits, key) for key in possible if key in keys and key not in limits.model_fields_set}
+    defaults = {key: getattr(limits, key) for key in possible if key in keys and key not in limits.model_fields_set}
     narrow = [
-        f"mapping.{key} = {text_of(now or allowed_recompute(workload))}"
-        for key, now in left.items()
-        if possible[key] - set(now or ())
+        f"mapping.{key} = {text_of(values or allowed_recompute(workload))}"
+        for key, values in defaults.items()
+        if possible[key] - set(values or ())
     ]
     if not narrow:
         return ""
     are = "is a default" if len(narrow) == 1 else "are defaults"
-    listed = both(narrow)
-    return f"; {listed} {are}, and wider lists were not searched"
+    return f"; {both(narrow)} {are}, and wider lists were not searched"
 
 
-def _fastest(instance: Instance, every: tuple[Family, ...], table: Columns, w: int) -> tuple[float, str]:
+def _fastest(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> tuple[float, str]:
     """The least iteration time of a workload on any network, and the HB domain it takes.
 
     The few mappings with the lowest bound on their time go first; of the others only those are timed whose time at
     full bandwidth is no more than the least so far, and that no other one replaces.
     """
     workload, gpu, discipline = instance.workload[w], instance.cluster.gpu, instance.network.discipline
-    best = math.inf, "no network"
-    widest = {context_of(family): family for family in sorted(every, key=lambda f: f.uplink_choices[-1])}
+    record = math.inf, "no network"
+    widest = {context_of(family): family for family in sorted(families, key=lambda f: f.uplink_choices[-1])}
     sites = {context.site: family.hb for context, family in widest.items()}
 
     def timed(pool: Pool, hb: HbDomain, ends: Mapping[Context, int]) -> tuple[float, str]:
         pool.load([context for context in ends if not context.layout.is_flat])
-        return min([best, *((float(pool.time_s(c, u).min()), hb.name) for c, u in ends.items() if len(pool))])
+        return min([record, *((float(pool.time_s(c, u).min()), hb.name) for c, u in ends.items() if len(pool))])
 
     for site, hb in sites.items():
         ends = {context: family.uplink_choices[-1] for context, family in widest.items() if context.site == site}
         source, ideal = table.fittings[w, site.gpus], full_bandwidth(list(ends))
         bound_s = source.least_s(gpu, hb.gbyte_s, ideal.byte_s)
-        first = source.fit.take(np.argsort(bound_s, kind="stable")[:PROMISING])
-        best = timed(in_orders(place(workload, gpu, hb, site, first), discipline), hb, ends)
-        whole = place(workload, gpu, hb, site, source.fit.take(np.flatnonzero(bound_s <= best[0])))
-        least_s = whole.time_s(ideal, 1)
+        promising = source.fit.take(np.argsort(bound_s, kind="stable")[:PROMISING])
+        record = timed(in_orders(place(workload, gpu, hb, site, promising), discipline), hb, ends)
+        candidates = place(workload, gpu, hb, site, source.fit.take(np.flatnonzero(bound_s <= record[0])))
+        least_s = candidates.time_s(ideal, 1)
         order = np.argsort(least_s, kind="stable")
         for rows in (order[:PROMISING], order[PROMISING:]):
-            near = whole.take(rows[least_s[rows] <= best[0]])
-            best = timed(undominated_rows(near, discipline)[0], hb, ends) if len(near) else best
-    return best
+            contenders = candidates.take(rows[least_s[rows] <= record[0]])
+            record = timed(undominated_rows(contenders, discipline)[0], hb, ends) if len(contenders) else record
+    return record
 
 
 def rounded_up(value: float) -> str:

@@ -99,22 +99,22 @@ def _written(instance: Instance, plan: Plan, ending: str, mark: str, program: in
         require_no_failures(instance, "a file of the mixed-integer program")
     require_billed(instance, "a file of the mixed-integer program")
     check_same_question(instance, plan)
-    asked = _as_solved(*placed_as(instance, plan))
-    if plan.solver.formulation not in formulations_of(asked):
+    question = _as_solved(*placed_as(instance, plan))
+    if plan.solver.formulation not in formulations_of(question):
         raise InstanceError(
             f"{instance.name}: the plan's formulation {plan.solver.formulation!r} has no such file, "
-            f"needs {alternatives(formulations_of(asked))}"
+            f"needs {alternatives(formulations_of(question))}"
         )
-    if asked.problem == "shared":
-        problem, model = _model(asked, plan)
-        lines, found = list(_about_network(asked, problem)), [Program(model=model, unit=problem.scale)]
+    if question.problem == "shared":
+        problem, model = _model(question, plan)
+        lines, programs = list(_about_network(question, problem)), [Program(model=model, unit=problem.scale)]
     else:
-        lines, found = [], list(programs_of(asked)(plan.solver.formulation))
-    if not found:
+        lines, programs = [], list(programs_of(question)(plan.solver.formulation))
+    if not programs:
         raise InstanceError(NOTHING.format(instance.name))
-    place = _place(instance, len(found), program)
-    text = "".join(f"{mark}{line[:LONGEST]}\n" for line in [*_about(asked, plan, place, len(found)), *lines])
-    return text + _text(found[place], ending)
+    place = _place(instance, len(programs), program)
+    text = "".join(f"{mark}{line[:LONGEST]}\n" for line in [*_about(question, plan, place, len(programs)), *lines])
+    return text + _text(programs[place], ending)
 
 
 def _place(instance: Instance, count: int, program: int | None) -> int:
@@ -122,9 +122,9 @@ def _place(instance: Instance, count: int, program: int | None) -> int:
     if program is None and count == 1:
         return 0
     if program is None or not 1 <= program <= count:
-        given = "" if program is None else f" = {program}"
+        option = "" if program is None else f" = {program}"
         raise InstanceError(
-            f"{instance.name}: --program{given}: the answer is the best of {count} "
+            f"{instance.name}: --program{option}: the answer is the best of {count} "
             f"program{'s' if count > 1 else ''}, needs a number from 1 to {count}"
         )
     return program - 1
@@ -138,25 +138,25 @@ def _as_solved(instance: Instance, plan: Plan) -> Instance:
 
 
 def _model(instance: Instance, plan: Plan) -> tuple[SharedProblem, pyo.ConcreteModel]:
-    every = tuple(families(instance))
-    table = columns(instance, every, lambda _: None, lambda: None)
-    serving = viable(instance, every, table)
+    candidates = tuple(families(instance))
+    table = columns(instance, candidates, lambda _: None, lambda: None)
+    serving = viable(instance, candidates, table)
     if not serving:
         raise InstanceError(NOTHING.format(instance.name))
     problem = assemble(instance, serving, table)
     if not plan.solver.cuts:
         return problem, build(problem.data, UPLINKS)
     backend = backend_of(instance.solver)
-    network, built = subproblem(instance, problem, table), list[pyo.ConcreteModel]()
+    network, models = subproblem(instance, problem, table), list[pyo.ConcreteModel]()
 
     def build_once() -> tuple[pyo.ConcreteModel, float]:
         model, unit = network.build()
-        built.append(model)
+        models.append(model)
         return model, unit
 
     deadline = time.perf_counter() + instance.solver.time_limit_s
     drive([replace(network, build=build_once)], backend, gap=instance.solver.gap, deadline=deadline)
-    return problem, built[0]
+    return problem, models[0]
 
 
 def _about(instance: Instance, plan: Plan, place: int, count: int) -> Iterator[str]:
@@ -233,35 +233,37 @@ def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None, p
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
-    for question, chosen in pairs:
+    for question, run in pairs:
         if workload in (None, question.name):
-            for flows, routed in _routed(family, uplinks, demand(question, chosen)):
+            for flows, routed in _routed(family, uplinks, demand(question, run)):
                 table.writerows((question.name, *line) for line in _lines(family, uplinks, flows, routed))
     return text.getvalue()
 
 
-def _routed(family: Family, uplinks: int, sent: TrafficDemand) -> Iterator[tuple[LeafFlows, PlaneRoutes | None]]:
+def _routed(family: Family, uplinks: int, traffic: TrafficDemand) -> Iterator[tuple[LeafFlows, PlaneRoutes | None]]:
     """The flows with their routes; on one tier no switch lies above the leaves."""
     if family.tiers > 1:
-        yield from routed_flows(family, uplinks, sent, CHOICE)
+        yield from routed_flows(family, uplinks, traffic, CHOICE)
     else:
-        yield from ((flows, None) for flows in leaf_flows(family, sent))
+        yield from ((flows, None) for flows in leaf_flows(family, traffic))
 
 
 def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes | None) -> Iterator[tuple[str, ...]]:
-    ports, shared = family.nic_planes, family.planes_together
-    apart = -(-family.planes // shared) * shared  # numbers of planes from one port of a NIC to its next
+    ports, plane_group = family.nic_planes, family.planes_together
+    apart = -(-family.planes // plane_group) * plane_group  # numbers of planes from one port of a NIC to its next
     for port, (row, number) in product(range(ports), enumerate(flows.planes)):
         plane = port * apart + number
-        above = _above(family, uplinks, plane, flows, routed)
-        leaves = ([f"leaf/{plane // shared}/{leaf}" for leaf in ends.tolist()] for ends in (flows.src, flows.dst))
+        switches = _above(family, uplinks, plane, flows, routed)
+        leaves = ([f"leaf/{plane // plane_group}/{leaf}" for leaf in ends.tolist()] for ends in (flows.src, flows.dst))
         gpus = ([divmod(gpu, family.active) for gpu in of[row].tolist()] for of in (flows.src_gpu, flows.dst_gpu))
         sizes = (flows.size_bytes[row] / ports).tolist()
-        every = zip(*gpus, flows.adapter[row].tolist(), sizes, *leaves, above, strict=True)
-        for (d, g), (e, h), nic, size_bytes, here, there, (up, top, down) in every:
-            first, last = (gpu - gpu % family.gpus_per_nic for gpu in (g, h))  # a NIC is named for its first GPU
-            source = (f"gpu/{d}/{g}", f"nic/{d}/{first}/{nic}", here, up)
-            destination = (down, there, f"nic/{e}/{last}/{nic}", f"gpu/{e}/{h}")
+        records = zip(*gpus, flows.adapter[row].tolist(), sizes, *leaves, switches, strict=True)
+        for (d, g), (e, h), nic, size_bytes, source_leaf, destination_leaf, (up, top, down) in records:
+            source_nic, destination_nic = (
+                gpu - gpu % family.gpus_per_nic for gpu in (g, h)
+            )  # a NIC is named for its first GPU
+            source = (f"gpu/{d}/{g}", f"nic/{d}/{source_nic}/{nic}", source_leaf, up)
+            destination = (down, destination_leaf, f"nic/{e}/{destination_nic}/{nic}", f"gpu/{e}/{h}")
             yield flows.kind, flows.collective, repr(size_bytes), *source, top, *destination, str(flows.round)
 
 

@@ -50,18 +50,18 @@ def fastest_design(instance: Instance) -> Evaluation | tuple[str, ...]:
     require_no_failures(instance, "the action fastest of a suite")
     require_billed(instance, "the action fastest of a suite")
 
-    def in_time(found: Evaluation | tuple[str, ...]) -> bool:
-        return not isinstance(found, tuple) and all(run.iteration_time_s <= run.bound_s for run in found.workloads)
+    def in_time(outcome: Evaluation | tuple[str, ...]) -> bool:
+        return not isinstance(outcome, tuple) and all(run.iteration_time_s <= run.bound_s for run in outcome.workloads)
 
     return inside_first(instance, _fastest, in_time)[0]
 
 
 def _fastest(instance: Instance) -> Evaluation | tuple[str, ...]:
     """The fastest design where workloads say whether TP groups may extend over HB domains."""
-    every = tuple(families(instance))
-    if not every:
+    candidates = tuple(families(instance))
+    if not candidates:
         return explain.no_family(instance)
-    networks = tuple(_networks(instance, every))
+    networks = tuple(_networks(instance, candidates))
     if not networks:
         return ("no network keeps the limits even at its fewest uplinks: needs looser [limits]",)
     fits = {
@@ -71,19 +71,19 @@ def _fastest(instance: Instance) -> Evaluation | tuple[str, ...]:
     }
     sites = dict.fromkeys(context_of(network.family).site for network in networks)
     ranked = [
-        found
+        entry
         for site in sites
         if all(len(fits[w, site.gpus].fit) for w in range(len(instance.workload)))
-        for found in _on_site(instance, site, networks, fits)
+        for entry in _on_site(instance, site, networks, fits)
     ]
     if not ranked:
-        return explain.no_design(instance, every, columns(instance, every, lambda site: None, lambda: None))
-    _, _, network, pools = min(ranked, key=lambda found: found[:2])
+        return explain.no_design(instance, candidates, columns(instance, candidates, lambda site: None, lambda: None))
+    _, _, network, pools = min(ranked, key=lambda entry: entry[:2])
     return _written_out(instance, network, pools)
 
 
-def _networks(instance: Instance, every: tuple[Family, ...]) -> Iterator[BuiltNetwork]:
-    for family in every:
+def _networks(instance: Instance, candidates: tuple[Family, ...]) -> Iterator[BuiltNetwork]:
+    for family in candidates:
         for uplinks in reversed(family.uplink_choices):
             cost = cost_of(instance, family, uplinks)
             if within_limits(instance, family, cost):
@@ -95,10 +95,10 @@ def _on_site(
     instance: Instance, site: DomainSet, networks: tuple[BuiltNetwork, ...], fits: dict[tuple[int, int], Fitting]
 ) -> Iterator[tuple[float, float, BuiltNetwork, tuple[Pool, ...]]]:
     """The largest share of a bound, the cost and the rows of every network of one site."""
-    here = [network for network in networks if context_of(network.family).site == site]
-    seen = [(context_of(network.family), network.uplinks) for network in here]
+    site_networks = [network for network in networks if context_of(network.family).site == site]
+    seen = [(context_of(network.family), network.uplinks) for network in site_networks]
     pools = tuple(
-        _quick(instance, here[0].family, site, fits[w, site.gpus], seen) for w in range(len(instance.workload))
+        _quick(instance, site_networks[0].family, site, fits[w, site.gpus], seen) for w in range(len(instance.workload))
     )
     shares: dict[tuple[Context, int], float] = {}
     for context, uplinks in dict.fromkeys(seen):
@@ -106,7 +106,7 @@ def _on_site(
         shares[context, uplinks] = max(
             time_s / workload.bound_s for time_s, workload in zip(times, instance.workload, strict=True)
         )
-    for network, key in zip(here, seen, strict=True):
+    for network, key in zip(site_networks, seen, strict=True):
         yield shares[key], network.cost.of(instance.objective.minimize), network, pools
 
 
@@ -118,15 +118,15 @@ def _quick(
     Rows whose time on no network undercuts the slowest of the best times found so far cannot be it.
     """
     gpu, order = instance.cluster.gpu, np.argsort(source.fastest_s, kind="stable")
-    first = place(source.workload, gpu, family.hb, site, source.fit.take(order[:FIRST]))
-    first = in_orders(first, family.discipline)
-    slowest = max(fastest_row(first, context, uplinks)[1] for context, uplinks in dict.fromkeys(seen))
+    pool = place(source.workload, gpu, family.hb, site, source.fit.take(order[:FIRST]))
+    pool = in_orders(pool, family.discipline)
+    slowest = max(fastest_row(pool, context, uplinks)[1] for context, uplinks in dict.fromkeys(seen))
     rows = order[source.fastest_s[order] <= slowest]
     return in_orders(place(source.workload, gpu, family.hb, site, source.fit.take(rows)), family.discipline)
 
 
 def _written_out(instance: Instance, network: BuiltNetwork, pools: tuple[Pool, ...]) -> Evaluation:
-    context, built = context_of(network.family), design_of(network.family, network.uplinks)
+    context, design = context_of(network.family), design_of(network.family, network.uplinks)
     plans = tuple(
         workload_plan(
             pool, instance.cluster.gpu, context, network.uplinks, fastest_row(pool, context, network.uplinks)[0]
@@ -135,8 +135,8 @@ def _written_out(instance: Instance, network: BuiltNetwork, pools: tuple[Pool, .
     )
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
-        design=built,
+        design=design,
         cost=network.cost,
         workloads=plans,
-        limits=tuple(limit_checks(instance, built, network.cost, plans)),
+        limits=tuple(limit_checks(instance, design, network.cost, plans)),
     )

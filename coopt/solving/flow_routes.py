@@ -42,8 +42,8 @@ def routed_flows(
         yield flows, _routed(plane, flows, choice)
 
 
-def _routed(plane: Plane, found: LeafFlows, choice: Choice) -> PlaneRoutes:
-    flows = Flows(src=found.src, dst=found.dst, group=found.group)
+def _routed(plane: Plane, crossing: LeafFlows, choice: Choice) -> PlaneRoutes:
+    flows = Flows(src=crossing.src, dst=crossing.dst, group=crossing.group)
     if choice.algorithm == SPRAY:
         return spread_tiers(plane, flows, seed=choice.seed, failed_cores=choice.failed_cores)
     if choice.algorithm != EXACT:
@@ -94,26 +94,26 @@ def route_exactly(clos: TwoLayer, flows: Flows, *, time_limit_s: float = 60.0, t
     """
     started = time.perf_counter()
     cores = greedy_cores(clos, flows)
-    least = least_level(clos, degrees(clos.leaves, flows), copies=1)
+    floor = least_level(clos, degrees(clos.leaves, flows), copies=1)
     level = _level(clos, flows, cores)
     nodes = 0
-    if level > least:
-        data, pair = routing_data(clos, flows, least=least, most=level - 1)
+    if level > floor:
+        data, pair = routing_data(clos, flows, least=floor, most=level - 1)
         model = build(data, ROUTES)
-        left = max(time_limit_s - (time.perf_counter() - started), 0.0)
-        answer = solve(model, time_limit_s=left, settings=options(gap=0.0, threads=threads))
+        left_s = max(time_limit_s - (time.perf_counter() - started), 0.0)
+        answer = solve(model, time_limit_s=left_s, settings=options(gap=0.0, threads=threads))
         nodes = answer.nodes
         if answer.value is not None:
             cores[flows.between] = _dealt(model, pair)
             level = _level(clos, flows, cores)
         if answer.outcome in ("optimal", "infeasible"):
-            least = level
+            floor = level
         elif np.isfinite(answer.bound):
-            least = max(least, min(level, int(np.ceil(answer.bound - 1e-6))))
+            floor = max(floor, min(level, int(np.ceil(answer.bound - 1e-6))))
     return ExactRoutes(
         cores=cores,
         alpha=level / clos.unit,
-        bound=least / clos.unit,
+        bound=floor / clos.unit,
         nodes=nodes,
         seconds=time.perf_counter() - started,
     )
@@ -142,5 +142,5 @@ def _dealt(model: pyo.ConcreteModel, pair: Ints) -> Ints:
         through[p] += [core] * round(model.x[p, core].value)
     order = np.argsort(pair, kind="stable")
     cores = np.empty(pair.size, dtype=np.int64)
-    cores[order] = [core for one in through for core in one]
+    cores[order] = [core for pair_cores in through for core in pair_cores]
     return cores

@@ -126,25 +126,26 @@ def solve(
     if not turn_came(started + time_limit_s, cancel):
         return _unsearched("interrupted" if cancel.is_set() else "time limit", handed_over - started)
     try:
-        left = max(started + time_limit_s - time.perf_counter(), 0.0)
-        _checked(h.setOptionValue("time_limit", left), f"option time_limit = {left!r}")
+        left_s = max(started + time_limit_s - time.perf_counter(), 0.0)
+        _checked(h.setOptionValue("time_limit", left_s), f"option time_limit = {left_s!r}")
         ended = watched(h, on_standing, cancel, started + time_limit_s)
     finally:
         ALONE.release()
     if ended.left:
-        return _left(lp, columns, ended, handed_over - started, time.perf_counter() - handed_over)
+        return _abandoned_answer(lp, columns, ended, handed_over - started, time.perf_counter() - handed_over)
     outcome, detail = _outcome(h, ended.interrupted)
     info, bound = h.getInfo(), _bound(h.getInfo(), outcome)
+    # HiGHS's own bound holds within its tolerances only; multipliers prove one where no variable is whole or endless
     bounded = np.isfinite(lp.col_lower_).all() and np.isfinite(lp.col_upper_).all()
     if outcome == "optimal" and bounded and highspy.HighsVarType.kInteger not in lp.integrality_:
         bound = safe_bound(lp, np.asarray(h.getSolution().row_dual))
-    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    if found:
+    has_solution = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    if has_solution:
         _load(columns, np.asarray(h.getSolution().col_value))
     return SolverAnswer(
         outcome=outcome,
         detail=detail,
-        value=info.objective_function_value if found else None,
+        value=info.objective_function_value if has_solution else None,
         bound=bound,
         nodes=max(int(info.mip_node_count), 0),
         handover_s=handed_over - started,
@@ -163,22 +164,22 @@ def safe_bound(lp: Any, multipliers: NDArray[np.float64]) -> float:
     A multiplier of a side that a row does not have counts as 0. The rounding of all sums is taken off: `doubt` of each
     addend is more than that of a sum of as many as there are rows or columns.
     """
-    lower, upper = np.asarray(lp.row_lower_), np.asarray(lp.row_upper_)
-    y = np.clip(multipliers, np.where(np.isinf(upper), 0.0, -np.inf), np.where(np.isinf(lower), 0.0, np.inf))
+    row_lower, row_upper = np.asarray(lp.row_lower_), np.asarray(lp.row_upper_)
+    y = np.clip(multipliers, np.where(np.isinf(row_upper), 0.0, -np.inf), np.where(np.isinf(row_lower), 0.0, np.inf))
     rows = np.repeat(np.arange(lp.num_row_), np.diff(lp.a_matrix_.start_))
     addends, columns = np.asarray(lp.a_matrix_.value_) * y[rows], np.asarray(lp.a_matrix_.index_)
     cost, doubt = np.asarray(lp.col_cost_), 2.0**-52 * (lp.num_row_ + lp.num_col_ + 16)
-    left = cost - np.bincount(columns, weights=addends, minlength=lp.num_col_)
+    reduced_cost = cost - np.bincount(columns, weights=addends, minlength=lp.num_col_)
     error = doubt * (np.abs(cost) + np.bincount(columns, weights=np.abs(addends), minlength=lp.num_col_))
     ends = [
-        np.where(at == 0, 0.0, each * at)
+        np.where(at == 0, 0.0, slope * at)
         for at in (lp.col_lower_, lp.col_upper_)
-        for each in (left - error, left + error)
+        for slope in (reduced_cost - error, reduced_cost + error)
     ]
-    sides = np.where(y > 0, y * np.where(y > 0, lower, 0.0), y * np.where(y < 0, upper, 0.0))
-    least = np.min(ends, axis=0)
-    size = abs(lp.offset_) + float(np.abs(sides).sum()) + float(np.abs(least).sum())
-    return float(lp.offset_ + sides.sum() + least.sum()) - doubt * size if np.isfinite(size) else -math.inf
+    sides = np.where(y > 0, y * np.where(y > 0, row_lower, 0.0), y * np.where(y < 0, row_upper, 0.0))
+    terms = np.min(ends, axis=0)
+    size = abs(lp.offset_) + float(np.abs(sides).sum()) + float(np.abs(terms).sum())
+    return float(lp.offset_ + sides.sum() + terms.sum()) - doubt * size if np.isfinite(size) else -math.inf
 
 
 def multipliers_of(model: pyo.ConcreteModel) -> pyo.ComponentMap:
@@ -217,8 +218,8 @@ def version() -> str:
     return str(QuietHighs().version())
 
 
-def _checked(status: Any, what: str) -> None:
-    assert status != highspy.HighsStatus.kError, f"HiGHS refused {what}"
+def _checked(status: Any, subject: str) -> None:
+    assert status != highspy.HighsStatus.kError, f"HiGHS refused {subject}"
 
 
 def _unsearched(outcome: Outcome, handover_s: float) -> SolverAnswer:
@@ -234,17 +235,17 @@ def _unsearched(outcome: Outcome, handover_s: float) -> SolverAnswer:
     )
 
 
-def _left(lp: Any, columns: list[Any], ended: Ending, handover_s: float, solve_s: float) -> SolverAnswer:
+def _abandoned_answer(lp: Any, columns: list[Any], ended: Ending, handover_s: float, solve_s: float) -> SolverAnswer:
     """What HiGHS had told of a search that it does not end: a solution is worth what it costs, whatever it said."""
-    best, standing = ended.solution, ended.standing
-    if best is not None:
-        _load(columns, best)
+    solution, progress = ended.solution, ended.standing
+    if solution is not None:
+        _load(columns, solution)
     return SolverAnswer(
         outcome="interrupted" if ended.interrupted else "time limit",
         detail="deaf",
-        value=None if best is None else float(lp.offset_ + np.asarray(lp.col_cost_) @ best),
-        bound=-math.inf if standing is None or standing.bound is None else standing.bound,
-        nodes=0 if standing is None else standing.nodes,
+        value=None if solution is None else float(lp.offset_ + np.asarray(lp.col_cost_) @ solution),
+        bound=-math.inf if progress is None or progress.bound is None else progress.bound,
+        nodes=0 if progress is None else progress.nodes,
         handover_s=handover_s,
         solve_s=solve_s,
     )
@@ -252,9 +253,9 @@ def _left(lp: Any, columns: list[Any], ended: Ending, handover_s: float, solve_s
 
 def _begin(h: Any, columns: list[Any]) -> None:
     """Hand over the values that variables have, as a solution to start from."""
-    known = {i: float(column.value) for i, column in enumerate(columns) if column.value is not None}
-    index, values = np.array(list(known), dtype=np.int32), np.array(list(known.values()), dtype=np.float64)
-    _checked(h.setSolution(len(known), index, values), "start")
+    starts = {i: float(column.value) for i, column in enumerate(columns) if column.value is not None}
+    index, values = np.array(list(starts), dtype=np.int32), np.array(list(starts.values()), dtype=np.float64)
+    _checked(h.setSolution(len(starts), index, values), "start")
 
 
 def _outcome(h: Any, interrupted: bool) -> tuple[Outcome, str]:
@@ -318,17 +319,17 @@ def linear_program(model: pyo.ConcreteModel) -> tuple[Any, list[Any]]:
 
 
 def _linear(visitor: Any, expression: Any) -> Any:
-    found = visitor.walk_expression(expression)
-    assert found.nonlinear is None, "formulations are linear"
-    return found
+    terms = visitor.walk_expression(expression)
+    assert terms.nonlinear is None, "formulations are linear"
+    return terms
 
 
 def _row(visitor: Any, row: Any) -> tuple[float, float, dict[int, float]]:
     """Lower and upper side, and coefficients by variable; the body's constant moves to the sides."""
     low, body, high = row.to_bounded_expression(evaluate_bounds=True)
-    found = _linear(visitor, body)
-    sides = (-np.inf if low is None else low - found.constant, np.inf if high is None else high - found.constant)
-    return *sides, found.linear
+    terms = _linear(visitor, body)
+    sides = (-np.inf if low is None else low - terms.constant, np.inf if high is None else high - terms.constant)
+    return *sides, terms.linear
 
 
 def _dense(terms: dict[int, float], order: dict[int, int]) -> Any:

@@ -41,7 +41,7 @@ def answered(
     cost: Cost,
     parts: tuple[Part, ...],
     couplings: Couplings = NOTHING_TIED,
-    **more: Any,
+    **details: Any,
 ) -> Plan:
     """A plan with the parts that were found, "optimal" where that is the reason the search ended."""
     proven = reason == "optimal"
@@ -59,25 +59,25 @@ def answered(
         cost=cost,
         parts=parts,
         couplings=couplings,
-        **more,
+        **details,
     )
 
 
-def alternative_of(run: Run, result: Effort, found: Candidate, table: Columns) -> Alternative:
+def alternative_of(run: Run, result: Effort, candidate: Candidate, table: Columns) -> Alternative:
     """A network that was found, written out with what is proven about it."""
-    return written_out(run.instance, found, result.bound, table)
+    return written_out(run.instance, candidate, result.bound, table)
 
 
-def written_out(instance: Instance, found: Candidate, bound: float, table: Columns) -> Alternative:
+def written_out(instance: Instance, candidate: Candidate, bound: float, table: Columns) -> Alternative:
     """A network with a proven lower bound (in objective units) on its cost."""
-    site, kind = context_of(found.family).site, instance.objective.minimize
+    site, kind = context_of(candidate.family).site, instance.objective.minimize
     return Alternative(
-        objective=claim_of(kind, found.cost.of(kind), bound),
-        design=design_of(found.family, found.uplinks),
-        cost=found.cost,
+        objective=claim_of(kind, candidate.cost.of(kind), bound),
+        design=design_of(candidate.family, candidate.uplinks),
+        cost=candidate.cost,
         workloads=tuple(
-            run_on(instance, found.family, found.uplinks, instance.workload[w], table.pools[w, site], row)
-            for w, row in enumerate(found.rows)
+            run_on(instance, candidate.family, candidate.uplinks, instance.workload[w], table.pools[w, site], row)
+            for w, row in enumerate(candidate.rows)
         ),
     )
 
@@ -109,9 +109,9 @@ def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim
     )
 
 
-def infeasible(run: Run, why: Why) -> Plan:
+def infeasible(run: Run, reasons: Why) -> Plan:
     """The answer that there is none, and why where that is asked for."""
-    return _without_design(run, "infeasible", "infeasible", why() if run.reasons else (), None)
+    return _without_design(run, "infeasible", "infeasible", reasons() if run.reasons else (), None)
 
 
 def unknown(run: Run, stop_reason: str, bound: float = -math.inf) -> Plan:
@@ -145,10 +145,10 @@ def identity(instance: Instance) -> InstanceId:
 
 def report_of(run: Run) -> SolverReport:
     """How the answer was found so far."""
-    table, chosen = run.log.table, run.instance.solver
-    settings: dict[str, float | int | str | bool] = {"gap": chosen.gap, "time_limit_s": chosen.time_limit_s}
+    table, solver = run.log.table, run.instance.solver
+    settings: dict[str, float | int | str | bool] = {"gap": solver.gap, "time_limit_s": solver.time_limit_s}
     return SolverReport(
-        formulation=run.formulation or chosen.formulation,
+        formulation=run.formulation or solver.formulation,
         name=run.backend.name,
         version=run.backend.version,
         options=run.backend.settings | settings,
@@ -198,7 +198,7 @@ def recomputed(instance: Instance, table: Columns, family: Family, uplinks: int)
 
 
 def fastest_of_equal_cost(
-    instance: Instance, families: tuple[Family, ...], table: Columns, found: Candidate
+    instance: Instance, families: tuple[Family, ...], table: Columns, candidate: Candidate
 ) -> Candidate:
     """Among all networks with exactly the cost of the one found, the one whose tightest bound has most room.
 
@@ -206,11 +206,11 @@ def fastest_of_equal_cost(
     then the one that leaves most room to the other bounds, then the least oversubscribed. Ties go to the first family,
     so that the answer does not depend on the one found.
     """
-    value = found.cost.of(instance.objective.minimize)
+    value = candidate.cost.of(instance.objective.minimize)
     widest: dict[Context, tuple[Family, int]] = {}
 
-    def is_better(family: Family, uplinks: int, other: tuple[Family, int]) -> bool:
-        return (uplinks, family.joins_rails) > (other[1], other[0].joins_rails)
+    def is_better(family: Family, uplinks: int, rival: tuple[Family, int]) -> bool:
+        return (uplinks, family.joins_rails) > (rival[1], rival[0].joins_rails)
 
     for family in families:
         uplinks = _most_uplinks(instance, family, value)

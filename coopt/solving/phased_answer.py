@@ -52,74 +52,78 @@ def phased_plan(run: Run) -> Plan:
     complaints = list(phase_disagreements(instance))
     if complaints:
         raise InstanceError(f"{instance.name}: {complaint}" for complaint in complaints)
-    every = _lines(run)
-    if not every:
+    candidates = _lines(run)
+    if not candidates:
         return infeasible(run, partial(no_line, instance))
-    asked = _demand(run, every)
-    serving = asked.serving
-    run.tell("build", f"{asked.kept:,} mappings kept, {len(serving):,} of {len(every):,} lines can serve every phase")
+    demand = _demand(run, candidates)
+    serving = demand.serving
+    run.tell(
+        "build", f"{demand.kept:,} mappings kept, {len(serving):,} of {len(candidates):,} lines can serve every phase"
+    )
     if not serving:
-        return infeasible(run, partial(no_growth, instance, asked))
-    chosen = [every[f] for f in serving]
-    data = numbers_of(instance, chosen, [asked.allowed[f] for f in serving])
-    result = search_lines(instance, chosen, data, run.backend, deadline=run.deadline, on_standing=run.tell_standing)
+        return infeasible(run, partial(no_growth, instance, demand))
+    serving_lines = [candidates[f] for f in serving]
+    data = numbers_of(instance, serving_lines, [demand.allowed[f] for f in serving])
+    result = search_lines(
+        instance, serving_lines, data, run.backend, deadline=run.deadline, on_standing=run.tell_standing
+    )
     run.log.searches.append(result)
     run.tell("solve", f"{result.tried:,} of {len(serving):,} lines handed to {run.backend.name}")
     if result.found is None:
         return unknown(run, result.outcome, result.bound)
-    return _plan(run, asked, result, result.found)
+    return _plan(run, demand, result, result.found)
 
 
 def _lines(run: Run) -> tuple[Line, ...]:
-    found = []
+    candidates = []
     for line in lines(run.instance):
         run.check_clock()
-        found.append(line)
-    run.log.model_s, run.log.families = run.elapsed_s(), len(found)
-    return tuple(found)
+        candidates.append(line)
+    run.log.model_s, run.log.families = run.elapsed_s(), len(candidates)
+    return tuple(candidates)
 
 
-def _demand(run: Run, every: tuple[Line, ...]) -> Demand:
-    before = run.elapsed_s()
+def _demand(run: Run, candidates: tuple[Line, ...]) -> Demand:
+    started_s = run.elapsed_s()
 
     def on_phase(t: int) -> None:
         phase = run.instance.phase[t]
-        run.tell("columns", f"{phase.year:g}: {phase.gpus:,} GPUs on {len(every):,} lines")
+        run.tell("columns", f"{phase.year:g}: {phase.gpus:,} GPUs on {len(candidates):,} lines")
 
-    run.log.table = asked = demanded(run.instance, every, on_phase, run.check_clock)
-    run.log.columns_s = run.elapsed_s() - before
-    return asked
+    run.log.table = demand = demanded(run.instance, candidates, on_phase, run.check_clock)
+    run.log.columns_s = run.elapsed_s() - started_s
+    return demand
 
 
-def _plan(run: Run, asked: Demand, result: Drive[Growth], found: Growth) -> Plan:
+def _plan(run: Run, demand: Demand, result: Drive[Growth], growth: Growth) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
-    claim = claim_of(kind, found.cost.of(kind), result.bound)
+    claim = claim_of(kind, growth.cost.of(kind), result.bound)
     reason: str = result.outcome
     if reason == "optimal" and not within_gap(run, claim):
         reason = "the solver's own gap"
     steps = range(len(instance.phase))
-    couplings = Couplings(growth=found.spent, myopic=without_foresight(instance, asked, claim.value))
-    parts = tuple(_part(instance, asked, found, t) for t in steps)
-    return answered(run, reason, claim, cost=found.cost, parts=parts, couplings=couplings)
+    couplings = Couplings(growth=growth.spent, myopic=without_foresight(instance, demand, claim.value))
+    parts = tuple(_part(instance, demand, growth, t) for t in steps)
+    return answered(run, reason, claim, cost=growth.cost, parts=parts, couplings=couplings)
 
 
-def _part(instance: Instance, asked: Demand, found: Growth, t: int) -> Part:
+def _part(instance: Instance, demand: Demand, growth: Growth, t: int) -> Part:
     """The whole network in place in a phase, with its bill at the prices of the instance."""
-    family, uplinks, year = found.line.phases[t], found.uplinks[t], instance.phase[t].year
+    family, uplinks, year = growth.line.phases[t], growth.uplinks[t], instance.phase[t].year
     return Part(
         name=phase_name(year),
         phase=year,
         design=design_of(family, uplinks),
-        workloads=_workloads(asked, found, t),
+        workloads=_workloads(demand, growth, t),
         cost=cost_of(instance, family, uplinks),
-        power_w=found.spent[t].power_w,
+        power_w=growth.spent[t].power_w,
     )
 
 
-def _workloads(asked: Demand, found: Growth, t: int) -> tuple[WorkloadPlan, ...]:
+def _workloads(demand: Demand, growth: Growth, t: int) -> tuple[WorkloadPlan, ...]:
     """Every workload of a phase on the network in place, by its fastest mapping."""
-    context, uplinks, question = context_of(found.line.phases[t]), found.uplinks[t], asked.questions[t]
-    pools = [asked.tables[t].pools[w, context.site] for w in range(len(question.workload))]
+    context, uplinks, question = context_of(growth.line.phases[t]), growth.uplinks[t], demand.questions[t]
+    pools = [demand.tables[t].pools[w, context.site] for w in range(len(question.workload))]
     return tuple(
         workload_plan(pool, question.cluster.gpu, context, uplinks, fastest_row(pool, context, uplinks)[0])
         for pool in pools
@@ -128,35 +132,35 @@ def _workloads(asked: Demand, found: Growth, t: int) -> tuple[WorkloadPlan, ...]
 
 def no_line(instance: Instance) -> tuple[str, ...]:
     """Nothing in [network] can join the GPUs of every phase."""
-    alone = [
+    sentences = [
         _in_phase(instance, t, text)
         for t in range(len(instance.phase))
         if next(families(question := of_phase(instance, t)), None) is None
         for text in explain.no_family(question)
     ]
-    if alone:
-        return tuple(alone)
+    if sentences:
+        return tuple(sentences)
     counts = [phase.gpus for phase in instance.phase]
-    last = counts[-1]
+    final = counts[-1]
     spread = [
-        last // domains
+        final // domains
         for hb in instance.network.hb_domains
-        for domains in domain_counts(last, hb)
-        if all(gpus % (last // domains) == 0 for gpus in counts)
+        for domains in domain_counts(final, hb)
+        if all(gpus % (final // domains) == 0 for gpus in counts)
     ]
-    listed = ", ".join(f"{gpus:,}" for gpus in counts)
+    listing = ", ".join(f"{gpus:,}" for gpus in counts)
     if not spread:
         return (
-            f"no HB domain holds the same number of active GPUs in every phase ({listed} GPUs): needs GPU counts that "
+            f"no HB domain holds the same number of active GPUs in every phase ({listing} GPUs): needs GPU counts that "
             "share a divisor of more than half of an HB domain",
         )
     if any(family.active in spread and grows(family, counts) for family in families(instance)):
         return (
-            f"no network that joins {last:,} GPUs has uplinks in every phase that spread over the spines of the last "
+            f"no network that joins {final:,} GPUs has uplinks in every phase that spread over the spines of the last "
             "one in even bundles: needs a larger oversubscription, or network.bundles = 'any'",
         )
     return (
-        f"every network that joins {last:,} GPUs is rail-optimized with three tiers, which cannot grow from "
+        f"every network that joins {final:,} GPUs is rail-optimized with three tiers, which cannot grow from "
         f"{counts[0]:,}: needs another fabric, switches of more ports, or all GPUs from the start",
     )
 
@@ -174,10 +178,10 @@ def _bounds(instance: Instance, demand: Demand) -> Iterator[str]:
         for text in explain.no_design(demand.questions[t], families_then, demand.tables[t]):
             yield _in_phase(instance, t, text)
     if not unmet and not any(all(row) for row in demand.timely):
-        kept = max(next(t for t, part in enumerate(row) if not part) for row in demand.timely)
+        first_failure = max(next(t for t, part in enumerate(row) if not part) for row in demand.timely)
         yield (
             "the time bounds of each phase can be met by some network, but those of all phases by none that grows: "
-            f"the one that keeps them longest fails in {instance.phase[kept].year:g}; "
+            f"the one that keeps them longest fails in {instance.phase[first_failure].year:g}; "
             "needs a looser bound there or before"
         )
 
@@ -217,52 +221,54 @@ def without_foresight(instance: Instance, demand: Demand, value: float | None) -
     steps: list[MyopicStep] = []
     growth = None
     for t, phase in enumerate(instance.phase):
-        able = [(f, (*before, u)) for f, before in open_lines if (u := _uplinks(demand, f, t, before)) is not None]
+        able = [(f, (*history, u)) for f, history in open_lines if (u := _uplinks(demand, f, t, history)) is not None]
         if not able:
             reason = _dead_end(instance, demand, open_lines, t, steps[-1].design if steps else None)
             return Myopic(steps=tuple(steps), value=None, saving=None, dead_end=reason)
-        growth, built = _cheapest(instance, demand, able, t)
-        spent = growth.spent[t]
-        paid = {"capex_usd": spent.capex_usd, "energy_usd": spent.energy_usd, "work_usd": spent.work_usd}
-        steps.append(MyopicStep(year=phase.year, design=built, **paid))
-        open_lines = list(_standing(demand, open_lines, t, growth.uplinks[-1], built))
+        growth, design = _cheapest_growth(instance, demand, able, t)
+        expense = growth.spent[t]
+        paid = {"capex_usd": expense.capex_usd, "energy_usd": expense.energy_usd, "work_usd": expense.work_usd}
+        steps.append(MyopicStep(year=phase.year, design=design, **paid))
+        open_lines = list(_lines_in_place(demand, open_lines, t, growth.uplinks[-1], design))
     assert growth is not None
-    own = growth.cost.of(instance.objective.minimize)
-    saving = None if value is None else own - value
-    return Myopic(steps=tuple(steps), value=own, saving=saving, dead_end=None)
+    own_value = growth.cost.of(instance.objective.minimize)
+    saving = None if value is None else own_value - value
+    return Myopic(steps=tuple(steps), value=own_value, saving=saving, dead_end=None)
 
 
-def _standing(demand: Demand, open_lines: Open, t: int, uplinks: int, built: Design) -> Iterator[tuple[int, Uplinks]]:
+def _lines_in_place(
+    demand: Demand, open_lines: Open, t: int, uplinks: int, design: Design
+) -> Iterator[tuple[int, Uplinks]]:
     """Lines that stand as built, with their uplinks."""
-    for f, before in open_lines:
-        line, rises = demand.lines[f], not before or before[-1] <= uplinks
-        if rises and uplinks in demand.allowed[f][t] and _same(_design(line, (*before, uplinks)), built):
-            yield f, (*before, uplinks)
+    for f, history in open_lines:
+        line, rises = demand.lines[f], not history or history[-1] <= uplinks
+        if rises and uplinks in demand.allowed[f][t] and _builds_same(_design(line, (*history, uplinks)), design):
+            yield f, (*history, uplinks)
 
 
-def _same(one: Design, other: Design) -> bool:
+def _builds_same(design: Design, rival: Design) -> bool:
     """Whether two designs build the same; one HB domain buys no network, whatever is named."""
-    bare = one.fabric.tiers == other.fabric.tiers == 0
-    return one.hb_domain == other.hb_domain if bare else one == other
+    is_single_domain = design.fabric.tiers == rival.fabric.tiers == 0
+    return design.hb_domain == rival.hb_domain if is_single_domain else design == rival
 
 
-def _uplinks(demand: Demand, f: int, t: int, before: Sequence[int]) -> int | None:
+def _uplinks(demand: Demand, f: int, t: int, history: Sequence[int]) -> int | None:
     """The fewest uplinks that serve a phase over those that stand; None where no number does."""
-    allowed = demand.allowed[f][t]
-    least = max(allowed[0], *before) if allowed and before else allowed[0] if allowed else None
-    return least if least is not None and least <= allowed[-1] else None
+    choices = demand.allowed[f][t]
+    fewest = max(choices[0], *history) if choices and history else choices[0] if choices else None
+    return fewest if fewest is not None and fewest <= choices[-1] else None
 
 
-def _cheapest(instance: Instance, demand: Demand, able: Open, t: int) -> tuple[Growth, Design]:
+def _cheapest_growth(instance: Instance, demand: Demand, able: Open, t: int) -> tuple[Growth, Design]:
     """What adds least in a phase, with electricity and work where they count; the earliest among equals."""
     grown = (grown_at(instance, demand.lines[f], uplinks, ahead=False) for f, uplinks in able)
-    best = min(grown, key=lambda one: _added(instance, one, t))
-    return best, _design(best.line, best.uplinks)
+    cheapest_growth = min(grown, key=lambda growth: _added(instance, growth, t))
+    return cheapest_growth, _design(cheapest_growth.line, cheapest_growth.uplinks)
 
 
 def _added(instance: Instance, growth: Growth, t: int) -> float:
-    spent = growth.spent[t]
-    return spent.capex_usd + (spent.energy_usd + spent.work_usd if instance.objective.minimize == "tco" else 0.0)
+    expense = growth.spent[t]
+    return expense.capex_usd + (expense.energy_usd + expense.work_usd if instance.objective.minimize == "tco" else 0.0)
 
 
 def _design(line: Line, uplinks: Sequence[int]) -> Design:
@@ -270,16 +276,16 @@ def _design(line: Line, uplinks: Sequence[int]) -> Design:
     return design_of(line.phases[len(uplinks) - 1], uplinks[-1])
 
 
-def _dead_end(instance: Instance, demand: Demand, open_lines: Open, t: int, standing: Design | None) -> str:
+def _dead_end(instance: Instance, demand: Demand, open_lines: Open, t: int, design: Design | None) -> str:
     """Which phase cannot be served from what stands, and what it would have to keep."""
     phase = instance.phase[t]
-    kept = any(demand.timely[f][t] for f, _ in open_lines)
+    is_timely = any(demand.timely[f][t] for f, _ in open_lines)
     limits = (
         "the limits of the instance"
-        if kept
+        if is_timely
         else "the time bounds of " + ", ".join(workload.name for workload in workloads_of(instance, phase))
     )
-    start = "nothing" if standing is None else f"{standing.hb_domain.count:,} x {standing.hb_domain.name}"
+    start = "nothing" if design is None else f"{design.hb_domain.count:,} x {design.hb_domain.name}"
     return f"in {phase.year:g} no network that grows from {start} to {phase.gpus:,} GPUs keeps {limits}"
 
 

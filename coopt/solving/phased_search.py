@@ -70,10 +70,10 @@ class Demand:
     @property
     def gated(self) -> dict[str, int]:
         """Those dropped, by cause."""
-        found: Counter[str] = Counter()
+        drops: Counter[str] = Counter()
         for table in self.tables:
-            found.update(table.gated)
-        return dict(found)
+            drops.update(table.gated)
+        return dict(drops)
 
     @property
     def kept(self) -> int:
@@ -88,10 +88,10 @@ class Demand:
 
 def _rises(phases: Sequence[Uplinks]) -> bool:
     """Whether there are uplinks for every phase that never fall."""
-    least = 0
+    floor = 0
     for uplinks in phases:
-        least = max(least, uplinks[0]) if uplinks else least
-        if not uplinks or least > uplinks[-1]:
+        floor = max(floor, uplinks[0]) if uplinks else floor
+        if not uplinks or floor > uplinks[-1]:
             return False
     return True
 
@@ -150,8 +150,8 @@ class Growth:
 
 def grown_at(instance: Instance, line: Line, uplinks: Sequence[int], *, ahead: bool = True) -> Growth:
     """What it amounts to when a line grows with these uplinks."""
-    spent = spending(instance, line, uplinks, ahead=ahead)
-    return Growth(line=line, uplinks=tuple(uplinks), spent=spent, cost=whole_cost(spent))
+    bills = spending(instance, line, uplinks, ahead=ahead)
+    return Growth(line=line, uplinks=tuple(uplinks), spent=bills, cost=whole_cost(bills))
 
 
 def search_lines(
@@ -175,7 +175,7 @@ def search_lines(
         Hears after every line how far the search is, in objective units.
     """
     bounds = line_bounds(data).tolist()
-    several = [_of_line(instance, line, taken(data, f), bounds[f]) for f, line in enumerate(lines)]
+    several = [_of_line(instance, line, of_line(data, f), bounds[f]) for f, line in enumerate(lines)]
     return drive(several, backend, gap=instance.solver.gap, deadline=deadline, on_standing=on_standing)
 
 
@@ -193,9 +193,9 @@ def _of_line(instance: Instance, line: Line, data: PhasedData, bound: float) -> 
     def read(model: pyo.ConcreteModel) -> Decided[Growth]:
         decided = [round(model.u[0, t].value) for t in model.T]
         offered = [family.uplink_choices for family in line.phases]
-        below = [family.most_offered(u) for family, u in zip(line.phases, decided, strict=True)]
-        above = [choices[bisect_left(choices, u)] for choices, u in zip(offered, decided, strict=True)]
-        return min((_at(uplinks) for uplinks in (below, above)), key=lambda found: found.value)
+        lower = [family.most_offered(u) for family, u in zip(line.phases, decided, strict=True)]
+        upper = [choices[bisect_left(choices, u)] for choices, u in zip(offered, decided, strict=True)]
+        return min((_at(uplinks) for uplinks in (lower, upper)), key=lambda decision: decision.value)
 
     def _at(uplinks: Sequence[int]) -> Decided[Growth]:
         growth = grown_at(instance, line, uplinks)
@@ -204,21 +204,21 @@ def _of_line(instance: Instance, line: Line, data: PhasedData, bound: float) -> 
     return Subproblem(build=build_line, read=read, bound=bound)
 
 
-def taken(data: PhasedData, line: int) -> PhasedData:
+def of_line(data: PhasedData, line: int) -> PhasedData:
     """The same problem with one of its lines."""
-    one = slice(line, line + 1)
+    row = slice(line, line + 1)
     per_line = ("min_uplinks", "max_uplinks", "leaves", "ports", "stood", "trunks", "fixed", "uplink", "spine")
-    return replace(data, **{name: getattr(data, name)[one] for name in per_line})
+    return replace(data, **{name: getattr(data, name)[row] for name in per_line})
 
 
 def scaled(data: PhasedData, unit: float) -> PhasedData:
     """The same problem with costs in another unit, cut off where one unit costs far more than all of a best plan."""
-    most = NEAR**3 * LARGEST
+    ceiling = NEAR**3 * LARGEST
     return replace(
         data,
-        price=np.minimum(data.price / unit, most),
-        run=np.minimum(data.run / unit, most),
-        labour=np.minimum(data.labour / unit, most),
+        price=np.minimum(data.price / unit, ceiling),
+        run=np.minimum(data.run / unit, ceiling),
+        labour=np.minimum(data.labour / unit, ceiling),
     )
 
 
@@ -230,22 +230,24 @@ class PhasePrices:
     standing: Floats
 
 
-def numbers_of(instance: Instance, lines: Sequence[Line], allowed: Sequence[Sequence[tuple[int, ...]]]) -> PhasedData:
+def numbers_of(
+    instance: Instance, lines: Sequence[Line], uplinks_by_line: Sequence[Sequence[tuple[int, ...]]]
+) -> PhasedData:
     """The numbers of some lines, in units of the objective."""
-    counted = [[open_bill(instance, family) for family in line.phases] for line in lines]
-    units: dict[Key, Item] = {key: item for row in counted for one in row for key, item in one.units.items()}
+    bills = [[open_bill(instance, family) for family in line.phases] for line in lines]
+    units: dict[Key, Item] = {key: item for row in bills for one in row for key, item in one.units.items()}
     prices = _prices(instance, list(units.values()))
     retrofits = [[line.retrofit(t) for t in range(len(line.phases))] for line in lines]
     return PhasedData(
-        min_uplinks=_table([[uplinks[0] for uplinks in row] for row in allowed]),
-        max_uplinks=_table([[uplinks[-1] for uplinks in row] for row in allowed]),
+        min_uplinks=_table([[uplinks[0] for uplinks in row] for row in uplinks_by_line]),
+        max_uplinks=_table([[uplinks[-1] for uplinks in row] for row in uplinks_by_line]),
         leaves=_table([[family.leaves if family.tiers == 2 else 0 for family in line.phases] for line in lines]),
         ports=_table([[family.spine_ports for family in line.phases] for line in lines]),
         stood=_table([[one.leaves for one in row] for row in retrofits]),
         trunks=_table([[one.trunks for one in row] for row in retrofits]),
-        fixed=_counts(counted, list(units), "fixed"),
-        uplink=_counts(counted, list(units), "uplink"),
-        spine=_counts(counted, list(units), "spine"),
+        fixed=_counts(bills, list(units), "fixed"),
+        uplink=_counts(bills, list(units), "uplink"),
+        spine=_counts(bills, list(units), "spine"),
         price=prices.bought,
         run=prices.standing,
         labour=np.array([link_labour_usd(instance, t) for t in range(len(instance.years))]),
@@ -266,9 +268,11 @@ def _table(rows: list[list[int]]) -> Ints:
     return np.array(rows, dtype=np.int64)
 
 
-def _counts(counted: list[list[Quantities]], keys: list[Key], part: str) -> Ints:
+def _counts(bills: list[list[Quantities]], keys: list[Key], part: str) -> Ints:
     """Shape (F, T, I)."""
-    return np.array([[[getattr(one, part)[key] for key in keys] for one in row] for row in counted], dtype=np.int64)
+    return np.array(
+        [[[getattr(quantities, part)[key] for key in keys] for quantities in row] for row in bills], dtype=np.int64
+    )
 
 
 ROUNDING = 1e-12  # a bound is this much short, so that sums in another order stay above it
@@ -276,29 +280,32 @@ ROUNDING = 1e-12  # a bound is this much short, so that sums in another order st
 
 def line_bounds(data: PhasedData) -> Floats:
     """No plan on line f costs less than entry f; shape (F,)."""
-    cheapest = np.minimum.accumulate(data.price, axis=0)
-    later = np.vstack([cheapest[1:], np.zeros_like(cheapest[:1])])
-    weight = cheapest - later + data.run  # of a unit in place in a phase, beside those in place in the next one
+    unit_usd = np.minimum.accumulate(data.price, axis=0)
+    next_usd = np.vstack([unit_usd[1:], np.zeros_like(unit_usd[:1])])
+    # a unit is charged at the least price so far and credited at the next phase's, where it stands again: the sum over
+    # phases telescopes to each unit's price in the phase that first needs it
+    weight = unit_usd - next_usd + data.run  # of a unit in place in a phase, beside those in place in the next one
     fixed, uplink, spine = ((part * weight).sum(axis=2) for part in (data.fixed, data.uplink, data.spine))
     uplink += data.labour * data.stood
     uplink[:, :-1] += data.labour[1:] * (data.trunks - data.stood)[:, 1:]
-    least = fixed.sum(axis=1) + _shortest(uplink, spine, data)
-    # what a phase is charged and the next one credited may be far larger than the sum of all
+    bounds = fixed.sum(axis=1) + _shortest(uplink, spine, data)
+    # rounding grows with what was added up: what a phase is charged and the next one credited may be far larger than
+    # the sum of all
     spines = -(-data.leaves * data.max_uplinks // data.ports)
     summed = np.abs(fixed) + np.abs(uplink) * data.max_uplinks + np.abs(spine) * spines
-    return np.asarray(np.maximum(least - ROUNDING * summed.sum(axis=1), 0.0), dtype=np.float64)
+    return np.asarray(np.maximum(bounds - ROUNDING * summed.sum(axis=1), 0.0), dtype=np.float64)
 
 
 def _shortest(uplink: Floats, spine: Floats, data: PhasedData) -> Floats:
     """The least cost of uplinks that never fall and of the spines they need; shape (F,)."""
     u = np.arange(int(data.max_uplinks.max(initial=0)) + 1)
-    best = np.zeros((len(uplink), len(u)))
+    costs = np.zeros((len(uplink), len(u)))
     for t in range(uplink.shape[1]):
         spines = -(-data.leaves[:, t, None] * u // data.ports[:, t, None])
         cost = uplink[:, t, None] * u + spine[:, t, None] * spines
         inside = (u >= data.min_uplinks[:, t, None]) & (u <= data.max_uplinks[:, t, None])
-        best = np.where(inside, np.minimum.accumulate(best, axis=1) + cost, np.inf)
-    return np.asarray(best.min(axis=1), dtype=np.float64)
+        costs = np.where(inside, np.minimum.accumulate(costs, axis=1) + cost, np.inf)
+    return np.asarray(costs.min(axis=1), dtype=np.float64)
 
 
 def phased_programs(run: Run) -> NamedPrograms:

@@ -27,21 +27,21 @@ def with_routes(run: Run, answer: Callable[[Run], Plan]) -> Plan:
 
     It is optimal where routes for the first plan meet all bounds. Another one is compared with the bound of the first.
     """
-    first = plan = answer(run)
-    asked = run.instance
+    first_plan = plan = answer(run)
+    question = run.instance
     while plan.parts and not run.backend.cancel.is_set():
-        plan, missed = _routed(asked, plan, run)
+        plan, missed = _routed(question, plan, run)
         if not missed:
             break
         run.tell("routes", f"{MISSED} in {', '.join(part.name for part in missed)}")
-        tighter = _with_more_uplinks(asked, missed)
+        tighter = _with_more_uplinks(question, missed)
         if tighter is None:
-            return _unmet(run, first)
-        asked, plan = tighter, answer(replace(run, instance=tighter))
-    return plan if asked is run.instance else _beside(run, plan, first)
+            return _unmet(run, first_plan)
+        question, plan = tighter, answer(replace(run, instance=tighter))
+    return plan if question is run.instance else _beside(run, plan, first_plan)
 
 
-def _routed(asked: Instance, plan: Plan, run: Run) -> tuple[Plan, list[Part]]:
+def _routed(question: Instance, plan: Plan, run: Run) -> tuple[Plan, list[Part]]:
     """The plan with slowdowns of routes, and the parts in which a workload misses its bound by them."""
     parts, missed = [], []
     for part in plan.parts:
@@ -49,22 +49,22 @@ def _routed(asked: Instance, plan: Plan, run: Run) -> tuple[Plan, list[Part]]:
             parts.append(part)
             continue
         run.tell("routes", f"paths of the flows of {part.name}")
-        found = route_plan(asked, plan, part=part.name, with_links=False)
-        slow = slowed_by(found.collectives)
+        routing = route_plan(question, plan, part=part.name, with_links=False)
+        slow = slowed_by(routing.collectives)
         runs = tuple(one.model_copy(update={"routes": slow.get(one.name, {})}) for one in part.workloads)
         parts.append(part.model_copy(update={"workloads": runs}))
-        if not all(one.within_bound for one in found.workloads):
+        if not all(one.within_bound for one in routing.workloads):
             missed.append(part)
     top = parts[0].workloads if plan.workloads else ()
     return plan.model_copy(update={"parts": tuple(parts), "workloads": top}), missed
 
 
-def slowed_by(found: Iterable[CollectiveRoutes]) -> dict[str, dict[str, float]]:
+def slowed_by(collectives: Iterable[CollectiveRoutes]) -> dict[str, dict[str, float]]:
     """How far routes slow each kind of traffic of each workload: the slowest collective, over all of its rounds."""
     means: dict[tuple[str, str, str], float] = {}
-    for one in found:
-        name = one.workload, one.kind, CHARGED_AS.get(one.collective, one.collective)
-        means[name] = means.get(name, 0.0) + one.share * max(1.0, one.stretch, one.charged)
+    for routes in collectives:
+        name = routes.workload, routes.kind, CHARGED_AS.get(routes.collective, routes.collective)
+        means[name] = means.get(name, 0.0) + routes.share * max(1.0, routes.stretch, routes.charged)
     slow: dict[str, dict[str, float]] = {}
     for (workload, _, kind), mean in means.items():
         kinds = slow.setdefault(workload, {})
@@ -72,25 +72,26 @@ def slowed_by(found: Iterable[CollectiveRoutes]) -> dict[str, dict[str, float]]:
     return slow
 
 
-def _with_more_uplinks(asked: Instance, missed: Iterable[Part]) -> Instance | None:
+def _with_more_uplinks(question: Instance, missed: Iterable[Part]) -> Instance | None:
     """The question without networks as tapered as these; None where none is left."""
     tiers = [tier for part in missed if part.design for tier in part.design.fabric.tier if tier.uplinks_per_switch]
+    # a network as tapered as the worst of these may have the routes that miss: the limit goes just below its ratio
     ratio = max(tier.down_ports / tier.uplinks_per_switch for tier in tiers) * (1 - LESS)
-    allowed = asked.network.oversubscription
-    if isinstance(allowed, tuple):
-        lower: tuple[float, ...] | float = tuple(one for one in allowed if one <= ratio)
+    ratios = question.network.oversubscription
+    if isinstance(ratios, tuple):
+        lower: tuple[float, ...] | float = tuple(value for value in ratios if value <= ratio)
     else:
-        lower = min(allowed, ratio) if ratio >= 1 else ()
+        lower = min(ratios, ratio) if ratio >= 1 else ()
     if lower == ():
         return None
-    return asked.model_copy(update={"network": asked.network.model_copy(update={"oversubscription": lower})})
+    return question.model_copy(update={"network": question.network.model_copy(update={"oversubscription": lower})})
 
 
-def _beside(run: Run, plan: Plan, first: Plan) -> Plan:
+def _beside(run: Run, plan: Plan, first_plan: Plan) -> Plan:
     """A plan of fewer networks as an answer to the whole question, whose bound is that of the first search."""
-    if plan.objective.value is None or first.objective.bound is None:
-        return _unmet(run, first)
-    claim = claim_of(plan.objective.kind, plan.objective.value, first.objective.bound)
+    if plan.objective.value is None or first_plan.objective.bound is None:
+        return _unmet(run, first_plan)
+    claim = claim_of(plan.objective.kind, plan.objective.value, first_plan.objective.bound)
     proven = within_gap(run, claim)
     return plan.model_copy(
         update={
@@ -105,7 +106,7 @@ def _beside(run: Run, plan: Plan, first: Plan) -> Plan:
     )
 
 
-def _unmet(run: Run, first: Plan) -> Plan:
+def _unmet(run: Run, first_plan: Plan) -> Plan:
     """The answer that no plan was found whose routes meet all bounds, with what the first search proved."""
-    bound = first.objective.bound
+    bound = first_plan.objective.bound
     return unknown(run, MISSED, -math.inf if bound is None else bound)

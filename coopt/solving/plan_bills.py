@@ -41,23 +41,22 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     name = plan.instance.name
     if plan.cost is None:
         raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
-    placed = {} if instance is None else placed_parts(instance, plan)
-    halls = {part: one.hall for part, one in placed.items() if one is not None}
-    standing = [DatedNetwork(part.slot, part.phase, _in_hall(_part(part), halls.get(part.name))) for part in plan.parts]
-    networks, unknown = tuple(_bought(instance, standing)), [*_without_lengths(plan)]
+    parts = {} if instance is None else placed_parts(instance, plan)
+    halls = {name: part.hall for name, part in parts.items() if part is not None}
+    dated = [DatedNetwork(part.slot, part.phase, _in_hall(_part(part), halls.get(part.name))) for part in plan.parts]
+    networks, unknown = tuple(_bought(instance, dated)), [*_without_lengths(plan)]
     if instance is None:
         unknown += _splitters(plan)
         return _whole_bill(name, networks, plan.cost, None, unknown, _worst_prices(plan))
     if plan.couplings.cores:
-        of_cores = tuple(core_halls(instance, plan, placed))
+        of_cores = tuple(core_halls(instance, plan, parts))
         cores = [
-            DatedNetwork(shared.site or "", shared.phase, _core(instance, shared, of_cores))
-            for shared in plan.couplings.cores
+            DatedNetwork(core.site or "", core.phase, _core(instance, core, of_cores)) for core in plan.couplings.cores
         ]
         networks += tuple(_bought(instance, cores))
         if len(of_cores) < len(cores):
             unknown.append("lengths of cables into the core, as nobody knows how many racks all islands fill")
-    notes = (*_worst_prices(plan), *plan_order_notes(instance, plan, placed))
+    notes = (*_worst_prices(plan), *plan_order_notes(instance, plan, parts))
     return _whole_bill(name, networks, plan.cost, instance, unknown, notes)
 
 
@@ -83,25 +82,25 @@ def _splitters(plan: Plan) -> Iterator[str]:
 
 def network_bill(instance: Instance, family: Family, uplinks: int, cost: Cost) -> NetworksBill:
     """The bill of one network, with the lengths of its cables where a hall is known."""
-    built, hall = design_of(family, uplinks), network_hall(instance, family, uplinks)
-    (standing,) = _bought(instance, [DatedNetwork("network", None, _in_hall(_network("network", built, cost), hall))])
-    placed = [] if hall is None else [(hall, family.optics)]
-    return _whole_bill(instance.name, (standing,), cost, instance, (), order_notes(instance, built, placed))
+    design, hall = design_of(family, uplinks), network_hall(instance, family, uplinks)
+    (network,) = _bought(instance, [DatedNetwork("network", None, _in_hall(_network("network", design, cost), hall))])
+    cabled = [] if hall is None else [(hall, family.optics)]
+    return _whole_bill(instance.name, (network,), cost, instance, (), order_notes(instance, design, cabled))
 
 
-def _bought(instance: Instance | None, standing: Sequence[DatedNetwork]) -> Iterator[BilledNetwork]:
+def _bought(instance: Instance | None, dated: Sequence[DatedNetwork]) -> Iterator[BilledNetwork]:
     """The networks with the cables and racks that each phase adds."""
-    grows = Counter(one.name for one in standing)
-    yield from _billed_racks(instance, _with_added(standing, {name for name, n in grows.items() if n > 1}))
+    grows = Counter(entry.name for entry in dated)
+    yield from _billed_racks(instance, _with_added(dated, {name for name, n in grows.items() if n > 1}))
 
 
-def _core(instance: Instance, shared: SharedCore, halls: Iterable[CoreHall]) -> BilledNetwork:
+def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -> BilledNetwork:
     """What joins the islands of a site in a phase: its switches, and its cables, whose ends the islands have bought."""
-    core, where = shared.core, "" if shared.site is None else f" at {shared.site}"
-    hall = next((one for one in halls if one.coupling is shared), None)
+    core, place = coupling.core, "" if coupling.site is None else f" at {coupling.site}"
+    hall = next((hall for hall in halls if hall.coupling is coupling), None)
     box = next(one for one in as_billed(instance).network.switches if one.name == core.switch.name)
-    listed = "switch" in instance.objective.include
-    items = (line("switch", box.name, core.switches, box.usd, box.w),) if listed else ()
+    is_counted = "switch" in instance.objective.include
+    items = (line("switch", box.name, core.switches, box.usd, box.w),) if is_counted else ()
     lengths = {} if hall is None else hall.cables
     tier = BilledTier(
         level=1,
@@ -115,7 +114,7 @@ def _core(instance: Instance, shared: SharedCore, halls: Iterable[CoreHall]) -> 
         cables=tuple(CableLength(length_m=m, count=count) for m, count in sorted(lengths.items())),
     )
     return BilledNetwork(
-        name=f"core{where}" if shared.phase is None else f"core{where}, {shared.phase:g}",
+        name=f"core{place}" if coupling.phase is None else f"core{place}, {coupling.phase:g}",
         fabric="core",
         gpus=0,
         tier=(tier,),
@@ -126,24 +125,24 @@ def _core(instance: Instance, shared: SharedCore, halls: Iterable[CoreHall]) -> 
     )
 
 
-def _in_hall(bare: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
+def _in_hall(network: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
     """The network with its cables by length and the racks that its switches fill, where its racks are known."""
     if hall is None:
-        return bare
+        return network
     lengths = [tuple(CableLength(length_m=m, count=n) for m, n in sorted(cables.items())) for cables in hall.cables]
-    tiers = zip(bare.tier, lengths, strict=True)
-    wired = tuple(tier.model_copy(update={"cables": each}) for tier, each in tiers)
-    return bare.model_copy(update={"tier": wired, "switch_racks": hall.switch_racks})
+    tiers = zip(network.tier, lengths, strict=True)
+    wired = tuple(tier.model_copy(update={"cables": by_length}) for tier, by_length in tiers)
+    return network.model_copy(update={"tier": wired, "switch_racks": hall.switch_racks})
 
 
 def _billed_racks(instance: Instance | None, networks: Iterable[DatedNetwork]) -> Iterator[BilledNetwork]:
     """The networks with a line for the racks of switches that each adds to those of an earlier phase, where the
     instance has a price for them."""
     usd = None if instance is None else instance.network.hall.usd_per_switch_rack
-    before = Counter[str]()
+    rack_counts = Counter[str]()
     for name, phase, network in networks:
         count = network.switch_racks or 0
-        added, before[name] = max(0, count - before[name]), max(count, before[name])
+        added, rack_counts[name] = max(0, count - rack_counts[name]), max(count, rack_counts[name])
         billed = network.model_copy(update={"switch_racks_added": None if network.switch_racks is None else added})
         if usd is not None and added:
             racks = line("rack", SWITCH_RACK, added, usd, 0.0)
@@ -154,17 +153,17 @@ def _billed_racks(instance: Instance | None, networks: Iterable[DatedNetwork]) -
 
 def _with_added(networks: Iterable[DatedNetwork], growing: Collection[str]) -> Iterator[DatedNetwork]:
     """The networks; cables of those that grow tell what each phase adds."""
-    before = Counter[tuple[str, int, int]]()
-    for one in networks:
+    cable_counts = Counter[tuple[str, int, int]]()
+    for dated in networks:
         tiers = []
-        for tier in one.network.tier if one.name in growing else ():
+        for tier in dated.network.tier if dated.name in growing else ():
             cables = []
             for cable in tier.cables:
-                key = one.name, tier.level, cable.length_m
-                cables.append(cable.model_copy(update={"added": max(0, cable.count - before[key])}))
-                before[key] = max(before[key], cable.count)
+                key = dated.name, tier.level, cable.length_m
+                cables.append(cable.model_copy(update={"added": max(0, cable.count - cable_counts[key])}))
+                cable_counts[key] = max(cable_counts[key], cable.count)
             tiers.append(tier.model_copy(update={"cables": tuple(cables)}))
-        yield one._replace(network=one.network.model_copy(update={"tier": tuple(tiers)})) if tiers else one
+        yield dated._replace(network=dated.network.model_copy(update={"tier": tuple(tiers)})) if tiers else dated
 
 
 def _part(part: Part) -> BilledNetwork:
@@ -247,7 +246,7 @@ def _whole_bill(
     kinds = {item.kind for item in cost.items}
     racks = [item for network in networks for item in network.items if item.kind == "rack"]
     racks.sort(key=lambda item: item.year or 0.0)
-    standing = sum(network.switch_racks_added or 0 for network in networks)
+    rack_count = sum(network.switch_racks_added or 0 for network in networks)
     omitted = [noun for kind, noun in COUNTED_AS.items() if kind not in kinds]
     if instance is None:
         omitted.append("servers, where objective.include of its instance leaves out host")
@@ -256,7 +255,7 @@ def _whole_bill(
     if racks:
         omitted.append("racks of HB domains")
     else:
-        omitted.append(f"racks, {standing:,} of them for switches" if standing else "racks")
+        omitted.append(f"racks, {rack_count:,} of them for switches" if rack_count else "racks")
     omitted += unknown
     spares = SpareRates() if instance is None else instance.network.spares
     work = WorkRates() if instance is None else _work(instance)
@@ -278,9 +277,11 @@ def _whole_bill(
 
 def _whole_cables(items: Iterable[Item], instance: Instance | None) -> Iterator[str]:
     """Optics of a bill that come as cables with both of their ends, as the instance says, or the catalog without it."""
-    used = {item.name for item in items if item.kind == "optics"}
-    listed = entries("optic").values() if instance is None else instance.network.optics
-    yield from (one.name for one in listed if isinstance(one, Optic) and one.whole_cable and one.name in used)
+    names = {item.name for item in items if item.kind == "optics"}
+    optics = entries("optic").values() if instance is None else instance.network.optics
+    yield from (
+        optic.name for optic in optics if isinstance(optic, Optic) and optic.whole_cable and optic.name in names
+    )
 
 
 def _work(instance: Instance) -> WorkRates:

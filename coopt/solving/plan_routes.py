@@ -78,58 +78,58 @@ def route_plan(
     """
     if algorithm is not None and algorithm not in NAMES:
         raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
-    whole = algorithm is None and instance.network.discipline.routing == "pinned"
+    is_pinned = algorithm is None and instance.network.discipline.routing == "pinned"
     algorithm, stretched = _named(instance.network, algorithm)
     network = trusted_part(instance, plan, "route", part)
     family = network.family
     if failed_cores and family.tiers < 2:
         raise InstanceError(f"failed cores: {failed_cores}, and the plan has no switches above its leaves, needs 0")
     choice = Choice(algorithm=algorithm, seed=seed, failed_cores=failed_cores, time_limit_s=time_limit_s)
-    found: list[CollectiveRoutes] = []
+    collectives: list[CollectiveRoutes] = []
     links: list[LinkLoad] = []
     times = []
-    for workload, chosen in network.runs:
-        split = split_of(workload, chosen)
-        charged = _charged(network, split, chosen, stretched)
-        flown = _flown(network, workload, chosen, choice)
-        own = [
-            _collective(workload.name, of_planes, charged, stretched, family.nic_planes, whole=whole)
+    for workload, run in network.runs:
+        split = split_of(workload, run)
+        charged = _charged(network, split, run, stretched)
+        flown = _flown(network, workload, run, choice)
+        routes = [
+            _collective(workload.name, of_planes, charged, stretched, family.nic_planes, whole=is_pinned)
             for of_planes in flown
         ]
-        found += own
+        collectives += routes
         if with_links:
             links += [load for pairs in flown for pair in pairs for load in _links(workload.name, network, *pair)]
-        times.append(_routed(network, workload, chosen, _routed_time_s(network, split, chosen, charged, own)))
+        times.append(_routed(network, workload, run, _routed_time_s(network, split, run, charged, routes)))
     return Routing(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         algorithm=algorithm,
         seed=seed,
         failed_cores=failed_cores,
-        routing=max((one.routing for one in found), default=1.0),
-        collectives=tuple(found),
+        routing=max((one.routing for one in collectives), default=1.0),
+        collectives=tuple(collectives),
         workloads=tuple(times),
         links=tuple(links),
-        seconds=sum(one.seconds for one in found),
+        seconds=sum(one.seconds for one in collectives),
     )
 
 
 def _flown(
-    network: PartNetwork, workload: Workload, chosen: WorkloadPlan, choice: Choice
+    network: PartNetwork, workload: Workload, run: WorkloadPlan, choice: Choice
 ) -> list[list[tuple[LeafFlows, PlaneRoutes]]]:
     """The routed flows of each round of each collective, plane by plane; none where leaves are all there is."""
     rounds: dict[tuple[str, str, str, int], list[tuple[LeafFlows, PlaneRoutes]]] = defaultdict(list)
     if network.family.tiers > 1:
-        for flows, routed in routed_flows(network.family, network.uplinks, demand(workload, chosen), choice):
+        for flows, routed in routed_flows(network.family, network.uplinks, demand(workload, run), choice):
             rounds[flows.kind, flows.collective, flows.flows, flows.turn].append((flows, routed))
     return list(rounds.values())
 
 
-def _routed(network: PartNetwork, workload: Workload, chosen: WorkloadPlan, routed_s: float) -> RoutedWorkload:
+def _routed(network: PartNetwork, workload: Workload, run: WorkloadPlan, routed_s: float) -> RoutedWorkload:
     """The iteration time with routes beside the planned one and its bound."""
-    bound_s = allowed_s(network.question, network.family, network.uplinks, workload, chosen)
+    bound_s = allowed_s(network.question, network.family, network.uplinks, workload, run)
     return RoutedWorkload(
         name=workload.name,
-        iteration_time_s=chosen.iteration_time_s,
+        iteration_time_s=run.iteration_time_s,
         routed_time_s=routed_s,
         bound_s=bound_s,
         within_bound=routed_s <= bound_s * (1 + CLOSE),
@@ -169,12 +169,12 @@ class KindLoad:
     share: float = 1.0
 
 
-def _charged(network: PartNetwork, split: RankGrid, chosen: WorkloadPlan, stretched: float) -> dict[RoundOf, KindLoad]:
+def _charged(network: PartNetwork, split: RankGrid, run: WorkloadPlan, stretched: float) -> dict[RoundOf, KindLoad]:
     """The loads of every kind of traffic round rings, and of every round of other ways that the plan names."""
     family, uplinks = network.family, max(network.uplinks, 1)
     groups = groups_of(split.workload, split.mapping, split.placement)
     evenly = Discipline(family.discipline.charge, 1.0, 1.0)
-    layout, ways = context_of(family).layout, _named_ways(network, split, chosen).flows
+    layout, ways = context_of(family).layout, _named_ways(network, split, run).flows
     even, charged = (
         crossings(layout, discipline, groups, ways=ways, exact=True) for discipline in (evenly, family.discipline)
     )
@@ -194,11 +194,11 @@ def _charged(network: PartNetwork, split: RankGrid, chosen: WorkloadPlan, stretc
     }
 
 
-def _named_ways(network: PartNetwork, split: RankGrid, chosen: WorkloadPlan) -> Ways:
+def _named_ways(network: PartNetwork, split: RankGrid, run: WorkloadPlan) -> Ways:
     """The ways that collectives of a plan take."""
     gpu, hb = network.question.cluster.gpu, network.family.hb
-    whole = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
-    return whole.ways.of_names(chosen.collectives)
+    iteration_model = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
+    return iteration_model.ways.of_names(run.collectives)
 
 
 def _collective(
@@ -215,23 +215,25 @@ def _collective(
     Each port of a NIC carries its share of every flow. Flows that are pinned keep `whole` to one link of a bundle, so
     that its busiest link has the next whole number.
     """
-    first = of_planes[0][0]
+    flows_of_plane = of_planes[0][0]
     alpha = max(routed.alpha for _, routed in of_planes)
     bound = max(routed.bound for _, routed in of_planes)
-    kind = CHARGED_AS.get(first.collective, first.collective)
-    load = charged.get((kind, first.flows, first.turn), charged[kind, "ring", 0])  # two exchange as in a ring
+    kind = CHARGED_AS.get(flows_of_plane.collective, flows_of_plane.collective)
+    load = charged.get(
+        (kind, flows_of_plane.flows, flows_of_plane.turn), charged[kind, "ring", 0]
+    )  # two exchange as in a ring
     rates = np.concatenate([group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes])
     weights = np.concatenate([np.full(len(np.unique(flows.group)), len(flows.planes)) for flows, _ in of_planes])
-    stretch = (math.ceil(alpha * (1 - CLOSE)) if whole else alpha) / first.per_nic * stretched
+    stretch = (math.ceil(alpha * (1 - CLOSE)) if whole else alpha) / flows_of_plane.per_nic * stretched
     return CollectiveRoutes(
         workload=workload,
-        kind=first.kind,
-        collective=first.collective,
-        way=WAYS[first.flows],
-        round=first.round,
-        share=first.share,
+        kind=flows_of_plane.kind,
+        collective=flows_of_plane.collective,
+        way=WAYS[flows_of_plane.flows],
+        round=flows_of_plane.round,
+        share=flows_of_plane.share,
         flows=ports * sum(len(flows.planes) * int((flows.src != flows.dst).sum()) for flows, _ in of_planes),
-        per_nic=first.per_nic,
+        per_nic=flows_of_plane.per_nic,
         alpha=alpha,
         bound=bound,
         optimal=alpha <= bound * (1 + 1e-12),
@@ -264,28 +266,29 @@ def _links(workload: str, network: PartNetwork, flows: LeafFlows, routed: PlaneR
 def _routed_time_s(
     network: PartNetwork,
     split: RankGrid,
-    chosen: WorkloadPlan,
+    run: WorkloadPlan,
     charged: dict[RoundOf, KindLoad],
-    own: list[CollectiveRoutes],
+    collectives: list[CollectiveRoutes],
 ) -> float:
     """Iteration time where each kind of traffic waits for the worst of its collectives, in each of its rounds.
 
     Collectives go the ways that the plan names, whatever they take.
     """
     slow = {one: max(1.0, load.stretched) for one, load in charged.items()}
-    for found in own:
-        kind, flows = CHARGED_AS.get(found.collective, found.collective), FLOWS[found.way]
-        at = kind, flows, max(found.round - 1, 0)
+    for routes in collectives:
+        kind, flows = CHARGED_AS.get(routes.collective, routes.collective), FLOWS[routes.way]
+        at = kind, flows, max(routes.round - 1, 0)
         at = at if at in slow else (kind, "ring", 0)
-        slow[at] = max(slow[at], found.stretch)
+        slow[at] = max(slow[at], routes.stretch)
     rates = {kind: slow[kind, "ring", 0] / network.family.byte_s for kind in KINDS}
     ways: dict[tuple[str, str], float] = defaultdict(float)
     for one, factor in slow.items():
         if one[1] != "ring":
             ways[one[:2]] += factor * charged[one].share / network.family.byte_s
     gpu, hb = network.question.cluster.gpu, network.family.hb
-    whole = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
-    whole = delayed(
-        replace(whole, ways=whole.ways.of_names(chosen.collectives)), network.waits_s.get(split.workload.name, 0.0)
+    iteration_model = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
+    iteration_model = delayed(
+        replace(iteration_model, ways=iteration_model.ways.of_names(run.collectives)),
+        network.waits_s.get(split.workload.name, 0.0),
     )
-    return float(whole.time_s(Reciprocals(**rates, ways=ways or None))[0])
+    return float(iteration_model.time_s(Reciprocals(**rates, ways=ways or None))[0])

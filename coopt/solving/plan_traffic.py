@@ -80,8 +80,8 @@ def traffic(
     """
     question = instance_of(instance)
     check_runs(question, plan, "traffic", part)
-    family, sent = demands(question, plan, workload=workload, trees=trees, part=part)
-    return traffic_figures(question, family, sent)
+    family, demand = demands(question, plan, workload=workload, trees=trees, part=part)
+    return traffic_figures(question, family, demand)
 
 
 def train_on(
@@ -112,22 +112,22 @@ def _trained(
     schedule: Schedule,
     latency_s: float,
     workload: Workload,
-    chosen: WorkloadPlan,
+    run: WorkloadPlan,
 ) -> Trained:
-    question, family, split = network.question, network.family, split_of(workload, chosen)
+    question, family, split = network.question, network.family, split_of(workload, run)
     _refuse_other_traffic(split)
-    whole = iteration(workload, question.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement)
+    iteration_model = iteration(workload, question.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement)
     replicas, y = replicas_of(workload, UNIT, split.mapping, split.placement), board.domains
     across_s = 0.0
     for half in (*replicas.shared_exchange(), *replicas.expert_exchange()):
         sent_bytes = float(half.at(Reciprocals.everywhere(1.0)).sum() - half.at(NO_NETWORK).sum())
         data_bytes = family.active * sent_bytes * y / (y - 1)
         across_s += all_reduce_s(board, schedule, data_bytes, latency_s) / 2 if data_bytes else 0.0
-    direct = replace(whole, dp=AffineSeconds(whole.dp.at(NO_NETWORK) + across_s))
+    direct = replace(iteration_model, dp=AffineSeconds(iteration_model.dp.at(NO_NETWORK) + across_s))
     return Trained(
         name=workload.name,
-        bound_s=allowed_s(question, family, network.uplinks, workload, chosen),
-        planned_time_s=chosen.iteration_time_s,
+        bound_s=allowed_s(question, family, network.uplinks, workload, run),
+        planned_time_s=run.iteration_time_s,
         iteration_time_s=float(direct.time_s(NO_NETWORK)[0]),
         between_domains_s=across_s,
     )
@@ -141,15 +141,15 @@ def _refuse_other_traffic(split: RankGrid) -> None:
         "PP": split.extent("pl") > 1,
         "EP": bool(split.workload.model.experts) and int(across[0]) > 1,
     }
-    named = [name for name, does in crossing.items() if does]
-    if named:
+    names = [name for name, does in crossing.items() if does]
+    if names:
         raise InstanceError(
-            f"workload {split.workload.name!r}: {both(named)} crosses domains, and only what data parallelism "
+            f"workload {split.workload.name!r}: {both(names)} crosses domains, and only what data parallelism "
             "takes on direct links is known: needs a plan whose other degrees stay inside (`mapping` in the instance)"
         )
 
 
-def trusted_part(instance: Instance, plan: Plan, asked: str, part: str | None = None) -> PartNetwork:
+def trusted_part(instance: Instance, plan: Plan, purpose: str, part: str | None = None) -> PartNetwork:
     """The network of the part that is named, or of the only one, once the model gives what the plan says of it.
 
     Raises
@@ -157,18 +157,18 @@ def trusted_part(instance: Instance, plan: Plan, asked: str, part: str | None = 
     InstanceError
         As `part_network` does, and when the model does not give a mapping, placement or time that the plan says.
     """
-    found = part_network(instance, plan, asked, part)
-    family, context = found.family, context_of(found.family)
+    network = part_network(instance, plan, purpose, part)
+    family, context = network.family, context_of(network.family)
 
     def time_s(pool: Pool, row: int) -> float:
-        late = waiting(pool, found.waits_s.get(pool.workload.name, 0.0))
-        return float(late.time_s(context, found.uplinks)[row])
+        delayed = waiting(pool, network.waits_s.get(pool.workload.name, 0.0))
+        return float(delayed.time_s(context, network.uplinks)[row])
 
-    _check_runs(found.question, found.part, family.hb, context.site, time_s)
-    return found
+    _check_runs(network.question, network.part, family.hb, context.site, time_s)
+    return network
 
 
-def check_runs(instance: Instance, plan: Plan, asked: str, part: str | None = None) -> None:
+def check_runs(instance: Instance, plan: Plan, purpose: str, part: str | None = None) -> None:
     """Refuse a part, on switches or on direct links, of which the model does not give what the plan says.
 
     Raises
@@ -176,11 +176,11 @@ def check_runs(instance: Instance, plan: Plan, asked: str, part: str | None = No
     InstanceError
         As `trusted_part` does.
     """
-    chosen = part_named(instance, plan, part)
-    if chosen.links is None:
-        trusted_part(instance, plan, asked, part)
+    network_part = part_named(instance, plan, part)
+    if network_part.links is None:
+        trusted_part(instance, plan, purpose, part)
         return
-    question, links = question_of(instance, chosen), chosen.links
+    question, links = question_of(instance, network_part), network_part.links
     hb = next((hb for hb in question.network.hb_domains if hb.name == links.hb_domain.name), None)
     nic = next((nic for nic in question.network.nics if nic.name == links.nic.name), None)
     if hb is None or nic is None:
@@ -192,36 +192,38 @@ def check_runs(instance: Instance, plan: Plan, asked: str, part: str | None = No
         grids, position = grids_of(pool.workload, pool.mappings, pool.placements)
         return float(pool.iteration.time_s(grids[position[row]].reciprocals(seen))[row])
 
-    _check_runs(question, chosen, hb, DomainSet(gpus=links.gpus, hb=hb.name, domains=links.hb_domain.count), time_s)
+    _check_runs(
+        question, network_part, hb, DomainSet(gpus=links.gpus, hb=hb.name, domains=links.hb_domain.count), time_s
+    )
 
 
 def _check_runs(
     question: Instance, part: Part, hb: HbDomain, site: DomainSet, time_s: Callable[[Pool, int], float]
 ) -> None:
     """Place every mapping as the plan says, and compare its time."""
-    narrowed = pinned(question, [chosen.mapping for chosen in part.workloads])
-    for workload, chosen in zip(narrowed, part.workloads, strict=True):
-        whole, _ = every_mapping(workload, site.gpus)
-        pool = in_orders(place(workload, question.cluster.gpu, hb, site, whole), question.network.discipline)
-        row = _row_of(pool, chosen)
-        if row is None or not math.isclose(time_s(pool, row), chosen.iteration_time_s, rel_tol=CLOSE):
+    narrowed = pinned(question, [run.mapping for run in part.workloads])
+    for workload, run in zip(narrowed, part.workloads, strict=True):
+        choices, _ = every_mapping(workload, site.gpus)
+        pool = in_orders(place(workload, question.cluster.gpu, hb, site, choices), question.network.discipline)
+        row = _row_of(pool, run)
+        if row is None or not math.isclose(time_s(pool, row), run.iteration_time_s, rel_tol=CLOSE):
             raise InstanceError(
                 f"{question.name}: what the plan says of workload {workload.name!r} is not what this instance gives, "
                 f"{NEEDED}"
             )
         for kind, ways in pool.iteration.ways.take(np.array([row])).by_kind.items():
-            there, name = [one.name for one in ways], chosen.collectives.get(kind, RINGS)
-            if name not in there and name in (ONE_RING, HALVING, TREES):
+            names, name = [way.name for way in ways], run.collectives.get(kind, RINGS)
+            if name not in names and name in (ONE_RING, HALVING, TREES):
                 raise InstanceError(
                     f"{question.name}: workload {workload.name!r}: collectives.{kind} = {name!r}, needs one of "
-                    f"{', '.join(map(repr, there))}, {NEEDED}"
+                    f"{', '.join(map(repr, names))}, {NEEDED}"
                 )
 
 
-def _row_of(pool: Pool, chosen: WorkloadPlan) -> int | None:
+def _row_of(pool: Pool, run: WorkloadPlan) -> int | None:
     """The row of a pool that is placed as a plan says; None where there is none."""
     for row in range(len(pool)):
-        one = np.array([row])
-        if placement_of(pool.workload, pool.mappings.take(one), pool.placements.take(one)) == chosen.placement:
+        index = np.array([row])
+        if placement_of(pool.workload, pool.mappings.take(index), pool.placements.take(index)) == run.placement:
             return row
     return None

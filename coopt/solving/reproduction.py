@@ -52,27 +52,27 @@ def reproduce(path: str | Path, *, cheapest: bool = False) -> Reproduction:
     >>> found.rows[0].counted.switches
     (1024, 512)
     """
-    found = counted_again(path)
+    reproduction = counted_again(path)
     if not cheapest:
-        return found
-    rows = zip(found.rows, read_designs(path), strict=True)
-    return found.model_copy(update={"rows": tuple(_compared(row, design) for row, design in rows)})
+        return reproduction
+    rows = zip(reproduction.rows, read_designs(path), strict=True)
+    return reproduction.model_copy(update={"rows": tuple(_compared(row, design) for row, design in rows)})
 
 
 def _compared(row: ReproducedRow, design: PublishedDesign) -> ReproducedRow:
     if row.counted is None:
         return row
-    why = _not_compared(design)
-    if why:
-        return row.model_copy(update={"cheapest": CheapestNetwork(why=why)})
+    reason = _not_compared(design)
+    if reason:
+        return row.model_copy(update={"cheapest": CheapestNetwork(why=reason)})
     usd = _usd(row.counted, [tier.ports for tier in design.tiers])
-    best = min(_rivals(design), key=lambda rival: rival.usd, default=None)
-    found = CheapestNetwork(published_usd=usd, usd=usd, why="")
-    if best is not None and best.usd < usd:
-        counts = _counts(best.family, best.uplinks)
-        why = f"{_words(best.family, best.uplinks)}; {_saved(row.counted, counts)}{_given(design)}"
-        found = CheapestNetwork(published_usd=usd, usd=best.usd, counted=counts, why=why)
-    return row.model_copy(update={"cheapest": found})
+    rival_network = min(_rivals(design), key=lambda rival: rival.usd, default=None)
+    answer = CheapestNetwork(published_usd=usd, usd=usd, why="")
+    if rival_network is not None and rival_network.usd < usd:
+        counts = _counts(rival_network.family, rival_network.uplinks)
+        reason = f"{_words(rival_network.family, rival_network.uplinks)}; {_saved(row.counted, counts)}{_given(design)}"
+        answer = CheapestNetwork(published_usd=usd, usd=rival_network.usd, counted=counts, why=reason)
+    return row.model_copy(update={"cheapest": answer})
 
 
 def _words(family: Family, uplinks: int) -> str:
@@ -88,15 +88,15 @@ def _saved(theirs: Counts, ours: Counts) -> str:
     """What a network has less than another, in words; both have links."""
     assert theirs.links is not None
     assert ours.links is not None
-    less = {
+    savings = {
         "tier": len(theirs.switches) - len(ours.switches),
         "switch": sum(theirs.switches) - sum(ours.switches),
         "cable": sum(theirs.links) - sum(ours.links),
     }
     plural = {"tier": "tiers", "switch": "switches", "cable": "cables"}
     words = [
-        f"{abs(count):,} {'fewer' if count > 0 else 'more'} {one if abs(count) == 1 else plural[one]}"
-        for one, count in less.items()
+        f"{abs(count):,} {'fewer' if count > 0 else 'more'} {noun if abs(count) == 1 else plural[noun]}"
+        for noun, count in savings.items()
         if count
     ]
     return ", ".join(words) or "switches of fewer ports"
@@ -131,7 +131,7 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
     Where rails are apart, so they may be here; end points of one rail are joined in any case, and all others as well
     where the design joins them. What makes a rail may be a GPU of a domain, or what the design says.
     """
-    least, rails = bandwidth(*chain_of(design)), design.rails or design.gpus_per_domain
+    needs, rails = bandwidth(*chain_of(design)), design.rails or design.gpus_per_domain
     fabrics: list[tuple[SwitchedKind, int]] = [("rail-only", rails)] if design.fabric == "rail-only" else []
     fabrics += product(("rail-optimized", "clos"), dict.fromkeys((rails, design.gpus_per_domain)))
     stacks = product(dict.fromkeys(tier.ports for tier in design.tiers), repeat=3)
@@ -141,12 +141,12 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
         if size == 1 and fabric == "rail-optimized":
             continue  # one rail: the clos
         parts = _parts(design, fabric, size, stack)
-        network = _network(design, parts, max(least))
+        network = _network(design, parts, max(needs))
         for wiring in parts.wirings(network):
             ends = tuple(LinkEnds(optic, optic) for optic in network.optics)
             family = parts.family(network, wiring, ends * wiring.tiers)
             for u in wiring.uplink_choices:
-                if _is_as_wide(family, u, least):
+                if _is_as_wide(family, u, needs):
                     yield PricedNetwork(_usd(_counts(family, u), [box.radix for box in family.switches]), family, u)
 
 
@@ -183,19 +183,20 @@ def _network(design: PublishedDesign, parts: Parts, ratio: Fraction) -> Network:
         switches=tuple(dict.fromkeys(parts.switches)),
         tier_switches="any",
         optics=(Optic(name="optic", gbit_s=NIC_PORT_GBIT_S, reach_m=1e6, usd=0.0, w=0.0),),
+        # the space compares ratios as floats, `_is_as_wide` as fractions: a hair more loses none that is as wide
         oversubscription=math.nextafter(float(ratio), math.inf) if ratio > 1 else 1.0,
         bundles=design.bundles,
         leaf_fill="any",
     )
 
 
-def _is_as_wide(family: Family, uplinks: int, least: Bandwidth) -> bool:
+def _is_as_wide(family: Family, uplinks: int, need: Bandwidth) -> bool:
     """Whether leaves and pods of a network have no less than this bandwidth."""
     if family.tiers < 2:
         return True
     leaf = Fraction(family.down, uplinks)
     pod = Fraction(family.pods.l, family.pods.w) if family.pods else Fraction(1)
-    return leaf <= least.leaf and leaf * pod <= least.beyond
+    return leaf <= need.leaf and leaf * pod <= need.beyond
 
 
 def _counts(family: Family, uplinks: int) -> Counts:
@@ -209,8 +210,8 @@ def _usd(counts: Counts, ports: Iterable[int]) -> float:
     assert isinstance(switch, Switch)
     assert isinstance(end, Optic)
     assert counts.links is not None
-    bought = sum(switches * each for switches, each in zip(counts.switches, ports, strict=True))
-    return bought * switch.usd / switch.radix + 2 * sum(counts.links) * end.usd
+    total_ports = sum(switches * radix for switches, radix in zip(counts.switches, ports, strict=True))
+    return total_ports * switch.usd / switch.radix + 2 * sum(counts.links) * end.usd
 
 
 def counted_again(path: str | Path) -> Reproduction:
@@ -222,10 +223,10 @@ def counted_again(path: str | Path) -> Reproduction:
         With every complaint about the form of the file: file, design, key, value given, what is needed.
     """
     file, designs = Path(path).name, read_designs(path)
-    missing = [design.id for design in designs if design.published is None]
-    if missing:
+    uncounted = [design.id for design in designs if design.published is None]
+    if uncounted:
         raise InstanceError(
-            f"{file}: design {name!r}: published is missing, needs the counts of its source" for name in missing
+            f"{file}: design {name!r}: published is missing, needs the counts of its source" for name in uncounted
         )
     rows = tuple(_row(design, file) for design in designs)
     return Reproduction(rows=rows, exact=sum(row.ok for row in rows), of=len(rows))
@@ -248,24 +249,24 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
         counts = {item.name: item.count for item in bill.items if item.kind == "optics" and not item.spare}
         ours = ours.model_copy(update={"optics": {name: counts.get(name, 0) for name in published.optics | counts}})
         differences += _other_optics(counts, published.optics)
-    why = f"{'; '.join(differences)}." if differences else ""
+    reason = f"{'; '.join(differences)}." if differences else ""
     return ReproducedRow(
-        id=design.id, source=design.source, published=published, counted=ours, ok=not differences, why=why
+        id=design.id, source=design.source, published=published, counted=ours, ok=not differences, why=reason
     )
 
 
 def _other_optics(ours: dict[str, int], theirs: dict[str, int]) -> Iterator[str]:
     """Products of which others are counted, in words."""
     for name in dict.fromkeys((*theirs, *ours)):
-        one, other = ours.get(name, 0), theirs.get(name, 0)
-        if one != other:
-            yield f"{errors.counted(one, 'module')} of {name} as counted and {other:,} as published"
+        count, published = ours.get(name, 0), theirs.get(name, 0)
+        if count != published:
+            yield f"{errors.counted(count, 'module')} of {name} as counted and {published:,} as published"
 
 
 def _differences(noun: str, ours: tuple[int, ...], theirs: tuple[int, ...]) -> Iterator[str]:
     """Tiers that are off, in words; a tier that one of both lacks has none."""
-    for tier, (one, other) in enumerate(zip_longest(ours, theirs, fillvalue=0), start=1):
-        if one != other:
-            found = errors.counted(one, noun) if one else f"no {noun}"
-            published = f"{other:,}" if other else "none"
-            yield f"tier {tier} has {found} as counted and {published} as published"
+    for tier, (count, rival_count) in enumerate(zip_longest(ours, theirs, fillvalue=0), start=1):
+        if count != rival_count:
+            count_text = errors.counted(count, noun) if count else f"no {noun}"
+            published = f"{rival_count:,}" if rival_count else "none"
+            yield f"tier {tier} has {count_text} as counted and {published} as published"

@@ -148,11 +148,11 @@ class Run:
         """How many of the ways prices may turn out have their best plan."""
         self.tell("solve", f"{done} of {total} way{'s' if total > 1 else ''} prices may turn out", done=(done, total))
 
-    def tell_standing(self, now: SearchStanding) -> None:
+    def tell_standing(self, standing: SearchStanding) -> None:
         """Report how far the solver is, in objective units; a caller that interrupts is not called again."""
-        message = f"{now.nodes:,} {'node' if now.nodes == 1 else 'nodes'}"
+        message = f"{standing.nodes:,} {'node' if standing.nodes == 1 else 'nodes'}"
         try:
-            self.tell("solve", message, best=now.best, bound=now.bound, nodes=now.nodes)
+            self.tell("solve", message, best=standing.best, bound=standing.bound, nodes=standing.nodes)
         except KeyboardInterrupt:
             self.on_progress = None
             raise
@@ -168,9 +168,9 @@ class Run:
         """Seconds since the call."""
         return time.perf_counter() - self.started
 
-    def in_time(self, found: Iterable[Family]) -> Iterator[Family]:
+    def in_time(self, families: Iterable[Family]) -> Iterator[Family]:
         """The families, as long as there is time."""
-        for family in found:
+        for family in families:
             self.check_clock()
             yield family
 
@@ -183,29 +183,29 @@ def overridden(caller: str, instance: Instance, solver: dict[str, Any], objectiv
     InstanceError
         When a value is out of range, or does not go with the rest; `caller` names who was called.
     """
-    given = {key: value for key, value in solver.items() if value is not None}
+    settings = {key: value for key, value in solver.items() if value is not None}
     aim = {} if objective is None else {"minimize": objective}
     try:
         parts = {
-            "solver": Solver.model_validate({**instance.solver.model_dump(), **given}),
+            "solver": Solver.model_validate({**instance.solver.model_dump(), **settings}),
             "objective": Objective.model_validate({**instance.objective.model_dump(), **aim}),
         }
     except ValidationError as error:
         raise InstanceError(f"{caller}: {sentence}" for sentence in sentences(error, Solver)) from None
-    asked = instance.model_copy(update=parts)
+    question = instance.model_copy(update=parts)
     if instance.problem == "choice":
-        if wrong := list(choice_complaints(asked)):
+        if wrong := list(choice_complaints(question)):
             raise InstanceError(f"{caller}: {sentence}" for sentence in wrong)
-        return asked
-    known = set(disagreements(instance))
-    if new := [sentence for sentence in disagreements(asked) if sentence not in known]:
+        return question
+    complaints = set(disagreements(instance))
+    if new := [sentence for sentence in disagreements(question) if sentence not in complaints]:
         raise InstanceError(f"{caller}: {sentence}" for sentence in new)
-    return asked
+    return question
 
 
-def overrides_of(instance: Instance, asked: Instance) -> Overrides:
+def overrides_of(instance: Instance, question: Instance) -> Overrides:
     """What a plan has to say where a run is asked for another objective or gap than the instance names."""
-    kind, gap = asked.objective.minimize, asked.solver.gap
+    kind, gap = question.objective.minimize, question.solver.gap
     return Overrides(
         objective=None if kind == instance.objective.minimize else kind,
         gap=None if gap == instance.solver.gap else gap,

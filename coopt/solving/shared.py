@@ -55,52 +55,52 @@ def shared_plan(run: Run) -> Plan:
     if not isinstance(field, Field):
         return infeasible(run, field)
     run.tell("solve", f"formulation {run.instance.solver.formulation!r} handed to {run.backend.name}")
-    first = searched(run, field)
-    if first.found is None:
-        return nothing_found(run, field, first)
-    best = alternative_of(run, first, first.found, field.table)
-    reason = ending(run, first.outcome, best.objective)
-    parts = (one_network(best.cost, best.workloads, design=best.design),)
+    result = searched(run, field)
+    if result.found is None:
+        return nothing_found(run, field, result)
+    alternative = alternative_of(run, result, result.found, field.table)
+    reason = ending(run, result.outcome, alternative.objective)
+    parts = (one_network(alternative.cost, alternative.workloads, design=alternative.design),)
     runners: dict[str, Any] = {}
     if run.instance.solver.top > 1 and reason == "optimal":
-        others, stop = runners_up(run, field, first.found)
-        runners = {"alternatives": others, "alternatives_stop": stop}
-    return answered(run, reason, best.objective, cost=best.cost, parts=parts, **runners)
+        alternatives, stop = runners_up(run, field, result.found)
+        runners = {"alternatives": alternatives, "alternatives_stop": stop}
+    return answered(run, reason, alternative.objective, cost=alternative.cost, parts=parts, **runners)
 
 
 def runners_up(run: Run, field: Field, best: Candidate) -> tuple[tuple[Alternative, ...], AlternativesStop]:
-    """The `solver.top - 1` best designs after `best`, each proven, and why there are no more.
+    """The `solver.top - 1` best designs after the `winner`, each proven, and why there are no more.
 
-    The family of `best` is on the field.
+    The family of the `winner` is on the field.
     """
-    found: list[Alternative] = []
+    alternatives: list[Alternative] = []
     try:
-        stop = _search(run, field, best, found)
+        stop = _search(run, field, best, alternatives)
     except KeyboardInterrupt:
         run.on_progress, stop = None, "interrupted"
-    return tuple(found), stop
+    return tuple(alternatives), stop
 
 
-def _search(run: Run, field: Field, best: Candidate, found: list[Alternative]) -> AlternativesStop:
-    """Append to `found` until there are enough."""
-    wanted, last = run.instance.solver.top - 1, best
-    while len(found) < wanted:
-        others = tuple(without(field.families, last.family, last.uplinks))
-        field = replace(field, families=viable(field.instance, others, field.table))
+def _search(run: Run, field: Field, winner: Candidate, found: list[Alternative]) -> AlternativesStop:
+    """Append to `alternatives` until there are enough."""
+    number, design = run.instance.solver.top - 1, winner
+    while len(found) < number:
+        remainder = tuple(without(field.families, design.family, design.uplinks))
+        field = replace(field, families=viable(field.instance, remainder, field.table))
         if not field.families:
             return "no other design"
-        run.tell("solve", f"runner-up {len(found) + 1} of {wanted}")
+        run.tell("solve", f"runner-up {len(found) + 1} of {number}")
         result = searched(run, field)
         if result.outcome == "infeasible":
             return "no other design"
         if result.found is None:
             return _named(result.outcome)
-        one = alternative_of(run, result, result.found, field.table)
-        stop = ending(run, result.outcome, one.objective)
+        alternative = alternative_of(run, result, result.found, field.table)
+        stop = ending(run, result.outcome, alternative.objective)
         if stop != "optimal":
             return _named(stop)
-        found.append(one)
-        last = result.found
+        found.append(alternative)
+        design = result.found
     return "all found"
 
 
@@ -109,9 +109,9 @@ def _named(stop: str) -> Literal["time limit", "interrupted", "not proven"]:
     return "time limit" if stop == "time limit" else "interrupted" if stop == "interrupted" else "not proven"
 
 
-def without(families: Iterable[Family], taken: Family, uplinks: int) -> Iterator[Family]:
+def without(families: Iterable[Family], design: Family, uplinks: int) -> Iterator[Family]:
     """The families less one design, under whatever name it goes."""
-    network = identity(taken)
+    network = identity(design)
     for family in families:
         if uplinks not in family.uplink_choices or identity(family) != network:
             yield family
@@ -164,29 +164,29 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     all_count, network = whole or instance.availability is not None, instance.network
     serving: tuple[Family, ...] = ()
     if not all_count and (network.domain_fill != "even" or network.tier_switches == "any"):
-        every, table = up_to_cheapest(run, instance, measures)
-        serving = viable(instance, every, table)
+        candidates, table = up_to_cheapest(run, instance, measures)
+        serving = viable(instance, candidates, table)
     if not serving:
-        before = run.elapsed_s()
-        every = tuple(run.in_time(families(instance, measures)))
-        run.log.model_s += run.elapsed_s() - before
-        if not every:
+        started_s = run.elapsed_s()
+        candidates = tuple(run.in_time(families(instance, measures)))
+        run.log.model_s += run.elapsed_s() - started_s
+        if not candidates:
             return partial(explain.no_family, instance, may_own_ends=not run.instance.same_ends)
-        run.tell("columns", f"{len(every):,} network families")
-        table = columns_of(run, instance, every, None if all_count else Cheapest(instance, every))
-        serving = viable(instance, every, table)
-    run.log.families, run.log.table = len(every), table
+        run.tell("columns", f"{len(candidates):,} network families")
+        table = columns_of(run, instance, candidates, None if all_count else Cheapest(instance, candidates))
+        serving = viable(instance, candidates, table)
+    run.log.families, run.log.table = len(candidates), table
     run.tell(
         "build",
         f"{table.enumerated:,} mappings enumerated, {table.kept:,} kept, "
         f"{len(serving):,} families can serve every workload",
     )
     if not serving:
-        return lambda: (*explain.no_design(instance, every, table), *explain.beyond_limits(instance, every))
-    standing = in_days(instance, serving, table, run.check_clock)
-    if not standing:
+        return lambda: (*explain.no_design(instance, candidates, table), *explain.beyond_limits(instance, candidates))
+    timely = in_days(instance, serving, table, run.check_clock)
+    if not timely:
         return partial(explain.interrupted, instance, serving, table)
-    return Field(instance=instance, families=standing, table=table)
+    return Field(instance=instance, families=timely, table=table)
 
 
 def searched(run: Run, field: Field) -> Drive[Candidate]:
@@ -241,12 +241,12 @@ def search(
 
 def _started(instance: Instance, problem: SharedProblem, table: Columns) -> Subproblem[Candidate]:
     """The shared network, which starts from what a pass over families finds."""
-    first = cheapest_design(problem.data)
+    design = cheapest_design(problem.data)
 
     def build_network() -> tuple[pyo.ConcreteModel, float]:
         model = build(problem.data, UPLINKS)
-        if first is not None:
-            set_design(model, *first)
+        if design is not None:
+            set_design(model, *design)
         return model, problem.scale
 
     def closer(value: float) -> Subproblem[Candidate] | None:
@@ -254,7 +254,7 @@ def _started(instance: Instance, problem: SharedProblem, table: Columns) -> Subp
         return None if nearer is None else _started(instance, nearer, table)
 
     network = subproblem(instance, problem, table)
-    return replace(network, build=build_network, starts=first is not None, closer=closer)
+    return replace(network, build=build_network, starts=design is not None, closer=closer)
 
 
 def subproblem(
@@ -291,14 +291,14 @@ def _cut_off(instance: Instance, problem: SharedProblem, table: Columns, model: 
     family = problem.families[f]
     candidate = recomputed(instance, table, family, family.most_offered(round(model.u[f].value)))
     context = context_of(candidate.family)
-    late = {w for w, share in enumerate(candidate.shares) if share > 1}
+    late_workloads = {w for w, share in enumerate(candidate.shares) if share > 1}
     for c, column in enumerate(problem.columns):
-        if column.workload in late and table.contexts[column.context] == context:
+        if column.workload in late_workloads and table.contexts[column.context] == context:
             add_uplink_cut(model, c, int(next_even(candidate.uplinks + 1, context.bundle)))
     over = not within_limits(instance, candidate.family, candidate.cost)
     if over:
         add_limit_cut(model, f, candidate.uplinks - 1)
-    return None if late or over else candidate
+    return None if late_workloads or over else candidate
 
 
 def field_programs(field: Field | Why) -> NamedPrograms:

@@ -25,10 +25,10 @@ POLL_S = 0.1
 def turn_came(deadline: float, cancel: threading.Event) -> bool:
     """Wait for `ALONE` and take it; False where `cancel` is set or the deadline (`time.perf_counter`) passes before."""
     while not cancel.is_set():
-        left = deadline - time.perf_counter()
-        if ALONE.acquire(timeout=min(max(left, 0.0), POLL_S)):
+        left_s = deadline - time.perf_counter()
+        if ALONE.acquire(timeout=min(max(left_s, 0.0), POLL_S)):
             return True
-        if left <= 0:
+        if left_s <= 0:
             return False
     return False
 
@@ -52,14 +52,14 @@ class SearchStanding:
 OnStanding = Callable[[SearchStanding], None]
 
 
-def rescaled(on_standing: OnStanding | None, scale: float, before: int) -> OnStanding | None:
-    """The listener as one in the model's units; `before` nodes were searched earlier."""
+def rescaled(on_standing: OnStanding | None, scale: float, past_nodes: int) -> OnStanding | None:
+    """The listener as one in the model's units; `past_nodes` were searched in the models before this one."""
     if on_standing is None:
         return None
 
-    def tell(now: SearchStanding) -> None:
-        best, bound = (None if value is None else value * scale for value in (now.best, now.bound))
-        on_standing(SearchStanding(nodes=before + now.nodes, best=best, bound=bound))
+    def tell(standing: SearchStanding) -> None:
+        value, bound = (None if figure is None else figure * scale for figure in (standing.best, standing.bound))
+        on_standing(SearchStanding(nodes=past_nodes + standing.nodes, best=value, bound=bound))
 
     return tell
 
@@ -72,21 +72,21 @@ def interrupts_heard(heard: threading.Event, *, raised: bool = True) -> Iterator
     stand one. Only the main thread may listen to signals, and a shell's background job is to ignore this one; there
     nothing sets the event.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def hear(number: int, frame: FrameType | None) -> None:
         heard.set()
         if raised:
-            before(number, frame)
+            handler(number, frame)
 
     signal.signal(signal.SIGINT, hear)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)
 
 
 class Ending(NamedTuple):
@@ -114,28 +114,28 @@ def watched(h: Any, on_standing: OnStanding | None, cancel: threading.Event, dea
 
 def _watched(h: Any, on_standing: OnStanding | None, cancelled: Callable[[], bool], deadline: float) -> Ending:
     h.HandleUserInterrupt = True
-    latest, best = list[SearchStanding](), list[NDArray[np.float64]]()
+    latest, solutions = list[SearchStanding](), list[NDArray[np.float64]]()
     h.cbMipInterrupt.subscribe(lambda event: _put(latest, _standing(event.data_out)))
-    h.cbMipImprovingSolution.subscribe(lambda event: _put(best, np.array(event.data_out.mip_solution)))
+    h.cbMipImprovingSolution.subscribe(lambda event: _put(solutions, np.array(event.data_out.mip_solution)))
     search = threading.Thread(target=_run, args=(h,), daemon=True)  # highspy's own allows one search in a process
     search.start()
-    interrupted, told = False, time.perf_counter()
+    interrupted, told_s = False, time.perf_counter()
 
     def ending(*, left: bool) -> Ending:
-        return Ending(interrupted, left, latest[0] if latest else None, best[0] if best else None)
+        return Ending(interrupted, left, latest[0] if latest else None, solutions[0] if solutions else None)
 
     try:
         while True:
             try:
                 search.join(POLL_S)
-                done, now = not search.is_alive(), time.perf_counter()
-                if done or now > deadline + DEAF_S:
+                done, now_s = not search.is_alive(), time.perf_counter()
+                if done or now_s > deadline + DEAF_S:
                     return ending(left=not done)
                 if cancelled() and not interrupted:
-                    interrupted, deadline = True, min(deadline, now)
+                    interrupted, deadline = True, min(deadline, now_s)
                     h.cancelSolve()
-                if on_standing and latest and not interrupted and now - told >= TELL_S:
-                    told = now
+                if on_standing and latest and not interrupted and now_s - told_s >= TELL_S:
+                    told_s = now_s
                     on_standing(latest[0])
             except KeyboardInterrupt:  # of the callback
                 interrupted, deadline = True, min(deadline, time.perf_counter())
@@ -161,9 +161,9 @@ def _put(place: list[Any], value: Any) -> None:
 
 
 def _standing(data: Any) -> SearchStanding:
-    best, bound = float(data.mip_primal_bound), float(data.mip_dual_bound)
+    value, bound = float(data.mip_primal_bound), float(data.mip_dual_bound)
     return SearchStanding(
         nodes=max(int(data.mip_node_count), 0),
-        best=best if math.isfinite(best) else None,
+        best=value if math.isfinite(value) else None,
         bound=bound if math.isfinite(bound) else None,
     )

@@ -44,13 +44,14 @@ class RunningJob:
 
     def time_s(self, loss: Loss) -> float:
         """Iteration time without a part; infinite where it stops."""
-        left = [1.0 / slower for slower in (loss.leaf_slowdown, loss.pod_slowdown)]
+        capacities = [1.0 / slower for slower in (loss.leaf_slowdown, loss.pod_slowdown)]
         if (math.isinf(loss.domain_slowdown) and self.crosses.any()) or (
-            0.0 in left and (self.loads.leaf + self.loads.pod)[self.crosses].any()
+            0.0 in capacities and (self.loads.leaf + self.loads.pod)[self.crosses].any()
         ):
             return math.inf
-        uplinks, kept = (max(share, np.finfo(float).tiny) for share in left)
-        r = self.loads.reciprocals(self.byte_s, self.uplinks * uplinks, kept)
+        # nothing may be left where no traffic crosses: the least positive number then keeps 0 / 0 away
+        uplinks, pod_share = (max(share, np.finfo(float).tiny) for share in capacities)
+        r = self.loads.reciprocals(self.byte_s, self.uplinks * uplinks, pod_share)
         crossing = [kind for kind, crosses in zip(KINDS, self.crosses.tolist(), strict=True) if crosses]
         return float(self.iteration.time_s(r.slowed(dict.fromkeys(crossing, loss.domain_slowdown)))[0])
 
@@ -77,11 +78,11 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     """
     network = trusted_part(instance, plan, "faults", part)
     family, uplinks = network.family, network.uplinks
-    splits = [split_of(workload, chosen) for workload, chosen in network.runs]
-    running = [_running(network, split, chosen) for split, (_, chosen) in zip(splits, network.runs, strict=True)]
+    splits = [split_of(workload, run) for workload, run in network.runs]
+    running = [_running(network, split, run) for split, (_, run) in zip(splits, network.runs, strict=True)]
     filled = max((split.active for split in splits), default=family.active)
     idle = family.hb.size - filled
-    apart = [Unaligned(workload=w.name, traffic=unaligned_classes(w, chosen)) for w, chosen in network.runs]
+    unaligned = [Unaligned(workload=w.name, traffic=unaligned_classes(w, run)) for w, run in network.runs]
     return Faults(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         faults=(
@@ -96,7 +97,7 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
             domains_standing_by=family.spare_domains,
             spare_domain_usd=_domain_usd(network.question, family),
         ),
-        unaligned=tuple(one for one in apart if one.traffic),
+        unaligned=tuple(entry for entry in unaligned if entry.traffic),
         interrupted=tuple(_interrupted(network)),
     )
 
@@ -104,39 +105,41 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
 def _interrupted(network: PartNetwork) -> Iterator[Interrupted]:
     """What interrupts each workload; nothing where the instance has no word on failures."""
     family = network.family
-    for workload, chosen in network.runs:
-        pace = chosen.uptime.pace if chosen.uptime else 1.0
+    for workload, run in network.runs:
+        pace = run.uptime.pace if run.uptime else 1.0
         uptime = uptime_of(network.question, family, network.uplinks, workload, pace)
         if uptime is not None:
-            whole = {"domains": family.domains, "size": family.hb.size, "active": family.active}
-            of_replica = max(family.domains // chosen.placement["dp"][1], 1)
-            alone, spared = (
-                throughput_without(GONE, **whole, of_replica=of_replica, spares=spares)
+            shape = {"domains": family.domains, "size": family.hb.size, "active": family.active}
+            of_replica = max(family.domains // run.placement["dp"][1], 1)
+            without_spares, spared = (
+                throughput_without(GONE, **shape, of_replica=of_replica, spares=spares)
                 for spares in (0, family.spare_domains)
             )
-            yield Interrupted(workload=workload.name, uptime=uptime, replicas_alone=alone, replicas_with_spares=spared)
+            yield Interrupted(
+                workload=workload.name, uptime=uptime, replicas_alone=without_spares, replicas_with_spares=spared
+            )
 
 
-def _running(network: PartNetwork, split: RankGrid, chosen: WorkloadPlan) -> RunningJob:
+def _running(network: PartNetwork, split: RankGrid, run: WorkloadPlan) -> RunningJob:
     workload = split.workload
     context, groups = context_of(network.family), groups_of(workload, split.mapping, split.placement)
     gpu, hb = network.question.cluster.gpu, network.family.hb
-    whole = iteration(workload, gpu, hb.gbyte_s, split.mapping, split.placement)
+    iteration_model = iteration(workload, gpu, hb.gbyte_s, split.mapping, split.placement)
     return RunningJob(
         name=workload.name,
-        bound_s=allowed_s(network.question, network.family, network.uplinks, workload, chosen),
-        iteration=delayed(whole, network.waits_s.get(workload.name, 0.0)),
-        loads=crossings(context.layout, context.discipline, groups, ways=whole.ways.flows, exact=True),
+        bound_s=allowed_s(network.question, network.family, network.uplinks, workload, run),
+        iteration=delayed(iteration_model, network.waits_s.get(workload.name, 0.0)),
+        loads=crossings(context.layout, context.discipline, groups, ways=iteration_model.ways.flows, exact=True),
         uplinks=max(network.uplinks, 1),
         byte_s=context.byte_s,
-        crosses=np.isin(KINDS, kinds_of(whole.pieces())),
+        crosses=np.isin(KINDS, kinds_of(iteration_model.pieces())),
     )
 
 
 def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
-    whole = Loss(part="nothing", count=0)
-    times = [(one, one.time_s(loss), one.time_s(whole)) for one in running]
-    worst = max((time / before for _, time, before in times), default=1.0)
+    nothing = Loss(part="nothing", count=0)
+    times = [(job, job.time_s(loss), job.time_s(nothing)) for job in running]
+    worst = max((time / usual_s for _, time, usual_s in times), default=1.0)
     effect = "stops" if math.isinf(worst) else "slower" if worst > 1 + CLOSE else "none"
     return Fault(
         part=loss.part,
@@ -144,14 +147,14 @@ def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
         effect=effect,  # type: ignore[arg-type]
         slowdown=None if math.isinf(worst) else worst,
         forwarded=loss.forwarded,
-        restarts=loss.aborts and any(one.crosses.any() for one in running),
+        restarts=loss.aborts and any(job.crosses.any() for job in running),
         workloads=tuple(
             FaultedWorkload(
-                name=one.name,
+                name=job.name,
                 iteration_time_s=None if math.isinf(time) else time,
-                within_bound=time <= one.bound_s * (1 + CLOSE),
+                within_bound=time <= job.bound_s * (1 + CLOSE),
             )
-            for one, time, _ in times
+            for job, time, _ in times
         ),
         remedy=_remedy(family, loss, effect),
     )
@@ -174,8 +177,8 @@ def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
             remedy = "restarted with a domain that stands by in place of its own"
         return _stopped("GPU", family.gpus, running, remedy)
     on_rails = ", in every domain so that rails stay aligned" if family.fabric == "rail-only" else ""
-    whole = Loss(part="GPU", count=family.gpus)
-    return _fault(family, whole, running).model_copy(
+    loss = Loss(part="GPU", count=family.gpus)
+    return _fault(family, loss, running).model_copy(
         update={
             "remedy": f"an idle GPU of its domain takes its rank{on_rails}",
             "effect": "none",
@@ -190,7 +193,7 @@ def _instead(family: Family) -> str:
 
 
 def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> Fault:
-    workloads = tuple(FaultedWorkload(name=one.name, iteration_time_s=None, within_bound=False) for one in running)
+    workloads = tuple(FaultedWorkload(name=job.name, iteration_time_s=None, within_bound=False) for job in running)
     return Fault(
         part=part,
         count=count,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.phased_naive import NAIVE
-from coopt.solving.phased_search import line_bounds, taken
+from coopt.solving.phased_search import line_bounds, of_line
 from formulations import phased
 from formulations.phased import (
     FORMULATIONS,
@@ -122,7 +122,7 @@ def test_the_optimum_equals_plain_enumeration(data: phased.PhasedData, name: str
 @given(clusters())
 def test_the_bound_of_a_line_is_what_it_costs(data: phased.PhasedData) -> None:
     for f, bound in enumerate(line_bounds(data)):
-        cost = enumerated(taken(data, f))
+        cost = enumerated(of_line(data, f))
         assert bound <= cost
         assert bound == pytest.approx(cost, rel=1e-9, abs=1e-9)
 
