@@ -110,8 +110,8 @@ def _enough_of(gpus: int, most_gone: int, gpu: float, nic: float, gpus_per_nic: 
 
 def _repaired_share(per_year: float, hours: float) -> float:
     """Share of the time that a part is under repair."""
-    busy = per_year / HOURS_PER_YEAR * hours
-    return busy / (1.0 + busy)
+    repair_ratio = per_year / HOURS_PER_YEAR * hours
+    return repair_ratio / (1.0 + repair_ratio)
 
 
 def binomial_at(n: int, p: float, k: int) -> float:
@@ -187,17 +187,17 @@ def waiting_variance_s(lost_share: float, domains: int, spares: int, repair_s: f
     rate, mean = lost_share / (1.0 - lost_share) / repair_s, all_domains * lost_share
     # more are never lost at once
     most_lost = min(all_domains, max(spares, int(mean + FAR_DEVIATIONS * math.sqrt(mean))) + 100)
-    at = [binomial_at(all_domains, lost_share, i) for i in range(most_lost + 1)]
-    enough_share, short_share = math.fsum(at[: spares + 1]), math.fsum(at[spares + 1 :])
+    probabilities = [binomial_at(all_domains, lost_share, i) for i in range(most_lost + 1)]
+    enough_share, short_share = math.fsum(probabilities[: spares + 1]), math.fsum(probabilities[spares + 1 :])
     upto, beyond, total = 0.0, 0.0, []
     for i in range(spares + 1):
-        upto += at[i]
-        if at[i] > TINY and i < all_domains:
-            total.append((short_share * upto) ** 2 / ((all_domains - i) * rate * at[i]))
+        upto += probabilities[i]
+        if probabilities[i] > TINY and i < all_domains:
+            total.append((short_share * upto) ** 2 / ((all_domains - i) * rate * probabilities[i]))
     for i in range(most_lost - 1, spares, -1):
-        beyond += at[i + 1]
-        if at[i] > TINY:
-            total.append((enough_share * beyond) ** 2 / ((all_domains - i) * rate * at[i]))
+        beyond += probabilities[i + 1]
+        if probabilities[i] > TINY:
+            total.append((enough_share * beyond) ** 2 / ((all_domains - i) * rate * probabilities[i]))
     return 2.0 * math.fsum(total)
 
 

@@ -258,9 +258,9 @@ def evaluate(
     if plan is not None or question.problem != "shared":
         given_plan = only_plan(question) if plan is None else read_plan(plan)
         question, given_plan = decided(question, given_plan, same=False)
-        checked = evaluate_plan(question, given_plan)
-        report = given_plan_report(question, given_plan, checked)
-        answer(checked.model_dump_json(by_alias=True, indent=2) if as_json else rendered(report))
+        evaluated = evaluate_plan(question, given_plan)
+        report = given_plan_report(question, given_plan, evaluated)
+        answer(evaluated.model_dump_json(by_alias=True, indent=2) if as_json else rendered(report))
         return
     evaluation = evaluate_instance(question)
     answer(

@@ -190,8 +190,8 @@ def _even(interval: Interval, stage: Ints) -> Ints:
 def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, way: Ints) -> Ints:
     """NICs of a rail of [a, b) that send to stages outside, or, `APART`, those of a rail of either end of a domain."""
     line = (a, b, domains, stage, closes)
-    busy = np.where(way == RAIL, hop_ends(*line).busiest, hops_ahead(*line) + hops_behind(*line))
-    return np.asarray(np.where(way == BOTH, either(*line), busy))
+    senders = np.where(way == RAIL, hop_ends(*line).busiest, hops_ahead(*line) + hops_behind(*line))
+    return np.asarray(np.where(way == BOTH, either(*line), senders))
 
 
 def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, way: Ints) -> Ints:

@@ -130,27 +130,29 @@ class PodParts:
     def busiest(self, count: Any, row_layouts: Ints, nics: Ints, *columns: Ints) -> Floats:
         """The most that all sending rails of a pod have leaving it, for rows that each have a layout."""
         (layout, send, *arguments), position = distinct_rows(row_layouts, nics, *columns)
-        row, at = self._spread(layout)
-        flows = self._rails(at, 0, send[row]) * count(self.a[at], self.b[at], *(column[row] for column in arguments))
-        return self._busiest(row, at, flows)[position]
+        row, segment = self._spread(layout)
+        flows = self._rails(segment, 0, send[row]) * count(
+            self.a[segment], self.b[segment], *(column[row] for column in arguments)
+        )
+        return self._busiest(row, segment, flows)[position]
 
     def busiest_of_lines(self, count_line: Any, count_ends: Any, row_layouts: Ints, nics: Ints, *line: Ints) -> Floats:
         """As `busiest`, for pipelines."""
         (layout, send, *arguments), position = distinct_rows(row_layouts, nics, *line)
-        row, at = self._spread(layout)
+        row, segment = self._spread(layout)
         domains, stage, closes, inner = (column[row] for column in arguments)
-        segment_lines, nic = (self.a[at], self.b[at], domains, stage, closes), send[row]
-        all_rails, apart, single = (
-            self._rails(at, 0, nic) * count_line(*segment_lines),
+        segment_lines, nic = (self.a[segment], self.b[segment], domains, stage, closes), send[row]
+        all_rails, stage_ends, single = (
+            self._rails(segment, 0, nic) * count_line(*segment_lines),
             count_ends(*segment_lines),
             nic // inner,
         )
-        first_rails, last_rails = self._rails(at, 0, single), self._rails(at, nic - single, nic)
+        first_rails, last_rails = self._rails(segment, 0, single), self._rails(segment, nic - single, nic)
         ways = (
-            first_rails * apart.first_out + last_rails * apart.last_out,
-            first_rails * apart.first_in + last_rails * apart.last_in,
+            first_rails * stage_ends.first_out + last_rails * stage_ends.last_out,
+            first_rails * stage_ends.first_in + last_rails * stage_ends.last_in,
         )
-        out = [self._busiest(row, at, np.where(inner == 1, all_rails, way)) for way in ways]
+        out = [self._busiest(row, segment, np.where(inner == 1, all_rails, way)) for way in ways]
         return np.maximum(*out)[position]
 
     def _spread(self, layout: Ints) -> tuple[Ints, Ints]:
@@ -159,13 +161,15 @@ class PodParts:
         row = np.repeat(np.arange(len(layout)), count)
         return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count - self.start[layout], count)
 
-    def _rails(self, at: Ints, start: Any, stop: Any) -> Ints:
-        return np.asarray(np.maximum(np.minimum(self.high_rail[at], stop) - np.maximum(self.low_rail[at], start), 0))
+    def _rails(self, segment: Ints, start: Any, stop: Any) -> Ints:
+        return np.asarray(
+            np.maximum(np.minimum(self.high_rail[segment], stop) - np.maximum(self.low_rail[segment], start), 0)
+        )
 
-    def _busiest(self, row: Ints, at: Ints, flows: Any) -> Floats:
+    def _busiest(self, row: Ints, segment: Ints, flows: Any) -> Floats:
         """What leaves the busiest pod of each row, summed over its segments."""
         # rows follow each other and the pods of each as well, so that a sum ends where either changes
-        pods = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(self.pod[at], prepend=-1))
+        pods = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(self.pod[segment], prepend=-1))
         sums = np.add.reduceat(flows, pods)
         return np.asarray(np.maximum.reduceat(sums, np.flatnonzero(np.diff(row[pods], prepend=-1))), dtype=np.float64)
 

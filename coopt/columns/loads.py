@@ -86,14 +86,14 @@ class Crossings:
             return np.asarray(np.maximum(leaf, pod / up) * self._stretch / uplinks)
         # counted in whole flows, of which a NIC rate has `rate`, and given back in NIC rates
         if routing == "pinned":
-            busy = np.maximum(whole_flows(leaf * rate, uplinks), whole_flows(pod * rate, uplinks * up))
+            load = np.maximum(whole_flows(leaf * rate, uplinks), whole_flows(pod * rate, uplinks * up))
         else:
             planes_in_rounds = self.layout.planes * rounds
             leaves, pods = planes_in_rounds * self.layout.leaves, planes_in_rounds * self.layout.pods
-            busy = np.maximum(
+            load = np.maximum(
                 flows_at_random(leaf * rate, uplinks, leaves), flows_at_random(pod * rate, uplinks * up, pods)
             )
-        return np.asarray(busy / rate)
+        return np.asarray(load / rate)
 
     def _serving(self, uplinks: Any) -> Any:
         """What uplinks are worth where leaves that send to each other may have others in common; shape (n,) or (k, n).
@@ -115,8 +115,8 @@ class Crossings:
         columns = (layout.joined_leaves, layout.spine_ports, layout.most_up)
         deals, row_menus = distinct_rows(*(np.broadcast_to(column, self.peers.shape) for column in columns))
         menus = [serving_uplinks(*deal, at_random) for deal in zip(*(column.tolist() for column in deals), strict=True)]
-        longest = max(map(len, menus))
-        return np.stack([np.pad(menu, (0, longest - len(menu)), "edge") for menu in menus]), row_menus
+        length = max(map(len, menus))
+        return np.stack([np.pad(menu, (0, length - len(menu)), "edge") for menu in menus]), row_menus
 
     @property
     def identity(self) -> Floats:
@@ -144,8 +144,8 @@ class Crossings:
         paths = self._paths if is_pinned else 1
         load = (np.maximum(self.leaf, self.pod / up) * paths).max(axis=0, initial=1.0)
         if self.ways is not None:
-            busy = np.maximum(self.ways.leaf, self.ways.pod / up) * (self.ways.paths if is_pinned else 1)
-            load = np.maximum(load, busy.max(axis=0, initial=0.0))
+            way_load = np.maximum(self.ways.leaf, self.ways.pod / up) * (self.ways.paths if is_pinned else 1)
+            load = np.maximum(load, way_load.max(axis=0, initial=0.0))
         half = np.where(np.asarray(self.layout.joined_leaves) > 0, 2, 1)  # half of them are in common at least
         # rounding must not leave it one short; more uplinks than needed only cost a step of a search
         return np.asarray(np.ceil(load * self._stretch * (1 + 1e-12)) * half, dtype=np.int64)
@@ -292,10 +292,10 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
     still = stays(experts, np.lcm(groups.tp, experts)) | (members == 1)
     flows["ep"] = np.where(still, 0, rails * np.minimum(span, 2 * groups.apart * halves))
     still = stays(groups.line, groups.line) | (groups.stages == 1)
-    apart, edges = holds_domains & (groups.stages_inside > 1), np.minimum(span, 2 * groups.cut)
+    has_own_rails, edges = holds_domains & (groups.stages_inside > 1), np.minimum(span, 2 * groups.cut)
     stage_nics = rails // groups.stages_inside
-    flows["pp"] = np.where(still, 0, np.where(apart, 2 * stage_nics * np.minimum(span, stage), rails * edges))
-    flows["tied"] = np.where(still, 0, np.where(apart, stage_nics, rails) * np.minimum(span, 2 * groups.hop))
+    flows["pp"] = np.where(still, 0, np.where(has_own_rails, 2 * stage_nics * np.minimum(span, stage), rails * edges))
+    flows["tied"] = np.where(still, 0, np.where(has_own_rails, stage_nics, rails) * np.minimum(span, 2 * groups.hop))
     flows["tied"] = np.where(groups.two_way & ~still, rails * span, flows["tied"])
     return flows
 

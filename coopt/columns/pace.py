@@ -156,8 +156,10 @@ def least_times_s(
         Called between contexts; raises where time is up.
     """
     least_s: dict[Context, Floats] = {}
-    new = {context: uplinks for context, uplinks in choices.items() if (context, uplinks.tobytes()) not in pool.least_s}
-    for byte_s, rate_choices in _of_rates(new):
+    unknown = {
+        context: uplinks for context, uplinks in choices.items() if (context, uplinks.tobytes()) not in pool.least_s
+    }
+    for byte_s, rate_choices in _of_rates(unknown):
         floors_s = pool.undisturbed_s(byte_s)
         order = np.argsort(floors_s, kind="stable")
         sample_s = _fastest_s(pool.take(order[:FEW]), rate_choices, check)
@@ -172,7 +174,7 @@ def least_times_s(
                 if context_size == size
             }
             least_s |= _fastest_s(pool.take(order[: counts[sizes == size].max()]), size_choices, check)
-    pool.least_s.update({(context, new[context].tobytes()): times for context, times in least_s.items()})
+    pool.least_s.update({(context, unknown[context].tobytes()): times for context, times in least_s.items()})
     return {context: pool.least_s[context, uplinks.tobytes()] for context, uplinks in choices.items()}
 
 
@@ -272,10 +274,10 @@ class Patience:
             self.undelayed.charged(self.undelayed.reciprocals(context, uplinks[:, None])),
             self.undelayed.workload.bound_s,
         )
-        longest = np.full((len(uplinks), len(self.undelayed)), np.inf)
+        waits_s = np.full((len(uplinks), len(self.undelayed)), np.inf)
         for piece, delayed_piece in zip(self.undelayed.pieces, self.delayed.pieces, strict=True):
             at_once, slope = piece.at(r), delayed_piece.fixed - piece.fixed  # a second longer, whatever the network
             with np.errstate(divide="ignore", invalid="ignore"):
                 bears = np.where(slope > 0, (bound_s - at_once) / slope, np.inf)
-            longest = np.minimum(longest, np.where(at_once <= bound_s, bears, -np.inf))
-        return np.asarray(longest.max(axis=1, initial=-np.inf))
+            waits_s = np.minimum(waits_s, np.where(at_once <= bound_s, bears, -np.inf))
+        return np.asarray(waits_s.max(axis=1, initial=-np.inf))

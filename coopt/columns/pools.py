@@ -73,11 +73,11 @@ class Pool:
         whole_s = self.time_s(context, uplinks)
         if not context.slow_times or not self.workload.calendar:
             return whole_s
-        done = (1.0 - sum(share for share, _ in context.slow_times)) / whole_s
+        per_second = (1.0 - sum(share for share, _ in context.slow_times)) / whole_s
         for share, slower in context.slow_times:
             if math.isfinite(slower):
-                done = done + share / self._slower_s(context, uplinks, slower)
-        return np.divide(1.0, done, out=np.full_like(whole_s, np.inf), where=done > 0.0)
+                per_second = per_second + share / self._slower_s(context, uplinks, slower)
+        return np.divide(1.0, per_second, out=np.full_like(whole_s, np.inf), where=per_second > 0.0)
 
     def _slower_s(self, context: Context, uplinks: int | Ints, slower: float) -> Floats:
         r = self.charged(self.reciprocals(context, uplinks, slower))
@@ -135,9 +135,9 @@ class Pool:
         """Work out what every row puts on the links of networks, some at a time; they share a discipline."""
         groups, position = self.distinct_groups
         batch_size = max(1, ENTRIES // max(len(groups.tp), 1))
-        new = [context for context in contexts if context not in self._crossings]
-        for start in range(0, len(new), batch_size):
-            batch = new[start : start + batch_size]
+        unloaded = [context for context in contexts if context not in self._crossings]
+        for start in range(0, len(unloaded), batch_size):
+            batch = unloaded[start : start + batch_size]
             loads = self.stacked([context.layout for context in batch], batch[0].discipline)
             for n, context in enumerate(batch):
                 self._crossings[context] = loads.take(n * len(groups.tp) + position)
@@ -261,13 +261,13 @@ def in_orders(pool: Pool, discipline: Discipline) -> Pool:
     Their iterations differ in nothing but the links that they load, so that the ratio of a leaf has no use for it.
     """
     orders = pool.workload.mapping.outermost
-    apart = np.arange(len(pool) if "pp" in orders else 0)
+    stages_apart = np.arange(len(pool) if "pp" in orders else 0)
     turns = "dp" in orders and discipline.charge == "loads"
-    turned = np.flatnonzero(pool.groups.may_turn) if turns else apart[:0]
-    if len(apart) == len(pool) and not len(turned):
+    stages_together = np.flatnonzero(pool.groups.may_turn) if turns else stages_apart[:0]
+    if len(stages_apart) == len(pool) and not len(stages_together):
         return pool
-    both_orders = pool.take(np.concatenate([apart, turned]))
-    outermost = np.repeat([STAGES_APART, STAGES_TOGETHER], [len(apart), len(turned)])
+    both_orders = pool.take(np.concatenate([stages_apart, stages_together]))
+    outermost = np.repeat([STAGES_APART, STAGES_TOGETHER], [len(stages_apart), len(stages_together)])
     return replace(both_orders, mappings=replace(both_orders.mappings, outermost=outermost))
 
 

@@ -241,8 +241,8 @@ def _borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks |
 
 def _numbered(keys: Iterable[bytes]) -> list[int]:
     """A number for each key, the same for equal ones."""
-    seen: dict[bytes, int] = {}
-    return [seen.setdefault(key, len(seen)) for key in keys]
+    numbers: dict[bytes, int] = {}
+    return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
 def _searched(candidates: Pool, position: Ints, loads: Crossings, byte_s: Floats) -> list[LeastUplinks | None]:
@@ -251,8 +251,8 @@ def _searched(candidates: Pool, position: Ints, loads: Crossings, byte_s: Floats
 
     def times_s(timed_rows: Pool, row_groups: Ints, uplinks: Ints) -> Floats:
         """Iteration times of rows at the uplinks of each network; shape (networks, rows)."""
-        seen = loads.reciprocals(np.repeat(byte_s, m), np.repeat(uplinks, m))
-        r = timed_rows.charged(seen.mapped(lambda s_byte: s_byte.reshape(k, m)[:, row_groups]))
+        network_s_byte = loads.reciprocals(np.repeat(byte_s, m), np.repeat(uplinks, m))
+        r = timed_rows.charged(network_s_byte.mapped(lambda s_byte: s_byte.reshape(k, m)[:, row_groups]))
         return np.asarray(
             np.maximum.reduce([np.broadcast_to(piece.at(r), (k, len(timed_rows))) for piece in timed_rows.pieces])
         )

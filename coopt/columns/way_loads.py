@@ -59,8 +59,8 @@ class WayLoads:
     def means(self, slowdowns: Floats) -> dict[tuple[str, Flows], Any]:
         """The mean over the bytes of each way, of slowdowns of each round in shape (rounds, ...)."""
         means: dict[tuple[str, Flows], Any] = {}
-        for way, busy, share in zip(self.ways, slowdowns, self.shares, strict=True):
-            means[way] = means.get(way, 0.0) + np.where(share > 0, busy, 0.0) * share
+        for way, slowdown, share in zip(self.ways, slowdowns, self.shares, strict=True):
+            means[way] = means.get(way, 0.0) + np.where(share > 0, slowdown, 0.0) * share
         return means
 
 
@@ -162,9 +162,9 @@ def way_patterns(groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> Iterato
         pairs = members & (members - 1) == 0
         for j in range(int(members.max(initial=1) - 1).bit_length()):
             share: Floats = ((members - 1) // 2**j + 1) // 2 / np.maximum(members - 1, 1).astype(np.float64)
-            apart, count = np.where(pairs, stride << j, stride), np.where(pairs, 2, members)
+            distance, count = np.where(pairs, stride << j, stride), np.where(pairs, 2, members)
             sends = share > 0
-            columns = (apart, np.where(sends, count, 1), np.where(sends & ~pairs, 2**j, 1))
+            columns = (distance, np.where(sends, count, 1), np.where(sends & ~pairs, 2**j, 1))
             yield WayPattern(kind, flows, share, ring, columns)
 
 

@@ -207,7 +207,7 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
     """The bills of several designs, and all of them together."""
     designs = tuple(designs)
     networks = tuple(design_bill(design, file) for design in designs)
-    several = len(designs) > 1
+    has_several = len(designs) > 1
     return NetworksBill(
         name=name,
         networks=networks,
@@ -219,7 +219,7 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
             f"{BESIDE} that are no design of the file",
         ),
         whole_cables=tuple(dict.fromkeys(cable for design in designs for cable in cables_of(design))),
-        notes=tuple(f"{billed.name}: {note}" if several else note for billed in networks for note in billed.notes),
+        notes=tuple(f"{billed.name}: {note}" if has_several else note for billed in networks for note in billed.notes),
         usd=math.fsum(network.usd for network in networks),
         w=math.fsum(network.w for network in networks),
     )
@@ -316,15 +316,15 @@ def too_many_modules(
     of_kind = Counter[str]()
     for number, optic in ports:
         of_kind[optic.name] += number
-    filled = sum(-(-number // ports_per_module) for number in of_kind.values())
-    billed = f"The bill has {modules:,} modules for each {way.name} of tier {level}, which has room for {cages:,}"
+    cages_filled = sum(-(-number // ports_per_module) for number in of_kind.values())
+    opening = f"The bill has {modules:,} modules for each {way.name} of tier {level}, which has room for {cages:,}"
     larger = f"modules of {way.cage_gbit_s:g} Gbit/s that serve {counted(ports_per_module, 'port')} each"
-    if filled <= cages:
+    if cages_filled <= cages:
         catalog_hint = _catalog_modules(way.cage_gbit_s, ports_per_module, [optic for _, optic in ports])
-        return f"{billed}: order {filled:,} {larger}{catalog_hint}, whose price may differ."
+        return f"{opening}: order {cages_filled:,} {larger}{catalog_hint}, whose price may differ."
     return (
-        f"{billed}, and {larger} would still be {filled:,}: links of its two sides share no module. Keep some ports "
-        f"free ({free_key}) to build it."
+        f"{opening}, and {larger} would still be {cages_filled:,}: links of its two sides share no module. Keep some "
+        f"ports free ({free_key}) to build it."
     )
 
 
@@ -338,10 +338,10 @@ def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence
     return f" (of the catalog: {both(names)})" if names else ""
 
 
-def splitting_notes(carried: Mapping[str, int]) -> Iterator[str]:
+def splitting_notes(links_of_modules: Mapping[str, int]) -> Iterator[str]:
     """That modules which carry several links take cables or panels which split their fibres, unless each link has a
     connector of its own."""
-    ends = [f"{name} ({counted(count, 'link')} each)" for name, count in carried.items() if count > 1]
+    ends = [f"{name} ({counted(count, 'link')} each)" for name, count in links_of_modules.items() if count > 1]
     if ends:
         yield (
             f"The bill counts no cables or panels that split fibres, which {both(ends)} may need, unless each "

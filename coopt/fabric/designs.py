@@ -145,15 +145,15 @@ def _split(port: float | None, cable: float | None, origin: str) -> int:
 def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], origin: str) -> tuple[TierChain, int]:
     rails = design.rails or design.gpus_per_domain
     ports = design.nic_ports // design.planes
-    apart = design.fabric == "rail-only"
+    is_rail_only = design.fabric == "rail-only"
     of_domain = design.gpus_per_domain * ports  # end points of a domain in a plane
     block = of_domain if design.fabric == "clos" else of_domain // rails  # that one leaf takes together
     unit = design.unit_domains or design.installed
     units = -(-design.installed // unit)
-    networks = design.planes * (rails if apart else 1)
+    networks = design.planes * (rails if is_rail_only else 1)
     ends = design.gpus * design.nic_ports
     if len(tiers) == 1:
-        return _single_tier(design, tiers, units * unit * (block if apart else of_domain), networks, ends), 0
+        return _single_tier(design, tiers, units * unit * (block if is_rail_only else of_domain), networks, ends), 0
     fill, leaves = _filled(design, tiers[0], block, unit, origin)
     of_rail = units * leaves
     in_network = of_rail * (rails if design.fabric == "rail-optimized" else 1)
@@ -184,10 +184,10 @@ def _single_tier(
     (ports,) = tiers
     if fill > ports.down:
         raise NotWirableError(1, fill, ports.down, "one for each end point, as no tier joins leaves")
-    served = design.leaf_domains or design.unit_domains or design.installed
-    if served < design.installed:
-        wide = -(-fill * design.installed // served)
-        raise NotWirableError(1, wide, ports.down, "for all domains, as no tier joins leaves")
+    served_domains = design.leaf_domains or design.unit_domains or design.installed
+    if served_domains < design.installed:
+        ports_needed = -(-fill * design.installed // served_domains)
+        raise NotWirableError(1, ports_needed, ports.down, "for all domains, as no tier joins leaves")
     return TierChain(
         ends=ends,
         planes=design.planes,
@@ -210,15 +210,15 @@ def _filled(design: PublishedDesign, leaf: TierPorts, block: int, unit: int, ori
     if design.fabric == "clos":
         fill = min(leaf.down, unit * block)
         return fill, -(-unit * block // fill)
-    served = min(leaf.down // block, unit)
-    if served == 0:
+    served_domains = min(leaf.down // block, unit)
+    if served_domains == 0:
         raise NotWirableError(1, block, leaf.down, "for one rail of a domain")
-    if design.unit_domains is not None and unit % served:
+    if design.unit_domains is not None and unit % served_domains:
         raise InstanceError(
-            f"{origin}: unit_domains = {unit}: a leaf has ports for one rail of {served} domains, which do not divide "
-            f"a unit, needs a multiple of {served}, or leaf_domains that says how leaves are filled"
+            f"{origin}: unit_domains = {unit}: a leaf has ports for one rail of {served_domains} domains, which do not "
+            f"divide a unit, needs a multiple of {served_domains}, or leaf_domains that says how leaves are filled"
         )
-    return served * block, -(-unit // served)
+    return served_domains * block, -(-unit // served_domains)
 
 
 def ends_by_leaf(design: PublishedDesign, chain: TierChain, network: int) -> Iterator[tuple[End, int]]:

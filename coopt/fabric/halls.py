@@ -200,10 +200,10 @@ def _cables_above(
 
 def median_rack(racks: Counter[int]) -> int:
     """The rack before and after which as many stand."""
-    passed, half = 0, sum(racks.values()) / 2
+    places_before, half = 0, sum(racks.values()) / 2
     for rack in sorted(racks):
-        passed += racks[rack]
-        if passed >= half:
+        places_before += racks[rack]
+        if places_before >= half:
             return rack
     return 0
 

@@ -59,17 +59,17 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     layers, last_missing = (count[position] for count in stage_layers(model, pipelines))
     first_missing = mappings.pp * layers - model.layers - last_missing
     kernels, further = kernels_s(workload, device, mappings), model.extra_predictions
-    busy = kernels.total
-    started = started_s(workload, mappings)
-    layer = np.maximum(busy, started)
+    kernel_s = kernels.total
+    start_s = started_s(workload, mappings)
+    layer = np.maximum(kernel_s, start_s)
     accumulation, in_turn = _accumulation(workload, device, mappings), options.schedule == "1f1b"
-    split = kernels if in_turn else without_starts(kernels, started)
-    predicted, predicting = prediction_of(workload), predicting_s(workload, device, mappings, kernels)
+    split = kernels if in_turn else without_starts(kernels, start_s)
+    prediction, predicting = prediction_of(workload), predicting_s(workload, device, mappings, kernels)
     counts = StageLayers(layers, first_missing, last_missing, further * predicting.weights)
     ring = traffic.ring
     core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
     tp = traffic.tp
-    predicted_tp = tp if predicted is workload else replace(traffic, workload=predicted).tp
+    predicted_tp = tp if prediction is workload else replace(traffic, workload=prediction).tp
     ep, ep_left = traffic.hidden_exchanges(layer - core, m)
     logits = (1 + further) * logits_s(workload, device, mappings) + further * predicting.total
     behind = layers_behind(workload, mappings, (layers, last_missing), m)
@@ -80,11 +80,11 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     waits_for_experts = 1.0 * (ep_left.is_zero | (m == 1))  # else exchanges hide themselves
     return Iteration(
         layer=AffineSeconds(layer),
-        forward=AffineSeconds(kernels.forward * (layer / busy)),
+        forward=AffineSeconds(kernels.forward * (layer / kernel_s)),
         accumulation=accumulation * layers,
         tp=tp,
         cp=ring * OVERLAP_COST,
-        cp_left=AffineSeconds() if ring.is_zero else ring - AffineSeconds(core + (layer - busy)),
+        cp_left=AffineSeconds() if ring.is_zero else ring - AffineSeconds(core + (layer - kernel_s)),
         ep=ep,
         ep_left=ep_left,
         hop=traffic.hop,

@@ -222,7 +222,7 @@ def fused_attention(device: Device, sizes: tuple[int, int], blocks: Blocks) -> P
         Of a head of queries and keys, and of values.
     """
     e, e_v = (HEAD_STEP * -(-size // HEAD_STEP) for size in sizes)
-    wide = WIDE_BACKWARD * (3 * max(e - WIDE_HEAD, 0) + 2 * max(e_v - WIDE_HEAD, 0))
+    wide_columns = WIDE_BACKWARD * (3 * max(e - WIDE_HEAD, 0) + 2 * max(e_v - WIDE_HEAD, 0))
     forward = (e + e_v + SOFTMAX_FORWARD) * blocks.pairs(device.gpu.sm_count, START_FORWARD)
-    backward = (3 * e + 2 * e_v + wide + SOFTMAX_BACKWARD) * blocks.pairs(device.gpu.sm_count, START_BACKWARD)
+    backward = (3 * e + 2 * e_v + wide_columns + SOFTMAX_BACKWARD) * blocks.pairs(device.gpu.sm_count, START_BACKWARD)
     return Passes(forward, backward) * device.pair_s

@@ -103,8 +103,8 @@ def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, turned_over: 
     Where activations are tokens by batch, several sequences are `turned_over` for the scan, and what it gives again.
     """
     heads, groups, p, n = model.mamba_heads / t, model.mamba_groups / t, model.mamba_head_dim, model.mamba_state
-    wide, chunks = heads * p, rows / CHUNK
-    output = product(device, rows, model.hidden, wide, 1, device.rate_of(device.mamba_output_bits))
+    width, chunks = heads * p, rows / CHUNK
+    output = product(device, rows, model.hidden, width, 1, device.rate_of(device.mamba_output_bits))
     projections = product(device, rows, mamba_columns(model, t), model.hidden) + output
     rate = replace(device.bf16_rate, k0=SCORES_K0)
     scores = product(device, CHUNK, CHUNK, n, chunks * groups, rate)
@@ -112,17 +112,21 @@ def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, turned_over: 
     seen = product(device, CHUNK, p, CHUNK, chunks * heads, rate) + product(device, CHUNK, p, n, chunks * heads, rate)
     of_steps = device.product_s(CHUNK, CHUNK, p, chunks * heads, rate)
     repeats = Passes(0.0, scores.forward + states.forward + of_steps)
-    state_elements = chunks * wide * n
-    carried = Passes(device.stream_s(STATE_FORWARD * state_elements), device.stream_s(STATE_BACKWARD * state_elements))
-    scan = replace(scores + states + seen + repeats + carried, weights=0.0) * (1 / SCAN_SHARE)  # without parameters
-    convolved, gated, projected = rows * (wide + 2 * groups * n), rows * wide, rows * mamba_columns(model, t)
-    turned = TURNED * turned_over
-    moved = Passes(
-        device.stream_s(CONVOLVED_FORWARD * convolved + MIXED_FORWARD * gated + turned * (projected + gated)),
-        device.stream_s(CONVOLVED_BACKWARD * convolved + MIXED_BACKWARD * gated + turned * projected),
+    state_elements = chunks * width * n
+    states_stream = Passes(
+        device.stream_s(STATE_FORWARD * state_elements), device.stream_s(STATE_BACKWARD * state_elements)
+    )
+    # without parameters
+    scan = replace(scores + states + seen + repeats + states_stream, weights=0.0) * (1 / SCAN_SHARE)
+    # elements that the convolution, the gate with its norm, and the turning over work on
+    convolved, gated, projected = rows * (width + 2 * groups * n), rows * width, rows * mamba_columns(model, t)
+    turn_bytes = TURNED * turned_over
+    stream = Passes(
+        device.stream_s(CONVOLVED_FORWARD * convolved + MIXED_FORWARD * gated + turn_bytes * (projected + gated)),
+        device.stream_s(CONVOLVED_BACKWARD * convolved + MIXED_BACKWARD * gated + turn_bytes * projected),
     )
     pauses = Passes(SCAN_KERNELS_FORWARD * device.pause_s, SCAN_KERNELS_BACKWARD * device.pause_s)
-    return projections + scan + moved + pauses
+    return projections + scan + stream + pauses
 
 
 def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash: bool) -> Passes:
@@ -134,10 +138,10 @@ def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash:
     rate = replace(device.bf16_rate, k0=SCORES_K0)
     scores = product(device, s / c, s, model.head_dim, heads, rate)
     context = product(device, s / c, model.value_size, s, heads, rate)
-    apart = heads % FUSED_HEADS != 0
-    forward, backward = SCORES_FORWARD + APART_FORWARD * apart, SCORES_BACKWARD + APART_BACKWARD * apart
-    moved = Passes(device.stream_s(forward * pairs), device.stream_s(backward * pairs))
-    return replace(scores + context + moved, weights=0.0)  # neither has parameters
+    is_unfused = heads % FUSED_HEADS != 0
+    forward, backward = SCORES_FORWARD + APART_FORWARD * is_unfused, SCORES_BACKWARD + APART_BACKWARD * is_unfused
+    stream = Passes(device.stream_s(forward * pairs), device.stream_s(backward * pairs))
+    return replace(scores + context + stream, weights=0.0)  # neither has parameters
 
 
 def _fused_core_s(model: Transformer, device: Device, heads: Any, c: Any) -> Passes:
@@ -146,10 +150,10 @@ def _fused_core_s(model: Transformer, device: Device, heads: Any, c: Any) -> Pas
     sizes, queries = (model.head_dim, model.value_size), model.seq / c
     core = fused_attention(device, sizes, Blocks(heads, queries, keys, longest, c))
     if model.window_layers:
-        seen = model.window + BLOCK  # by a block of queries
-        windowed = Blocks(heads, queries, min(keys, seen), min(longest, seen), c)
+        window_keys = model.window + BLOCK  # by a block of queries
+        window_blocks = Blocks(heads, queries, min(keys, window_keys), min(longest, window_keys), c)
         share = model.window_layers / model.with_attention
-        core = core * (1 - share) + fused_attention(device, sizes, windowed) * share
+        core = core * (1 - share) + fused_attention(device, sizes, window_blocks) * share
     return core + Passes(c * device.pause_s, 2 * c * device.pause_s)
 
 
@@ -176,20 +180,20 @@ def experts_s(
     """The experts of a GPU, with router, permutation and the experts every token visits."""
     split = t if expert_tp else 1
     experts_per_gpu = model.experts / ep
-    routed = expert_rows(model, rows, t, split)
-    wide = expert_width(model)
-    experts = dense_s(model, device, routed / experts_per_gpu, model.ffn / split, experts_per_gpu, wide)
-    permuted = Passes(
-        device.stream_s(PERMUTE_FORWARD * routed * wide), device.stream_s(PERMUTE_BACKWARD * routed * wide)
+    routed_rows = expert_rows(model, rows, t, split)
+    width = expert_width(model)
+    experts = dense_s(model, device, routed_rows / experts_per_gpu, model.ffn / split, experts_per_gpu, width)
+    permutation = Passes(
+        device.stream_s(PERMUTE_FORWARD * routed_rows * width), device.stream_s(PERMUTE_BACKWARD * routed_rows * width)
     )
     pauses = _expert_kernels(device, experts_per_gpu) * device.pause_s
     router = product(device, rows / norm_split, model.experts, model.hidden, 1, device.bf16_rate)
     shared_experts = dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
     if model.expert_latent:
         norm_rows, rate = rows / norm_split, device.rate_of(device.latent_bits)
-        narrowed = product(device, norm_rows, wide, model.hidden, 1, rate)
-        shared_experts = shared_experts + narrowed + product(device, norm_rows, model.hidden, wide, 1, rate)
-    return experts + permuted + pauses + router + shared_experts
+        narrowing = product(device, norm_rows, width, model.hidden, 1, rate)
+        shared_experts = shared_experts + narrowing + product(device, norm_rows, model.hidden, width, 1, rate)
+    return experts + permutation + pauses + router + shared_experts
 
 
 def _expert_kernels(device: Device, experts_per_gpu: Any) -> Passes:
@@ -208,8 +212,8 @@ def _expert_kernels(device: Device, experts_per_gpu: Any) -> Passes:
 
 def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
     """Seconds of a layer, the mean over all layers: of its kernels, or of the host that starts them; shape (n,)."""
-    kernels, started = kernels_s(workload, device, mappings), started_s(workload, mappings)
-    return np.asarray(np.maximum(kernels.total, started), dtype=np.float64)
+    kernels, start_s = kernels_s(workload, device, mappings), started_s(workload, mappings)
+    return np.asarray(np.maximum(kernels.total, start_s), dtype=np.float64)
 
 
 def started_s(workload: Workload, mappings: Mappings) -> Floats:
@@ -217,9 +221,9 @@ def started_s(workload: Workload, mappings: Mappings) -> Floats:
     model, software = workload.model, workload.options.software
     if not model.experts or software.graphs:
         return np.zeros(len(mappings))
-    apart = np.ones(len(mappings)) if software.grouped_experts else model.experts / mappings.ep
+    launched_experts = np.ones(len(mappings)) if software.grouped_experts else model.experts / mappings.ep
     start_s = software.host_s * (OVERLAP_STARTS if workload.options.ep_overlap else 1.0)
-    return expert_layers(model) * start_s * (HOST_KERNELS + HOST_EXPERT_KERNELS * apart)
+    return expert_layers(model) * start_s * (HOST_KERNELS + HOST_EXPERT_KERNELS * launched_experts)
 
 
 def predicting_s(workload: Workload, device: Device, mappings: Mappings, mean: Passes) -> Passes:
@@ -227,17 +231,17 @@ def predicting_s(workload: Workload, device: Device, mappings: Mappings, mean: P
     none where no layer does. `mean` are the kernels of the mean layer."""
     if not workload.model.extra_predictions:
         return Passes()
-    predicted = prediction_of(workload)
-    prediction_device = replace(device, precision=predicted.precision)
-    kernels = mean if predicted is workload else kernels_s(predicted, prediction_device, mappings)
-    return without_starts(kernels, started_s(predicted, mappings))
+    prediction = prediction_of(workload)
+    prediction_device = replace(device, precision=prediction.precision)
+    kernels = mean if prediction is workload else kernels_s(prediction, prediction_device, mappings)
+    return without_starts(kernels, started_s(prediction, mappings))
 
 
-def without_starts(kernels: Passes, started: Floats) -> Passes:
+def without_starts(kernels: Passes, start_s: Floats) -> Passes:
     """A layer as long as the host needs at least; gradients of weights that it has not started wait with all others."""
-    busy = kernels.total
-    stretched: Passes = kernels * (np.maximum(busy, started) / busy)
-    return replace(stretched, weights=np.clip(busy - started, 0.0, kernels.weights))
+    kernel_s = kernels.total
+    layer: Passes = kernels * (np.maximum(kernel_s, start_s) / kernel_s)
+    return replace(layer, weights=np.clip(kernel_s - start_s, 0.0, kernels.weights))
 
 
 def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
@@ -254,10 +258,10 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
         mappings.recompute,
         mappings.sequence_parallel.astype(np.int64),
     )
-    split, wide = (t, c, x, b, recompute, sp), wide_share(workload)
+    split, share_16_bit = (t, c, x, b, recompute, sp), wide_share(workload)
     passes = _mean_layer_s(workload, device, split)
-    if wide:
-        passes = passes * (1 - wide) + _mean_layer_s(workload, device.of_bits(16), split) * wide
+    if share_16_bit:
+        passes = passes * (1 - share_16_bit) + _mean_layer_s(workload, device.of_bits(16), split) * share_16_bit
     weights = np.broadcast_to(passes.weights, passes.backward.shape)[position] if device.splits_backward else 0.0
     forward = np.broadcast_to(passes.forward, passes.backward.shape)[position]
     backward = passes.backward[position]
@@ -286,8 +290,8 @@ def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) ->
         NORM_ACT: norms + _cheap_s(workload, device, t, rows),
         NORM_FFN: norms + feed_forward.forward,
     }
-    repeated = np.select([recompute == kind for kind in repeats], np.broadcast_arrays(*repeats.values()))
-    return Passes(layer.forward, layer.backward + repeated, layer.weights)
+    repeat_s = np.select([recompute == kind for kind in repeats], np.broadcast_arrays(*repeats.values()))
+    return Passes(layer.forward, layer.backward + repeat_s, layer.weights)
 
 
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:

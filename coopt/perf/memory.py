@@ -60,19 +60,22 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     logits = (
         predictions * LOGIT_BYTES * _rows(workload, distinct_mappings) * vocab_share(model, distinct_mappings.tp)
     )[position]
-    of_layer, of_table, gathered = state_bytes(workload, m)
+    of_layer, of_table, gathered_bytes = state_bytes(workload, m)
     loads = tuple(_every_stage(workload, m))
-    needs = [
+    bytes_of_stages = [
         of_layer * layers + of_table * tables + kept_of_layer * _on_the_gpu(m, activation_layers, put_off_layers)
         for layers, tables, activation_layers, put_off_layers in loads
     ]
     if workload.options.schedule != "1f1b":
         brought_back = brought_back_bytes(workload, distinct_mappings)[position]
-        needs = [need + brought_back * put_off_layers for need, (*_, put_off_layers) in zip(needs, loads, strict=True)]
-    first_bytes, second_bytes, last_bytes = needs
+        bytes_of_stages = [
+            stage_bytes + brought_back * put_off_layers
+            for stage_bytes, (*_, put_off_layers) in zip(bytes_of_stages, loads, strict=True)
+        ]
+    first_bytes, second_bytes, last_bytes = bytes_of_stages
     fullest = np.maximum(np.maximum(first_bytes, second_bytes), last_bytes + logits)
     always = workload.options.software.reserve_gib * GIB + working_bytes(workload, distinct_mappings)[position]
-    return np.asarray(fullest + gathered + always, dtype=np.float64)
+    return np.asarray(fullest + gathered_bytes + always, dtype=np.float64)
 
 
 def _on_the_gpu(mappings: Mappings, activation_layers: Ints, put_off_layers: Any) -> Any:
@@ -192,17 +195,17 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
     parameter_bytes = whole_bytes + spread_bytes / (m.dp * m.cp)
     (t,), at = distinct_rows(m.tp)
     layer, table = layer_parameters(model, t)[at], (vocab_share(model, t) * model.hidden)[at]
-    of_layer, gathered = parameter_bytes * layer, layer
+    of_layer, gathered_parameters = parameter_bytes * layer, layer
     if model.experts:
         experts = layer_expert_parameters(model, m.tp, m.ep, expert_tp=options.expert_tp)
         of_layer = of_layer + (whole_bytes + spread_bytes / expert_copies(m, expert_tp=options.expert_tp)) * experts
-        gathered = gathered + experts
+        gathered_parameters = gathered_parameters + experts
     # ZeRO 3 gathers the layer at work and the next
     at_once = 2.0 * PARAMETER_BYTES * (stage == 3)
     if options.software.shards_in_rounds:  # whole chunks, and the gradients of one
         chunk = np.where(m.interleave > 1, chunk_layers(model.layers, m), 1)
         at_once = at_once * chunk + options.software.gradient_bytes * chunk * ((stage >= 2) & (m.interleave > 1))
-    return of_layer, parameter_bytes * table, gathered * at_once
+    return of_layer, parameter_bytes * table, gathered_parameters * at_once
 
 
 def shard_rounds(workload: Workload, mappings: Mappings) -> Ints:
@@ -259,12 +262,16 @@ def working_bytes(workload: Workload, mappings: Mappings) -> Floats:
 def chunks_in_flight(mappings: Mappings, global_batch: int) -> tuple[Ints, Ints, Ints]:
     """Model chunks whose activations the first, second and last stage hold at their fullest moment; shape (n,)."""
     p, v = mappings.pp, mappings.interleave
-    done = micro_batches(mappings, global_batch) * v
+    all_chunks = micro_batches(mappings, global_batch) * v
     first_chunks = np.where(v > 1, p * v + p - 1, p)
     second_chunks = np.where(v > 1, first_chunks - 2, p - 1)
     # the last stage goes backward as soon as its last chunk has gone forward, so that only earlier chunks pile up
     last_chunks = np.where(v > 1, (v - 1) * p + 1, 1)
-    return np.minimum(done, first_chunks), np.minimum(done, second_chunks), np.minimum(done, last_chunks)
+    return (
+        np.minimum(all_chunks, first_chunks),
+        np.minimum(all_chunks, second_chunks),
+        np.minimum(all_chunks, last_chunks),
+    )
 
 
 def _rows(workload: Workload, mappings: Mappings) -> Floats:
@@ -309,12 +316,12 @@ def _repeated_bytes(workload: Workload, mappings: Mappings) -> Floats:
     )
     if model.kv_rank:  # latents are kept in place of what they expand to
         queries = query_width(model) / t - model.q_rank if model.q_rank else 0
-        saved = np.maximum(queries + kv_width(model, t) - model.kv_rank - model.rope_dim, 0)
-        cheap_bytes = cheap_bytes + 2 * rows * saved * attention_share(model)
-    repeated = norms + np.where(
+        saved_columns = np.maximum(queries + kv_width(model, t) - model.kv_rank - model.rope_dim, 0)
+        cheap_bytes = cheap_bytes + 2 * rows * saved_columns * attention_share(model)
+    repeated_bytes = norms + np.where(
         kind == NORM_ACT, cheap_bytes, _kept_feed_forward(workload, t, rows, _norm_split(mappings))
     )
-    return np.asarray(np.where((kind == NORM_ACT) | (kind == NORM_FFN), repeated, 0.0), dtype=np.float64)
+    return np.asarray(np.where((kind == NORM_ACT) | (kind == NORM_FFN), repeated_bytes, 0.0), dtype=np.float64)
 
 
 def _kept_feed_forward(workload: Workload, t: Any, rows: Any, norm_split: Any) -> Any:
@@ -323,11 +330,13 @@ def _kept_feed_forward(workload: Workload, t: Any, rows: Any, norm_split: Any) -
     if not model.experts:
         return element_bytes * model.ffn / t * rows * ffn_share(model)
     share, split = expert_layers(model), (t if workload.options.expert_tp else 1)
-    routed = expert_rows(model, rows, t, split) * (width * expert_width(model) + element_bytes * model.ffn / split)
+    routed_bytes = expert_rows(model, rows, t, split) * (
+        width * expert_width(model) + element_bytes * model.ffn / split
+    )
     if model.expert_latent:  # what experts give, before it is projected back
-        routed = routed + width * model.expert_latent * rows / norm_split
+        routed_bytes = routed_bytes + width * model.expert_latent * rows / norm_split
     dense = (ffn_share(model) - share) * element_bytes * model.dense_ffn / t * rows
-    return share * (element_bytes * model.shared_ffn / t * rows + routed) + dense
+    return share * (element_bytes * model.shared_ffn / t * rows + routed_bytes) + dense
 
 
 def _score_bytes(workload: Workload, mappings: Mappings) -> Floats:

@@ -126,9 +126,11 @@ def expert_width(model: Transformer) -> int:
 def attended_share(model: Transformer) -> float:
     r"""Mean share of the sequence a token looks at under flash attention, over its layers: :math:`\rho`."""
     full_share = 0.5 if model.causal else 1.0
-    windowed = min(full_share, model.window / model.seq)
+    window_share = min(full_share, model.window / model.seq)
     layers = model.with_attention
-    return ((layers - model.window_layers) * full_share + model.window_layers * windowed) / layers if layers else 1.0
+    return (
+        ((layers - model.window_layers) * full_share + model.window_layers * window_share) / layers if layers else 1.0
+    )
 
 
 def expert_rows(model: Transformer, rows: Any, t: Any, expert_split: Any) -> Any:
@@ -147,12 +149,12 @@ def attention_parameters(model: Transformer, t: Any) -> Any:
 
 def layer_parameters(model: Transformer, t: Any) -> Any:
     """Parameters of a layer on one TP rank without its experts, the mean over all layers; norms left out."""
-    mixers, wide = mixer_parameters(model, t), model.hidden * ffn_matrices(model) / t
+    mixers, per_column = mixer_parameters(model, t), model.hidden * ffn_matrices(model) / t
     if not model.experts:
-        return mixers + ffn_share(model) * (wide * model.ffn)
+        return mixers + ffn_share(model) * (per_column * model.ffn)
     share = expert_layers(model)
-    routed = share * (wide * model.shared_ffn + model.hidden * (model.experts + 2 * model.expert_latent))
-    return mixers + routed + (ffn_share(model) - share) * wide * model.dense_ffn
+    mixture = share * (per_column * model.shared_ffn + model.hidden * (model.experts + 2 * model.expert_latent))
+    return mixers + mixture + (ffn_share(model) - share) * per_column * model.dense_ffn
 
 
 def mixer_parameters(model: Transformer, t: Any) -> Any:
@@ -202,10 +204,10 @@ def _held_layers(model: Transformer, mappings: Mappings) -> Ints:
 
 def model_flop_per_token(model: Transformer) -> float:
     """M: FLOPs of a token forward and backward, attention counted in full."""
-    j, predicted = model.extra_predictions, model.prediction
-    products = model.layers * _active_parameters(model) + j * _active_parameters(predicted)
+    j, prediction = model.extra_predictions, model.prediction
+    products = model.layers * _active_parameters(model) + j * _active_parameters(prediction)
     products += (1 + j) * model.vocab * model.hidden
-    return 6.0 * products + 3.0 * (model.layers * _mixing_flop(model) + j * _mixing_flop(predicted))
+    return 6.0 * products + 3.0 * (model.layers * _mixing_flop(model) + j * _mixing_flop(prediction))
 
 
 def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) -> Floats:
@@ -224,8 +226,8 @@ def _active_parameters(model: Transformer) -> float:
     """A: parameters of a layer that a token meets, the mean over all layers."""
     if not model.experts:
         return float(layer_parameters(model, 1))
-    routed = expert_layers(model) * ffn_matrices(model) * expert_width(model) * model.top_k * model.ffn
-    return float(layer_parameters(model, 1) + routed)
+    routed_parameters = expert_layers(model) * ffn_matrices(model) * expert_width(model) * model.top_k * model.ffn
+    return float(layer_parameters(model, 1) + routed_parameters)
 
 
 def _layer_attention_flop(model: Transformer) -> float:
@@ -236,8 +238,8 @@ def _layer_attention_flop(model: Transformer) -> float:
 def _mixing_flop(model: Transformer) -> float:
     """FLOPs with which tokens of the mean layer see others, forward: of attention, and of Mamba-2's scan, as Megatron
     Bridge counts it (src/megatron/bridge/training/utils/flop_utils.py)."""
-    scanned = mamba_share(model) * SCAN_FLOP * mamba_width(model) * model.mamba_state
-    return _layer_attention_flop(model) + scanned
+    scan_flop = mamba_share(model) * SCAN_FLOP * mamba_width(model) * model.mamba_state
+    return _layer_attention_flop(model) + scan_flop
 
 
 def model_parameters(model: Transformer) -> tuple[float, float]:

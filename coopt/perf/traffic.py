@@ -137,8 +137,8 @@ class StageTraffic:
             return AffineSeconds()
         inside, across, *_ = expert_ranks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
         sent_bytes = self.routed_bytes * (self.workload.options.dispatch_bytes + BYTES) / (2 * BYTES)  # there, and back
-        moved = all_to_all(self.links, sent_bytes / self.mappings.tp, inside, across, visits_of(self.workload))
-        return moved * ((self.mappings.ep > 1) * self._exchanges)
+        one_exchange = all_to_all(self.links, sent_bytes / self.mappings.tp, inside, across, visits_of(self.workload))
+        return one_exchange * ((self.mappings.ep > 1) * self._exchanges)
 
     @property
     def expert_gather(self) -> AffineSeconds:
@@ -163,12 +163,12 @@ class StageTraffic:
 
         The second is zero where nothing hides. Where a pipeline has one micro-batch there is no other.
         """
-        moved, gathered = self.exchange, self.expert_gather
-        if moved.is_zero or not self.workload.options.ep_overlap:
-            return moved + gathered, AffineSeconds()
+        exchange, rows_gather = self.exchange, self.expert_gather
+        if exchange.is_zero or not self.workload.options.ep_overlap:
+            return exchange + rows_gather, AffineSeconds()
         has_others = m > 1
-        beyond = moved - AffineSeconds(behind_s * has_others)
-        return moved * np.where(has_others, OVERLAP_COST, 1.0) + gathered, beyond + gathered
+        beyond = exchange - AffineSeconds(behind_s * has_others)
+        return exchange * np.where(has_others, OVERLAP_COST, 1.0) + rows_gather, beyond + rows_gather
 
     @property
     def hop(self) -> AffineSeconds:
@@ -195,9 +195,9 @@ class Replicas:
 
     def data_parallel(self) -> AffineSeconds:
         """T_dp: gradients reduced and scattered, then gradients (ZeRO 0) or 16-bit parameters gathered."""
-        scatter, back = self.shared_exchange()
-        experts_scatter, experts_back = self.expert_exchange()
-        return scatter + back + experts_scatter + experts_back + self._twins()
+        scatter, gather_back = self.shared_exchange()
+        experts_scatter, experts_gather_back = self.expert_exchange()
+        return scatter + gather_back + experts_scatter + experts_gather_back + self._twins()
 
     def _twins(self) -> AffineSeconds:
         """What two GPUs that hold the same two stages of a pipeline send each other: before replicas reduce gradients
@@ -208,9 +208,9 @@ class Replicas:
             return AffineSeconds()
         m, gradient = self.mappings, self.workload.options.software.gradient_bytes
         parameters, crosses = self.parameters + self.expert_parameters, m.pp > self.placements.pp
-        out = send(self.links, gradient * parameters, crosses)
-        back = send(self.links, np.where(m.zero >= 1, BYTES, gradient) * parameters, crosses)
-        sends = (out + back) * (m.pp > 1)
+        first_send = send(self.links, gradient * parameters, crosses)
+        return_send = send(self.links, np.where(m.zero >= 1, BYTES, gradient) * parameters, crosses)
+        sends = (first_send + return_send) * (m.pp > 1)
         # under this schedule no embedding is tied between GPUs, so that twins have the kind `tied` to themselves
         return AffineSeconds(sends.fixed, tied=sends.pp)
 
@@ -226,9 +226,9 @@ class Replicas:
             )
         busy = np.zeros(len(m))
         for parameters, inside in groups:
-            moved = zip(self._sent_bytes(parameters), scatters_and_returns, strict=True)
-            passed = (inside - 1) / inside if self.workload.options.collectives == "levels" else inside > 1
-            busy = busy + passed * sum(size_bytes * times for size_bytes, times in moved)
+            volumes = zip(self._sent_bytes(parameters), scatters_and_returns, strict=True)
+            share = (inside - 1) / inside if self.workload.options.collectives == "levels" else inside > 1
+            busy = busy + share * sum(size_bytes * times for size_bytes, times in volumes)
         return np.asarray(busy / self.links.hb_byte_s, dtype=np.float64)
 
     def shared_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
@@ -246,14 +246,14 @@ class Replicas:
     def _exchange(
         self, parameters: Floats, inside: Ints, across: Ints, kind: RingKind
     ) -> tuple[AffineSeconds, AffineSeconds]:
-        zero, (scattered, returned) = self.mappings.zero, self._sent_bytes(parameters)
+        zero, (scattered_bytes, returned_bytes) = self.mappings.zero, self._sent_bytes(parameters)
         places = self.placements
         is_even = places.dp_domains is None  # every domain that holds some of the ranks holds as many
         fewest = None if is_even else inside * places.dp_at_least // places.dp
         sized = self.workload.options.collectives != "levels"
         rates = gather_rates(self.links, inside, across, kind, fewest, summed=zero == 0, sized=sized)
         scatters, returns = self._times
-        return rates.of(scattered) * scatters, rates.of(returned) * returns
+        return rates.of(scattered_bytes) * scatters, rates.of(returned_bytes) * returns
 
     def _sent_bytes(self, parameters: Floats) -> tuple[Floats, Floats]:
         """Bytes of one scatter of gradients, and of what is gathered: gradients (ZeRO 0) or 16-bit parameters."""
@@ -287,14 +287,17 @@ class Replicas:
     def optimizer(self, device: Device) -> AffineSeconds:
         """The step over the parameters this GPU updates."""
         m = self.mappings
-        sharded, unsharded = self.parameters / (m.dp * m.cp), self.parameters
+        own_shard, all_parameters = self.parameters / (m.dp * m.cp), self.parameters
         if self.workload.model.experts:
             copies = expert_copies(m, expert_tp=self.workload.options.expert_tp)
-            sharded, unsharded = sharded + self.expert_parameters / copies, unsharded + self.expert_parameters
+            own_shard, all_parameters = (
+                own_shard + self.expert_parameters / copies,
+                all_parameters + self.expert_parameters,
+            )
         if self.workload.options.schedule == "dualpipe":
-            unsharded = unsharded * stage_copies(m)
-        updated = np.where(m.zero >= 1, sharded, unsharded)
-        return AffineSeconds(device.stream_s(OPTIMIZER_BYTES * updated))
+            all_parameters = all_parameters * stage_copies(m)
+        updated_parameters = np.where(m.zero >= 1, own_shard, all_parameters)
+        return AffineSeconds(device.stream_s(OPTIMIZER_BYTES * updated_parameters))
 
 
 def replicas_of(workload: Workload, links: LinkRates, mappings: Mappings, placements: Placements) -> Replicas:

@@ -223,9 +223,9 @@ def ways_of(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Wa
         return sized_ways(links, x, y, starts, share, summed, filled_share)
 
     over_tp = inside.tp, m.tp // inside.tp
-    gathered = starts_per_byte(1.0, traffic.tp_gather, "tp")
+    gather_starts = starts_per_byte(1.0, traffic.tp_gather, "tp")
     return Ways(
-        tp=sized_ways(links, *over_tp, gathered) if traffic.tp_is_sized else ring_ways(links, *over_tp),
+        tp=sized_ways(links, *over_tp, gather_starts) if traffic.tp_is_sized else ring_ways(links, *over_tp),
         cp=ring_ways(links, inside.cp, m.cp // inside.cp),
         dp=gradients(ranks, domains, replicas.shared_exchange(), "dp"),
         ep=exchange_ways(links, within, across, visits_of(workload)) if mixed and forwards_at_once(workload) else (),

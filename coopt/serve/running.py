@@ -106,11 +106,11 @@ def listener_at(host: str, port: int) -> socket.socket:
     InstanceError
         When the port is taken, or the address is none of this machine.
     """
-    with contextlib.ExitStack() as opened:
+    with contextlib.ExitStack() as stack:
         try:
             addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
             family, kind, protocol, _, place = addresses[0]
-            listener = opened.enter_context(socket.socket(family, kind, protocol))
+            listener = stack.enter_context(socket.socket(family, kind, protocol))
             if os.name == "posix":
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(place)
@@ -120,7 +120,7 @@ def listener_at(host: str, port: int) -> socket.socket:
                 f"serve: {host} port {port} cannot be listened on ({error.strerror or error}), "
                 "needs another --port or --host"
             ) from None
-        opened.pop_all()
+        stack.pop_all()
     return listener
 
 

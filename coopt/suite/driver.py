@@ -55,8 +55,8 @@ def _hand_over(waiting: deque[Case], pool: WorkerPool, on_outcome: OnOutcome) ->
                 at_work[pool.submit(case)] = case
             except BrokenExecutor:
                 suspects.append(case)
-        done, _ = wait(at_work, return_when=FIRST_COMPLETED)
-        for future in done:
+        finished, _ = wait(at_work, return_when=FIRST_COMPLETED)
+        for future in finished:
             case = at_work.pop(future)
             outcome = _outcome(case, future)
             if outcome is None:
@@ -128,7 +128,7 @@ class Driver:
 
     def run(self, pool_of: Callable[[], WorkerPool]) -> Summary:
         """Work on what has no answer and write the table; Ctrl-C ends it with everything that is finished."""
-        stopped = None
+        stop_reason = None
         open_cases = [case for case_id, case in self.asked.items() if case_id not in self.outcomes]
         try:
             with interrupts_heard(self._interrupted):
@@ -136,9 +136,9 @@ class Driver:
                     self._tell()
                     _work(open_cases, pool_of, self._heard)
         except KeyboardInterrupt:
-            stopped = "interrupted"
+            stop_reason = "interrupted"
         except PoolLostError:
-            stopped = "the workers cannot be reached any more"
+            stop_reason = "the workers cannot be reached any more"
         self._write()
         return Summary(
             suite=self.suite,
@@ -151,7 +151,7 @@ class Driver:
             statuses=dict(Counter(outcome.status for _, outcome in self._answered())),
             wall_s=time.perf_counter() - self.started,
             cpu_s=sum(outcome.cpu_s for outcome in self.worked),
-            stopped=stopped,
+            stopped=stop_reason,
         )
 
     def _heard(self, outcome: Outcome) -> None:
@@ -167,13 +167,13 @@ class Driver:
 
     def _tell(self) -> None:
         """Cases done, failures, and the time left at the pace of this run."""
-        done, all_of_them, worked = len(self.outcomes), len(self.asked), len(self.worked)
+        answered, all_of_them, worked_now = len(self.outcomes), len(self.asked), len(self.worked)
         elapsed_s = time.perf_counter() - self.started
-        parts = [f"{done:,} of {all_of_them:,}"]
+        parts = [f"{answered:,} of {all_of_them:,}"]
         parts += [f"{self.failed:,} failed"] if self.failed else []
-        parts += [f"about {_duration(elapsed_s / worked * (all_of_them - done))} left"] if worked else []
+        parts += [f"about {_duration(elapsed_s / worked_now * (all_of_them - answered))} left"] if worked_now else []
         self.on_progress(
-            Progress(stage="cases", message=", ".join(parts), elapsed_s=elapsed_s, done=(done, all_of_them))
+            Progress(stage="cases", message=", ".join(parts), elapsed_s=elapsed_s, done=(answered, all_of_them))
         )
 
     def _answered(self) -> Iterator[tuple[Case, Outcome]]:

@@ -75,16 +75,16 @@ class CaseGrid(Table):
 
     @model_validator(mode="after")
     def _has_columns(self) -> CaseGrid:
-        seen: dict[str, str] = {}
+        axes_of_columns: dict[str, str] = {}
         for axis in self.vary:
             column = column_of(axis)
             if not column or column[0].isdigit():
                 raise ValueError(f"vary.{axis!r}: needs a name that begins with a letter")
             if column in COLUMNS:
                 raise ValueError(f"vary.{axis}: {column!r} is a column of every result, needs another name")
-            if column in seen:
-                raise ValueError(f"vary.{axis}: has the column of {seen[column]!r}, needs another name")
-            seen[column] = axis
+            if column in axes_of_columns:
+                raise ValueError(f"vary.{axis}: has the column of {axes_of_columns[column]!r}, needs another name")
+            axes_of_columns[column] = axis
         return self
 
 

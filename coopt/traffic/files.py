@@ -89,9 +89,9 @@ def _node(
     attributes = [_field(ATTRIBUTE["name"], "is_cpu_op") + _field(ATTRIBUTE["bool"], 0)]
     attributes += [_field(ATTRIBUTE["name"], key) + _field(ATTRIBUTE["int32"], value) for key, value in numbers.items()]
     attributes.append(_field(ATTRIBUTE["name"], "comm_size") + _field(ATTRIBUTE["int64"], size_bytes))
-    packed = b"".join(map(_varint, dependencies))
+    numbers_before = b"".join(map(_varint, dependencies))
     parts = [_field(NODE["id"], number), _field(NODE["name"], name), _field(NODE["type"], kind)]
-    parts += [_field(NODE["data_deps"], packed)] * bool(packed)
+    parts += [_field(NODE["data_deps"], numbers_before)] * bool(numbers_before)
     return b"".join([*parts, *(_field(NODE["attr"], attribute) for attribute in attributes)])
 
 

@@ -188,8 +188,8 @@ def workload_splits(
 
 def parts_with(plan: Plan, names: Sequence[str], workload: str | None) -> tuple[str, ...]:
     """Of the parts of these names those that train a workload; all of them where none is named, or none trains it."""
-    trained = [part.name for part in plan.parts if workload in [run.name for run in part.workloads]]
-    return tuple(name for name in names if name in trained) or tuple(names)
+    training_parts = [part.name for part in plan.parts if workload in [run.name for run in part.workloads]]
+    return tuple(name for name in names if name in training_parts) or tuple(names)
 
 
 def single_demand(all_demands: tuple[TrafficDemand, ...], option: str) -> TrafficDemand:

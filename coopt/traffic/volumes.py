@@ -74,16 +74,16 @@ def _gathers(traffic: StageTraffic, sequence: bool) -> tuple[float, float]:
     options, blocks = traffic.workload.options, block_share(traffic.workload.model)
     fraction = options.tp_sync_fraction
     backward = options.tp_sync_backward if fraction < 1.0 else 1.0
-    repeated = float(np.ravel(traffic.repeated_gathers)[0])
-    return fraction * 4.0 * blocks, fraction * (repeated + 4 * blocks * backward) + 2 * blocks * sequence
+    repeated_gathers = float(np.ravel(traffic.repeated_gathers)[0])
+    return fraction * 4.0 * blocks, fraction * (repeated_gathers + 4 * blocks * backward) + 2 * blocks * sequence
 
 
 def _context(traffic: StageTraffic, m: int, repeats: bool) -> Iterator[Volume]:
     one_pass = traffic.ring * (m / (RING_PASSES + repeats))
     further = traffic.workload.model.extra_predictions
-    for phase, moved in (("forward", one_pass), ("backward", one_pass * (RING_PASSES - 1 + repeats))):
-        yield _volume("cp", phase, "cp", moved, "layers")
-        yield _volume("cp", phase, "cp", moved * further, "last stage")
+    for phase, ring in (("forward", one_pass), ("backward", one_pass * (RING_PASSES - 1 + repeats))):
+        yield _volume("cp", phase, "cp", ring, "layers")
+        yield _volume("cp", phase, "cp", ring * further, "last stage")
 
 
 def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:
@@ -91,8 +91,8 @@ def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:
     # half of the exchanges are forward; those that recomputation repeats belong to the pass backward
     share = EXCHANGES / 2 / (EXCHANGES + 2 * repeats)
     for phase, part in (("forward", share), ("backward", 1 - share)):
-        for moved, group in ((traffic.exchange, "ep"), (traffic.expert_gather, "tp")):
-            once = moved * (m * part)
+        for exchange_s, group in ((traffic.exchange, "ep"), (traffic.expert_gather, "tp")):
+            once = exchange_s * (m * part)
             yield _volume("ep", phase, group, once, "layers", exchange=group == "ep")
             yield _volume("ep", phase, group, once * further_exchanges(model), "last stage", exchange=group == "ep")
 
@@ -100,10 +100,10 @@ def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:
 def _replicas(split: RankGrid) -> Iterator[Volume]:
     replicas = replicas_of(split.workload, UNIT, split.mapping, split.placement)
     is_unsharded = bool(split.mapping.zero[0] == 0)
-    returned = "gradients" if is_unsharded else "parameters"
+    return_phase = "gradients" if is_unsharded else "parameters"
     for group, (scatter, back) in (("dp", replicas.shared_exchange()), ("copies", replicas.expert_exchange())):
-        for phase, moved, half in (("gradients", scatter, "up"), (returned, back, "down")):
-            volume = _volume("dp", phase, group, moved, "once")
+        for phase, half_s, half in (("gradients", scatter, "up"), (return_phase, back, "down")):
+            volume = _volume("dp", phase, group, half_s, "once")
             if volume.inside_bytes or volume.across_bytes:
                 yield replace(volume, all_reduce=half if is_unsharded else None)  # type: ignore[arg-type]
 

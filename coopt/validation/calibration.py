@@ -149,7 +149,7 @@ def _summary(
     places = [i for i, run in enumerate(runs) if is_used(fit_set, run)]
     rows = [runs[i] for i in places]
     values_before, values_after = Settings().values_of(fit_set, rows[0]), settings.values_of(fit_set, rows[0])
-    unused = [run for i, run in enumerate(runs) if acts_on(fit_set, run) and i not in used_rows]
+    unused_runs = [run for i, run in enumerate(runs) if acts_on(fit_set, run) and i not in used_rows]
     return Fit(
         name=set_name(fit_set),
         generation=fit_set.generation,
@@ -162,7 +162,7 @@ def _summary(
         groups=tuple(dict.fromkeys(run.group for run in rows)),
         before=_certain(score_of(errors_of(rows, Settings()))),
         fitted=_certain(score_of(errors_of(rows, settings))),
-        held_out=score_of(errors_of(unused, settings)),
+        held_out=score_of(errors_of(unused_runs, settings)),
         leave_one_group_out=_unseen_score(unseen_errors, places),
     )
 

@@ -72,21 +72,21 @@ def fitted_of_hardware(generation: str, precision: str) -> frozenset[str]:
     """`hopper fp8 gemm` and the like: what the catalog calls fitted for any GPU of a generation."""
     table = "efficiency" if precision == "16-bit" else f"efficiency.{precision}"
     names = OF_HARDWARE if precision == "16-bit" else NARROW
-    marked = {
+    fitted_fields = {
         field
         for gpu in entries("gpu").values()
         if isinstance(gpu, Gpu) and gpu.generation == generation
         for field in _marked(gpu)
     }
     # a source may stand for a whole table of figures
-    fitted_names = {name for name in names if f"{table}.{name}" in marked or table in marked}
+    fitted_names = {name for name in names if f"{table}.{name}" in fitted_fields or table in fitted_fields}
     return frozenset(f"{generation} {precision} {name}" for name in fitted_names)
 
 
 def fitted_of_software(framework: str) -> frozenset[str]:
     """What the catalog calls fitted of a framework."""
-    marked = set(_marked(entries("software")[framework]))
-    return frozenset(f"{framework} {name}" for name in OF_SOFTWARE if name in marked)
+    fitted_fields = set(_marked(entries("software")[framework]))
+    return frozenset(f"{framework} {name}" for name in OF_SOFTWARE if name in fitted_fields)
 
 
 def _marked(entry: Entry) -> Iterator[str]:
@@ -180,18 +180,18 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
     ]
     batches = batches_of(runs)
     predicted, parts = unchanged_s(batches), breakdowns_s(batches)
-    done = [_result(predicted_rows[i], run, float(predicted[i]), parts[i]) for i, run in enumerate(runs)]
-    in_turn = iter(done)
-    groups = _grouped(runs, done, lambda run: run.group)
+    results = [_result(predicted_rows[i], run, float(predicted[i]), parts[i]) for i, run in enumerate(runs)]
+    in_turn = iter(results)
+    groups = _grouped(runs, results, lambda run: run.group)
     return Comparison(
         rows=tuple(_left_out(outcome) if isinstance(outcome, SkippedRow) else next(in_turn) for outcome in outcomes),
         groups=groups,
-        hardware=_grouped(runs, done, _hardware_of),
-        architecture=_grouped(runs, done, architecture_of),
-        overall=next(iter(_grouped(runs, done, lambda run: "all")), None),
+        hardware=_grouped(runs, results, _hardware_of),
+        architecture=_grouped(runs, results, architecture_of),
+        overall=next(iter(_grouped(runs, results, lambda run: "all")), None),
         ranking=ranking_of(predicted_rows, runs, predicted),
         memory=MemoryResult(
-            stated=sum(result.states_mapping for result in done), refused=sum(result.refused for result in done)
+            stated=sum(result.states_mapping for result in results), refused=sum(result.refused for result in results)
         ),
         evaluated=len(runs),
         skipped=len(rows) - len(runs),
@@ -264,18 +264,20 @@ def _hfu_points(run: MeasuredRun, predicted_s: float) -> float:
 
 
 def _grouped(
-    runs: Sequence[MeasuredRun], done: Sequence[RowResult], name_of: Callable[[MeasuredRun], str]
+    runs: Sequence[MeasuredRun], results: Sequence[RowResult], name_of: Callable[[MeasuredRun], str]
 ) -> tuple[GroupResult, ...]:
     members: dict[str, list[int]] = {}
     for index, run in enumerate(runs):
         members.setdefault(name_of(run), []).append(index)
-    return tuple(_group(name, [runs[i] for i in places], [done[i] for i in places]) for name, places in members.items())
+    return tuple(
+        _group(name, [runs[i] for i in places], [results[i] for i in places]) for name, places in members.items()
+    )
 
 
-def _group(name: str, runs: Sequence[MeasuredRun], done: Sequence[RowResult]) -> GroupResult:
-    sizes = score_of(np.array([result.error for result in done], dtype=np.float64))
+def _group(name: str, runs: Sequence[MeasuredRun], results: Sequence[RowResult]) -> GroupResult:
+    sizes = score_of(np.array([result.error for result in results], dtype=np.float64))
     assert sizes is not None
-    points = [abs(result.hfu_points) for result in done if result.hfu_points is not None]
+    points = [abs(result.hfu_points) for result in results if result.hfu_points is not None]
     return GroupResult(
         **sizes.model_dump(),
         name=name,

@@ -154,16 +154,16 @@ def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
     error = max(_left_out_error(run) for run in runs)
     mean = np.log(list(values.values()))
     widths = np.diag([(RANGES[name].step / value) ** 2 for name, value in values.items()])
-    unscaled = Belief(fit_set=fit_set, mean=mean, covariance=widths, own_error=error * math.sqrt(1.0 - COMMON))
-    explained = float(np.mean(_variances(unscaled.slopes(batches_of(runs), mean), widths)))
-    if explained <= 1e-12:
+    step_wide = Belief(fit_set=fit_set, mean=mean, covariance=widths, own_error=error * math.sqrt(1.0 - COMMON))
+    explained_variance = float(np.mean(_variances(step_wide.slopes(batches_of(runs), mean), widths)))
+    if explained_variance <= 1e-12:
         raise InstanceError(
             f"--parameters: {', '.join(fit_set.parameters)} do not act on {', '.join(run.id for run in runs)}, "
             "needs some that do, such as gemm,hbm"
         )
     # what runs of one source have in common is what parameters explain; the rest is each mapping's own
-    scale = min(1.0, COMMON * error**2 / explained)
-    return Belief(fit_set=fit_set, mean=mean, covariance=widths * scale, own_error=unscaled.own_error)
+    scale = min(1.0, COMMON * error**2 / explained_variance)
+    return Belief(fit_set=fit_set, mean=mean, covariance=widths * scale, own_error=step_wide.own_error)
 
 
 def _left_out_error(run: MeasuredRun) -> float:
@@ -182,16 +182,16 @@ def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belie
     highest = np.maximum(prior.mean, np.log([parameter_range.high for parameter_range in ranges]))
 
     def doubt(theta: Floats) -> float:
-        off, missed = theta - prior.mean, measured - prior.log_times(batches, theta)
-        return float(off @ weight @ off + missed @ missed / own_variance)
+        off, residuals = theta - prior.mean, measured - prior.log_times(batches, theta)
+        return float(off @ weight @ off + residuals @ residuals / own_variance)
 
     theta: Floats = prior.mean
     covariance, value = prior.covariance, doubt(theta)
     for _ in range(ROUNDS):
         slopes = prior.slopes(batches, theta)
         covariance = np.asarray(np.linalg.inv(weight + slopes.T @ slopes / own_variance), dtype=np.float64)
-        missed = measured - prior.log_times(batches, theta)
-        step = covariance @ (slopes.T @ missed / own_variance - weight @ (theta - prior.mean))
+        residuals = measured - prior.log_times(batches, theta)
+        step = covariance @ (slopes.T @ residuals / own_variance - weight @ (theta - prior.mean))
         candidates = [np.clip(theta + step * 0.5**n, lowest, highest) for n in range(8)]
         better = next(((point, x) for point in candidates if (x := doubt(point)) < value), None)
         if better is None or np.max(np.abs(better[0] - theta)) < STILL:

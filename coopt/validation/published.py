@@ -200,7 +200,7 @@ class UnusableError(Exception):
     """A row that cannot be predicted; the text says why, and the same words stand for the same reason."""
 
 
-def measured_seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumed: list[str]) -> float:
+def measured_seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumptions: list[str]) -> float:
     """Measured iteration time: as published, else from tokens/s, else from TFLOP/s, else from MFU.
 
     Parameters
@@ -208,7 +208,7 @@ def measured_seconds(row: Measurement, model: Transformer, peak_flop_s: float, a
     peak_flop_s
         Of the GPU in the precision of the row.
     """
-    seconds = _seconds(row, model, peak_flop_s, assumed)
+    seconds = _seconds(row, model, peak_flop_s, assumptions)
     if not SHORTEST <= seconds <= LONGEST:
         raise UnusableError(f"a measurement of {seconds:.3g} s an iteration is beyond reason")
     if row.global_batch is not None and row.gpus is not None:
@@ -221,7 +221,7 @@ def measured_seconds(row: Measurement, model: Transformer, peak_flop_s: float, a
     return seconds
 
 
-def _seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumed: list[str]) -> float:
+def _seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumptions: list[str]) -> float:
     if row.iter_time_s is not None:
         return row.iter_time_s
     if row.global_batch is None or row.gpus is None:
@@ -233,12 +233,12 @@ def _seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumed: 
         raise UnusableError("no measurement published")
     counts = convention_of(row)
     if row.tflops_per_gpu is not None and counts is not None:
-        assumed.append(f"time from TFLOP/s, counted as {counts}")
+        assumptions.append(f"time from TFLOP/s, counted as {counts}")
         return tokens * flop_per_token(model, counts) / (row.tflops_per_gpu * 1e12 * row.gpus)
     if row.mfu is not None:
         if row.mfu > 1.0:
             raise UnusableError(f"MFU {row.mfu:g}, needs a share of the peak of at most 1")
-        assumed.append("time from MFU, counted as model FLOPs with full attention, a share of the dense peak")
+        assumptions.append("time from MFU, counted as model FLOPs with full attention, a share of the dense peak")
         return tokens * flop_per_token(model, USUAL) / (row.mfu * peak_flop_s * row.gpus)
     raise UnusableError(
         "only TFLOP/s published, and how they were counted is not known: "
@@ -248,11 +248,11 @@ def _seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumed: 
 
 def convention_of(row: Measurement) -> str | None:
     """How the row counts FLOPs, as its notes say or as its group does; None where neither says so."""
-    noted = NOTED.search(row.notes)
-    if noted and noted[1] in COUNTS:
-        return noted[1]
+    note = NOTED.search(row.notes)
+    if note and note[1] in COUNTS:
+        return note[1]
     for convention in published_facts().convention:
-        if convention.holds_for(row.id) and not noted:
+        if convention.holds_for(row.id) and not note:
             return convention.counts
     return None
 

@@ -92,33 +92,33 @@ def runs_among(rows: Iterable[Measurement]) -> list[MeasuredRun]:
 def run_of(row: Measurement) -> MeasuredRun:
     """The question a row asks, or UnusableError with the first thing that is missing."""
     # what the source corrects elsewhere comes first, and each correction is an assumption that is listed
-    printed, row = row, corrected(row)
-    assumed = [
-        f"{name} {getattr(row, name)}, printed as {getattr(printed, name)}"
+    printed_row, row = row, corrected(row)
+    assumptions = [
+        f"{name} {getattr(row, name)}, printed as {getattr(printed_row, name)}"
         for name in COLUMNS
-        if getattr(row, name) != getattr(printed, name)
+        if getattr(row, name) != getattr(printed_row, name)
     ]
     device = _device(row)
     gpu, domain = find("gpu", device.gpu), find("hb_domain", device.hb_domain)
     assert isinstance(gpu, Gpu)
     assert isinstance(domain, HbDomain)
-    model = transformer_of(row, assumed)
+    model = transformer_of(row, assumptions)
     stack, precision = _stack(row, gpu.generation), _precision(row, gpu)
-    size = domain_of(row, domain, assumed)
-    split = split_of(row, model, stack, size, assumed)
-    measured_s = measured_seconds(row, model, gpu.peak_flop_s(precision), assumed)
-    workload = _workload(row, model, stack, split, precision, measured_s, assumed)
+    size = domain_of(row, domain, assumptions)
+    split = split_of(row, model, stack, size, assumptions)
+    measured_s = measured_seconds(row, model, gpu.peak_flop_s(precision), assumptions)
+    workload = _workload(row, model, stack, split, precision, measured_s, assumptions)
     if row.micro_batch is None:
         split = with_largest_micro_batch(workload, gpu, split) if split.pp == 1 else split
-        assumed.append(f"micro-batch {split.micro_batch}")
-    if not row.recompute and not any("recipe" in text for text in assumed):
+        assumptions.append(f"micro-batch {split.micro_batch}")
+    if not row.recompute and not any("recipe" in text for text in assumptions):
         split = with_least_recomputation(workload, gpu, split)
         fits = ", the least that fits into memory" if split.recompute else ""
-        assumed.append(f"recomputation {RECOMPUTE[split.recompute]}{fits}")
+        assumptions.append(f"recomputation {RECOMPUTE[split.recompute]}{fits}")
     if device.hb_gbyte_s is not None:
-        assumed.append(f"{row.gpu} as {gpu.name} with {device.hb_gbyte_s:g} GB/s inside the domain")
+        assumptions.append(f"{row.gpu} as {gpu.name} with {device.hb_gbyte_s:g} GB/s inside the domain")
     if row.nic_gbps_per_gpu is None:
-        assumed.append(f"a {device.nic_gbit_s:g}G adapter for each GPU")
+        assumptions.append(f"a {device.nic_gbit_s:g}G adapter for each GPU")
     return MeasuredRun(
         id=row.id,
         group=row.group,
@@ -131,7 +131,7 @@ def run_of(row: Measurement) -> MeasuredRun:
         split=split,
         measured_s=measured_s,
         counts_flops=row.tflops_per_gpu is not None,
-        assumptions=tuple(assumed),
+        assumptions=tuple(assumptions),
     )
 
 
@@ -142,15 +142,15 @@ def _workload(
     split: MeasuredSplit,
     precision: Precision,
     measured_s: float,
-    assumed: list[str],
+    assumptions: list[str],
 ) -> Workload:
     """What the run trained, bound by the time it took."""
     options, changes = _recipe(row)
     software = software_of(stack, changes)
     if not stack.where:
-        assumed.append(f"software as {software.name}")
+        assumptions.append(f"software as {software.name}")
     if split.cp > 1 and not stack.balanced_ring:
-        assumed.append("context ranks wait for the one that attends most")
+        assumptions.append("context ranks wait for the one that attends most")
         model = of_last_rank(model, split.cp)
     return Workload(
         name=row.id,

@@ -39,22 +39,22 @@ def unpublished_columns(row: Measurement) -> list[str]:
     return [name for name in SHAPE if getattr(row, name) is None]
 
 
-def shape_by_name(row: Measurement, assumed: list[str]) -> Transformer | None:
+def shape_by_name(row: Measurement, assumptions: list[str]) -> Transformer | None:
     """The catalog's model of the row's name, with the row's vocabulary and sequence length.
 
     None where the row says everything itself, where no model has its name, or where its columns contradict that model.
 
     Parameters
     ----------
-    assumed
+    assumptions
         Takes a sentence about what came from the catalog.
     """
-    absent, model = unpublished_columns(row), catalog_model(row.model)
-    if not absent or not isinstance(model, Transformer):
+    unpublished, model = unpublished_columns(row), catalog_model(row.model)
+    if not unpublished or not isinstance(model, Transformer):
         return None
     if any(getattr(row, column) not in (None, getattr(model, name)) for column, name in ALIKE.items()):
         return None
-    assumed.append(f"{', '.join(absent)} of {model.name} from the catalog")
+    assumptions.append(f"{', '.join(unpublished)} of {model.name} from the catalog")
     return model.model_copy(update={"vocab": row.vocab or model.vocab, "seq": row.seq or model.seq})
 
 
@@ -72,12 +72,12 @@ def _letters(name: str) -> str:
     return re.sub(r"^(?:meta)?llama3[13](?=8b|70b|405b)", "llama3", re.sub(r"^gpt3(?=175b)", "gpt", letters))
 
 
-def transformer_of(row: Measurement, assumed: list[str]) -> Transformer:
+def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     """The model a row trained.
 
     Parameters
     ----------
-    assumed
+    assumptions
         Takes a sentence for each figure that was not published.
 
     Raises
@@ -85,19 +85,19 @@ def transformer_of(row: Measurement, assumed: list[str]) -> Transformer:
     UnusableError
         When the row does not say enough.
     """
-    model = shape_by_name(row, assumed)
+    model = shape_by_name(row, assumptions)
     if model is not None:
         return model
     _refuse_unlike(row)
     _refuse_unknown(row)
     special = _special(row)
-    _list_known(row, special, assumed)
+    _list_known(row, special, assumptions)
     if LATENT.search(row.notes) and not special.get("kv_rank"):
         raise UnusableError("latent attention whose ranks are not known")
     assert row.hidden is not None
     table: dict[str, Any] = {
         "name": row.model or row.id,
-        "head_dim": _head_dim(row, special, assumed),
+        "head_dim": _head_dim(row, special, assumptions),
         "kv_heads": row.kv_heads or row.heads,
         "gated": bool(row.experts) or row.ffn != 4 * row.hidden,
         **{name: getattr(row, name) for name in ("layers", "hidden", "heads", "ffn", "seq")},
@@ -106,20 +106,20 @@ def transformer_of(row: Measurement, assumed: list[str]) -> Transformer:
         **special,
     }
     table.setdefault("tied_embeddings", not table["gated"])
-    table["vocab"] = _vocabulary(row, assumed, gated=table["gated"])
+    table["vocab"] = _vocabulary(row, assumptions, gated=table["gated"])
     if row.kv_heads is None:
-        assumed.append("key and value heads as many as query heads")
+        assumptions.append("key and value heads as many as query heads")
     try:
         return Transformer.model_validate(table)
     except ValidationError as error:
         raise UnusableError(f"a model shape that does not fit together: {sentences(error, Transformer)[0]}") from None
 
 
-def _list_known(row: Measurement, special: dict[str, Any], assumed: list[str]) -> None:
+def _list_known(row: Measurement, special: dict[str, Any], assumptions: list[str]) -> None:
     """Name what no column says and only the name of the model tells."""
     phrases = [words for name, words in BY_NAME.items() if special.get(name)]
     if phrases:
-        assumed.append(f"{', '.join(phrases)}: known of models named {row.model}")
+        assumptions.append(f"{', '.join(phrases)}: known of models named {row.model}")
 
 
 def _refuse_unlike(row: Measurement) -> None:
@@ -127,12 +127,12 @@ def _refuse_unlike(row: Measurement) -> None:
         raise UnusableError("a hybrid or new architecture, not a plain transformer")
 
 
-def _vocabulary(row: Measurement, assumed: list[str], *, gated: bool) -> int:
+def _vocabulary(row: Measurement, assumptions: list[str], *, gated: bool) -> int:
     """The published vocabulary; without one, that of the family of such models that is trained most."""
     if row.vocab is not None:
         return row.vocab
     size = USUAL_VOCAB["gated" if gated else "plain"]
-    assumed.append(f"a vocabulary of {size:,}")
+    assumptions.append(f"a vocabulary of {size:,}")
     return size
 
 
@@ -142,14 +142,16 @@ def _refuse_unknown(row: Measurement) -> None:
         raise UnusableError(f"model shape not published ({', '.join(absent)}), nor that of a catalog model named so")
 
 
-def _head_dim(row: Measurement, special: dict[str, Any], assumed: list[str]) -> int:
+def _head_dim(row: Measurement, special: dict[str, Any], assumptions: list[str]) -> int:
     """The published head size; without one, an even share of the hidden size."""
     if row.head_dim is not None or "head_dim" in special:
         return int(row.head_dim or special["head_dim"])
     assert row.hidden is not None
     assert row.heads is not None
     if row.hidden % row.heads:
-        assumed.append(f"head size {row.hidden / row.heads:.1f} rounded: {row.heads} heads do not divide {row.hidden}")
+        assumptions.append(
+            f"head size {row.hidden / row.heads:.1f} rounded: {row.heads} heads do not divide {row.hidden}"
+        )
     return max(1, round(row.hidden / row.heads))
 
 

@@ -52,11 +52,11 @@ class MeasuredSplit:
 
 
 def split_of(
-    row: Measurement, model: Transformer, stack: SoftwareStack, size: int, assumed: list[str]
+    row: Measurement, model: Transformer, stack: SoftwareStack, size: int, assumptions: list[str]
 ) -> MeasuredSplit:
     """The mapping of a row in HB domains of a size, or UnusableError with what is missing or does not divide."""
-    t, p, c, d = _degrees(row, assumed)
-    etp = _expert_tp(row, model, t, assumed)
+    t, p, c, d = _degrees(row, assumptions)
+    etp = _expert_tp(row, model, t, assumptions)
     ep = _expert_parallel(row, model, (c * d) if etp else (t * c * d))
     b, m = _micro_batches(row, d)
     return MeasuredSplit(
@@ -67,10 +67,10 @@ def split_of(
         ep=ep,
         micro_batch=b,
         micro_batches=m,
-        interleave=_interleave(row, model, p, assumed),
-        recompute=_recompute(row, assumed),
+        interleave=_interleave(row, model, p, assumptions),
+        recompute=_recompute(row, assumptions),
         sequence_parallel=t > 1 and (stack.sequence_parallel == "with tp" or "seqpar" in row.recompute.lower()),
-        zero=_zero(row, stack, p, assumed),
+        zero=_zero(row, stack, p, assumptions),
         expert_tp=etp,
         inside=ranks_inside((t, c, d, p), size),
         offload_percent=recipe.offload_percent if (recipe := recomputed_of(row)) else 0,
@@ -88,31 +88,31 @@ def ranks_inside(degrees: tuple[int, int, int, int], size: int) -> tuple[int, in
     return inside[0], inside[1], inside[2], inside[3]
 
 
-def domain_of(row: Measurement, usual: HbDomain, assumed: list[str]) -> int:
+def domain_of(row: Measurement, usual: HbDomain, assumptions: list[str]) -> int:
     """GPUs in an HB domain: from the notes (`hbd=72`), else those of a usual rack, else those of a server, else 8."""
-    noted = DOMAIN.search(row.notes)
-    if noted:
-        return max(1, int(noted[1]))
+    note = DOMAIN.search(row.notes)
+    if note:
+        return max(1, int(note[1]))
     if usual.size > SERVER and (row.gpus_per_node or 1) <= SERVER:
-        assumed.append(f"{usual.size} GPUs in an HB domain, as {usual.name} has them")
+        assumptions.append(f"{usual.size} GPUs in an HB domain, as {usual.name} has them")
         return usual.size
     return row.gpus_per_node or SERVER
 
 
-def _degrees(row: Measurement, assumed: list[str]) -> tuple[int, int, int, int]:
+def _degrees(row: Measurement, assumptions: list[str]) -> tuple[int, int, int, int]:
     if row.gpus is None:
         raise UnusableError("parallel degrees or GPU count not published")
     p, c = row.pp or 1, row.cp or 1
-    t = _tensor_parallel(row, p * c, assumed)
+    t = _tensor_parallel(row, p * c, assumptions)
     if row.gpus % (t * p * c):
         raise UnusableError(f"TP x PP x CP = {t * p * c} does not divide {row.gpus} GPUs")
     d = row.gpus // (t * p * c)
     if row.dp not in (None, d):
-        assumed.append(f"DP {d} from the GPU count, printed as {row.dp}")
+        assumptions.append(f"DP {d} from the GPU count, printed as {row.dp}")
     return t, p, c, d
 
 
-def _tensor_parallel(row: Measurement, other_degrees: int, assumed: list[str]) -> int:
+def _tensor_parallel(row: Measurement, other_degrees: int, assumptions: list[str]) -> int:
     """TP as published; else what the other degrees leave of the GPUs; else none where ZeRO shards everything."""
     if row.tp is not None:
         return row.tp
@@ -122,7 +122,7 @@ def _tensor_parallel(row: Measurement, other_degrees: int, assumed: list[str]) -
         t = 1
     else:
         raise UnusableError("parallel degrees or GPU count not published")
-    assumed.append(f"TP {t}")
+    assumptions.append(f"TP {t}")
     return t
 
 
@@ -136,16 +136,16 @@ def _micro_batches(row: Measurement, d: int) -> tuple[int, int]:
     return b, row.global_batch // (d * b)
 
 
-def _interleave(row: Measurement, model: Transformer, p: int, assumed: list[str]) -> int:
+def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[str]) -> int:
     if p == 1:
         return 1
-    chunks = _chunks(row, assumed)
+    chunks = _chunks(row, assumptions)
     if p * chunks > model.layers + MISSING_LAYERS:
         raise UnusableError(f"PP {p} x interleave {chunks} = {p * chunks} model chunks, but {model.layers} layers")
     return chunks
 
 
-def _chunks(row: Measurement, assumed: list[str]) -> int:
+def _chunks(row: Measurement, assumptions: list[str]) -> int:
     """Model chunks of a GPU: as published, as known of the source, else one."""
     if row.interleave is not None:
         return row.interleave
@@ -153,22 +153,22 @@ def _chunks(row: Measurement, assumed: list[str]) -> int:
         if entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE):
             return entry.chunks
     if "interleaved" in row.notes:
-        assumed.append("no interleaving, since the number of chunks is not published")
+        assumptions.append("no interleaving, since the number of chunks is not published")
     return 1
 
 
-def _recompute(row: Measurement, assumed: list[str]) -> int:
+def _recompute(row: Measurement, assumptions: list[str]) -> int:
     kind: Recompute | None = None
     recipe = recomputed_of(row)
     if recipe is not None:
         kind = recipe.kind
         share = recipe.offload_percent
         offload_note = f", and {share}% of activations in the memory of the host" if share else ""
-        assumed.append(f"recomputation {kind}, as its recipe has it{offload_note}" + OFFLOADED * recipe.offloads)
+        assumptions.append(f"recomputation {kind}, as its recipe has it{offload_note}" + OFFLOADED * recipe.offloads)
     elif row.recompute:
         kind = _named_kind(row.recompute)
         if row.recompute.lower() not in RECOMPUTE and row.recompute != f"{kind}+seqpar":
-            assumed.append(f"recomputation {row.recompute} as {kind}")
+            assumptions.append(f"recomputation {row.recompute} as {kind}")
     return RECOMPUTE.index(kind or "none")
 
 
@@ -190,31 +190,31 @@ def recomputed_of(row: Measurement) -> RecomputeFact | None:
     return None
 
 
-def _zero(row: Measurement, stack: SoftwareStack, p: int, assumed: list[str]) -> int:
-    over = SHARDED_OVER.search(row.notes)
-    if over:
-        assumed.append(f"shards over all data-parallel ranks, not over {over[1]}")
+def _zero(row: Measurement, stack: SoftwareStack, p: int, assumptions: list[str]) -> int:
+    group = SHARDED_OVER.search(row.notes)
+    if group:
+        assumptions.append(f"shards over all data-parallel ranks, not over {group[1]}")
     if row.zero is None:
-        assumed.append(f"ZeRO {stack.zero}")
+        assumptions.append(f"ZeRO {stack.zero}")
         return stack.zero
     if row.zero > 3:
         raise UnusableError(f"ZeRO stage {row.zero} is not known")
     if row.zero == 3 and p > 1 and FSDP2.search(row.text):  # with reshard_after_forward = false, as both set it then
-        deferred = DEFERRED.search(row.text) is not None
-        assumed.append("FSDP2 keeps parameters gathered under a pipeline" + ", and gradients whole" * deferred)
-        return 1 if deferred else 2
+        is_deferred = DEFERRED.search(row.text) is not None
+        assumptions.append("FSDP2 keeps parameters gathered under a pipeline" + ", and gradients whole" * is_deferred)
+        return 1 if is_deferred else 2
     return row.zero
 
 
-def _expert_tp(row: Measurement, model: Transformer, t: int, assumed: list[str]) -> bool:
+def _expert_tp(row: Measurement, model: Transformer, t: int, assumptions: list[str]) -> bool:
     """Whether TP splits experts: as noted, else for models of few experts."""
     if not model.experts or t == 1:
         return False
-    noted = EXPERT_TP.search(row.notes)
-    if noted:
-        return int(noted[1]) > 1
+    note = EXPERT_TP.search(row.notes)
+    if note:
+        return int(note[1]) > 1
     are_split = model.experts < MANY_EXPERTS
-    assumed.append("TP splits the experts" if are_split else "TP does not split the experts")
+    assumptions.append("TP splits the experts" if are_split else "TP does not split the experts")
     return are_split
 
 

@@ -204,9 +204,9 @@ class Market:
                 tables.append(np.stack([rows, *(np.full_like(rows, k) for k in (number, nic, switch, c))]))
         shape, number, nic, switch, optics = np.concatenate(tables, axis=1)
         rails = np.array([kind == "rail-only" for kind in self.instance.network.switched])
-        apart = (rails[shapes.fabric] & (shapes.tiers > 1))[shape]
+        rails_apart = (rails[shapes.fabric] & (shapes.tiers > 1))[shape]
         # the last key counts most
-        order = np.lexsort((shapes.site[shape], optics, number, shapes.turn[shape], shapes.form[shape], apart))
+        order = np.lexsort((shapes.site[shape], optics, number, shapes.turn[shape], shapes.form[shape], rails_apart))
         return Builds(
             sites=sites,
             shapes=shapes,

@@ -53,8 +53,8 @@ class Rows:
         """Iteration times of some rows, whose kinds of traffic see so many seconds per byte."""
         pieces = self.pieces[:, :, rows]
         r = self.ways.take(rows).charged(s_byte)
-        seen = [getattr(r, kind) for kind in self.kinds]
-        return np.asarray(sum((pieces[:, k + 1] * r for k, r in enumerate(seen)), pieces[:, 0]).max(axis=0))
+        s_byte_of_kinds = [getattr(r, kind) for kind in self.kinds]
+        return np.asarray(sum((pieces[:, k + 1] * r for k, r in enumerate(s_byte_of_kinds)), pieces[:, 0]).max(axis=0))
 
     def in_time_alone(self, byte_s: float) -> Bools:
         """Rows that are in time where a GPU has so much to itself (bytes/s); on a network it never has more."""

@@ -173,10 +173,10 @@ class Coupling:
         """
         sizes = self.market.sizes
         is_closed = gpus >= 2 * sizes
-        several = np.flatnonzero(is_closed)
-        domains = gpus // sizes[several]
-        least_sites = Sites(gpus=domains * sizes[several], hb=several, domains=domains)
-        is_closed[several] = self.wholly_beaten(least_sites, rivals)
+        candidates = np.flatnonzero(is_closed)
+        domains = gpus // sizes[candidates]
+        least_sites = Sites(gpus=domains * sizes[candidates], hb=candidates, domains=domains)
+        is_closed[candidates] = self.wholly_beaten(least_sites, rivals)
         return is_closed
 
 
