@@ -62,6 +62,7 @@ def check_on_links(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 def check_robust(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check the plan as an answer to the question without intervals, then its losses and its values at other prices."""
     if plan.design is not None and plan.cost is not None and plan.robust is not None:
+        # Where regret is minimised, the objective is no sum of the bill and `check_robustness` derives it.
         by_bill, question = not instance.outlooks, certain_question(instance)
         part = _check_cluster(ledger, question, plan, plan.design, plan.cost, objective=by_bill)
         if part is not None:
@@ -93,11 +94,11 @@ def _check_cluster(
     return part
 
 
-def _check_runners_up(ledger: Ledger, instance: Instance, plan: Plan, first: CountedPart | None) -> None:
+def _check_runners_up(ledger: Ledger, instance: Instance, plan: Plan, plan_part: CountedPart | None) -> None:
     """Check each runner-up as the plan itself, and then that they are the next best designs."""
     if not check_beside(ledger, instance, plan) or not plan.alternatives_stop:
         return
-    listed = [first]
+    parts_of_rank = [plan_part]
     for rank, alternative in enumerate(plan.alternatives, start=1):
         ledger.turn_to(f"Runner-up {rank}", aside=True)
         sections = {
@@ -108,10 +109,11 @@ def _check_runners_up(ledger: Ledger, instance: Instance, plan: Plan, first: Cou
         }
         claim = plan.model_copy(update=sections)
         check_gap(ledger, claim)
-        listed.append(_check_cluster(ledger, instance, claim, alternative.design, alternative.cost))
+        parts_of_rank.append(_check_cluster(ledger, instance, claim, alternative.design, alternative.cost))
     ledger.turn_to()
-    parts = [part for part in listed if part is not None]
-    if len(parts) == len(listed):
+    parts = [part for part in parts_of_rank if part is not None]
+    # The order counts only among designs that can be built.
+    if len(parts) == len(parts_of_rank):
         check_order(ledger, instance, plan, [(part.family, part.ports) for part in parts])
 
 
@@ -136,6 +138,7 @@ def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             sums = check_volume_bill(ledger, instance, units, plan.cost)
             counts, racks = counts_together(instance, units), [island.racks for island in islands]
             check_gpus(ledger, counts.active, instance.cluster.most_gpus)
+            # HB domains that do not say what they fill leave the racks of all unknown.
             filled = None if None in racks else sum(count or 0 for count in racks)
             check_limits(ledger, instance, sums, filled, counts)
             check_products_in_use(ledger, instance, counts.products)
@@ -146,8 +149,8 @@ def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[BuiltIsland
     """Check each island; None where no bill can be made for one of them."""
     expected = tuple(workload.name for workload in instance.workload)
     names = tuple(part.name for part in plan.parts)
-    why = f"The instance has workloads {', '.join(expected)}, the plan islands of {', '.join(names)}."
-    if not ledger.same("islands", names, expected, why):
+    fault = f"The instance has workloads {', '.join(expected)}, the plan islands of {', '.join(names)}."
+    if not ledger.same("islands", names, expected, fault):
         return None
     islands = []
     for workload, part in zip(instance.workload, plan.parts, strict=True):
@@ -164,11 +167,11 @@ def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[BuiltIsland
 
 
 def _check_size(ledger: Ledger, instance: Instance, workload: Workload, gpus: int) -> bool:
-    most, sizes = instance.cluster.most_gpus, workload.gpus
-    fits = 1 <= gpus <= most and (sizes is None or gpus in sizes)
-    allowed = f"1 to {most}" if sizes is None else ", ".join(map(str, sizes))
-    why = f"It trains on {gpus} GPUs, sizes allowed are {allowed}."
-    return ledger.holds("island-size", fits, gpus, allowed, why)
+    most_gpus, sizes = instance.cluster.most_gpus, workload.gpus
+    fits = 1 <= gpus <= most_gpus and (sizes is None or gpus in sizes)
+    sizes_text = f"1 to {most_gpus}" if sizes is None else ", ".join(map(str, sizes))
+    fault = f"It trains on {gpus} GPUs, sizes allowed are {sizes_text}."
+    return ledger.holds("island-size", fits, gpus, sizes_text, fault)
 
 
 def _island(ledger: Ledger, instance: Instance, kind: ObjectiveKind, claim: Part, design: Design) -> BuiltIsland | None:
@@ -184,8 +187,8 @@ def _island(ledger: Ledger, instance: Instance, kind: ObjectiveKind, claim: Part
     core_lines = [] if joint is None else [line for line in joint.lines() if line.kind in instance.objective.include]
     lines = [*bill(instance, part.family, part.levels, part.optics), *core_lines]
     sums = bill_total(lines, instance.objective)
-    why = f"It draws {sums.power_w:,.2f} W, the plan says {claim.power_w:,.2f} W."
-    ledger.close("island-power", claim.power_w, sums.power_w, why)
+    fault = f"It draws {sums.power_w:,.2f} W, the plan says {claim.power_w:,.2f} W."
+    ledger.close("island-power", claim.power_w, sums.power_w, fault)
     if claim.cost is not None:  # plans of schema 1 have no bills of islands
         check_bill(ledger, lines, sums, claim.cost)
     return BuiltIsland(counts_of_island(part.family, part.levels, part.optics, joint), design.racks, joint)

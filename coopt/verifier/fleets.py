@@ -12,7 +12,7 @@ from coopt.plan.couplings import Part
 from coopt.plan.schema import Design, Plan
 from coopt.verifier.checks.claims import island_places
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.couplings.core import check_cores, core_end_of, joining_nic, question_as_built, told_core_end
+from coopt.verifier.couplings.core import check_core_end, check_cores, core_end_of, joining_nic, question_as_built
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland, core_joints
 from coopt.verifier.couplings.fleet_checks import check_fleet_limits
 from coopt.verifier.couplings.growth import is_drawn
@@ -67,34 +67,38 @@ def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[FleetIsland
     if set(by_name) != {name for _, _, name in places} or len(by_name) != len(plan.parts):
         return None
     years = [fleet.year(t) for t in fleet.phases]
-    found = []
+    checked = []
     for island in fleet.islands:
-        own = {years.index(year): by_name[name] for one, year, name in places if one == island}
-        found.append(_check_island(ledger, fleet, island, own, core_end_of(plan, island)))
+        island_parts = {
+            years.index(year): by_name[name] for island_of_part, year, name in places if island_of_part == island
+        }
+        checked.append(_check_island(ledger, fleet, island, island_parts, core_end_of(plan, island)))
         ledger.turn_to()
-    islands = [one for one in found if one is not None]
-    if len(islands) == len(found):
+    islands = [checked_island for checked_island in checked if checked_island is not None]
+    if len(islands) == len(checked):
         check_survival(ledger, fleet, plan, islands)
-    return islands if len(islands) == len(found) else None
+    return islands if len(islands) == len(checked) else None
 
 
 def _check_island(
     ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
 ) -> FleetIsland | None:
     """Check place, network, bill and training of an island, phase by phase; its last phase says how it may grow."""
-    known = {site.name: site for site in fleet.sites if site is not None}
-    named = tuple({part.site for part in parts.values()})
+    sites_by_name = {site.name: site for site in fleet.sites if site is not None}
+    claimed_sites = tuple({part.site for part in parts.values()})
     years = tuple(part.phase for part in parts.values())
-    fine = len(named) == 1 and (named[0] in known if known else named[0] is None)
+    fine = len(claimed_sites) == 1 and claimed_sites[0] in (sites_by_name or (None,))
     fine = fine and years == tuple(fleet.year(t) for t in parts)
     ledger.turn_to(f"Island of {name!r}")
-    why = f"It stands at {named} in {years}, needs one site of the instance where there are sites, and its phases."
-    if not ledger.holds("place", fine, tuple(map(str, named)), tuple(known), why):
+    needs = "one site of the instance where there are sites, and its phases"
+    fault = f"It stands at {claimed_sites} in {years}, needs {needs}."
+    if not ledger.holds("place", fine, tuple(map(str, claimed_sites)), tuple(sites_by_name), fault):
         return None
-    site = None if named[0] is None else known[named[0]]
-    last = _check_end(ledger, fleet, name, parts, core_end)
-    stages = None if last is None else _check_growth(ledger, fleet, name, parts, last)
-    if last is None or stages is None:
+    site = None if claimed_sites[0] is None else sites_by_name[claimed_sites[0]]
+    # The last phase comes first: what stands earlier is that network with fewer of its leaves.
+    end = _check_end(ledger, fleet, name, parts, core_end)
+    stages = None if end is None else _check_growth(ledger, fleet, name, parts, end)
+    if end is None or stages is None:
         return None
     phases: list[StandingIsland | None] = [None] * len(fleet.phases)
     for t, part in parts.items():
@@ -109,24 +113,27 @@ End = tuple[int, GrowthStage]
 def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None) -> End | None:
     """Check design, network and training of the last phase in which an island trains; that phase, and its network."""
     t = fleet.training_phases(name)[-1]
-    part, asked = parts[t], fleet.workloads_in(t, name)
+    part, workloads = parts[t], fleet.workloads_in(t, name)
     ledger.turn_to(f"Part {part.name!r}", part=part.name)
-    if part.design is None or not _check_size(ledger, fleet, t, asked, part.design.gpus):
+    if part.design is None or not _check_size(ledger, fleet, t, workloads, part.design.gpus):
         return None
-    question = question_of_island(fleet.question, asked, part.design.gpus)
+    question = question_of_island(fleet.question, workloads, part.design.gpus)
     family = check_design(ledger, question, part.design)
-    joined = None if family is None else told_core_end(ledger, fleet.question, fleet.kind, family, core_end)
+    end_and_family = None if family is None else check_core_end(ledger, fleet.question, fleet.kind, family, core_end)
     pairs = match_workloads(ledger, question.workload, part.workloads)
-    counted = None if joined is None else check_part(ledger, question, joined[1], part.design, pairs, fleet.kind)
-    if counted is None or counted.optics is None:
+    if end_and_family is None:
         return None
-    check_part_runs(ledger, counted, question.cluster.gpu, availability=question.availability)
+    optic_below, family = end_and_family
+    counted_part = check_part(ledger, question, family, part.design, pairs, fleet.kind)
+    if counted_part is None or counted_part.optics is None:
+        return None
+    check_part_runs(ledger, counted_part, question.cluster.gpu, availability=question.availability)
     if question.availability is not None:
-        check_promises(ledger, question.availability, counted, question.cluster.gpu)
-    return t, _whole(fleet, counted, None if joined is None else joined[0])
+        check_promises(ledger, question.availability, counted_part, question.cluster.gpu)
+    return t, _last_network(fleet, counted_part, optic_below)
 
 
-def _whole(fleet: Fleet, part: CountedPart, core_end: Optic | None) -> GrowthStage:
+def _last_network(fleet: Fleet, part: CountedPart, core_end: Optic | None) -> GrowthStage:
     """The network of a part as the end of growth."""
     family, ports = part.family, part.ports
     uplinks: tuple[int, ...] = (0,)
@@ -135,55 +142,63 @@ def _whole(fleet: Fleet, part: CountedPart, core_end: Optic | None) -> GrowthSta
         assert family.gear is not None
         carried = tuple(map(family.gear.carried, part.optics))
         menus = uplink_menus(family, ports.down, fleet.question.network, cages(carried)[0])
-        settled = ports.pod_each > 1 or any(max(each) > 1 for each in carried[1:])
-        uplinks = (ports.up,) if settled else next(menu for _, menu in menus if ports.up in menu)
+        # Whole bundles or modules above leaves do not rise with every uplink: only those of the plan count.
+        is_settled = ports.pod_each > 1 or any(max(links) > 1 for links in carried[1:])
+        uplinks = (ports.up,) if is_settled else next(menu for _, menu in menus if ports.up in menu)
     return last_stage(family, ports._replace(up=0), uplinks, part.optics, core_end)
 
 
 def _check_size(ledger: Ledger, fleet: Fleet, t: int, workloads: Sequence[Workload], gpus: int) -> bool:
-    there = fleet.gpus(t)
-    listed = (there,) if fleet.question.sharing.mode == "time" else workloads[0].gpus
-    fits = 1 <= gpus <= there and (listed is None or gpus in listed)
-    allowed = f"1 to {there}" if listed is None else ", ".join(map(str, listed))
-    why = f"It trains on {gpus} GPUs, sizes allowed are {allowed}."
-    return ledger.holds("island-size", fits, gpus, allowed, why)
+    gpus_there = fleet.gpus(t)
+    sizes = (gpus_there,) if fleet.question.sharing.mode == "time" else workloads[0].gpus
+    fits = 1 <= gpus <= gpus_there and (sizes is None or gpus in sizes)
+    sizes_text = f"1 to {gpus_there}" if sizes is None else ", ".join(map(str, sizes))
+    fault = f"It trains on {gpus} GPUs, sizes allowed are {sizes_text}."
+    return ledger.holds("island-size", fits, gpus, sizes_text, fault)
 
 
 def _check_growth(
     ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], end: End
 ) -> dict[int, tuple[GrowthStage, int]] | None:
     """Check that one network of docs/phased.md stands in every phase as its part says; stage and uplinks of each."""
-    found: dict[int, tuple[GrowthStage, int]] = {}
-    before: Part | None = None
+    stages: dict[int, tuple[GrowthStage, int]] = {}
+    previous: Part | None = None
     for t, part in parts.items():
         ledger.turn_to(f"Part {part.name!r}", part=part.name)
-        stood = found[t - 1] if before else None
+        previous_stage = stages[t - 1] if previous else None
         trains = fleet.workloads_in(t, name)
+        # What stands stays in a phase in which its workload does not train.
         if not trains:
-            assert before is not None
-            stands, same = stood, part.design == before.design
+            assert previous is not None
+            stage_and_uplinks, is_grown = previous_stage, part.design == previous.design
         else:
             if part.design is None or not _check_size(ledger, fleet, t, trains, part.design.gpus):
                 return None
-            stands = _stage_of(fleet, end, t, part.design, [p.design.gpus for p in parts.values() if p.design])
-            same = stands is not None and _grows(stood, stands) and _same_gear(part.design, parts[end[0]].design)
-        why = "No network of docs/phased.md that grows to the one of the last phase stands here as the plan says."
-        if not ledger.holds("growth", same, part.name, "one network that grows", why) or stands is None:
+            counts = [phase_part.design.gpus for phase_part in parts.values() if phase_part.design]
+            stage_and_uplinks = _stage_of(fleet, end, t, part.design, counts)
+            is_grown = stage_and_uplinks is not None and _grows(previous_stage, stage_and_uplinks)
+            is_grown = is_grown and _same_gear(part.design, parts[end[0]].design)
+        fault = "No network of docs/phased.md that grows to the one of the last phase stands here as the plan says."
+        holds = ledger.holds("growth", is_grown, part.name, "one network that grows", fault)
+        if not holds or stage_and_uplinks is None:
             return None
-        found[t], before = stands, part
-    return found
+        stages[t], previous = stage_and_uplinks, part
+    return stages
 
 
 def _stage_of(fleet: Fleet, end: End, t: int, design: Design, counts: Sequence[int]) -> tuple[GrowthStage, int] | None:
     """What a network has to be in a phase with so many GPUs, and its uplinks; None where it is not."""
-    last, whole = end
-    if t == last:
-        stage = whole
-    elif design.gpus > whole.family.gpus or design.gpus % whole.family.active or moves_leaves(whole, counts):
-        return None
+    last_phase, last_network = end
+    if t == last_phase:
+        stage = last_network
     else:
+        if design.gpus > last_network.family.gpus or design.gpus % last_network.family.active:
+            return None
+        if moves_leaves(last_network, counts):
+            return None
+        # As many links into the core start from each leaf as in the end; with fewer leaves they may be too few.
         links = links_needed(fleet.question, design.gpus)
-        stage = earlier_stage(whole, design.gpus, fleet.question.network.largest_ratio, links)
+        stage = earlier_stage(last_network, design.gpus, fleet.question.network.largest_ratio, links)
         if links > stage.core_links:
             return None
     stage = standing_by(stage, design.spare_domains)
@@ -192,37 +207,46 @@ def _stage_of(fleet: Fleet, end: End, t: int, design: Design, counts: Sequence[i
     return (stage, uplinks) if is_drawn(fleet.question, stage, uplinks, design) else None
 
 
-def _grows(before: tuple[GrowthStage, int] | None, now: tuple[GrowthStage, int]) -> bool:
+def _grows(earlier: tuple[GrowthStage, int] | None, later: tuple[GrowthStage, int]) -> bool:
     """Whether nothing falls from a phase to the next."""
-    if before is None:
+    if earlier is None:
         return True
-    (was, fewer), (stage, uplinks) = before, now
-    alike = was.family.gpus <= stage.family.gpus and was.core_links <= stage.core_links
-    alike = alike and was.family.spares <= stage.family.spares
-    return alike and (fewer <= uplinks or stage.ports.tiers < 2)
+    (earlier_stage, earlier_uplinks), (stage, uplinks) = earlier, later
+    rises = earlier_stage.family.gpus <= stage.family.gpus and earlier_stage.core_links <= stage.core_links
+    rises = rises and earlier_stage.family.spares <= stage.family.spares
+    return rises and (earlier_uplinks <= uplinks or stage.ports.tiers < 2)
 
 
-def _same_gear(design: Design, last: Design | None) -> bool:
+def _same_gear(design: Design, last_design: Design | None) -> bool:
     """Whether fabric, NIC and switch are those of the last phase; without a network no NIC has planes or is shared."""
-    assert last is not None
-    ours, theirs = design.fabric, last.fabric
-    nic = theirs.nic if ours.tiers else theirs.nic.model_copy(update={"planes": 1, "shared_by": 1})
-    return (ours.kind, ours.nic, ours.switch) == (theirs.kind, nic, theirs.switch)
+    assert last_design is not None
+    fabric, last_fabric = design.fabric, last_design.fabric
+    # An earlier phase may have been a single domain, of whose NICs only the product is told.
+    nic = last_fabric.nic if fabric.tiers else last_fabric.nic.model_copy(update={"planes": 1, "shared_by": 1})
+    return (fabric.kind, fabric.nic, fabric.switch) == (last_fabric.kind, nic, last_fabric.switch)
 
 
 def _check_standing(
-    ledger: Ledger, fleet: Fleet, site: Site | None, t: int, built: tuple[str, Part], stage: GrowthStage, uplinks: int
+    ledger: Ledger,
+    fleet: Fleet,
+    site: Site | None,
+    t: int,
+    named_part: tuple[str, Part],
+    stage: GrowthStage,
+    uplinks: int,
 ) -> StandingIsland | None:
     """Check bill and training of a part, by its island, whose network is sound."""
-    name, part = built
+    name, part = named_part
     assert part.design is not None
     _check_training(ledger, fleet, t, name, part, stage, uplinks)
     nic = joining_nic(ledger, fleet.question, part.design)
     if nic is None or part.cost is None:
         return None
     joint = fleet.joint(stage, nic)
-    far = [] if joint is None else [line for line in joint.lines() if line.kind in fleet.question.objective.include]
-    lines = [*bill(fleet.question, stage.family, stage.levels(uplinks), stage.optics), *far]
+    core_lines = (
+        [] if joint is None else [line for line in joint.lines() if line.kind in fleet.question.objective.include]
+    )
+    lines = [*bill(fleet.question, stage.family, stage.levels(uplinks), stage.optics), *core_lines]
     terms = fleet.question.objective if site is None else objective_at(fleet.question, site)
     sums = bill_total(lines, terms)
     check_bill(ledger, lines, sums, part.cost)
@@ -233,16 +257,17 @@ def _check_training(
     ledger: Ledger, fleet: Fleet, t: int, name: str, part: Part, stage: GrowthStage, uplinks: int
 ) -> None:
     """Check graph and training of a part of an island; those of the last phase that trains have been checked before."""
-    asked, failures = fleet.workloads_in(t, name), fleet.question.availability
+    workloads, failures = fleet.workloads_in(t, name), fleet.question.availability
     if t == fleet.training_phases(name)[-1]:
         return
     assert part.design is not None
-    pairs = match_workloads(ledger, asked, part.workloads)
-    if not asked:
+    pairs = match_workloads(ledger, workloads, part.workloads)
+    if not workloads:
         return
     check_gear(ledger, fleet.question, part.design)
     check_spare_domains(ledger, fleet.question, part.design)
     runs = check_mappings(ledger, pairs, stage.family)
+    # One tier keeps switches and ports for all domains to come, which an early phase of its own would not have.
     if stage.ports.tiers != 1:
         wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
         ports, fabric = stage.with_up(uplinks), part.design.fabric

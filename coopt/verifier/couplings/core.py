@@ -151,7 +151,7 @@ def _core_modules(instance: Instance, kind: ObjectiveKind, *, all_allowed: bool)
     return single_modules(instance, kind, fitting, purpose, all_allowed=all_allowed)
 
 
-def core_joined(
+def families_joined(
     instance: Instance, kind: ObjectiveKind, family: DesignFamily, *, all_allowed: bool = False
 ) -> Iterator[tuple[Optic | None, DesignFamily]]:
     """A family with each module that may be at the lower ends of its links into a core, or that is to be gone through;
@@ -176,12 +176,12 @@ def core_joined(
         yield end, family._replace(core_module=carried(end))
 
 
-def told_core_end(
+def check_core_end(
     ledger: Ledger, instance: Instance, kind: ObjectiveKind, family: DesignFamily, name: str | None
 ) -> tuple[Optic | None, DesignFamily] | None:
     """Check what a plan has at the lower ends of an island's links into a core; it and the family with it, None where
     it may not be there."""
-    offered = list(core_joined(instance, kind, family, all_allowed=True))
+    offered = list(families_joined(instance, kind, family, all_allowed=True))
     if [end for end, _ in offered] == [None]:
         return offered[0]
     names = tuple(end.name for end, _ in offered if end is not None)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from coopt.instance.hardware import Nic
 from coopt.instance.reserves import Availability
 from coopt.instance.workload import Workload
-from coopt.verifier.couplings.core import core_joined, core_nics
+from coopt.verifier.couplings.core import core_nics, families_joined
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, last_stages, moves_leaves, standing_by
@@ -48,16 +48,17 @@ class PhaseDemand(NamedTuple):
 
     def serving(self, stage: GrowthStage) -> Iterator[ServingStage]:
         """The network with the uplinks with which it does; for each number of spare domains that some of them take."""
-        serving, taken = self._fast_enough(stage), dict[int, list[int]]()
+        # More uplinks fail more often, so that each number of them may need other spare domains.
+        serving, uplinks_by_spares = self._fast_enough(stage), dict[int, list[int]]()
         for uplinks in serving if self.availability else ():
-            here = stage.family, stage.reach(uplinks), stage.levels(uplinks)
-            spares = fewest_spares(self.availability, self.trainer, *here) if self.availability else None
+            network = stage.family, stage.reach(uplinks), stage.levels(uplinks)
+            spares = fewest_spares(self.availability, self.trainer, *network) if self.availability else None
             if spares is not None:
-                taken.setdefault(spares, []).append(uplinks)
+                uplinks_by_spares.setdefault(spares, []).append(uplinks)
         if self.availability is None and serving:
             yield ServingStage(stage, serving)
-        for spares, some in taken.items():
-            yield ServingStage(standing_by(stage, spares), some)
+        for spares, spared_uplinks in uplinks_by_spares.items():
+            yield ServingStage(standing_by(stage, spares), spared_uplinks)
 
     def _fast_enough(self, stage: GrowthStage) -> Sequence[int]:
         """The uplinks with which a network meets the bounds without failures: those from some number on."""
@@ -76,7 +77,7 @@ class IslandPaths:
 
     Parameters
     ----------
-    short
+    margin
         The share of bounds by which islands have to be faster; negative to give the benefit of rounding.
     most_stages
         How many networks may be timed at most, `MOST_STAGES` where not said; infinite to list islands of one size at a
@@ -93,18 +94,18 @@ class IslandPaths:
         Where there are too many networks to time.
     """
 
-    def __init__(self, fleet: Fleet, short: float, most_stages: float | None = None) -> None:
-        self._fleet, self._short = fleet, short
+    def __init__(self, fleet: Fleet, margin: float, most_stages: float | None = None) -> None:
+        self._fleet, self._margin = fleet, margin
         self.gears = list(gears(fleet.question))
         self._optics: dict[tuple[int, int], list[tuple[OpticPair, ...]]] = {}
         self._demands = {
             name: {t: self._demand(t, name) for t in fleet.training_phases(name)} for name in fleet.islands
         }
-        most, timed = MOST_STAGES if most_stages is None else most_stages, 0
-        for demands in self._demands.values() if math.isfinite(most) else ():
+        limit, timed = MOST_STAGES if most_stages is None else most_stages, 0
+        for demands in self._demands.values() if math.isfinite(limit) else ():
             for stages in self._candidates(demands):
                 timed += sum(map(len, stages.values()))
-                if timed > most:
+                if timed > limit:
                     raise TooManyError
 
     def sizes(self, name: str) -> list[int]:
@@ -137,40 +138,42 @@ class IslandPaths:
     def grown(self, name: str, stages: dict[int, list[GrowthStage]]) -> Iterator[IslandPath]:
         """The islands of a workload that grow through some of these networks and are in time in each phase."""
         demands = self._demands[name]
-        menus = {t: [one for stage in stages[t] for one in demand.serving(stage)] for t, demand in demands.items()}
-        for chosen in product(*(menus[t] for t in demands)):
-            if _never_falls([one.stage for one in chosen]):
-                for uplinks in self._uplinks(chosen):
-                    for nic in self._nics(chosen[-1].stage):
-                        yield self._standing(dict(zip(demands, chosen, strict=True)), uplinks, nic)
+        menus = {
+            t: [server for stage in stages[t] for server in demand.serving(stage)] for t, demand in demands.items()
+        }
+        for servers in product(*(menus[t] for t in demands)):
+            if _never_falls([server.stage for server in servers]):
+                for uplinks in self._uplinks(servers):
+                    for nic in self._nics(servers[-1].stage):
+                        yield self._path_of(dict(zip(demands, servers, strict=True)), uplinks, nic)
 
     def _demand(self, t: int, name: str) -> PhaseDemand:
         workloads = self._fleet.workloads_in(t, name)
         question = self._fleet.questions[t].model_copy(update={"workload": workloads})
-        listed = [self._fleet.gpus(t)]
+        gpu_counts = [self._fleet.gpus(t)]
         if question.sharing.mode == "partition":
-            (one,) = workloads
-            sizes = mapping_sizes(one, self._fleet.gpus(t))
-            listed = [gpus for gpus in sizes if one.gpus is None or gpus in one.gpus]
-        condition = loss_condition(question, self._short) if question.losses else no_condition
-        trainer = Trainer(question, self._short)
-        return PhaseDemand(workloads, listed, trainer, condition, question.availability)
+            (workload,) = workloads
+            sizes = mapping_sizes(workload, self._fleet.gpus(t))
+            gpu_counts = [gpus for gpus in sizes if workload.gpus is None or gpus in workload.gpus]
+        condition = loss_condition(question, self._margin) if question.losses else no_condition
+        trainer = Trainer(question, self._margin)
+        return PhaseDemand(workloads, gpu_counts, trainer, condition, question.availability)
 
     def _candidates(self, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[GrowthStage]]]:
         """For every network of the last phase that no switch need slow down too much, what could stand in each."""
-        last = demands[max(demands)]
-        for gpus in last.sizes:
-            for family in filter(last.trainer.may_train, families_of(self._fleet.question, gpus, self.gears)):
+        last_demand = demands[max(demands)]
+        for gpus in last_demand.sizes:
+            for family in filter(last_demand.trainer.may_train, families_of(self._fleet.question, gpus, self.gears)):
                 yield from self._grown_to(demands, family)
 
     def _grown_to(
         self, demands: dict[int, PhaseDemand], family: DesignFamily
     ) -> Iterator[dict[int, list[GrowthStage]]]:
-        last, network = max(demands), self._fleet.question.network
-        for end, cored in core_joined(self._fleet.question, self._fleet.kind, family):
-            for whole in last_stages(network, cored, partial(self.optics_of, family), end):
-                stages = {t: list(self._earlier(whole, demands[t])) for t in demands if t != last}
-                yield stages | {last: [whole]}
+        last_phase, network = max(demands), self._fleet.question.network
+        for end, cored in families_joined(self._fleet.question, self._fleet.kind, family):
+            for last_network in last_stages(network, cored, partial(self.optics_of, family), end):
+                stages = {t: list(self._earlier(last_network, demands[t])) for t in demands if t != last_phase}
+                yield stages | {last_phase: [last_network]}
 
     def optics_of(self, family: DesignFamily, tiers: int) -> list[tuple[OpticPair, ...]]:
         """The choices of optics of a family with so many tiers, which are the same for all of the same gear."""
@@ -179,55 +182,61 @@ class IslandPaths:
             self._optics[key] = list(optics_choices(self._fleet.question, self._fleet.kind, family, tiers))
         return self._optics[key]
 
-    def _earlier(self, whole: GrowthStage, demand: PhaseDemand) -> Iterator[GrowthStage]:
+    def _earlier(self, last_network: GrowthStage, demand: PhaseDemand) -> Iterator[GrowthStage]:
         """What a network of the last phase may have been."""
         question = self._fleet.question
         for gpus in demand.sizes:
-            fits = gpus <= whole.family.gpus and gpus % whole.family.active == 0
-            if fits and not moves_leaves(whole, (gpus, whole.family.gpus)):
+            fits = gpus <= last_network.family.gpus and gpus % last_network.family.active == 0
+            # An island grows by whole domains of the GPUs that each has active in the end.
+            if fits and not moves_leaves(last_network, (gpus, last_network.family.gpus)):
                 links = links_needed(question, gpus)
-                stage = earlier_stage(whole, gpus, question.network.largest_ratio, links)
+                stage = earlier_stage(last_network, gpus, question.network.largest_ratio, links)
                 if links <= stage.core_links:
                     yield stage
 
-    def _uplinks(self, chosen: Sequence[ServingStage]) -> Iterator[tuple[int, ...]]:
+    def _uplinks(self, servers: Sequence[ServingStage]) -> Iterator[tuple[int, ...]]:
         """Uplinks that never fall, phase by phase: the fewest, and all others up to the most that any phase needs
         where links added later cost labour."""
         gaps = self._fleet.question.availability is not None  # more uplinks may be late where fewer are not
-        most = math.inf if gaps else max(one.uplinks[0] for one in chosen)
+        limit = math.inf if gaps else max(server.uplinks[0] for server in servers)
         labour = any(self._fleet.labour_usd(t) for t in self._fleet.phases)
 
-        def later(n: int, least: int) -> Iterator[tuple[int, ...]]:
-            if n == len(chosen):
+        def later(n: int, fewest: int) -> Iterator[tuple[int, ...]]:
+            if n == len(servers):
                 yield ()
                 return
-            open_ones = [uplinks for uplinks in chosen[n].uplinks if least <= uplinks <= most]
-            for uplinks in open_ones if labour else open_ones[:1]:
-                for rest in later(n + 1, max(uplinks, least)):
-                    yield uplinks, *rest
+            choices = [uplinks for uplinks in servers[n].uplinks if fewest <= uplinks <= limit]
+            # Without labour the fewest uplinks serve best: units fall with them, in later phases as well.
+            for uplinks in choices if labour else choices[:1]:
+                for later_uplinks in later(n + 1, max(uplinks, fewest)):
+                    yield uplinks, *later_uplinks
 
         yield from later(0, 0)
 
-    def _nics(self, last: GrowthStage) -> Sequence[Nic]:
+    def _nics(self, stage: GrowthStage) -> Sequence[Nic]:
         """The NICs that links of islands without a network start at: those of the last phase, if it has any."""
-        if last.family.gear is not None:
-            return (last.family.gear.nic,)
+        if stage.family.gear is not None:
+            return (stage.family.gear.nic,)
         return core_nics(self._fleet.question) or self._fleet.question.network.nics[:1]
 
-    def _standing(self, chosen: dict[int, ServingStage], uplinks: Sequence[int], nic: Nic) -> IslandPath:
+    def _path_of(self, servers: dict[int, ServingStage], uplinks: Sequence[int], nic: Nic) -> IslandPath:
         """What stands in every phase: as before where the workload does not train, nothing before its first."""
-        found: list[StandingIsland | None] = []
-        by_phase, spares = dict(zip(chosen, uplinks, strict=True)), 0
+        states: list[StandingIsland | None] = []
+        by_phase, spares = dict(zip(servers, uplinks, strict=True)), 0
         for t in self._fleet.phases:
-            if t in chosen:
-                spares = max(spares, chosen[t].stage.family.spares)
-                stage = standing_by(chosen[t].stage, spares)
-                found.append(StandingIsland(stage, by_phase[t], self._fleet.joint(stage, nic)))
+            if t in servers:
+                # Domains that stand by in a phase do so from then on.
+                spares = max(spares, servers[t].stage.family.spares)
+                stage = standing_by(servers[t].stage, spares)
+                states.append(StandingIsland(stage, by_phase[t], self._fleet.joint(stage, nic)))
             else:
-                found.append(found[-1] if found else None)
-        return tuple(found)
+                states.append(states[-1] if states else None)
+        return tuple(states)
 
 
 def _never_falls(stages: Sequence[GrowthStage]) -> bool:
     """Whether GPUs and links into a core never fall."""
-    return all(a.family.gpus <= b.family.gpus and a.core_links <= b.core_links for a, b in pairwise(stages))
+    return all(
+        earlier.family.gpus <= later.family.gpus and earlier.core_links <= later.core_links
+        for earlier, later in pairwise(stages)
+    )

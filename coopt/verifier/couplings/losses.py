@@ -36,8 +36,10 @@ def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
         return rails
     if part == "plane":
         return rails // family.planes
+    # A rail has a leaf switch of its own in each plane; planes that share a switch of one tier are lost with it.
     if kind == "rail-only":
         return min(family.planes, ports.shared or planes_on_switch(family)) if ports.tiers == 1 else 1
+    # All rails meet on the one switch.
     if ports.tiers == 1:
         return rails
     if kind == "rail-optimized":
@@ -53,19 +55,20 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     return slowdown_without(family, nics_off, ports_off)
 
 
-def loss_condition(question: Instance, short: float = STRICT) -> Condition:
+def loss_condition(question: Instance, margin: float = STRICT) -> Condition:
     """The condition that a design meets the longer bounds of a question without intervals after every loss.
 
     Bounds are taken short by a share, as `Trainer` does.
     """
-    return _stands_all(question, question.losses, short)
+    return _stands_all(question, question.losses, margin)
 
 
-def _stands_all(question: Instance, losses: Losses, short: float) -> Condition:
+def _stands_all(question: Instance, losses: Losses, margin: float) -> Condition:
     """The same for some losses alone."""
     parts = {part: factor for part, factor in losses.items() if part != "domain"}
-    trainers = {factor: Trainer(after_a_loss(question, factor), short) for factor in set(parts.values())}
-    restart = Restart(after_a_loss(question, losses["domain"]), short) if "domain" in losses else None
+    trainers = {factor: Trainer(after_a_loss(question, factor), margin) for factor in set(parts.values())}
+    # A lost domain takes GPUs along, so that jobs start again elsewhere; other parts only make traffic slower.
+    restart = Restart(after_a_loss(question, losses["domain"]), margin) if "domain" in losses else None
 
     def stands(family: DesignFamily, ports: Ports) -> bool:
         without_parts = all(_trains_without(trainers[factor], family, ports, part) for part, factor in parts.items())
@@ -81,6 +84,7 @@ def _trains_without(trainer: Trainer, family: DesignFamily, ports: Ports, part: 
     slower = slowdown(family, ports, part)
     if math.isinf(slower):
         return False
+    # Traffic that takes so many times as long is that of NICs of so much less rate.
     nic = family.gear.nic.model_copy(update={"gbit_s": family.gear.nic.gbit_s / slower})
     return trainer.trains(family._replace(gear=family.gear._replace(nic=nic)), reach_of(family, ports))
 
@@ -91,25 +95,26 @@ def check_losses(
     """Check what each loss takes, and that the design stands it; how workloads run without a domain is in the plan."""
     losses = question.losses
     parts = losses if family.gear else {}
-    claimed = tuple(f"{claim.part}: {claim.nics_lost} NICs, bounds times {claim.slower:.12g}" for claim in claims)
-    expected = tuple(
+    claimed_texts = tuple(f"{claim.part}: {claim.nics_lost} NICs, bounds times {claim.slower:.12g}" for claim in claims)
+    expected_texts = tuple(
         f"{part}: {nics_lost(family, ports, part)} NICs, bounds times {factor:.12g}" for part, factor in parts.items()
     )
-    holds = claimed == expected and all(_slowed_alike(claim, family, ports) for claim in claims)
+    holds = claimed_texts == expected_texts and all(_slowed_alike(claim, family, ports) for claim in claims)
     ledger.holds(
         "losses",
         holds,
-        claimed,
-        expected,
+        claimed_texts,
+        expected_texts,
         "What the design loses with a part differs from what the plan says.",
         TOLERANCE,
     )
     without_domain: Losses = {part: factor for part, factor in losses.items() if part != "domain"}
+    # A single domain survives the loss of no domain, and has no network to lose parts of.
     stands = _stands_all(question, without_domain, LENIENT)(family, ports) and (
         family.gear is not None or without_domain == losses
     )
-    why = "After a loss the design does not meet its longer bounds."
-    ledger.holds("survives", stands, True, stands, why)
+    fault = "After a loss the design does not meet its longer bounds."
+    ledger.holds("survives", stands, True, stands, fault)
     for claim in claims:
         if claim.part == "domain":
             check_restart(ledger, after_a_loss(question, losses["domain"]), family, ports, claim.workloads)
@@ -118,24 +123,24 @@ def check_losses(
 def check_survival(ledger: Ledger, fleet: Fleet, plan: Plan, islands: Sequence[FleetIsland]) -> None:
     """Check what each loss does to every part on which a workload trains."""
     training = [
-        (island, t, asked)
+        (island, t, workloads)
         for island in islands
         for t in fleet.phases
-        if (asked := fleet.workloads_in(t, island.name)) and fleet.question.losses
+        if (workloads := fleet.workloads_in(t, island.name)) and fleet.question.losses
     ]
     names = {(island, year): name for island, year, name in island_places(fleet.question)}
-    wanted = tuple(names[island.name, fleet.year(t)] for island, t, _ in training)
-    claimed = tuple(one.part for one in plan.couplings.losses)
-    needed, told = (", ".join(parts) or "no part" for parts in (wanted, claimed))
-    why = f"The losses asked for are those of {needed}, the plan tells of those of {told}."
-    if not ledger.same("part-losses", claimed, wanted, why):
+    expected_names = tuple(names[island.name, fleet.year(t)] for island, t, _ in training)
+    claimed_names = tuple(claim.part for claim in plan.couplings.losses)
+    expected_text, claimed_text = (", ".join(parts) or "no part" for parts in (expected_names, claimed_names))
+    fault = f"The losses asked for are those of {expected_text}, the plan tells of those of {claimed_text}."
+    if not ledger.same("part-losses", claimed_names, expected_names, fault):
         return
-    for (island, t, asked), one in zip(training, plan.couplings.losses, strict=True):
-        ledger.turn_to(f"Part {one.part!r}", part=one.part)
-        here = island.phases[t]
-        assert here is not None
-        question = fleet.questions[t].model_copy(update={"workload": asked})
-        check_losses(ledger, question, one.survived, here.stage.family, here.stage.with_up(here.uplinks))
+    for (island, t, workloads), claim in zip(training, plan.couplings.losses, strict=True):
+        ledger.turn_to(f"Part {claim.part!r}", part=claim.part)
+        state = island.phases[t]
+        assert state is not None
+        question = fleet.questions[t].model_copy(update={"workload": workloads})
+        check_losses(ledger, question, claim.survived, state.stage.family, state.stage.with_up(state.uplinks))
     ledger.turn_to()
 
 
@@ -155,6 +160,7 @@ def job_family(family: DesignFamily, gpus: int, domains: int) -> DesignFamily:
 def reach_of_job(family: DesignFamily, ports: Ports, job: DesignFamily) -> Reach:
     """What the ports of a design mean for a job that does without one domain."""
     reach, spare = reach_of(family, ports), family.domains - job.domains
+    # A full leaf or pod has room for the job even with one of its domains lost; a span larger than the job says so.
     beyond_job = job.domains + 1
     leaf, pod = (beyond_job if span >= family.domains else span for span in (reach.leaf_span, reach.pod_span))
     return reach._replace(domains=job.domains, leaf_span=leaf, pod_span=pod, spare=spare)
@@ -165,6 +171,7 @@ def jobs_without_domain(workload: Workload, family: DesignFamily) -> Iterator[De
     domains_left = family.domains - 1
     for gpus in mapping_sizes(workload, min(family.gpus, domains_left * family.hb.size)):
         for domains in domain_counts(gpus, family.hb.size):
+            # Idle GPUs of the domains that are left may stand in for lost ones.
             if domains <= domains_left:
                 yield job_family(family, gpus, domains)
 
@@ -172,13 +179,14 @@ def jobs_without_domain(workload: Workload, family: DesignFamily) -> Iterator[De
 class Restart:
     """Whether designs train every workload in time without a domain; `longer` has the bounds that hold then."""
 
-    def __init__(self, longer: Instance, short: float) -> None:
-        self._workloads, self._trainer = longer.workload, Trainer(longer, short)
+    def __init__(self, longer: Instance, margin: float) -> None:
+        self._workloads, self._trainer = longer.workload, Trainer(longer, margin)
         self._answers: dict[object, bool] = {}
 
     def stands(self, family: DesignFamily, ports: Ports) -> bool:
         """Whether each workload finds some job that is left on a design."""
         rate = family.nic_byte_s if family.gear else 0.0
+        # Designs that differ in price alone run jobs alike.
         key = (family.gpus, family.domains, family.hb.size, family.hb.gbyte_s, rate, reach_of(family, ports))
         if key not in self._answers:
             count = range(len(self._workloads))
@@ -194,10 +202,10 @@ def check_restart(
     ledger: Ledger, longer: Instance, family: DesignFamily, ports: Ports, claims: tuple[WorkloadPlan, ...]
 ) -> None:
     """Check how the workloads of a plan run without a domain."""
-    claimed = tuple(claim.name for claim in claims)
-    expected = tuple(workload.name for workload in longer.workload)
-    why = f"Without a domain {', '.join(expected)} have to run, the plan runs {', '.join(claimed) or 'none'}."
-    if not ledger.same("restarted", claimed, expected, why):
+    claimed_names = tuple(claim.name for claim in claims)
+    names = tuple(workload.name for workload in longer.workload)
+    fault = f"Without a domain {', '.join(names)} have to run, the plan runs {', '.join(claimed_names) or 'none'}."
+    if not ledger.same("restarted", claimed_names, names, fault):
         return
     for workload, claim in zip(longer.workload, claims, strict=True):
         ledger.turn_to("Without a domain", aside=True)
@@ -209,14 +217,14 @@ def _check_job(
     ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: DesignFamily, ports: Ports, gpu: Gpu
 ) -> None:
     """Check one workload: its place on the domains that are left, then its mapping there and its time."""
-    active = math.prod(inside for name, (inside, _) in claim.placement.items() if name != "ep")
-    domains, rest = divmod(claim.gpus, max(active, 1))
-    evenly = claim.gpus > 0 and not rest and domains in domain_counts(claim.gpus, family.hb.size)
+    active_gpus = math.prod(inside for name, (inside, _) in claim.placement.items() if name != "ep")
+    domains, odd_gpus = divmod(claim.gpus, max(active_gpus, 1))
+    evenly = claim.gpus > 0 and not odd_gpus and domains in domain_counts(claim.gpus, family.hb.size)
     fits = evenly and claim.gpus <= family.gpus and domains < family.domains
-    text = f"{claim.gpus} GPUs, {active} in each domain"
+    text = f"{claim.gpus} GPUs, {active_gpus} in each domain"
     need = f"at most {family.gpus} GPUs on at most {counted(family.domains - 1, 'domain')} of {family.hb.size}"
-    why = f"Workload {workload.name!r} runs on {text}, and has {need}, evenly and more than half of each used."
-    if ledger.holds("place-left", fits, text, need, why):
+    fault = f"Workload {workload.name!r} runs on {text}, and has {need}, evenly and more than half of each used."
+    if ledger.holds("place-left", fits, text, need, fault):
         job = job_family(family, claim.gpus, domains)
         run = check_mapping(ledger, workload, claim, job)
         if run is not None:
