@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from coopt.instance.couplings import Prices, Robust
 from coopt.instance.question import Question
 from coopt.instance.rules.couplings import (
     exclusions,
-    one_number,
     partition_disagreements,
     phase_disagreements,
+    regrets_of_choices,
+    robust_disagreements,
     site_disagreements,
 )
 from coopt.instance.rules.fabrics import fabric_disagreements, numbers
@@ -47,12 +46,7 @@ def disagreements(instance: Question) -> Iterator[str]:
 def open_disagreements(instance: Question) -> Iterator[str]:
     """Sentences about what does not go with lists that a question leaves open; each choice is a question of its own."""
     yield from _missing_bounds(instance)
-    if instance.minimizes_regret:
-        yield (
-            "robust.aim = 'regret': it is measured from the best plans of one choice, so that regrets of several do "
-            "not compare, needs 'worst-case', or one value each in cluster.gpu, workload.global_batch and "
-            "workload.options"
-        )
+    yield from regrets_of_choices(instance)
 
 
 def _missing_bounds(instance: Question) -> Iterator[str]:
@@ -88,7 +82,6 @@ def _failures(instance: Question) -> Iterator[str]:
     """Failures are counted for each network alone, whose runs restart and do not go on with less."""
     if instance.availability is None:
         return
-    one_network = instance.sharing.mode == "time"
     others = {
         "one model trained at several sites": instance.asks("ring"),
         "robust.survive, where training goes on after a loss": instance.losses,
@@ -104,8 +97,6 @@ def _failures(instance: Question) -> Iterator[str]:
             f"network.gpus_per_nic = {numbers(sharing)}: GPUs that fail with their NIC are of one host, needs divisors "
             f"of availability.rates.gpus_per_host = {hosted}"
         )
-    if one_network and instance.robust is not None:
-        yield from one_number(instance, "a robust network whose runs restart has one size")
 
 
 def _repeated_names(instance: Question) -> Iterator[str]:
@@ -231,37 +222,3 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
             f"network.optics: none of a NIC's rate reaches the {reach_m:g} m of a direct link, the second of "
             "network.link_reach_m, needs one that does"
         )
-
-
-def robust_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about robustness that does not go with the rest."""
-    robust = instance.robust
-    if robust is None:
-        return
-    gpu, (low, high) = instance.cluster.gpu, robust.efficiency
-    if low > high:
-        yield f"robust.efficiency = [{low:g}, {high:g}]: needs the smaller factor first"
-    share = gpu.efficiency.largest_share
-    if high * share > 1:
-        most = math.floor(1000 / share) / 1000
-        yield f"robust.efficiency = [{low:g}, {high:g}]: more than the peaks of {gpu.name}, needs at most {most:g}"
-    for part in dict.fromkeys(robust.survive):
-        if robust.survive.count(part) > 1:
-            yield f"robust.survive: {part!r} appears twice, needs each part once"
-    yield from _idle_factors(robust)
-    if robust.aim == "regret" and robust.prices == Prices() and low == high:
-        yield "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or robust.efficiency"
-    if instance.solver.top > 1:
-        yield f"solver.top = {instance.solver.top}: runners-up are not searched for robust plans, needs 1"
-
-
-def _idle_factors(robust: Robust) -> Iterator[str]:
-    """Sentences about longer bounds that belong to no loss; a number for all parts belongs to any."""
-    factors = robust.slower.of_part
-    one_for_all = len(set(factors.values())) == 1
-    for part, factor in factors.items():
-        if factor > 1 and not robust.survive and one_for_all:
-            yield f"robust.slower = {factor:g}: allows slower iterations after a loss, needs robust.survive"
-            return
-        if factor > 1 and part not in robust.survive and not one_for_all:
-            yield f"robust.slower.{part} = {factor:g}: belongs to no loss, needs {part!r} in robust.survive"
