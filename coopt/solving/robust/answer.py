@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -90,17 +90,21 @@ def within_list_limits(run: Run, instance: Instance) -> Field | Why:
     field = _standing(run, instance)
     if not isinstance(field, Field):
         return field
-    kept = []
-    for family in field.families:
-        costs = ((uplinks, cost_of(instance, family, uplinks)) for uplinks in family.uplink_choices)
-        fits = [uplinks for uplinks, cost in costs if within_limits(instance, family, cost)]
-        if fits:
-            kept.append(replace(family, uplink_choices=tuple(fits)))
     free = instance.model_copy(update={"limits": Limits()})
-    standing = viable(free, tuple(kept), field.table)
+    kept = field.families if instance.limits == free.limits else tuple(_within_limits(instance, field.families))
+    standing = viable(free, kept, field.table)
     if not standing:
         return partial(explain.over_limits, instance, field.families, field.table)
     return replace(field, instance=free, families=standing)
+
+
+def _within_limits(instance: Instance, families: Iterable[Family]) -> Iterator[Family]:
+    """Each family with the uplinks with which it keeps the limits, if there are any."""
+    for family in families:
+        costs = ((uplinks, cost_of(instance, family, uplinks)) for uplinks in family.uplink_choices)
+        fits = [uplinks for uplinks, cost in costs if within_limits(instance, family, cost)]
+        if fits:
+            yield replace(family, uplink_choices=tuple(fits))
 
 
 def outlooks_of(run: Run) -> tuple[Outlook, ...] | str:
