@@ -285,7 +285,7 @@ def _text(places: list[Place]) -> str:
 
 
 def _strange_couplings(instance: Instance, plan: Plan) -> Iterator[str]:
-    """Couplings that are not of the parts of the plan; those of a fleet are compared to what stands where and when."""
+    """Couplings of other parts than the plan has; cores, and those of a fleet, are compared to what stands where."""
     if instance.problem == "fleet":
         return
     couplings, parts = plan.couplings, [Place(part.name, part.site, part.phase) for part in plan.parts]
@@ -296,8 +296,6 @@ def _strange_couplings(instance: Instance, plan: Plan) -> Iterator[str]:
         yield "ring"
     if couplings.years not in ((None,), tuple(place.phase for place in parts)):
         yield "growth"
-    if [(core.site, core.phase) for core in couplings.cores] not in ([], [(None, None)]):
-        yield "cores"
     losses = [NETWORK] if instance.losses else []
     # a single domain has no network that could be lost
     if [claim.part for claim in couplings.losses] not in ([], losses):
