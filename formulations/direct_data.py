@@ -127,7 +127,7 @@ def flow_orbits(group: Ints, neighbourhoods: tuple[Bools, Bools] | None = None) 
 
 
 def _present(orbits: Ints) -> Ints:
-    """Those that are there, of an array with -1 where none is."""
+    """The orbits of an array that has -1 where there is none."""
     return orbits[orbits >= 0]
 
 

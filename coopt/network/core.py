@@ -16,7 +16,7 @@ from coopt.plan.couplings import CoreLinks, CorePlan, SharedCore
 from coopt.plan.parts import SwitchChoice
 from coopt.plan.schema import Plan
 
-Standing = tuple[str | None, float | None, Mapping[str, Family]]
+IslandsAt = tuple[str | None, float | None, Mapping[str, Family]]
 """A site, a phase, and the islands that stand there then, by workload."""
 
 
@@ -129,7 +129,7 @@ def core_switches(instance: Instance, ports: int) -> int:
     return 0 if switch is None else -(-ports // switch.radix)
 
 
-def cores_of(instance: Instance, stands: Iterable[Standing]) -> tuple[SharedCore, ...]:
+def cores_of(instance: Instance, stands: Iterable[IslandsAt]) -> tuple[SharedCore, ...]:
     """The cores of islands, wherever and whenever some stand, written out; nothing where islands share none."""
     switch, optic = core_switch(instance), core_optic(instance)
     if switch is None or optic is None:

@@ -19,7 +19,7 @@ DOMAIN, SWITCH = "domain", "switch"
 GBIT_S = 400.0  # of a link whose rate nobody named (Gbit/s)
 MOST_DOMAINS = 1024
 """End points of the largest fabric; schedules grow with their square."""
-SHOWN = 8  # complaints at most, of a file that may have thousands
+MAX_COMPLAINTS = 8  # complaints at most, of a file that may have thousands
 MOST_LINKS = 4096  # in parallel
 MOST_GBIT_S = 1e15
 
@@ -219,10 +219,10 @@ def checked_fabric(graph: nx.Graph, place: str, *, gbit_s: float | None = None) 
     # Only a graph whose nodes and edges are sound can be merged and walked, so those are looked at first.
     complaints = [*_nodes(graph), *_edges(graph, gbit_s)]
     if not complaints:
-        graph = _plain(graph, place, gbit_s)
-        complaints = [*_whole(graph), *_budgets(graph)]
+        graph = _checked_form(graph, place, gbit_s)
+        complaints = [*_size_complaints(graph), *_budgets(graph)]
     if complaints:
-        raise InstanceError(f"{place}: {complaint}" for complaint in complaints[:SHOWN])
+        raise InstanceError(f"{place}: {complaint}" for complaint in complaints[:MAX_COMPLAINTS])
     return graph
 
 
@@ -260,7 +260,7 @@ def _edges(graph: nx.Graph, gbit_s: float | None) -> Iterator[str]:
             yield f"edge {edge_name(tail, head)}: parallel edges of different gbit_s, needs one rate"
 
 
-def _plain(graph: nx.Graph, place: str, gbit_s: float | None) -> nx.Graph:
+def _checked_form(graph: nx.Graph, place: str, gbit_s: float | None) -> nx.Graph:
     checked = nx.Graph(name=str(graph.graph.get("name") or place))
     if "grid" in graph.graph:
         checked.graph["grid"] = str(graph.graph["grid"])
@@ -276,7 +276,7 @@ def _plain(graph: nx.Graph, place: str, gbit_s: float | None) -> nx.Graph:
     return checked
 
 
-def _whole(graph: nx.Graph) -> Iterator[str]:
+def _size_complaints(graph: nx.Graph) -> Iterator[str]:
     ends = sum(data["kind"] == DOMAIN for _, data in graph.nodes(data=True))
     if ends < 2:
         yield f"{ends} domain{'' if ends == 1 else 's'}, needs at least 2"
@@ -284,7 +284,7 @@ def _whole(graph: nx.Graph) -> Iterator[str]:
         yield f"{ends:,} domains, needs at most {MOST_DOMAINS:,}"
     parts = [next(node for node in graph if node in part) for part in nx.connected_components(graph)]
     if len(parts) > 1:
-        names = ", ".join(map(repr, parts[:SHOWN])) + (", ..." if len(parts) > SHOWN else "")
+        names = ", ".join(map(repr, parts[:MAX_COMPLAINTS])) + (", ..." if len(parts) > MAX_COMPLAINTS else "")
         yield f"falls into {len(parts)} parts (around {names}), needs a path between any two nodes"
 
 

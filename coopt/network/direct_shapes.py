@@ -105,7 +105,7 @@ def clos(name: str, leaves: int, nodes: int, spines: int) -> nx.Graph:
     graph.add_nodes_from([*leaf_names, *spine_names], kind=SWITCH)
     down = [(f"d{leaf}.{node}", f"leaf{leaf}") for leaf in range(leaves) for node in range(nodes)]
     up = [(leaf, spine) for leaf in leaf_names for spine in spine_names]
-    return _linked(graph, [*down, *up])
+    return _with_edges(graph, [*down, *up])
 
 
 def fat_tree(name: str, radix: int) -> nx.Graph:
@@ -119,10 +119,10 @@ def fat_tree(name: str, radix: int) -> nx.Graph:
     down = [(f"d{pod}.{edge}.{port}", f"edge{pod}.{edge}") for pod, edge in pods for port in range(half)]
     across = [(f"edge{pod}.{edge}", f"agg{pod}.{agg}") for pod, edge in pods for agg in range(half)]
     up = [(f"agg{pod}.{agg}", f"core{agg}.{core}") for pod, agg in pods for core in range(half)]
-    return _linked(graph, [*down, *across, *up])
+    return _with_edges(graph, [*down, *across, *up])
 
 
-def _linked(graph: nx.Graph, edges: list[tuple[str, str]]) -> nx.Graph:
+def _with_edges(graph: nx.Graph, edges: list[tuple[str, str]]) -> nx.Graph:
     graph.add_edges_from(edges, links=1, gbit_s=GBIT_S)
     return graph
 

@@ -78,7 +78,7 @@ class Cap:
         return np.asarray(units @ np.array(self.each)) / self.scale
 
     def used_exactly(self, units: NDArray[np.float64]) -> float:
-        """The same of several rows together (n, G), as a bill is summed."""
+        """What several rows (n, G) take together, summed as a bill is."""
         rows = (zip(row, self.each, strict=True) for row in units.tolist())
         return math.fsum(math.fsum(count * use for count, use in row) for row in rows) / self.scale
 

@@ -146,7 +146,7 @@ def _even_uplinks(min_uplinks: int, max_uplinks: int, cage: int, bundle: int) ->
 
 
 def _single(goal: Family, gpus: int) -> Family:
-    """One HB domain needs no network yet."""
+    """The family while one HB domain holds everything: it needs no network yet."""
     return replace(
         goal, gpus=gpus, domains=1, optics=(), tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1,
         pods=None, pod_span=0,
@@ -154,7 +154,7 @@ def _single(goal: Family, gpus: int) -> Family:
 
 
 def _one_tier(goal: Family, gpus: int, ends: EndPoints) -> Family:
-    """One leaf for each plane; on a shared chassis the ports of later domains are kept free."""
+    """The family with one leaf for each plane; on a shared chassis ports for later domains are kept free."""
     return replace(
         goal, gpus=gpus, domains=ends.domains, optics=goal.optics[:1], tiers=1, leaves=1, down=ends.of_a_plane,
         uplink_choices=(0,),
@@ -275,7 +275,7 @@ def spending(
         )
         power_w = math.fsum(item.w for item in lines)
         energy_usd = power_w * energy_usd_per_w(instance, t)
-        phases.append(Spent(purchases=items, stored=waiting, power_w=power_w, energy_usd=energy_usd))
+        phases.append(PhaseBill(purchases=items, stored=waiting, power_w=power_w, energy_usd=energy_usd))
         standing_usd = math.fsum(item.usd * factor(instance, t, item.kind) for item in lines)
         support_usd.append(standing_usd * support_share(instance, t))
     return spendings(
@@ -284,7 +284,7 @@ def spending(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
+class PhaseBill:
     """What is bought in a phase, what waits for a later one, what all that stands draws (W), and its electricity."""
 
     purchases: tuple[Item, ...]
@@ -298,7 +298,7 @@ class Spent:
         return math.fsum(item.usd for item in self.purchases if item.kind != "labour")
 
 
-def spendings(instance: Instance, phases: Sequence[Spent], work: Sequence[float]) -> tuple[PhaseSpending, ...]:
+def spendings(instance: Instance, phases: Sequence[PhaseBill], work: Sequence[float]) -> tuple[PhaseSpending, ...]:
     """What each phase spends, with its labour and support (USD); empty where nothing grows."""
     return tuple(
         PhaseSpending(

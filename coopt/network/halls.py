@@ -77,7 +77,7 @@ def network_hall(
 def island_hall(
     instance: Instance, family: Family, uplinks: int, grown: tuple[Family, int] | None = None
 ) -> NetworkHall | None:
-    """The same of an island, which has a hall as a single domain as well."""
+    """The racks of an island in rows, as `network_hall` places them; a single domain has a hall as well."""
     count, hb, rows = racks(family), family.hb, instance.network.hall
     if count is None or hb.racks is None:
         return None
@@ -184,7 +184,7 @@ def _switches(family: Family, uplinks: int, amid: list[list[int]], core_w: float
 
 @dataclass(frozen=True, kw_only=True)
 class _Stands:
-    """Where the switches of a network stand, once it is what it grows into."""
+    """The places of a network's switches, once it is what it grows into."""
 
     hall: Hall
     end: Family

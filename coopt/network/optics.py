@@ -337,7 +337,7 @@ class _Rival:
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """No optic beats another of lower rank."""
+        """The order in which optics are compared: none beats another of lower rank."""
         return (*self.max_added, -self.reach_m, self.optic.usd, self.optic.w)
 
     def beats(self, rival: _Rival) -> bool:

@@ -48,7 +48,7 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
     InstanceError
         When there is no such part, or several and none is named.
     """
-    names = _listed(part.name for part in plan.parts)
+    names = _names_text(part.name for part in plan.parts)
     if not plan.parts or plan.cost is None:
         raise InstanceError(
             f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"
@@ -106,13 +106,13 @@ def _with_workloads(question: Instance, part: Part, workloads: tuple[Workload, .
     names = [workload.name for workload in workloads]
     if [run.name for run in part.workloads] != names:
         raise InstanceError(
-            f"{question.name}: {part.name} in the plan trains {_listed(run.name for run in part.workloads)}, "
-            f"and the instance {_listed(names)} there, needs the plan of this instance"
+            f"{question.name}: {part.name} in the plan trains {_names_text(run.name for run in part.workloads)}, "
+            f"and the instance {_names_text(names)} there, needs the plan of this instance"
         )
     return question.model_copy(update={"workload": workloads})
 
 
-def _listed(names: Iterable[str]) -> str:
+def _names_text(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names)) or "nothing"
 
 

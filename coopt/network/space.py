@@ -92,7 +92,7 @@ class Parts(EquippedDomains):
             yield from _apart(wiring) if bundled else (wiring,)
 
     def in_cages(self, per_module: PerModule) -> Parts:
-        """The same with switches that have ports for no more of these modules than they have cages."""
+        """These parts with switches that have ports for no more of these modules than they have cages."""
         chain, tiers = self.switches, max(len(per_module), 1)
         caged = in_cages(chain[:tiers], per_module, self.core_links_of_module * (self.links > 0))
         # Switches above the tiers that modules are given for change with the last of these if they are of its product.
@@ -222,7 +222,7 @@ class Space:
         for fabric, gear in product(network.switched, gear_list):
             ends = core_ends(self.instance, gear.switch if domains > 1 else None, values)
             for upper_switches, core_end in (
-                product(_upper(network, gear.switch), ends) if gear.fits(hb.size, gpus, domains) else ()
+                product(_switches_above(network, gear.switch), ends) if gear.fits(hb.size, gpus, domains) else ()
             ):
                 fields = vars(gear) | {"links": links, "core_end": core_end, "fabric": fabric, "upper": upper_switches}
                 outages = outages_of(self.instance, gear.nic_planes)
@@ -249,17 +249,17 @@ class Space:
                 yield from (replace(family, optics=optics) for optics in unbeaten_ends(family, choices, values))
 
 
-Listed = Iterator[tuple[Family, list[tuple[LinkEnds, ...]]]]
+FamiliesWithEnds = Iterator[tuple[Family, list[tuple[LinkEnds, ...]]]]
 """Networks without ends of their links, and the ends that each may have."""
 
 
-def _ways(network: Network, parts: Parts, levels: EndsByModule) -> Listed:
+def _ways(network: Network, parts: Parts, levels: EndsByModule) -> FamiliesWithEnds:
     for cages, choices_of in _choices(levels).items():
         for wiring in parts.wirings(network, cages):
             yield parts.family(network, wiring, ()), choices_of.get(wiring.tiers, [])
 
 
-def _ways_in_cages(network: Network, parts: Parts, levels: EndsByModule) -> Listed:
+def _ways_in_cages(network: Network, parts: Parts, levels: EndsByModule) -> FamiliesWithEnds:
     """The choices of modules that leave switches of each tier as many ports, on switches that have the cages for them;
     so tiers follow from modules as well."""
     for tiers in range(len(levels) + 1):
@@ -275,7 +275,7 @@ def _ways_in_cages(network: Network, parts: Parts, levels: EndsByModule) -> List
 
 
 def _in_cages(network: Network, parts: Parts, levels: EndsByModule) -> Iterator[Family]:
-    """As `_same_ends` on switches that have the cages for their modules."""
+    """The families of `_same_ends`, on switches that have the cages for their modules."""
     for unfitted, choices in _ways_in_cages(network, parts, levels):
         for optics in choices:
             if _leaves_room(unfitted, optics):
@@ -380,7 +380,7 @@ def _choices(levels: EndsByModule) -> dict[tuple[int, int], dict[int, list[tuple
     return dict(sorted(by_cages.items()))
 
 
-def _upper(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:
+def _switches_above(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:
     """What may stand above leaves of a product: switches with ports of their rate, each of which mates with those
     below."""
     if network.tier_switches == "same":

@@ -27,7 +27,7 @@ from coopt.report.tables import figures
 
 TAGS = "Tags: S read in the named source, 2nd quoted by somebody else, D derived, M recalled and not seen in a source."
 APART = ("name", "description", "sources")
-SAID: dict[Tag, str] = {
+TAG_WORDS: dict[Tag, str] = {
     "S": "read in the source",
     "2nd": "quoted by somebody else",
     "D": "derived",
@@ -82,12 +82,12 @@ def entries_json(entries_by_kind: Mapping[str, Entry]) -> str:
 def entries_toml(entries_by_kind: Mapping[str, Entry]) -> str:
     """The entries as a catalog file holds them, without keys that are as if left out."""
     return "\n".join(
-        "\n".join([f"[[{kind}]]", *(f"{key} = {_toml(value)}" for key, value in _given(entry).items()), ""])
+        "\n".join([f"[[{kind}]]", *(f"{key} = {_toml(value)}" for key, value in _set_fields(entry).items()), ""])
         for kind, entry in entries_by_kind.items()
     )
 
 
-def _given(entry: Entry) -> dict[str, Any]:
+def _set_fields(entry: Entry) -> dict[str, Any]:
     return entry.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
 
 
@@ -117,10 +117,10 @@ def _rows(table: BaseModel, sources: Sequence[Provenance], inside: str = "") -> 
             yield from _rows(value, sources, f"{place}.")
         elif inside or name not in APART:
             source = provenance(place, sources)
-            yield place, _shown(value), field.description or "", source.tag if source else "-"
+            yield place, _toml_value(value), field.description or "", source.tag if source else "-"
 
 
-def _shown(value: Any) -> str:
+def _toml_value(value: Any) -> str:
     """A value as one would write it in TOML."""
     if value is None:
         return "not stated"
@@ -184,7 +184,7 @@ def _origin(entry: Entry, field: str) -> str:
     if source is None:
         return OWN
     text = source.source.removeprefix("derived: ").removeprefix("recalled: ")
-    return f"{SAID[source.tag]}: {text}"
+    return f"{TAG_WORDS[source.tag]}: {text}"
 
 
 def far_figures(instance: Instance) -> Iterator[str]:

@@ -189,10 +189,10 @@ def _parts(design: Design) -> dict[str, str]:
 
 def rivals_sentence(rivals: Rivals) -> str:
     """What the cheapest cluster with direct links costs, and the cheapest with switches."""
-    return f"With direct links {_standing(rivals.direct)}. With switches {_standing(rivals.switched)}."
+    return f"With direct links {_claim_text(rivals.direct)}. With switches {_claim_text(rivals.switched)}."
 
 
-def _standing(claim: ObjectiveClaim) -> str:
+def _claim_text(claim: ObjectiveClaim) -> str:
     if claim.value is not None:
         gap = "nothing is proven" if claim.gap is None else f"gap {words.percent(claim.gap)}"
         verb = "draws" if claim.kind == "power" else "costs"

@@ -92,7 +92,7 @@ def procurement_csv(bill: NetworksBill) -> str:
     for network in bill.networks:
         pack_sizes = {**sizes, **{item.name: network.domain_gpus for item in network.items if item.kind == "hb"}}
         for item in network.items if stock_left is not None else ():
-            rows.append((*_bought(item, network, pack_sizes, bill.whole_cables), ORDER))
+            rows.append((*_order_row(item, network, pack_sizes, bill.whole_cables), ORDER))
         rows += (
             (
                 f"cable {cable.length_m} m",
@@ -105,13 +105,13 @@ def procurement_csv(bill: NetworksBill) -> str:
         )
     # What networks do not account for is for all of them, such as spare units bought for a price.
     items_left = [unit.of(count) for unit, count in stock_left.items()] if stock_left is not None else bill.items
-    rows += ((*_bought(item, None, sizes, bill.whole_cables), ORDER) for item in items_left)
+    rows += ((*_order_row(item, None, sizes, bill.whole_cables), ORDER) for item in items_left)
     rows += ((omission, "not counted", *NOTHING) for omission in bill.not_counted)
     rows += ((note, "note", *NOTHING) for note in bill.notes)
     return _csv(PROCUREMENT_COLUMNS, rows)
 
 
-def _bought(
+def _order_row(
     item: Item, network: BilledNetwork | None, sizes: Mapping[str, int], cables: Collection[str]
 ) -> tuple[object, ...]:
     """A line for a network, or for several (None). What direct links are patched through is bought by its ports, and

@@ -45,7 +45,7 @@ GATES = {
     "dominated": "no better than another",
 }
 STAGES = ("model", "columns", "build", "handover", "solve")
-SHORT = 32
+MAX_TEXT = 32
 TIMES = frozenset({"deadline", "bound-time"})
 """Checks of the time that an iteration may take, where there is such a bound."""
 BINDS = "binds"
@@ -96,7 +96,7 @@ def rivals_table(explanation: Explanation) -> FigureTable:
             rival.part,
             f"without {rival.choice}" if rival.excluded else rival.choice,
             f"no design keeps every limit; {rival.why}" if rival.extra is None else rival.told,
-            "-" if rival.extra is None else _more(explanation, rival.extra),
+            "-" if rival.extra is None else _excess(explanation, rival.extra),
         )
         for rival in explanation.rivals
     ]
@@ -156,10 +156,10 @@ def _extra(explanation: Explanation, plan: NextPlan | None, *, asked: bool) -> s
     """What the next plan costs more: nothing where it was asked for and none is cheaper."""
     if plan is None:
         return "+0" if asked else "not asked"
-    return _more(explanation, plan.extra)
+    return _excess(explanation, plan.extra)
 
 
-def _more(explanation: Explanation, extra: float) -> str:
+def _excess(explanation: Explanation, extra: float) -> str:
     """What a plan is worth more, in the unit of the table."""
     _, units, form = UNITS[explanation.kind]
     return f"{extra * units:{form}}" if extra else "+0"
@@ -331,7 +331,7 @@ def value_text(value: Value, full: bool = False) -> str:
     if isinstance(value, float):
         return repr(value) if full else f"{value:,.10g}"
     text = value if isinstance(value, str) else ", ".join(value)
-    return text if full or len(text) <= SHORT else f"{text[: SHORT - 3].rstrip()}..."
+    return text if full or len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3].rstrip()}..."
 
 
 def certificate_report(certificate: Certificate) -> Iterator[RenderableType]:

@@ -69,7 +69,7 @@ def core_tables(instance: Instance, coupling: SharedCore) -> Iterator[Renderable
     )
     if len(core.islands) == 1:
         spot = "at this site" if coupling.site is not None else "here"
-        yield f"Only one island stands {spot}{_when(coupling)}: the core joins it to nothing, but reserves its links."
+        yield f"Only one island stands {spot}{_year(coupling)}: the core joins it to nothing, but reserves its links."
     if any(not links.per_leaf for links in core.islands):
         yield "An island of one HB domain has NICs for these links only, and no leaf."
 
@@ -88,7 +88,7 @@ def _place(coupling: SharedCore) -> str:
     return site if coupling.phase is None else f"{site}, {coupling.phase:g}"
 
 
-def _when(coupling: SharedCore) -> str:
+def _year(coupling: SharedCore) -> str:
     return "" if coupling.phase is None else f" in {coupling.phase:g}"
 
 

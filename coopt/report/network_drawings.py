@@ -34,7 +34,7 @@ ROWS = {
     "core": "cores",
 }  # fmt: skip
 Graph = Any  # networkx is untyped
-MOST = 5  # parts of a level that are drawn; of more the first three and the last
+MAX_PARTS = 5  # parts of a level that are drawn; of more the first three and the last
 MOST_GPUS, MOST_RACKS = 8, 20
 ROW = 1.6  # from one row of racks to the next
 STUB = 1.6  # how far links go up that lead out of the drawing
@@ -214,7 +214,7 @@ def row_names(names: Iterable[str]) -> tuple[tuple[float, str], ...]:
     return tuple((-line * ROW, name) for line, name in enumerate(names))
 
 
-def excerpt(count: int, max_parts: int = MOST) -> list[int]:
+def excerpt(count: int, max_parts: int = MAX_PARTS) -> list[int]:
     """The numbers of the parts that are drawn: all up to `max_parts`, of more the first three and the last."""
     return list(range(count)) if count <= max_parts else [0, 1, 2, count - 1]
 
@@ -246,7 +246,7 @@ def _domains_on(numbers: Ints, leaves: Sequence[int]) -> list[int]:
     domain_set: set[int] = set()
     for leaf in leaves:
         domains = np.flatnonzero((numbers == leaf).any(axis=0))
-        both_ends = len(leaves) < MOST or leaf == leaves[-1]
+        both_ends = len(leaves) < MAX_PARTS or leaf == leaves[-1]
         domain_set |= {int(domains[0]), int(domains[-1])} if both_ends else {int(domains[0])}
     return sorted(domain_set if len(domain_set) > 2 else domain_set | set(excerpt(numbers.shape[1])))
 

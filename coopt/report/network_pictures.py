@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 INCH = 0.36  # of a unit
 INK, PALE, EDGE = "#2b2b2b", "#f3f5f8", "#9aa3ad"
-FIXED = {
+NAMED_COLOURS = {
     "up": "#5b6570", "domain": PALE, "gpu": "#6f7b87", "idle": "#c9ced4", "row": COLOURS[0], "column": COLOURS[5],
     "inside": "#8d979f", "between": COLOURS[2], "link": COLOURS[0],
 }  # fmt: skip
@@ -26,7 +26,7 @@ APART = 0.13  # of parallel links
 NARROWEST = 16.0  # so that the legend fits
 UNIT = 28.0  # pixels of a unit
 LEFT, RIGHT, ABOVE, BELOW = 3.7, 0.5, 0.4, 0.4  # room around the parts, in units
-FEW = 4  # links that are drawn one by one; more get a number
+MAX_DRAWN_LINKS = 4  # links that are drawn one by one; more get a number
 SVG_APART = 0.11
 
 
@@ -64,7 +64,7 @@ def paint(drawing: Drawing, path: str | Path) -> None:
 
 def colour_of(name: str) -> str:
     """The colour of a rail or of what else a legend names."""
-    return FIXED[name] if name in FIXED else RAILS[int(name.split()[1]) % len(RAILS)]
+    return NAMED_COLOURS[name] if name in NAMED_COLOURS else RAILS[int(name.split()[1]) % len(RAILS)]
 
 
 def _bounds(drawing: Drawing) -> tuple[float, float, float, float]:
@@ -172,8 +172,12 @@ def _legend(axes: Axes, drawing: Drawing, left: float, low: float) -> None:
     switched = any(part.kind == "switch" for part in drawing.parts)
     looks = [Patch(facecolor=PALE, edgecolor=EDGE, label="HB domain")]
     points = [
-        Line2D([], [], marker="o", ls="", ms=6, mec="white", mfc=FIXED["gpu"], label="GPU"),
-        *([Line2D([], [], marker="s", ls="", ms=7, mec="white", mfc=FIXED["up"], label="switch")] if switched else []),
+        Line2D([], [], marker="o", ls="", ms=6, mec="white", mfc=NAMED_COLOURS["gpu"], label="GPU"),
+        *(
+            [Line2D([], [], marker="s", ls="", ms=7, mec="white", mfc=NAMED_COLOURS["up"], label="switch")]
+            if switched
+            else []
+        ),
         *(Line2D([], [], color=colour_of(key), lw=2, label=label) for key, label in drawing.legend.items()),
     ]
     axes.legend(
@@ -233,8 +237,8 @@ def _svg_frame(frame: Frame, place: _Places) -> Iterator[str]:
 
 
 def _svg_line(line: Stroke, place: _Places) -> Iterator[str]:
-    strokes = line.links if line.links <= FEW else 1
-    width = 1.3 if line.links <= FEW else 2.2
+    strokes = line.links if line.links <= MAX_DRAWN_LINKS else 1
+    width = 1.3 if line.links <= MAX_DRAWN_LINKS else 2.2
     (from_x, from_y), (end_x, end_y) = line.start, line.end
     length = hypot(end_x - from_x, end_y - from_y)
     across, along = (from_y - end_y) / length, (end_x - from_x) / length
@@ -248,7 +252,7 @@ def _svg_line(line: Stroke, place: _Places) -> Iterator[str]:
 
 def _number(line: Stroke, place: _Places) -> Iterator[str]:
     """How many links a thick line stands for, a third of the way up, where fans of lines are apart."""
-    if line.links > FEW:
+    if line.links > MAX_DRAWN_LINKS:
         x, y = (start + (end - start) / 3 for start, end in zip(line.start, line.end, strict=True))
         yield _text(x, y, f"{line.links:,}", place, "middle", "links")
 

@@ -52,14 +52,14 @@ def reproduction_report(reproduction: Reproduction) -> Iterator[RenderableType]:
             ("design",),
             ("counted", "cheapest", "$ less"),
             [
-                (name, _switches(counts), _cheapest(cheapest, counts), _saved(cheapest))
+                (name, _switches(counts), _cheapest_text(cheapest, counts), _saved(cheapest))
                 for name, counts, cheapest in searches
             ],
         )
         yield from (f"{name}: {cheapest.why}." for name, _, cheapest in searches if cheapest.why)
 
 
-def _cheapest(cheapest: CheapestNetwork, counts: Counts | None) -> str:
+def _cheapest_text(cheapest: CheapestNetwork, counts: Counts | None) -> str:
     return "-" if cheapest.usd is None else _switches(cheapest.counted or counts)
 
 
@@ -229,7 +229,7 @@ def collective_report(
 def collective_json(
     outcome: CollectiveOutcome, bill: FabricBill | None = None, trained: tuple[Trained, ...] | None = None
 ) -> str:
-    """The same as one JSON document."""
+    """The outcome of a collective as one JSON document."""
     document = asdict(outcome)
     if trained is not None:
         document["training"] = [workload.model_dump() for workload in trained]

@@ -49,7 +49,7 @@ def posterior_report(calibration: OwnCalibration) -> Iterator[RenderableType]:
         yield f"Left out: {name}, {reason}."
     for following in calibration.next_runs:
         yield ""
-        yield from _next(following)
+        yield from _next_run(following)
     yield ""
     yield Text("To be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold")
     yield ""
@@ -94,7 +94,7 @@ def _values(parameter: Interval) -> tuple[str, ...]:
     )
 
 
-def _next(choice: NextRun) -> Iterator[RenderableType]:
+def _next_run(choice: NextRun) -> Iterator[RenderableType]:
     """Which mapping is chosen, and which to measure."""
     yield (
         f"As {choice.like} on {words.counted(choice.gpus, 'GPU')}: of {words.counted(choice.mappings, 'mapping')} "

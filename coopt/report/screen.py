@@ -147,7 +147,7 @@ def _runs(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
         )
         for run in sorted(plan.runs, key=lambda run: run.slack)
     ]
-    return _short(("Workload", "split"), ("iteration", "bound", *(("days",) if dated else ()), "slack"), rows)
+    return _short_facts(("Workload", "split"), ("iteration", "bound", *(("days",) if dated else ()), "slack"), rows)
 
 
 def parts_table(instance: Instance, plan: Plan) -> FigureTable:
@@ -159,15 +159,15 @@ def parts_table(instance: Instance, plan: Plan) -> FigureTable:
     if grows and len(purchases) == len(plan.parts):  # one network: what a phase buys is bought for it
         numbers = (*numbers, "buys $")
         paid = (math.fsum(item.usd for item in items) for items in purchases.values())
-        rows = [(*row, _whole(usd)) for row, usd in zip(rows, paid, strict=True)]
+        rows = [(*row, _full_facts(usd)) for row, usd in zip(rows, paid, strict=True)]
     return figures(title, names, numbers, rows)
 
 
 def _parts(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
-    """The same on few lines: the parts with the least slack, phases in turn."""
+    """The parts with the least slack, phases in turn, on few lines."""
     ranked = sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0))
     parts_shown = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
-    yield from _short(*_part_rows(instance, plan, (*parts_shown, *ranked[MOST_LINES:])))
+    yield from _short_facts(*_part_rows(instance, plan, (*parts_shown, *ranked[MOST_LINES:])))
 
 
 def _part_rows(
@@ -192,7 +192,9 @@ def _part_rows(
     return ("Part", "HB domains", "fabric"), numbers, rows
 
 
-def _short(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[RenderableType]:
+def _short_facts(
+    names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]
+) -> Iterator[RenderableType]:
     """The first lines of a table, whose slack is the least, and how many there are more."""
     yield figures("", names, numbers, rows[:MOST_LINES], compact=True)
     if len(rows) > MOST_LINES:
@@ -207,12 +209,12 @@ def _bill(instance: Instance, plan: Plan, cost: Cost, baseline: Baseline | None)
         return
     if len(cost.items) <= MOST_LINES:
         rows = [
-            (item.item, words.kind(item.kind), words.count(item.count), _whole(item.usd), _whole(item.w))
+            (item.item, words.kind(item.kind), words.count(item.count), _full_facts(item.usd), _full_facts(item.w))
             for item in cost.items
         ]
     else:
         rows = [_kind_line(kind, list(items)) for kind, items in groupby(cost.items, key=lambda item: item.kind)]
-    total = ("total", "", "", _whole(cost.capex_usd), _whole(cost.power_w))
+    total = ("total", "", "", _full_facts(cost.capex_usd), _full_facts(cost.power_w))
     yield figures("", ("Bill", "kind"), ("count", "$", "W"), rows, total=total, compact=True)
     if baseline is not None and plan.design is not None and plan.design.fabric.tiers:
         yield " ".join(filter(None, (saving_sentence(cost, baseline.cost), alike_sentence(cost, baseline))))
@@ -225,10 +227,16 @@ def _kind_line(kind: str, items: list[Item]) -> tuple[str, str, str, str, str]:
     products = list(dict.fromkeys(item.item for item in items))
     name = products[0] if len(products) == 1 else f"{len(products)} products"
     count_text = words.count(sum(item.count for item in items)) if len(products) == 1 else ""
-    return name, kind, count_text, _whole(sum(item.usd for item in items)), _whole(sum(item.w for item in items))
+    return (
+        name,
+        kind,
+        count_text,
+        _full_facts(sum(item.usd for item in items)),
+        _full_facts(sum(item.w for item in items)),
+    )
 
 
-def _whole(number: float) -> str:
+def _full_facts(number: float) -> str:
     return words.exact(round(number))
 
 

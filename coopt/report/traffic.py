@@ -218,8 +218,8 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> Iterator[Rend
             f"Where the time{whose} goes",
             ("spent on",),
             ("closed form", "simulated", "difference"),
-            [_spent(CAUSES[entry.cause], entry.closed_form_s, entry.simulated_s) for entry in workload.times],
-            total=_spent("iteration", workload.closed_form_s, workload.simulated_s),
+            [_spent_row(CAUSES[entry.cause], entry.closed_form_s, entry.simulated_s) for entry in workload.times],
+            total=_spent_row("iteration", workload.closed_form_s, workload.simulated_s),
         )
         if workload.traffic:
             yield figures(
@@ -255,5 +255,5 @@ def _times(workload: SimulatedWorkload) -> tuple[Cell, ...]:
     )
 
 
-def _spent(name: str, closed_form_s: float, simulated_s: float) -> tuple[str, ...]:
+def _spent_row(name: str, closed_form_s: float, simulated_s: float) -> tuple[str, ...]:
     return name, words.seconds(closed_form_s), words.seconds(simulated_s), f"{simulated_s - closed_form_s:+.4f} s"

@@ -14,7 +14,7 @@ from coopt.network.family import Family
 from coopt.network.graphs import plane_graph, whole_graph
 from coopt.network.space import families
 from coopt.network.wiring import leaf_numbers
-from coopt.report.network_drawings import MOST, Drawing, domain_drawing, excerpt, plane_drawing, pod_drawing
+from coopt.report.network_drawings import MAX_PARTS, Drawing, domain_drawing, excerpt, plane_drawing, pod_drawing
 from coopt.report.network_pictures import svg
 from tests.conftest import ask, switch
 from tests.network.graphs.test_graphs import wired
@@ -61,7 +61,7 @@ def test_a_small_network_is_drawn_whole(kind: str) -> None:
     question = ask(
         cluster__gpus=16, network__fabrics=kind, network__hb_domains="hgx-h100-8", network__switches=[switch(8, 1000)]
     )
-    small = [family for family in families(question) if family.leaves <= MOST]
+    small = [family for family in families(question) if family.leaves <= MAX_PARTS]
     assert small
     for family in small:
         drawing = plane_drawing(family, family.uplink_choices[-1])
@@ -92,8 +92,8 @@ def numbers_of(drawing: Drawing, kind: str) -> list[int]:
 
 
 def test_of_more_parts_than_are_drawn_the_first_three_and_the_last_stand_for_all() -> None:
-    assert excerpt(MOST) == list(range(MOST))
-    assert excerpt(MOST + 1) == [0, 1, 2, MOST]
+    assert excerpt(MAX_PARTS) == list(range(MAX_PARTS))
+    assert excerpt(MAX_PARTS + 1) == [0, 1, 2, MAX_PARTS]
 
 
 @pytest.mark.parametrize(

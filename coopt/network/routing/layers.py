@@ -22,7 +22,7 @@ Bools = NDArray[np.bool_]
 LARGEST_UNIT = 1 << 31  # loads of 2^31 flows in this unit still fit into 64 bits
 
 NIC = 1.0  # a flow alone is as fast as its NIC, whose rate is that of a link
-SAME = 1 + 1e-12  # shares that differ by rounding only
+ROUNDING = 1 + 1e-12  # shares that differ by rounding only
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,7 +38,7 @@ class TwoLayer:
     links: Ints
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "links", _whole("links", self.links, dimensions=2))
+        object.__setattr__(self, "links", _whole_numbers("links", self.links, dimensions=2))
         if (self.links < 0).any():
             raise InstanceError(f"links: {self.links.min()}, needs numbers of links of at least 0")
         if self.unit > LARGEST_UNIT:
@@ -86,7 +86,7 @@ class Flows:
 
     def __post_init__(self) -> None:
         for name in ("src", "dst", "group"):
-            object.__setattr__(self, name, _whole(name, getattr(self, name), dimensions=1))
+            object.__setattr__(self, name, _whole_numbers(name, getattr(self, name), dimensions=1))
         if not self.src.shape == self.dst.shape == self.group.shape:
             lengths = ", ".join(str(values.size) for values in (self.src, self.dst, self.group))
             raise InstanceError(f"flows: src, dst and group of lengths {lengths}, needs equal lengths")
@@ -136,7 +136,7 @@ def require_paths(clos: TwoLayer, flows: Flows) -> None:
         )
 
 
-def _whole(name: str, values: Any, *, dimensions: int) -> Ints:
+def _whole_numbers(name: str, values: Any, *, dimensions: int) -> Ints:
     array = np.asarray(values)
     if array.ndim != dimensions or (array.size and array.dtype.kind not in "iu"):
         raise InstanceError(f"{name}: {array.ndim} dimensions of {array.dtype}, needs {dimensions} of whole numbers")
@@ -286,7 +286,7 @@ def flow_rates(routes: Hops) -> Floats:
         level = share.min()
         if level >= NIC:  # what still rises is held by its NIC before any bundle is full
             break
-        rising[flows[share[crossed] <= level * SAME]] = False
+        rising[flows[share[crossed] <= level * ROUNDING]] = False
         stopped = ~rising[flows]
         rates[flows[stopped]] = level
         spare -= level * np.bincount(crossed[stopped], minlength=size)

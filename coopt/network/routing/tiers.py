@@ -220,7 +220,7 @@ def route_tiers(
         middle=switches,
         core=stages[1][2] if upper_layers else np.full(len(flows), -1, dtype=np.int64),
         loads=loads,
-        hops=_joined([hops(*stage) for stage in stages]),
+        hops=_all_hops([hops(*stage) for stage in stages]),
         alpha=max(level.alpha for level in loads),
         bound=plane_bound(plane, flows) if upper_layers else lower_bound(leaf_layer, flows),
         seconds=seconds,
@@ -241,14 +241,14 @@ def spread_tiers(plane: Plane, flows: Flows, *, seed: int = 0, failed_cores: int
     leaf_layer, *upper_layers = plane.without_cores(failed_cores, seed)
     require_paths(leaf_layer, flows)
     start = time.perf_counter()
-    src, dst, count = _counted(flows, plane.leaves)
+    src, dst, count = _pair_counts(flows, plane.leaves)
     loads = [spread_loads(leaf_layer, src, dst, count)]
     ends = [(flows, leaf_layer.links.sum(axis=1))]
     if plane.pods is not None:
         pods, (top_layer,) = plane.pods.count, upper_layers
         slices = np.flatnonzero(leaf_layer.links.any(axis=0))
         between = Flows(src=flows.src // plane.pods.leaves, dst=flows.dst // plane.pods.leaves, group=flows.group)
-        src, dst, count = _counted(between, pods)
+        src, dst, count = _pair_counts(between, pods)
         rows = pods * slices[:, None]
         counts = np.tile(count / len(slices), len(slices))
         loads.append(spread_loads(top_layer, (rows + src).ravel(), (rows + dst).ravel(), counts))
@@ -257,14 +257,14 @@ def spread_tiers(plane: Plane, flows: Flows, *, seed: int = 0, failed_cores: int
         middle=np.full(len(flows), -1, dtype=np.int64),
         core=np.full(len(flows), -1, dtype=np.int64),
         loads=tuple(loads),
-        hops=_joined([_as_one(*level) for level in ends]),
+        hops=_all_hops([_as_one(*level) for level in ends]),
         alpha=max(level.alpha for level in loads),
         bound=max(float((degrees(len(n), level) / np.maximum(n, 1)).max(initial=0.0)) for level, n in ends),
         seconds=time.perf_counter() - start,
     )
 
 
-def _counted(flows: Flows, switches: int) -> tuple[Ints, Ints, Floats]:
+def _pair_counts(flows: Flows, switches: int) -> tuple[Ints, Ints, Floats]:
     """Pairs of switches with flows between them, and how many."""
     out = flows.between
     pairs, count = np.unique(flows.src[out] * switches + flows.dst[out], return_counts=True)
@@ -314,7 +314,7 @@ def _even_for_pods(plane: Plane, leaf_layer: TwoLayer, flows: Flows, slices: Int
     )
 
 
-def _joined(stages: list[Hops]) -> Hops:
+def _all_hops(stages: list[Hops]) -> Hops:
     bundles, start = [], 0
     for stage in stages:
         bundles.append(np.where(stage.bundles >= 0, stage.bundles + start, -1))

@@ -25,7 +25,7 @@ Pair = tuple[int, int]
 Ints = NDArray[np.int64]
 Arcs = tuple[Ints, Ints, Ints]
 
-ALL = "the links into all domains together"
+ALL_LINKS = "the links into all domains together"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ def step_bound(board: Board) -> StepBound:
     """
     n = board.domains
     ports = sum(board.ports(domain) for domain in range(n))
-    bounds = [_full(n * (n - 1), ports, ALL)]
+    bounds = [_link_bound(n * (n - 1), ports, ALL_LINKS)]
     arcs = _arcs(board)
     # Sets of vertices as bits of one number: a ring of a breadth-first search is a few operations on them.
     neighbours = [sum(1 << neighbour for neighbour in adjacent) for adjacent in board.neighbours]
@@ -71,7 +71,7 @@ def free_bound(board: Board) -> StepBound:
     """
     n = board.domains
     ports = [board.ports(domain) for domain in range(n)]
-    link_bound = _full(n * (n - 1), sum(ports), ALL)
+    link_bound = _link_bound(n * (n - 1), sum(ports), ALL_LINKS)
     low, high = link_bound.work, float(n)
     while high - low > 1e-9 * n:  # bisect; `low` is never above the true bound
         middle = (low + high) / 2
@@ -84,7 +84,7 @@ def free_bound(board: Board) -> StepBound:
     )
 
 
-def _full(chunks: int, links: int, reason: str) -> StepBound:
+def _link_bound(chunks: int, links: int, reason: str) -> StepBound:
     """The bound that follows from links which carry so many chunks between them."""
     return StepBound(steps=-(-chunks // links), work=chunks / links, why=reason)
 
@@ -101,11 +101,11 @@ def _balls(board: Board, centre: int, arcs: Arcs, neighbours: Sequence[int]) -> 
         for wait in range(deepest - radius if board.direct else 1):
             outside = sum(domains_at[radius + wait + 1 :])
             if outside:
-                cut = _full(outside, entry[radius], _why(board, centre, radius, wait))
+                cut = _link_bound(outside, entry[radius], _reason(board, centre, radius, wait))
                 yield replace(cut, steps=wait + cut.steps)
 
 
-def _why(board: Board, centre: int, radius: int, wait: int) -> str:
+def _reason(board: Board, centre: int, radius: int, wait: int) -> str:
     name = board.names[centre]
     place = f"the links of {name}" if radius == 0 else f"the links into what lies within {radius} hops of {name}"
     return f"{place}, of use to the furthest from step {wait + 1} on" if wait else place

@@ -19,7 +19,7 @@ import networkx as nx
 
 from coopt.network.schedules.board import Arc, Board, Path
 
-SHOWN = 20  # faults at most: one wrong hop early on makes many later ones
+MAX_FAULTS = 20  # faults at most: one wrong hop early on makes many later ones
 
 
 def replay(graph: nx.Graph, schedule: Schedule) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def replay(graph: nx.Graph, schedule: Schedule) -> tuple[str, ...]:
             faults += (f"{phase} {fault}" for fault in _crowded(graph, names, hops, rounds))
         faults += (f"reduce {fault}" for fault in _reduced(names, schedule))
         faults += (f"gather {fault}" for fault in _gathered(names, schedule))
-    return tuple(faults[:SHOWN])
+    return tuple(faults[:MAX_FAULTS])
 
 
 def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:

@@ -69,7 +69,7 @@ def base_tree(group: GridGroup, offsets: Sequence[int], seed: int) -> list[Branc
 
 
 def _tree(moves: list[list[int]], hops_to: list[int], chance: random.Random) -> list[Branch]:
-    """One tree, step by step."""
+    """A tree that is grown step by step."""
     members = {0}
     tree: list[Branch] = []
     step = 0

@@ -171,7 +171,7 @@ def multitree(board: Board, seed: int = 0) -> Schedule:
 
 
 def free_multitree(board: Board, seed: int = 0) -> Schedule:
-    """As `multitree`, but domains with few links may reduce more chunks than others.
+    """A schedule as of `multitree`, in which domains with few links may reduce more chunks than others.
 
     A corner of a mesh sends and receives less the more chunks it is the root of. For all-reduce alone: a reduce-scatter
     of this form leaves shards of different sizes. Root counts are those a number of steps asks for, N - p s of a domain

@@ -18,7 +18,7 @@ from coopt.report.remarks import turns_text
 from coopt.report.sentence import decision
 from coopt.report.tables import FigureTable, figures
 
-LESS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
+VERBS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
 KINDS = {"capex": "capex", "power": "power", "tco": "TCO"}
 MOST_DAYS = 3  # workloads whose days still have columns
 COLUMNS = {"capex": "capex $", "power": "power W", "tco": "TCO $"}
@@ -147,7 +147,7 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tup
     yield "Power", f"{point.cost.power_w:,.0f} W"
     yield "TCO", f"${point.cost.tco_usd:,.0f}"
     gap = point.claim.gap or 0.0
-    yield "Proof", f"no design of this pace {LESS[front.kind]}, gap {words.percent(gap)}"
+    yield "Proof", f"no design of this pace {VERBS[front.kind]}, gap {words.percent(gap)}"
     runs = point.runs
     workload_of = {workload.name: workload for workload in instance.workload}
     for label, run in runs:
@@ -222,9 +222,9 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
     if with_margin(instance):
         added = words.percent(instance.workload[0].time_margin)
         yield f"Days count the {added} that the margin keeps free on top of iteration times; plans tell theirs without."
-    verb = LESS[front.kind].split()[0]
+    verb = VERBS[front.kind].split()[0]
     if front.points[0].plan is not None:
-        yield f"Shown: {_found(front)}. Each is proven: no plan as fast {verb} less."
+        yield f"Shown: {_count_text(front)}. Each is proven: no plan as fast {verb} less."
     else:
         count = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} on the front"
         proven = f"no design as fast {verb} less, and none that {verb} as little is faster"
@@ -240,7 +240,7 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
         yield f"Times are estimates, off by {error_text} on average on runs that were left out of the fit{closer}."
 
 
-def _found(front: Front) -> str:
+def _count_text(front: Front) -> str:
     """How many points were found, and whether there may be more."""
     points = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} found"
     if front.stop_reason == "whole front":

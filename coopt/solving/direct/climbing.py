@@ -71,7 +71,7 @@ class LinkProgress(Toll):
 
 
 def bound_links(demands: Demands, program: FlowProgram, deadline: float) -> LinkProgress:
-    """No links are fewer than lengths prove; +inf where no paces are in time."""
+    """Start with the bound that lengths prove; it is +inf where no paces are in time."""
     progress = LinkProgress(bound=float(demands.least_links()))
     if not demands.fits:
         progress.bound = math.inf

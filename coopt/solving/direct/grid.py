@@ -261,7 +261,7 @@ class Demands:
 
     @cached_property
     def ends(self) -> Floats:
-        """No fewer whole links at a domain of each block of stages (S,): enough for all phases one after the other."""
+        """The fewest whole links at a domain of each block of stages (S,) that may do for all phases in turn."""
         links_needed = (self.weight @ self.sent).max(axis=0)
         return np.asarray(np.ceil(links_needed * (1 - IN_TIME)))
 
@@ -271,7 +271,7 @@ class Demands:
         return bool((self.ends.max() <= self.ports).all())
 
     def least_links(self) -> int:
-        """No fewer: they join all that send to each other, and a domain has whole links for all it sends."""
+        """The fewest links that may do: they join all that send to each other, and carry all that a domain sends."""
         return max(math.ceil(float(self.ends.sum()) * self.grid.replicas / 2), self.grid.joining)
 
 

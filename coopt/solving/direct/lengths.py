@@ -197,7 +197,7 @@ def _port_budget(data: DirectData, m: pyo.ConcreteModel, w: int) -> pyo.Expressi
 
 
 def round_up(links: float) -> float:
-    """No fewer whole links."""
+    """The least whole number of links that is no less, but for rounding."""
     return math.ceil(links - ROUNDED) if math.isfinite(links) else links
 
 
@@ -208,7 +208,7 @@ def bound_at(demands: Demands, collection: Sequence[Lengths], paces: Floats) -> 
 
 
 def fewest_links(demands: Demands, collection: Sequence[Lengths]) -> tuple[float, Floats]:
-    """No fewer links do at any paces in time, and the paces that need fewest as far as is known; inf without any.
+    """The fewest links that may do at any paces in time, and paces that may need as few; inf without any.
 
     The paces of all phases but the last are in one of many boxes; a box needs what its least paces do. Boxes that may
     need a whole link less than the best paces are divided again.
@@ -299,7 +299,7 @@ class Programs:
         self._programs: dict[tuple[object, ...], FlowProgram | None] = {}
 
     def of(self, demands: Demands) -> FlowProgram | None:
-        """That of the grid of some demands; None where its flows are too many."""
+        """The flow program of the grid of some demands; None where its flows are too many."""
         key = (demands.grid, demands.phases, int(demands.ports[0]))
         if key not in self._programs:
             large = demands.grid.domains > MOST_DOMAINS or demands.symmetry is None

@@ -12,7 +12,7 @@ from coopt.instance.couplings import Losses
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_built, at_best_efficiency, at_least_efficiency, at_prices, phases_of
-from coopt.network.core import Standing, cores_of, with_core_of, with_core_optics
+from coopt.network.core import IslandsAt, cores_of, with_core_of, with_core_optics
 from coopt.plan.couplings import Outlooks, Part, PartLosses, Turn, largest_regret
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
@@ -290,7 +290,7 @@ def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
         yield island_part(instance, family, uplinks, asked, name=part_name(slot, year), site=site, year=year)
 
 
-def _standing(instance: Instance, built: Sequence[Placed]) -> Iterator[Standing]:
+def _standing(instance: Instance, built: Sequence[Placed]) -> Iterator[IslandsAt]:
     """The islands of each site in each phase, where some stand."""
     slots = slots_of(instance)
     for t, year in enumerate(instance.years):

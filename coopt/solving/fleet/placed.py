@@ -16,7 +16,7 @@ from coopt.instance.schema import Instance
 from coopt.network.core import core_ports_of, core_switch, core_switches
 from coopt.network.family import Family
 from coopt.network.goods import Good
-from coopt.network.growth import Spent, factor, labour_lines, link_labour_usd, spendings, work_usd
+from coopt.network.growth import PhaseBill, factor, labour_lines, link_labour_usd, spendings, work_usd
 from coopt.network.island_bills import units_of
 from coopt.network.parts import racks, site_power
 from coopt.plan.couplings import Couplings, SitePower, Stored
@@ -171,7 +171,7 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     needed = np.diff(units.sum(axis=1), axis=0, prepend=0.0)
     bought = [_ordered(grid, g, needed[:, g]) for g in range(len(grid.goods))]
     spent = [
-        Spent(
+        PhaseBill(
             purchases=(
                 *_lines(grid, t, bought, needed),
                 *labour_lines(instance, t, sum(one.path.retrofitted(t) for one in chosen)),

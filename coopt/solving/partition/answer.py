@@ -33,7 +33,7 @@ from formulations.partition_data import Ints, PartitionData
 
 FORMULATION: Literal["totals"] = "totals"
 
-MORE = 4  # times the GPUs there are, within which the least number that would do is looked for
+GPU_FACTOR = 4  # times the GPUs there are, within which the least number that would do is looked for
 CLOSE = 1e-4  # of a bound on time, within which the least that would do is found
 
 
@@ -180,7 +180,7 @@ def _serves(run: Run, instance: Instance, workload: Workload, bound_s: float) ->
 
 def _with_more_gpus(run: Run, variant: Variant) -> PartitionData:
     """The problem with more GPUs than there are."""
-    cluster = variant.instance.cluster.model_copy(update={"gpus": (MORE * run.instance.cluster.most_gpus,)})
+    cluster = variant.instance.cluster.model_copy(update={"gpus": (GPU_FACTOR * run.instance.cluster.most_gpus,)})
     wider = variant.instance.model_copy(update={"cluster": cluster})
     return partition_data(wider, list_options(wider, lambda _: None, run.check_clock))
 

@@ -93,7 +93,7 @@ class Grid:
 
     @property
     def support(self) -> Floats:
-        """What it adds to the objective."""
+        """What the support of a unit adds to the objective (T, G)."""
         return self.support_usd * float(self.instance.objective.minimize == "tco")
 
     def watts(self, units: Floats) -> Floats:

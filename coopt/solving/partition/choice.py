@@ -98,7 +98,7 @@ def over_limits(
 
 
 def _joint_reason(run: Run, datas: Sequence[PartitionData]) -> str:
-    """No limit alone is to blame."""
+    """The sentence that no limit alone is to blame, with what the cheapest choice without limits takes."""
     unlimited = _least_choice(run, [replace(data, limits=(), budget=None, kinds=()) for data in datas])
     assert unlimited is not None, "without limits every workload has its cheapest island"
     number, rows, total = unlimited

@@ -54,7 +54,7 @@ SPARE = 8
 """Addends that every sum may have besides."""
 
 COSTS = 2.0**-48
-"""The same as a share of costs, where a value is a difference of two."""
+"""The rounding of an addend as a share of costs, where a value is a difference of two."""
 
 WORK, FEWEST, MOST = 4_000, 20, 250
 """Cases times the options that each looks at: a few per cent of what it takes to list the options. And how many cases
@@ -130,7 +130,7 @@ def product_sets(data: PartitionData) -> list[Ints]:
 
 
 def _maximal(sets: list[Bools]) -> Iterator[Bools]:
-    """Those that lie within no other; of equal ones the first."""
+    """The sets that lie within no other; of equal ones the first."""
     maximal: list[Bools] = []
     for rows in sorted(sets, key=lambda member: -int(member.sum())):
         if not any((rows <= larger).all() for larger in maximal):
@@ -147,7 +147,7 @@ def part_of(data: PartitionData, rows: Ints) -> PartitionData:
 
 
 def subset(data: PartitionData, rows: Ints) -> PartitionData:
-    """The same problem with some of its options."""
+    """The problem with some of its options alone."""
     return replace(
         data,
         workload=data.workload[rows],

@@ -43,7 +43,7 @@ from formulations.partition import FORMULATIONS, REGRET, Equation, add_choice_cu
 from formulations.partition_data import Floats, Ints, LimitedUse, PartitionData, Product
 
 LimitCheck = Callable[[Ints], bool]
-ALONE = 10  # parts that are searched one by one
+MAX_PARTS = 10  # parts that are searched one by one
 
 SAFETY = 1e-9  # of the bound, given up to rounding
 
@@ -108,7 +108,7 @@ def search_partition(
         gap=gap,
         deadline=started + UNLIMITED_S if deadline is None else deadline,
         on_standing=on_standing,
-        merge=(ALONE, pieces.merge),
+        merge=(MAX_PARTS, pieces.merge),
     )
     rows = None if ending.found is None else useful_rows[ending.found]
     effort = {field.name: getattr(ending, field.name) for field in fields(Effort)}
@@ -205,10 +205,10 @@ def lower_bound(data: PartitionData) -> float:
     scale = max(float(np.abs(cost).max()), 1.0)
     multipliers, ray = _multipliers(data, cost / scale, uses)
     # A ray without costs shows that no choice keeps the limits: all use more than there is at these prices.
-    if _cheapest(data, uses @ ray) > float(ray.sum()) * (1 + SAFETY):
+    if _min_sum(data, uses @ ray) > float(ray.sum()) * (1 + SAFETY):
         return math.inf
     due, slack = scale * (uses @ multipliers), scale * float(multipliers.sum())
-    bound = line.constant + _cheapest(data, cost + due - LEEWAY * (line.size + due)) - slack
+    bound = line.constant + _min_sum(data, cost + due - LEEWAY * (line.size + due)) - slack
     return bound - SAFETY * (abs(line.constant) + abs(bound)) - LEEWAY * (line.constant_size + slack)
 
 
@@ -226,7 +226,7 @@ class CostLine(NamedTuple):
     uses: Floats
 
 
-def _cheapest(data: PartitionData, prices: Floats) -> float:
+def _min_sum(data: PartitionData, prices: Floats) -> float:
     """The least sum of one option for each workload."""
     return sum(float(prices[data.workload == w].min()) for w in range(data.workloads))
 
@@ -241,7 +241,7 @@ def _linear(data: PartitionData) -> CostLine:
         quantity[:, core.product] += core.quantity * (share - earlier)
         moved_units[:, core.product] += core.quantity * (share + earlier)
         opex = opex + core.opex * share
-    lines = [_below(data, p) for p in range(len(data.products))]
+    lines = [_line_below(data, p) for p in range(len(data.products))]
     offsets, slopes = np.array([line[0] for line in lines]), np.array([line[1] for line in lines])
     capex, constant, max_bill = (
         data.usd + quantity @ slopes,
@@ -263,7 +263,7 @@ def _by_cores(limit: LimitedUse, shares: Sequence[Floats]) -> Any:
     return sum(use * share for use, share in zip(limit.core, shares, strict=False))
 
 
-def _below(data: PartitionData, p: int) -> tuple[float, float, float]:
+def _line_below(data: PartitionData, p: int) -> tuple[float, float, float]:
     """Offset and slope of a line below the bill of a product, over the quantities that a choice can have, and the
     largest bill that the offset is a difference of.
 

@@ -278,8 +278,8 @@ class _Program:
         self.row_upper.append(np.broadcast_to(row_upper, len(rows)).astype(float))
 
     def _build(self) -> Floats:
-        """All rows; the costs of the columns."""
-        # `_read` takes the multipliers apart in the order in which blocks are added here.
+        """Add all rows, and return the costs of the columns."""
+        # `_multipliers_of` takes the multipliers apart in the order in which blocks are added here.
         data, n = self.data, len(self.rows)
         choice = np.zeros((data.workloads, self.columns))
         choice[data.workload[self.rows], np.arange(n)] = 1.0
@@ -334,7 +334,7 @@ class _Program:
         )
 
     def elastic_solution(self, price: float | None) -> tuple[Floats, Floats]:
-        """The same where rows may be missed at a price, beside the costs or without them."""
+        """A solution where rows may be missed at a price, beside the costs or without them."""
         rows, lower = np.vstack(self.blocks), np.concatenate(self.row_lower)
         upper = np.concatenate(self.row_upper)
         misses = np.hstack([np.diag(np.isfinite(lower).astype(float)), -np.diag(np.isfinite(upper).astype(float))])
@@ -351,9 +351,9 @@ class _Program:
         for (p, q), share in zip(self.points, columns[self.first_point : self.first_core], strict=True):
             # A share of a direction counts units, a share of a corner that part of the corner's units.
             self.purchases[p] = self.purchases.get(p, 0.0) + (1.0 if np.isinf(q) else q) * share
-        return self._read(costs, duals)
+        return self._multipliers_of(costs, duals)
 
-    def _read(self, costs: bool, duals: Floats) -> Multipliers:
+    def _multipliers_of(self, costs: bool, duals: Floats) -> Multipliers:
         data, scale = self.data, self.r.scale
         parts = np.split(duals, np.cumsum([len(block) for block in self.blocks])[:-1])
         _, _, balance_duals, limit_duals, port_duals, *tail = parts

@@ -134,7 +134,7 @@ def _cases(instance: Instance, data: PartitionData, target: float, deadline: flo
     # What the filter drops is dominated; who checks the proof lists islands without it and drops what is beaten itself.
     useful_data = subset(data, useful(data))
     writer = _Writer(instance, useful_data)
-    prover = cuts.Prover(useful_data, target, deadline, writer.whole)
+    prover = cuts.Prover(useful_data, target, deadline, writer.unit_limits)
     return Cases(optic=optic, tree=writer.node(prover.tree())), prover.proven
 
 
@@ -147,7 +147,7 @@ class _Writer:
         self._goods = len(self._grid.goods)
 
     @property
-    def whole(self) -> list[int]:
+    def unit_limits(self) -> list[int]:
         """The limits, by number, that are counted in whole units: GPUs and racks."""
         return [i for i, limit in enumerate(self._data.limits) if limit.resource in ("gpus", "racks")]
 

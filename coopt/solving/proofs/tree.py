@@ -26,7 +26,7 @@ MOST_OPEN = 2_000
 ChoiceCheck = Callable[[list[int]], bool]
 """Whether a choice, the option of each workload, is billed and worth the bound, or keeps not all limits."""
 
-CHOSEN = 1e-6
+MIN_SHARE = 1e-6
 """Shares of options below this are rounding of the linear program."""
 
 WORTH_A_CUT = 0.1
@@ -149,7 +149,7 @@ class Prover:
         self._unit_limits = unit_limits
         self._check, self._most_cases, self._cases = check, most_cases, 0
         self._most_open, self._most_billed = most_open, most_billed
-        scale = target if math.isfinite(target) and target > 0 else _largest(data)
+        scale = target if math.isfinite(target) and target > 0 else _dearest_value(data)
         self._relaxation = CaseRelaxation(data, scale, leeway)
         self._uses = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
 
@@ -172,7 +172,7 @@ class Prover:
         )
         proof = self._relaxation.solve(replace(case, min_units=_at(case.min_units, p, max_units + 1)), self._target)
         # With a range that ends, bills have finite corners. Where this side stays open, the range is left as it is.
-        if not self._closed(proof):
+        if not self._is_closed(proof):
             return self._ranged(case, tally, further)
         up_to = self._ranged(replace(case, max_units=_at(case.max_units, p, max_units)), tally, further)
         return PurchaseBranch(product=p, max_units=max_units, up_to=up_to, beyond=OpenCase(proof=proof))
@@ -184,7 +184,7 @@ class Prover:
         # The lowest bound is the one that all cases prove together, so it is raised first.
         while queue:
             place = heappop(queue)
-            if self._closed(place.proof):
+            if self._is_closed(place.proof):
                 continue
             is_late = time.perf_counter() > self._deadline or self._cases >= self._most_cases
             branching = None if is_late else self._cut_of(place)
@@ -212,7 +212,7 @@ class Prover:
             return None
         return self._by_purchase(case, tally, proof) or self._by_island(case, tally, proof)
 
-    def _closed(self, proof: CaseProof) -> bool:
+    def _is_closed(self, proof: CaseProof) -> bool:
         return proof.bound >= self._target if proof.multipliers.costs else proof.bound > 0
 
     def _uncounted(self, case: ProofCase, tally: Tally, proof: CaseProof) -> int | None:
@@ -275,14 +275,14 @@ class Prover:
                 if looked_at > self._most_open:
                     return False
                 # The dearest limit counts exactly here: others cost at least this much within what is left of it.
-                is_closed = unpriced + unpriced_excess + _least(frontiers[n + 1], cap - use - units) >= room - due
+                is_closed = unpriced + unpriced_excess + _min_cost(frontiers[n + 1], cap - use - units) >= room - due
                 if not is_closed and not deeper(
                     [*choice, row], budget - excess, unpriced + unpriced_excess, use + units
                 ):
                     return False
             return True
 
-        bound = proof.bound + due + _least(frontiers[0], cap)
+        bound = proof.bound + due + _min_cost(frontiers[0], cap)
         return self._target if bound >= self._target or deeper([], room, 0.0, 0.0) else bound
 
     def _exact(self, duals: Multipliers) -> tuple[Floats, float, float]:
@@ -309,7 +309,7 @@ class Prover:
         return lambda a, b: PurchaseBranch(product=p, max_units=max_units, up_to=a, beyond=b), (up_to, beyond)
 
     def _gap(self, case: ProofCase, proof: CaseProof, p: int, at: float) -> float:
-        """By how much the bill of what the linear program buys is above its straight lines."""
+        """The excess of the bill of what the linear program buys over its straight lines."""
         if case.min_units[p] >= case.max_units[p]:
             return 0.0
         relaxation, multipliers = self._relaxation, proof.multipliers
@@ -327,7 +327,7 @@ class Prover:
         split: tuple[float, int, int, int] | None = None
         shares, units_of = proof.shares, self._relaxation.stock
         for w in range(self._data.workloads):
-            fractional = np.flatnonzero((self._data.workload == w) & (shares > CHOSEN))
+            fractional = np.flatnonzero((self._data.workload == w) & (shares > MIN_SHARE))
             for p in range(units_of.shape[1] if len(fractional) > 1 else 0):
                 order = np.argsort(units_of[fractional, p])
                 units, share = units_of[fractional, p][order], np.cumsum(shares[fractional][order])
@@ -357,7 +357,7 @@ def _rests(menus: Sequence[Sequence[tuple[float, float, float, int]]], room: flo
 
 
 def _frontier(points: Iterable[tuple[float, float]]) -> Frontier:
-    """Those with the least cost for what they take, ascending."""
+    """The points with the least cost for what they take, ascending."""
     frontier = Frontier()
     for units, cost in sorted(points):
         if not frontier or cost < frontier[-1][1]:
@@ -365,13 +365,13 @@ def _frontier(points: Iterable[tuple[float, float]]) -> Frontier:
     return frontier
 
 
-def _least(frontier: Frontier, units: float) -> float:
+def _min_cost(frontier: Frontier, units: float) -> float:
     """The least cost within so many units."""
     at = bisect_right(frontier, (units, math.inf))
     return frontier[at - 1][1] if at else math.inf
 
 
-def _largest(data: PartitionData) -> float:
+def _dearest_value(data: PartitionData) -> float:
     """What the dearest choice is worth, about."""
     usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
     return float(data.largest(np.abs(data.opex) + usd).sum()) or 1.0
