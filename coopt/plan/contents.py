@@ -47,18 +47,18 @@ def running(plan: Plan) -> list[Running]:
 def _place(part: Part) -> str:
     """Site and phase of a part in words."""
     phase = None if part.phase is None else f"{part.phase:.10g}"
-    return ", ".join(one for one in (part.site, phase) if one is not None)
+    return ", ".join(name for name in (part.site, phase) if name is not None)
 
 
 def built(plan: Plan) -> list[Design | DirectLinks]:
     """Every network of the plan, in every phase."""
-    return [one for part in plan.parts for one in (part.design, part.links) if one is not None]
+    return [network for part in plan.parts for network in (part.design, part.links) if network is not None]
 
 
 def standing(plan: Plan, phase: int = -1) -> list[Design | DirectLinks]:
     """The networks that stand together in a phase, in the last one where none is named."""
-    there = [part for part in plan.parts if part.phase == plan.couplings.years[phase]]
-    return [one for part in there for one in (part.design, part.links) if one is not None]
+    parts = [part for part in plan.parts if part.phase == plan.couplings.years[phase]]
+    return [network for part in parts for network in (part.design, part.links) if network is not None]
 
 
 def gpus(plan: Plan, phase: int = -1) -> float:
@@ -68,8 +68,8 @@ def gpus(plan: Plan, phase: int = -1) -> float:
 
 def racks(plan: Plan) -> float | None:
     """Racks that HB domains fill together, None where a kind of domain does not say."""
-    filled = [design.racks for design in standing(plan)]
-    return None if None in filled else float(sum(count or 0 for count in filled))
+    rack_counts = [design.racks for design in standing(plan)]
+    return None if None in rack_counts else float(sum(count or 0 for count in rack_counts))
 
 
 def used_of(limits: Limits, plan: Plan) -> dict[str, float | None]:
@@ -77,8 +77,8 @@ def used_of(limits: Limits, plan: Plan) -> dict[str, float | None]:
     if plan.cost is None:
         return {}
     power_w = max(plan.couplings.drawn_w(plan.cost).values())
-    taken = limits.against(usd=plan.cost.capex_usd, w=power_w, racks=racks(plan))
-    return {key: used for key, (used, _) in taken.items()}
+    amounts = limits.against(usd=plan.cost.capex_usd, w=power_w, racks=racks(plan))
+    return {key: amount for key, (amount, _) in amounts.items()}
 
 
 def bought(plan: Plan) -> list[Item]:
@@ -89,11 +89,11 @@ def bought(plan: Plan) -> list[Item]:
 
 def products(plan: Plan, kind: str) -> set[str]:
     """Names of the products of a kind in use, those that islands share included."""
-    found = plan.couplings.products(kind)
+    names = plan.couplings.products(kind)
     for part in plan.parts:
         network, joined = part.design or part.links, plan.couplings.joint(part) is not None
-        found |= set() if network is None else _of_design(network, kind, joined=joined)
-    return found
+        names |= set() if network is None else _of_design(network, kind, joined=joined)
+    return names
 
 
 def _of_design(design: Design | DirectLinks, kind: str, *, joined: bool) -> set[str]:
@@ -143,27 +143,27 @@ def flat_plan(plan: Plan) -> dict[str, object]:
     """What a plan of any kind builds up to the end, by the names of one design; nothing without a plan."""
     if plan.direct is not None:
         return _flat_links(plan.direct)
-    last = max((part.phase for part in plan.parts if part.phase is not None), default=None)
-    whole = _together([part.design for part in plan.parts if part.phase == last and part.design is not None])
-    for name, count in plan.couplings.shared_counts(last).items():
-        islands = whole[name]
+    last_year = max((part.phase for part in plan.parts if part.phase is not None), default=None)
+    totals = _totals([part.design for part in plan.parts if part.phase == last_year and part.design is not None])
+    for name, count in plan.couplings.shared_counts(last_year).items():
+        islands = totals[name]
         assert isinstance(islands, int)
-        whole[name] = islands + count
-    return whole
+        totals[name] = islands + count
+    return totals
 
 
-def _together(designs: Sequence[Design]) -> dict[str, object]:
+def _totals(designs: Sequence[Design]) -> dict[str, object]:
     """Several designs: what adds up is added, what all have alike stands, what differs is None."""
     rows = [flat_design(design) for design in designs]
-    whole: dict[str, object] = {}
+    totals: dict[str, object] = {}
     for name in rows[0] if rows else ():
         values = [row[name] for row in rows]
         if name in ADDED:
             counts = [value for value in values if isinstance(value, int)]
-            whole[name] = sum(counts) if len(counts) == len(values) else None
+            totals[name] = sum(counts) if len(counts) == len(values) else None
         else:
-            whole[name] = values[0] if len(set(values)) == 1 else None
-    return whole
+            totals[name] = values[0] if len(set(values)) == 1 else None
+    return totals
 
 
 def _flat_links(direct: DirectLinks) -> dict[str, object]:

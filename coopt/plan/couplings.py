@@ -273,38 +273,41 @@ class Couplings(Record):
     @property
     def years(self) -> tuple[float | None, ...]:
         """When each phase begins; None alone where all is bought at once."""
-        return tuple(spent.year for spent in self.growth) or (None,)
+        return tuple(spending.year for spending in self.growth) or (None,)
 
     def bought(self, cost: Cost) -> dict[float | None, tuple[Item, ...]]:
         """What is bought when a phase begins, of all that a bill has; with None all of it where that is at once."""
-        return {spent.year: spent.bought for spent in self.growth} or {None: cost.items}
+        return {spending.year: spending.bought for spending in self.growth} or {None: cost.items}
 
     def drawn_w(self, cost: Cost) -> dict[float | None, float]:
         """What all that stands draws from the year on in which a phase begins, by that year, as `bought` has it (W)."""
-        return {spent.year: spent.power_w for spent in self.growth} or {None: cost.power_w}
+        return {spending.year: spending.power_w for spending in self.growth} or {None: cost.power_w}
 
     def standing_counts(self, product: tuple[str, str]) -> list[int]:
         """Units of a product that stand in each phase; empty where all is bought at once."""
-        lines = {(item.kind, item.item): item.product for spent in self.growth for item in spent.bought}
+        lines = {(item.kind, item.item): item.product for spending in self.growth for item in spending.bought}
+        # stored units name their line in words alone: the line that bought them says which product they are
         counts, owned = [], 0
-        for spent in self.growth:
-            owned += sum(item.count for item in spent.bought if item.product == product and not item.spare)
-            stored = ((lines.get((unit.kind, unit.item), (unit.kind, unit.item)), unit.count) for unit in spent.stored)
-            counts.append(owned - sum(count for stored_product, count in stored if stored_product == product))
+        for spending in self.growth:
+            owned += sum(item.count for item in spending.bought if item.product == product and not item.spare)
+            reserves = (
+                (lines.get((unit.kind, unit.item), (unit.kind, unit.item)), unit.count) for unit in spending.stored
+            )
+            counts.append(owned - sum(count for stored_product, count in reserves if stored_product == product))
         return counts
 
     def joint(self, part: Part) -> CoreJoint | None:
         """How a part joins a core, where it joins one."""
-        for shared in self.cores:
-            for links in shared.core.islands:
-                if (links.workload, shared.site, shared.phase) == (part.slot, part.site, part.phase):
-                    return CoreJoint(shared.core, links)
+        for shared_core in self.cores:
+            for links in shared_core.core.islands:
+                if (links.workload, shared_core.site, shared_core.phase) == (part.slot, part.site, part.phase):
+                    return CoreJoint(shared_core.core, links)
         return None
 
     @property
     def waits_s(self) -> dict[str, float]:
         """How long workloads wait for gradients of other sites in an iteration, by name; those alone that do (s)."""
-        return {} if self.ring is None else {one.workload: one.exchange_s for one in self.ring.exchanges}
+        return {} if self.ring is None else {exchange.workload: exchange.exchange_s for exchange in self.ring.exchanges}
 
     def lit_channels(self, between: frozenset[str]) -> float:
         """Channels lit between two sites."""
@@ -313,16 +316,16 @@ class Couplings(Record):
 
     def products(self, kind: str) -> set[str]:
         """Names of the products of a kind of which what parts share consists."""
-        cores = [shared.core for shared in self.cores]
-        used = {
+        cores = [shared_core.core for shared_core in self.cores]
+        names = {
             "switch": [core.switch.name for core in cores],
-            "optics": [name for one in cores for name in one.optics],
+            "optics": [name for core in cores for name in core.optics],
         }
-        return set(used.get(kind, ()))
+        return set(names.get(kind, ()))
 
     def shared_counts(self, phase: float | None) -> dict[str, int]:
         """What parts share in a phase: switches, and transceivers at both ends of links to them; none without any."""
-        cores = [shared.core for shared in self.cores if shared.phase == phase]
+        cores = [shared_core.core for shared_core in self.cores if shared_core.phase == phase]
         ends = 2 * sum(core.ports for core in cores)
         return {"switches": sum(core.switches for core in cores), "transceivers": ends} if cores else {}
 

@@ -57,15 +57,17 @@ def difference_of(before: Plan, after: Plan) -> Difference:
     >>> coopt.diff(plan, plan).changes
     ()
     """
-    ours, theirs = dict(_values(before)), dict(_values(after))
-    keys = dict.fromkeys((*theirs, *ours) if len(theirs) > len(ours) else (*ours, *theirs))
+    old_values, new_values = dict(_values(before)), dict(_values(after))
+    keys = dict.fromkeys(
+        (*new_values, *old_values) if len(new_values) > len(old_values) else (*old_values, *new_values)
+    )
     return Difference(
         before=before.instance,
         after=after.instance,
         changes=tuple(
-            ValueChange(key=key, before=ours.get(key), after=theirs.get(key))
+            ValueChange(key=key, before=old_values.get(key), after=new_values.get(key))
             for key in keys
-            if ours.get(key) != theirs.get(key)
+            if old_values.get(key) != new_values.get(key)
         ),
         bill=tuple(_lines(before, after)),
     )
@@ -105,26 +107,26 @@ def _of_fleet(plan: Plan) -> Iterator[tuple[str, Value]]:
             yield f"parts[{part.name}].site", part.site
         if ties.growth:
             yield from _of_network(f"parts[{part.name}].", part.design, part.workloads)
-    for fed in ties.sites:
-        yield f"sites[{_place(fed.site, fed.phase)}].facility_w", fed.facility_w
-    for spent in ties.growth:
-        yield from _of_spending(f"growth[{spent.year:g}]", spent)
-    for shared in ties.cores if plan.core is None else ():
-        yield from _of_core(f"cores[{_place(shared.site, shared.phase)}]", shared.core)
+    for site_power in ties.sites:
+        yield f"sites[{_place(site_power.site, site_power.phase)}].facility_w", site_power.facility_w
+    for spending in ties.growth:
+        yield from _of_spending(f"growth[{spending.year:g}]", spending)
+    for shared_core in ties.cores if plan.core is None else ():
+        yield from _of_core(f"cores[{_place(shared_core.site, shared_core.phase)}]", shared_core.core)
     if plan.robust is None and ties.outlooks is not None:
         if ties.turns:
             yield "objective.value", plan.objective.value
         yield from _flat("outlooks", ties.outlooks.model_dump(exclude={"turns"}))
         for losses in ties.losses:
-            for lost in losses.survived:
-                yield f"losses[{losses.part}].{lost.part}.slowdown", lost.slowdown
+            for loss in losses.survived:
+                yield f"losses[{losses.part}].{loss.part}.slowdown", loss.slowdown
 
 
 def _of_core(place: str, core: CorePlan) -> Iterator[tuple[str, Value]]:
     yield from _flat(place, core.model_dump(exclude={"islands"}))
-    for one in core.islands:
-        yield f"{place}.islands[{one.workload}].links", one.links
-        yield f"{place}.islands[{one.workload}].optic_below", core.below(one)
+    for links in core.islands:
+        yield f"{place}.islands[{links.workload}].links", links.links
+        yield f"{place}.islands[{links.workload}].optic_below", core.below(links)
 
 
 def _place(site: str | None, year: float | None) -> str:
@@ -149,12 +151,12 @@ def _of_phase(place: str, phase: PhasePlan) -> Iterator[tuple[str, Value]]:
 def _of_spending(place: str, phase: PhasePlan | PhaseSpending) -> Iterator[tuple[str, Value]]:
     """What a phase spends, draws, buys and keeps for later."""
     yield from _flat(place, phase.model_dump(include={"years", "capex_usd", "power_w", "energy_usd", "work_usd"}))
-    for what, lines in (("bought", phase.bought), ("stored", phase.stored)):
+    for column, lines in (("bought", phase.bought), ("stored", phase.stored)):
         counts: Counter[str] = Counter()
         for line in lines:
             counts[f"{line.kind} {line.item}"] += line.count
         for name, count in counts.items():
-            yield f"{place}.{what}[{name}]", count
+            yield f"{place}.{column}[{name}]", count
 
 
 def _of_links(direct: DirectLinks) -> Iterator[tuple[str, Value]]:
@@ -166,15 +168,15 @@ def _of_links(direct: DirectLinks) -> Iterator[tuple[str, Value]]:
         yield f"direct.phases[{phase.name}].pace_links", phase.pace_links
 
 
-def _of_sites(together: Together) -> Iterator[tuple[str, Value]]:
+def _of_sites(ring: Together) -> Iterator[tuple[str, Value]]:
     """Sites and links by name, so that their order around the ring does not count."""
-    yield "shares", together.shares
-    for site in together.sites:
+    yield "shares", ring.shares
+    for site in ring.sites:
         yield f"sites[{site.name}].shares", site.shares
         yield from _flat(f"sites[{site.name}].design", site.design.model_dump())
         for run in site.workloads:
             yield from _of_workload(f"sites[{site.name}].workloads[{run.name}]", run)
-    for link in together.wan:
+    for link in ring.wan:
         yield f"wan[{' - '.join(sorted(link.between))}].channels", link.channels
 
 
@@ -188,19 +190,19 @@ def _of_workload(place: str, run: WorkloadPlan) -> Iterator[tuple[str, Value]]:
 def _flat(place: str, value: Any) -> Iterator[tuple[str, Value]]:
     """Nested tables and lists under dotted keys."""
     if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _flat(f"{place}.{name}", inner)
+        for name, entry in value.items():
+            yield from _flat(f"{place}.{name}", entry)
     elif isinstance(value, list | tuple):
-        for position, inner in enumerate(value):
-            yield from _flat(f"{place}[{position}]", inner)
+        for position, entry in enumerate(value):
+            yield from _flat(f"{place}[{position}]", entry)
     else:
         yield place, value
 
 
 def _lines(before: Plan, after: Plan) -> Iterator[LineChange]:
-    ours, theirs = _bill(before), _bill(after)
-    for kind, item in dict.fromkeys((*ours, *theirs)):
-        old, new = (bill.get((kind, item), _Bought()) for bill in (ours, theirs))
+    old_bill, new_bill = _bill(before), _bill(after)
+    for kind, item in dict.fromkeys((*old_bill, *new_bill)):
+        old, new = (bill.get((kind, item), _Bought()) for bill in (old_bill, new_bill))
         if old != new:
             yield LineChange(
                 item=item, kind=kind, before=old.count, after=new.count, usd=new.usd - old.usd, w=new.w - old.w
@@ -220,7 +222,7 @@ class _Bought:
 
 
 def _bill(plan: Plan) -> dict[tuple[str, str], _Bought]:
-    found: dict[tuple[str, str], _Bought] = {}
+    purchases: dict[tuple[str, str], _Bought] = {}
     for item in plan.cost.items if plan.cost else ():
-        found[item.kind, item.item] = found.get((item.kind, item.item), _Bought()) + item
-    return found
+        purchases[item.kind, item.item] = purchases.get((item.kind, item.item), _Bought()) + item
+    return purchases

@@ -25,17 +25,17 @@ def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
         return
     questions, caps = phases_of(instance), [*instance.gpu_caps.values()]
     for t, (year, power_w) in enumerate(plan.couplings.drawn_w(plan.cost).items()):
-        there = [part for part in plan.parts if part.phase == year]
-        standing = [network for part in there if (network := part.design or part.links) is not None]
+        parts = [part for part in plan.parts if part.phase == year]
+        networks = [network for part in parts if (network := part.design or part.links) is not None]
         islands = instance.sharing.mode == "partition"
-        checks = [check for part in there for check in _of_workloads(part.workloads, "" if islands else _where(part))]
+        checks = [check for part in parts for check in _of_workloads(part.workloads, "" if islands else _where(part))]
         if islands:
-            gpus = float(sum(network.gpus for network in standing))
+            gpus = float(sum(network.gpus for network in networks))
             checks += [_check("GPUs", gpus, float(caps[t]), "GPUs")]
         checks += [_of_site(site) for site in plan.couplings.sites if site.phase == year]
-        checks += _of_limits(questions[t], plan.cost.model_copy(update={"power_w": power_w}), standing)
-        before = "" if year is None else f"{year:g} "
-        yield from (check.model_copy(update={"name": f"{before}{check.name}"}) for check in checks)
+        checks += _of_limits(questions[t], plan.cost.model_copy(update={"power_w": power_w}), networks)
+        prefix = "" if year is None else f"{year:g} "
+        yield from (check.model_copy(update={"name": f"{prefix}{check.name}"}) for check in checks)
 
 
 def limit_checks(
@@ -51,11 +51,11 @@ def _where(part: Part) -> str:
     return "" if part.site is None else f" at {part.site}"
 
 
-def _of_workloads(workloads: Sequence[WorkloadPlan], where: str = "") -> Iterator[LimitCheck]:
+def _of_workloads(workloads: Sequence[WorkloadPlan], place: str = "") -> Iterator[LimitCheck]:
     for run in workloads:
         if run.bounded:
-            yield _check(f"time, {run.name}{where}", run.iteration_time_s, run.bound_s, "s")
-        yield _check(f"memory, {run.name}{where}", run.memory_gib, run.memory_limit_gib, "GiB")
+            yield _check(f"time, {run.name}{place}", run.iteration_time_s, run.bound_s, "s")
+        yield _check(f"memory, {run.name}{place}", run.memory_gib, run.memory_limit_gib, "GiB")
 
 
 def _of_site(site: SitePower) -> LimitCheck:
@@ -64,12 +64,13 @@ def _of_site(site: SitePower) -> LimitCheck:
 
 def _of_limits(instance: Instance, cost: Cost, designs: Sequence[Design | DirectLinks]) -> Iterator[LimitCheck]:
     """A limit on a bill holds for what the objective counts, and says so where that leaves out the GPUs."""
-    without = "" if "gpu" in instance.objective.include else " without the GPUs"
-    filled = [design.racks for design in designs]
-    racks = None if None in filled else float(sum(count or 0 for count in filled))  # a limit needs domains that say it
-    for key, (used, cap) in instance.limits.against(usd=cost.capex_usd, w=cost.power_w, racks=racks).items():
+    scope = "" if "gpu" in instance.objective.include else " without the GPUs"
+    rack_counts = [design.racks for design in designs]
+    # a limit on racks is refused where a domain does not say how many it fills, so that None meets no limit
+    racks = None if None in rack_counts else float(sum(count or 0 for count in rack_counts))
+    for key, (amount, cap) in instance.limits.against(usd=cost.capex_usd, w=cost.power_w, racks=racks).items():
         name, unit = LIMITED[key]
-        yield _check(name if key == "racks" else f"{name}{without}", used, cap, unit)
+        yield _check(name if key == "racks" else f"{name}{scope}", amount, cap, unit)
 
 
 def _check(name: str, value: float, limit: float, unit: str) -> LimitCheck:

@@ -172,7 +172,9 @@ class Explanation(Record):
         tables: dict[str, Callable[[], Iterable[Row]]] = {
             "bounds": self._bound_rows,
             "rivals": lambda: (rival.model_dump(exclude={"design"}) for rival in self.rivals),
-            "prices": lambda: (one.model_dump(include={"item", "unit", "low", "now", "high"}) for one in self.prices),
+            "prices": lambda: (
+                price.model_dump(include={"item", "unit", "low", "now", "high"}) for price in self.prices
+            ),
         }
         return frame_of(tables, table)
 

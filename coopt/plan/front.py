@@ -50,23 +50,23 @@ class FrontPoint(Record):
     @property
     def cost(self) -> Cost:
         """The bill."""
-        found = self.best or self.plan
-        assert found is not None
-        assert found.cost is not None
-        return found.cost
+        answer = self.best or self.plan
+        assert answer is not None
+        assert answer.cost is not None
+        return answer.cost
 
     @property
     def claim(self) -> ObjectiveClaim:
         """What is proven of the cost."""
-        found = self.best or self.plan
-        assert found is not None
-        return found.objective
+        answer = self.best or self.plan
+        assert answer is not None
+        return answer.objective
 
     @property
     def designs(self) -> list[Design]:
         """What is built, apart from direct links."""
-        built = [self.best.design] if self.best else [part.design for part in self.plan.parts] if self.plan else []
-        return [design for design in built if design is not None]
+        networks = [self.best.design] if self.best else [part.design for part in self.plan.parts] if self.plan else []
+        return [design for design in networks if design is not None]
 
     @property
     def runs(self) -> list[tuple[str, WorkloadPlan]]:
@@ -74,7 +74,7 @@ class FrontPoint(Record):
         if self.best is not None:
             return [(run.name, run) for run in self.best.workloads]
         assert self.plan is not None
-        return [(one.label, one.run) for one in running(self.plan)]
+        return [(workload.label, workload.run) for workload in running(self.plan)]
 
     @property
     def times(self) -> Row:
@@ -83,7 +83,7 @@ class FrontPoint(Record):
         seconds = {f"{label}.iteration_time_s": run.iteration_time_s for label, run in runs}
         if len(runs) == 1:
             seconds = {"iteration_time_s": runs[0][1].iteration_time_s}
-        days = {f"{name}.days": each for name, each in self.workload_days.items()}
+        days = {f"{name}.days": duration_days for name, duration_days in self.workload_days.items()}
         return {**seconds, **(days if self.days is None else {"days": self.days})}
 
 
@@ -116,8 +116,8 @@ class Front(Record):
         return with_named_lines(content)
 
     def __repr__(self) -> str:
-        found = f"{len(self.points)} of {self.size} point{'' if self.size == 1 else 's'}"
-        return f"Front({self.instance.name!r}, {self.kind}, {found}, {self.stop_reason})"
+        count_text = f"{len(self.points)} of {self.size} point{'' if self.size == 1 else 's'}"
+        return f"Front({self.instance.name!r}, {self.kind}, {count_text}, {self.stop_reason})"
 
     __str__ = __repr__
 
@@ -131,11 +131,11 @@ class Front(Record):
         """
         no_times: Row = dict.fromkeys(name for point in self.points for name in point.times)
         for point in self.points:
-            built = "; ".join(
-                f"{one.hb_domain.count} x {one.hb_domain.name}, {one.fabric.kind}" for one in point.designs
+            networks_text = "; ".join(
+                f"{design.hb_domain.count} x {design.hb_domain.name}, {design.fabric.kind}" for design in point.designs
             )
             cost = {"capex_usd": point.cost.capex_usd, "tco_usd": point.cost.tco_usd, "power_w": point.cost.power_w}
-            yield {"pace": point.pace, **no_times, **point.times, **cost, "knee": point.knee, "built": built}
+            yield {"pace": point.pace, **no_times, **point.times, **cost, "knee": point.knee, "built": networks_text}
 
     def to_frame(self) -> Any:
         """The points as a data frame (`coopt.instance.tables.frame`)."""

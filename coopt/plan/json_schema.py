@@ -71,33 +71,33 @@ def file_schema(form: type[BaseModel]) -> dict[str, Any]:
 def _plain(part: Any) -> Any:
     """Bounds that pydantic checks around a conversion, and so leaves under its own names, in JSON Schema's words."""
     if isinstance(part, list):
-        return [_plain(inner) for inner in part]
+        return [_plain(value) for value in part]
     if not isinstance(part, dict):
         return part
     words = dict(OUTSIDE_WORDS)
     if part.get("type") == "array":
         words |= {"minLength": "minItems", "maxLength": "maxItems"}
-    return {words.get(key, key): _plain(inner) for key, inner in part.items()}
+    return {words.get(key, key): _plain(value) for key, value in part.items()}
 
 
 def _with_names(part: Any) -> Any:
     """Names of the catalog as a choice of their own where one may stand, which editors offer; others stay allowed."""
     if isinstance(part, list):
-        return [_with_names(inner) for inner in part]
+        return [_with_names(value) for value in part]
     if not isinstance(part, dict):
         return part
-    found = {key: _with_names(inner) for key, inner in part.items()}
-    named = {one.get("$ref") for one in found.get("anyOf", ())}
+    schema = {key: _with_names(value) for key, value in part.items()}
+    references = {option.get("$ref") for option in schema.get("anyOf", ())}
     for kind, entry in KINDS.items():
-        if f"#/$defs/{entry.__name__}" in named and TEXT in found["anyOf"]:
-            found["anyOf"] = [{"title": CATALOG_NAMES, "enum": list(entries(kind))}, *found["anyOf"]]
-    return found
+        if f"#/$defs/{entry.__name__}" in references and TEXT in schema["anyOf"]:
+            schema["anyOf"] = [{"title": CATALOG_NAMES, "enum": list(entries(kind))}, *schema["anyOf"]]
+    return schema
 
 
 def _one_or_many(part: dict[str, Any]) -> dict[str, Any]:
     """Let a property that takes a list take one of its entries as well."""
     if "anyOf" in part:
-        return {**part, "anyOf": [option for inner in part["anyOf"] for option in _options(inner)]}
+        return {**part, "anyOf": [option for choice in part["anyOf"] for option in _options(choice)]}
     options = _options(part)
     if len(options) == 1:
         return part
@@ -106,5 +106,9 @@ def _one_or_many(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _options(part: dict[str, Any]) -> list[dict[str, Any]]:
-    bare = {key: value for key, value in part.items() if key not in ANNOTATIONS}
-    return [bare, bare["items"]] if bare.get("type") == "array" and isinstance(bare.get("items"), dict) else [part]
+    content = {key: value for key, value in part.items() if key not in ANNOTATIONS}
+    return (
+        [content, content["items"]]
+        if content.get("type") == "array" and isinstance(content.get("items"), dict)
+        else [part]
+    )

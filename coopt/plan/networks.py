@@ -187,8 +187,11 @@ class NetworksBill(Record):
     def left_over(self) -> Counter[Item] | None:
         """What is bought beside the lines of networks, by a unit of each; None where those are not among what is
         bought, as at prices by quantity, or where several phases share units."""
-        own, whole = _counts(item for network in self.networks for item in network.items), _counts(self.items)
-        return whole - own if own <= whole else None
+        network_items, all_items = (
+            _counts(item for network in self.networks for item in network.items),
+            _counts(self.items),
+        )
+        return all_items - network_items if network_items <= all_items else None
 
     @property
     def unpriced(self) -> tuple[str, ...]:

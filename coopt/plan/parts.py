@@ -194,7 +194,7 @@ class Cost(Record):
 
 
 @dataclass(frozen=True)
-class Told:
+class Wording:
     """How reports tell what a mapping has beside the ordinary: in full and short, with the value in place of braces."""
 
     full: str
@@ -217,17 +217,17 @@ class MappingChoice(Record):
     recompute: Literal["none", "selective", "full", "norm+act", "norm+ffn"]
     sequence_parallel: bool
     zero: int
-    offload_percent: Annotated[int, Told("{}% of activations in the host's memory", "{}% on host")] = 0
+    offload_percent: Annotated[int, Wording("{}% of activations in the host's memory", "{}% on host")] = 0
     outermost: Literal["pp", "dp"] = "pp"
 
 
 def beside_ordinary(mapping: Mapping[str, int | bool | str], *, short: bool = False) -> list[str]:
     """What the values of a mapping have beside the ordinary, in words."""
     return [
-        (told.short if short else told.full).format(mapping[name])
+        (wording.short if short else wording.full).format(mapping[name])
         for name, field in MappingChoice.model_fields.items()
-        for told in field.metadata
-        if isinstance(told, Told) and mapping[name] != field.default
+        for wording in field.metadata
+        if isinstance(wording, Wording) and mapping[name] != field.default
     ]
 
 

@@ -23,22 +23,22 @@ def plan_plot(bill_lines: Iterable[Row], times: Iterable[Row]) -> Plot:
     """What the money goes into by kind of part, and what the time of each workload goes into."""
     plot = Plot(figsize=(9.0, 3.6), layout="constrained")
     bill, time = plot.subplots(1, 2)
-    spent: dict[str, float] = {}
+    usd_by_kind: dict[str, float] = {}
     for line in bill_lines:
-        spent[line["kind"]] = spent.get(line["kind"], 0.0) + line["usd"] / 1e6
-    bill.barh(list(spent), list(spent.values()))
+        usd_by_kind[line["kind"]] = usd_by_kind.get(line["kind"], 0.0) + line["usd"] / 1e6
+    bill.barh(list(usd_by_kind), list(usd_by_kind.values()))
     bill.set(xlabel="million USD", title="Bill")
-    left: dict[str, float] = {}
-    seen: dict[str, str] = {}
+    time_so_far: dict[str, float] = {}
+    colours: dict[str, str] = {}
     for row in times:
         if row["time_s"]:
             run, component = f"{row['workload']}, {row['part']}", str(row["component"])
-            label = f"_{component}" if component in seen else component  # named once in the legend
-            colour = seen.setdefault(component, f"C{len(seen)}")
-            time.barh(run, row["time_s"], left=left.get(run, 0.0), color=colour, label=label)
-            left[run] = left.get(run, 0.0) + row["time_s"]
+            label = f"_{component}" if component in colours else component  # named once in the legend
+            colour = colours.setdefault(component, f"C{len(colours)}")
+            time.barh(run, row["time_s"], left=time_so_far.get(run, 0.0), color=colour, label=label)
+            time_so_far[run] = time_so_far.get(run, 0.0) + row["time_s"]
     time.set(xlabel="s an iteration", title="Time")
-    if left:
+    if time_so_far:
         plot.legend(loc="outside lower center", ncols=6, fontsize=8)
     return plot
 

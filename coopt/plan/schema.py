@@ -70,8 +70,8 @@ class Plan(Answer, Sections):
     @model_validator(mode="before")
     @classmethod
     def _of_any_schema(cls, content: Any) -> Any:
-        named = with_named_lines(content)
-        return renewed(named) if is_old(named) else named
+        document = with_named_lines(content)
+        return renewed(document) if is_old(document) else document
 
     def __repr__(self) -> str:
         claim, count = self.objective, len(self.parts)

@@ -141,19 +141,19 @@ class Sections:
     @property
     def core(self: HasParts) -> CorePlan | None:
         """The core that all islands share."""
-        found = self.couplings.cores
-        return found[0].core if len(found) == 1 and found[0].site is None and found[0].phase is None else None
+        cores = self.couplings.cores
+        return cores[0].core if len(cores) == 1 and cores[0].site is None and cores[0].phase is None else None
 
     @property
     def together(self: HasParts) -> Together | None:
         """Sites that train every batch together, in the order of their ring."""
-        ring, fed = self.couplings.ring, self.couplings.sites
-        named = tuple(part.site for part in self.parts)
-        if ring is None or named != ring.sites or tuple(one.site for one in fed) != named:
+        ring, powers = self.couplings.ring, self.couplings.sites
+        site_names = tuple(part.site for part in self.parts)
+        if ring is None or site_names != ring.sites or tuple(site.site for site in powers) != site_names:
             return None
-        if len(ring.site_shares) != len(named):
+        if len(ring.site_shares) != len(site_names):
             return None
-        rows = zip(self.parts, fed, ring.site_shares, strict=True)
+        rows = zip(self.parts, powers, ring.site_shares, strict=True)
         return Together(
             shares=ring.shares,
             sites=tuple(
@@ -179,7 +179,7 @@ class Sections:
         outlooks = self.couplings.outlooks
         if outlooks is None or len(self.parts) != 1:
             return None
-        losses = [one.survived for one in self.couplings.losses if one.part == self.parts[0].name]
+        losses = [loss.survived for loss in self.couplings.losses if loss.part == self.parts[0].name]
         return Standing(
             aim=outlooks.aim,
             efficiency=outlooks.efficiency,
@@ -192,22 +192,22 @@ class Sections:
     def phases(self: HasParts) -> tuple[PhasePlan, ...]:
         """How one network grows."""
         growth = self.couplings.growth
-        if [part.phase for part in self.parts] != [spent.year for spent in growth]:
+        if [part.phase for part in self.parts] != [spending.year for spending in growth]:
             return ()
         return tuple(
             PhasePlan(
-                year=spent.year,
-                years=spent.years,
+                year=spending.year,
+                years=spending.years,
                 design=part.design,
-                bought=spent.bought,
-                stored=spent.stored,
-                capex_usd=spent.capex_usd,
-                power_w=spent.power_w,
-                energy_usd=spent.energy_usd,
-                work_usd=spent.work_usd,
+                bought=spending.bought,
+                stored=spending.stored,
+                capex_usd=spending.capex_usd,
+                power_w=spending.power_w,
+                energy_usd=spending.energy_usd,
+                work_usd=spending.work_usd,
                 workloads=part.workloads,
             )
-            for part, spent in zip(self.parts, growth, strict=True)
+            for part, spending in zip(self.parts, growth, strict=True)
             if part.design is not None
         )
 
@@ -253,42 +253,47 @@ def with_named_lines(content: Any, years: Iterable[float] = ()) -> Any:
     Lines of a bill of all phases end with one of their `years`.
     """
     if isinstance(content, list | tuple):
-        return [with_named_lines(inner, years) for inner in content]
+        return [with_named_lines(entry, years) for entry in content]
     if not isinstance(content, Mapping):
         return content
     if isinstance(text := content.get("item"), str):
-        return content if "name" in content else {**content, **_said(text, content.get("kind"), years)}
+        return content if "name" in content else {**content, **_line_fields(text, content.get("kind"), years)}
     dates = {"cost": [*_years(content)], "items": years}
     return {
-        key: with_named_lines(inner, dates.get(key, ())) if key in BILLS else inner for key, inner in content.items()
+        key: with_named_lines(entry, dates.get(key, ())) if key in BILLS else entry for key, entry in content.items()
     }
 
 
 def _years(content: Mapping[str, Any]) -> Iterator[float]:
     """The years of the phases in which what a table holds grows."""
-    tied = content.get("couplings")
-    growth = content.get("phases") or (tied.get("growth") if isinstance(tied, Mapping) else None)
-    for spent in growth if isinstance(growth, list | tuple) else ():
-        year = spent.get("year") if isinstance(spent, Mapping) else None
+    couplings = content.get("couplings")
+    growth = content.get("phases") or (couplings.get("growth") if isinstance(couplings, Mapping) else None)
+    for spending in growth if isinstance(growth, list | tuple) else ():
+        year = spending.get("year") if isinstance(spending, Mapping) else None
         if isinstance(year, int | float):
             yield year
 
 
-def _said(text: str, kind: object, years: Iterable[float]) -> dict[str, Any]:
+def _line_fields(text: str, kind: object, years: Iterable[float]) -> dict[str, Any]:
     """What a line says in words."""
     year = next((year for year in years if text.endswith(f", {year:.10g}")), None)
-    named = text if year is None else text.removesuffix(f", {year:.10g}")
-    used = named.removesuffix(SPARE)
-    idle = kind == "hb" and used.endswith(IDLE)
-    return {"name": used.removesuffix(IDLE) if idle else used, "idle": idle, "spare": used != named, "year": year}
+    undated = text if year is None else text.removesuffix(f", {year:.10g}")
+    product = undated.removesuffix(SPARE)
+    idle = kind == "hb" and product.endswith(IDLE)
+    return {
+        "name": product.removesuffix(IDLE) if idle else product,
+        "idle": idle,
+        "spare": product != undated,
+        "year": year,
+    }
 
 
 def is_old(content: Any) -> bool:
     """Whether something is a table of schema 1; that is also what a table means that names none and has no parts."""
     if not isinstance(content, Mapping):
         return False
-    named = content.get("schema", content.get("schema_"))
-    return named == OLD or (named is None and "parts" not in content)
+    schema = content.get("schema", content.get("schema_"))
+    return schema == OLD or (schema is None and "parts" not in content)
 
 
 def renewed(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -299,32 +304,32 @@ def renewed(content: Mapping[str, Any]) -> dict[str, Any]:
     ValueError
         When the table is no plan of schema 1, and when its sections contradict each other.
     """
-    known = {key: value for key, value in content.items() if key not in ("parts", "couplings")}
-    old = OldPlan.model_validate(known)
+    fields = {key: value for key, value in content.items() if key not in ("parts", "couplings")}
+    old = OldPlan.model_validate(fields)
     contradictions = list(_contradictions(old))
     if contradictions:
         raise ValueError("\n".join(contradictions))
     parts = tuple(_parts(old))
-    same: dict[str, Any] = {name: getattr(old, name) for name in Answer.model_fields}
+    answer: dict[str, Any] = {name: getattr(old, name) for name in Answer.model_fields}
     if len(parts) == 1:
-        same |= {"design": parts[0].design, "workloads": parts[0].workloads}
+        answer |= {"design": parts[0].design, "workloads": parts[0].workloads}
     elif parts:
-        same |= {"design": None, "workloads": ()}
-    return {**same, "schema": "coopt-plan/2", "parts": parts, "couplings": _couplings(old)}
+        answer |= {"design": None, "workloads": ()}
+    return {**answer, "schema": "coopt-plan/2", "parts": parts, "couplings": _couplings(old)}
 
 
 def _contradictions(old: OldPlan) -> Iterator[str]:
     """What the new form cannot say twice, where it is said differently."""
-    given = [name for name in ("islands", "together", "direct", "phases") if getattr(old, name)]
-    if len(given) > 1 or (given and old.robust is not None):
-        named = ", ".join([*given, *(["robust"] if old.robust is not None else [])])
-        yield f"the plan holds {named}, needs the sections of one kind of question"
+    sections = [name for name in ("islands", "together", "direct", "phases") if getattr(old, name)]
+    if len(sections) > 1 or (sections and old.robust is not None):
+        names = ", ".join([*sections, *(["robust"] if old.robust is not None else [])])
+        yield f"the plan holds {names}, needs the sections of one kind of question"
     if old.phases and (old.design, old.workloads) != (old.phases[-1].design, old.phases[-1].workloads):
         yield "design and workloads are not those of the last phase, needs the same in both"
     if old.islands and [run.name for run in old.workloads] != [island.workload for island in old.islands]:
         yield "workloads are not those of the islands, needs one for each island in the same order"
     if (old.islands or old.together or old.direct) and old.design is not None:
-        yield f"the plan holds design beside {given[0]}, needs one of the two"
+        yield f"the plan holds design beside {sections[0]}, needs one of the two"
     if old.together and old.workloads:
         yield "the plan holds workloads beside together, needs those of the sites alone"
 
@@ -346,10 +351,10 @@ def _parts(old: OldPlan) -> Iterator[Part]:
 
 
 def _couplings(old: OldPlan) -> Couplings:
-    together, robust = old.together, old.robust
+    ring, robust = old.together, old.robust
     return Couplings(
-        sites=() if together is None else tuple(_fed(together)),
-        ring=None if together is None else _ring(together),
+        sites=() if ring is None else tuple(_fed(ring)),
+        ring=None if ring is None else _ring(ring),
         growth=tuple(_spending(phase) for phase in old.phases),
         cores=() if old.core is None else (SharedCore(core=old.core),),
         outlooks=None if robust is None else _outlooks(robust),
@@ -358,18 +363,18 @@ def _couplings(old: OldPlan) -> Couplings:
     )
 
 
-def _fed(together: Together) -> Iterator[SitePower]:
-    for site in together.sites:
+def _fed(ring: Together) -> Iterator[SitePower]:
+    for site in ring.sites:
         yield SitePower(site=site.name, facility_w=site.facility_w, facility_limit_w=site.facility_limit_w)
 
 
-def _ring(together: Together) -> Ring:
+def _ring(ring: Together) -> Ring:
     return Ring(
-        shares=together.shares,
-        sites=tuple(site.name for site in together.sites),
-        site_shares=tuple(site.shares for site in together.sites),
-        wan=together.wan,
-        exchanges=together.exchanges,
+        shares=ring.shares,
+        sites=tuple(site.name for site in ring.sites),
+        site_shares=tuple(site.shares for site in ring.sites),
+        wan=ring.wan,
+        exchanges=ring.exchanges,
     )
 
 

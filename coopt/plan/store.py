@@ -42,9 +42,9 @@ def check_same_sha(instance: Instance, plan: Plan) -> None:
     """
     if plan.instance.sha256 != instance.sha256:
         replaced = plan.overrides.replaced
-        given = f", or the values that replaced some of the file when it was solved (--set): {replaced}"
+        remedy = f", or the values that replaced some of the file when it was solved (--set): {replaced}"
         raise InstanceError(
-            f"{instance.name}: the plan is of another instance, needs one of this instance{given if replaced else ''}"
+            f"{instance.name}: the plan is of another instance, needs one of this instance{remedy if replaced else ''}"
         )
 
 
@@ -82,8 +82,8 @@ def claims_of(instance: Instance, plan: Plan) -> Iterator[tuple[Instance, Plan]]
         When the plan is of another question.
     """
     check_same_sha(instance, plan)
-    for chosen in choices_of(instance):
-        question = at_choice(instance, chosen)
+    for choice in choices_of(instance):
+        question = at_choice(instance, choice)
         yield question, _answering(question, plan)
 
 
@@ -95,9 +95,9 @@ def placed_as(instance: Instance, plan: Plan) -> tuple[Instance, Plan]:
     return question, _answering(question, plan, plan.chosen)
 
 
-def _answering(question: Instance, plan: Plan, chosen: Chosen | None = None) -> Plan:
-    own = InstanceId(name=question.name, sha256=question.sha256)
-    return plan.model_copy(update={"instance": own, "chosen": chosen or Chosen()})
+def _answering(question: Instance, plan: Plan, choice: Chosen | None = None) -> Plan:
+    identity = InstanceId(name=question.name, sha256=question.sha256)
+    return plan.model_copy(update={"instance": identity, "chosen": choice or Chosen()})
 
 
 def with_replaced(plan: Plan, values: Mapping[str, Any]) -> Plan:
