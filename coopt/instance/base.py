@@ -17,28 +17,28 @@ class Table(BaseModel):
     def __hash__(self) -> int:
         """The hash of all fields, worked out once: what is kept of a question is looked up by whole tables."""
         try:
-            found: int = object.__getattribute__(self, "_hash")
+            value: int = object.__getattribute__(self, "_hash")
         except AttributeError:
-            found = hash(tuple(self.__dict__[field] for field in type(self).model_fields))
-            object.__setattr__(self, "_hash", found)
-        return found
+            value = hash(tuple(self.__dict__[field] for field in type(self).model_fields))
+            object.__setattr__(self, "_hash", value)
+        return value
 
 
 def _tuple_from_one(value: Any) -> Any:
     """A list of one may be written without brackets; a number that is listed twice counts once."""
     if not isinstance(value, list | tuple):
         return (value,)
-    plain = all(isinstance(entry, int | float) for entry in value)
-    return tuple(dict.fromkeys(value)) if plain else tuple(value)
+    are_numbers = all(isinstance(entry, int | float) for entry in value)
+    return tuple(dict.fromkeys(value)) if are_numbers else tuple(value)
 
 
 def each_once(values: Iterable[Any]) -> tuple[Any, ...]:
     """Every value once; all of them where some are tables or lists, which are refused later on."""
-    listed = tuple(values)
+    entries = tuple(values)
     try:
-        return tuple(dict.fromkeys(listed))
+        return tuple(dict.fromkeys(entries))
     except TypeError:
-        return listed
+        return entries
 
 
 LEAST = 1e-9  # of anything that divides
@@ -61,25 +61,25 @@ class Range(Table):
 
     @model_validator(mode="after")
     def _has_some(self) -> Range:
-        given = f"least = {self.least}, most = {self.most}, step = {self.step}"
+        range_text = f"least = {self.least}, most = {self.most}, step = {self.step}"
         if self.most < self.least:
-            raise ValueError(f"{given}: needs a most that is at least as large as least")
+            raise ValueError(f"{range_text}: needs a most that is at least as large as least")
         if self.most - self.least > MOST_OF_RANGE * self.step:
-            raise ValueError(f"{given}: needs at most {MOST_OF_RANGE:,} numbers")
+            raise ValueError(f"{range_text}: needs at most {MOST_OF_RANGE:,} numbers")
         return self
 
 
-def first_of_list(kept: str, key: str) -> str:
+def first_of_list(list_key: str, key: str) -> str:
     """What is wrong where the list that a key was written as, and is kept beside it, begins with another value."""
-    return f"{kept}: begins with another value than {key}, needs the list to be written as {key} = [...]"
+    return f"{list_key}: begins with another value than {key}, needs the list to be written as {key} = [...]"
 
 
 def of_range(value: Any) -> Any:
     """The numbers of a range that is written as a table; any other value as it is."""
     if not isinstance(value, Mapping):
         return value
-    found = Range.model_validate(value)
-    return tuple(range(found.least, found.most + 1, found.step))
+    bounds = Range.model_validate(value)
+    return tuple(range(bounds.least, bounds.most + 1, bounds.step))
 
 
 UNPRINTED = r"\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"

@@ -123,18 +123,18 @@ def _tables(kind: str) -> dict[str, Any]:
 def entries(kind: str) -> dict[str, Entry]:
     """All catalog entries of a kind by name, in file order; read once."""
     tables = _tables(kind)
-    every = [KINDS[kind].model_validate(row) for row in tables[kind]]
-    every += [_at_one_rate(every, **row) for row in tables.get("at_one_rate", ())]
-    found = {entry.name: entry for entry in every}
-    assert len(found) == len(every), f"catalog/{kind}.toml: a name appears twice"
-    return found
+    rows = [KINDS[kind].model_validate(row) for row in tables[kind]]
+    rows += [_at_one_rate(rows, **row) for row in tables.get("at_one_rate", ())]
+    by_name = {entry.name: entry for entry in rows}
+    assert len(by_name) == len(rows), f"catalog/{kind}.toml: a name appears twice"
+    return by_name
 
 
 def box_of(name: str) -> Switch | None:
     """The box that a switch of the catalog is at one of its rates alone; None where it is no such name."""
     box = next((row["box"] for row in _tables("switch")["at_one_rate"] if row["name"] == name), "")
-    found = entries("switch").get(box)
-    return found if isinstance(found, Switch) else None
+    entry = entries("switch").get(box)
+    return entry if isinstance(entry, Switch) else None
 
 
 def ports_of_modules(switch: Switch, links: int) -> int:
@@ -147,12 +147,12 @@ def ports_of_modules(switch: Switch, links: int) -> int:
     return min(switch.radix, links * cages)
 
 
-def _at_one_rate(every: list[Entry], *, name: str, box: str, port_gbit_s: float, description: str) -> Switch:
+def _at_one_rate(catalogued: list[Entry], *, name: str, box: str, port_gbit_s: float, description: str) -> Switch:
     """A switch of the catalog run in one of its modes alone, by a name of its own and at the price of the box."""
-    ways = (way for one in every if isinstance(one, Switch) and one.name == box for way in one.ways)
-    found = next(way for way in ways if way.port_gbit_s == port_gbit_s)
-    sources = tuple(source for source in found.sources if source.fields != ("modes",))
-    return found.model_copy(update={"name": name, "description": description, "modes": (), "sources": sources})
+    ways = (way for entry in catalogued if isinstance(entry, Switch) and entry.name == box for way in entry.ways)
+    mode = next(way for way in ways if way.port_gbit_s == port_gbit_s)
+    sources = tuple(source for source in mode.sources if source.fields != ("modes",))
+    return mode.model_copy(update={"name": name, "description": description, "modes": (), "sources": sources})
 
 
 def listed(kind: str | None = None) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def listed(kind: str | None = None) -> dict[str, Any]:
     True
     """
     if kind is None:
-        return {one: dict(entries(one)) for one in KINDS}
+        return {key: dict(entries(key)) for key in KINDS}
     if kind not in KINDS:
         raise InstanceError(f"catalog: kind = {kind!r}, needs one of {', '.join(map(repr, KINDS))}")
     return dict(entries(kind))
@@ -193,13 +193,15 @@ def find(kind: str, name: str, own: Book | None = None) -> Entry:
     ValueError
         When there is none; the message names the closest entries.
     """
-    known = {**entries(kind), **(own or {}).get(kind, {})}
-    if name in known:
-        return known[name]
-    close = get_close_matches(name, known, n=3, cutoff=0.5)
+    by_name = {**entries(kind), **(own or {}).get(kind, {})}
+    if name in by_name:
+        return by_name[name]
+    matches = get_close_matches(name, by_name, n=3, cutoff=0.5)
     label = kind.replace("_", " ")
-    near = f"closest: {', '.join(close)}" if close else f"one of: {', '.join(known)}"
-    raise UnknownNameError(f"the catalog has no {label} of this name, needs a catalog name ({near}) or an inline table")
+    suggestion = f"closest: {', '.join(matches)}" if matches else f"one of: {', '.join(by_name)}"
+    raise UnknownNameError(
+        f"the catalog has no {label} of this name, needs a catalog name ({suggestion}) or an inline table"
+    )
 
 
 def named(kind: str, *, listed: bool = False, optional: bool = False) -> BeforeValidator:
@@ -214,18 +216,18 @@ def named(kind: str, *, listed: bool = False, optional: bool = False) -> BeforeV
     """
 
     def resolve(value: Any, info: ValidationInfo) -> Any:
-        own: Book | None = info.context
+        book: Book | None = info.context
         if isinstance(value, str):
-            return find(kind, value, own)
-        return changed(kind, value, own) if isinstance(value, Mapping) and "extends" in value else value
+            return find(kind, value, book)
+        return changed(kind, value, book) if isinstance(value, Mapping) and "extends" in value else value
 
-    one: Any = str | KINDS[kind] | Changed
+    form: Any = str | KINDS[kind] | Changed
     if optional:
-        one = one | None
-    return BeforeValidator(resolve, json_schema_input_type=one | tuple[one, ...] if listed else one)
+        form = form | None
+    return BeforeValidator(resolve, json_schema_input_type=form | tuple[form, ...] if listed else form)
 
 
-def changed(kind: str, table: Mapping[str, Any], own: Book | None = None) -> dict[str, Any]:
+def changed(kind: str, table: Mapping[str, Any], book: Book | None = None) -> dict[str, Any]:
     """The table of the entry that `extends` names, with the other keys changed; their own sources come first.
 
     Raises
@@ -237,14 +239,14 @@ def changed(kind: str, table: Mapping[str, Any], own: Book | None = None) -> dic
     if not isinstance(name, str):
         raise ValueError(f"extends = {name!r}: needs a catalog name")
     try:
-        base = find(kind, name, own)
+        base = find(kind, name, book)
     except ValueError as error:
         raise ValueError(f"extends = {name!r}: {error}") from None
     changes = {key: value for key, value in table.items() if key != "extends"}
-    kept = [source for each in base.sources if (source := _without(each, base, changes))]
+    base_sources = [source for base_source in base.sources if (source := _without(base_source, base, changes))]
     own_sources = changes.get("sources", ())
-    told = own_sources if isinstance(own_sources, list | tuple) else [own_sources]
-    return _merged(base.model_dump(by_alias=True), changes) | {"sources": (*told, *kept)}
+    new_sources = own_sources if isinstance(own_sources, list | tuple) else [own_sources]
+    return _merged(base.model_dump(by_alias=True), changes) | {"sources": (*new_sources, *base_sources)}
 
 
 def _merged(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -257,12 +259,14 @@ def _merged(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
 
 def _without(source: Provenance, base: Entry, changes: Mapping[str, Any]) -> Provenance | None:
     """The source of the figures that stay; None where none does."""
-    kept: list[str] = []
+    fields: list[str] = []
     for field in source.fields:
-        outer, _, inner = field.partition(".")
-        change, table = changes.get(outer), getattr(base, outer, None)
-        if outer not in changes or (inner and isinstance(change, Mapping) and inner.split(".")[0] not in change):
-            kept.append(field)
-        elif not inner and isinstance(change, Mapping) and isinstance(table, BaseModel):
-            kept += [f"{outer}.{key}" for key in type(table).model_fields if key not in change]
-    return source.model_copy(update={"fields": tuple(kept)}) if kept else None
+        field_key, _, inner_key = field.partition(".")
+        change, table = changes.get(field_key), getattr(base, field_key, None)
+        if field_key not in changes or (
+            inner_key and isinstance(change, Mapping) and inner_key.split(".")[0] not in change
+        ):
+            fields.append(field)
+        elif not inner_key and isinstance(change, Mapping) and isinstance(table, BaseModel):
+            fields += [f"{field_key}.{key}" for key in type(table).model_fields if key not in change]
+    return source.model_copy(update={"fields": tuple(fields)}) if fields else None

@@ -70,9 +70,9 @@ def _one_of(needs: Iterable[str]) -> str:
     """Needs of several types of a value as one, words of all of them first."""
     distinct = [*dict.fromkeys(needs)]
     words = dict.fromkeys(word for need in distinct if WORDS.match(need) for word in re.findall("'[^']*'", need))
-    others = [need for need in distinct if not WORDS.match(need)]
-    listed = f"{'one of ' * (len(words) > 1)}{alternatives(words)}"
-    return alternatives(([listed] if words else []) + others)
+    clauses = [need for need in distinct if not WORDS.match(need)]
+    word_list = f"{'one of ' * (len(words) > 1)}{alternatives(words)}"
+    return alternatives(([word_list] if words else []) + clauses)
 
 
 def _nearest_branches(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -85,8 +85,8 @@ def _nearest_branches(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, A
 
     def superseded(item: Mapping[str, Any]) -> bool:
         place, kind = key_path(item["loc"]), item["type"]
-        entries = any(other.startswith(f"{place}[") for other, _ in places)
-        within = any(other == place and why != "literal_error" for other, why in places)
+        entries = any(path.startswith(f"{place}[") for path, _ in places)
+        within = any(path == place and fault != "literal_error" for path, fault in places)
         return (entries and kind == "too_short") or (kind.endswith("_type") and (entries or within))
 
     return [item for item in items if not superseded(item)]
@@ -94,7 +94,7 @@ def _nearest_branches(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, A
 
 def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
     place = key_path(item["loc"]) or "the whole file"
-    kind, given = item["type"], item.get("input")
+    kind, value = item["type"], item.get("input")
     if kind == "extra_forbidden":
         yield f"{place}: unknown key, needs {_known_keys(item['loc'], root)}"
     elif kind == "missing":
@@ -103,13 +103,13 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
     elif kind == "value_error":
         text = str(item["ctx"]["error"])
         for line in text.splitlines():
-            if isinstance(given, str | int | float):
-                yield f"{place} = {given!r}: {line}"
+            if isinstance(value, str | int | float):
+                yield f"{place} = {value!r}: {line}"
             else:
                 yield f"{place}: {line}" if item["loc"] else line
     else:
-        shown = f" = {_short(given)}" if not isinstance(given, Mapping) else " = a table"
-        yield f"{place}{shown}: {_need(item)}"
+        value_text = f" = {_short(value)}" if not isinstance(value, Mapping) else " = a table"
+        yield f"{place}{value_text}: {_need(item)}"
 
 
 def _need(item: Mapping[str, Any]) -> str:
@@ -120,8 +120,8 @@ def _need(item: Mapping[str, Any]) -> str:
     if kind == "model_type" and context["class_name"] in CATALOGED:
         return "needs a catalog name or a table"
     need = NEEDS.get(kind)
-    plain = kind in ("int_type", "float_type") and GROUPED.fullmatch(str(item["input"]))
-    return need.format(**context) + WITHOUT_COMMAS * bool(plain) if need else str(item["msg"])
+    is_grouped = kind in ("int_type", "float_type") and GROUPED.fullmatch(str(item["input"]))
+    return need.format(**context) + WITHOUT_COMMAS * bool(is_grouped) if need else str(item["msg"])
 
 
 def key_path(loc: tuple[int | str, ...]) -> str:
@@ -146,11 +146,11 @@ def _short(value: Any) -> str:
 
 def _known_keys(loc: tuple[int | str, ...], root: type[BaseModel]) -> str:
     """The keys of the table that holds an unknown one; only the closest when some are close, or tables that have it."""
-    known = [field.alias or name for name, field in _table_with(loc, root).model_fields.items()]
-    if close := get_close_matches(str(loc[-1]), known, n=3):
-        return f"a known one (closest: {', '.join(close)})"
+    keys = [field.alias or name for name, field in _table_with(loc, root).model_fields.items()]
+    if matches := get_close_matches(str(loc[-1]), keys, n=3):
+        return f"a known one (closest: {', '.join(matches)})"
     homes = [f"{place}.{loc[-1]}" for place, table in _tables_in(root) if loc[-1] in table.model_fields]
-    return f"{alternatives(homes)} in its place" if homes else "one of " + ", ".join(known)
+    return f"{alternatives(homes)} in its place" if homes else "one of " + ", ".join(keys)
 
 
 def _tables_in(root: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
@@ -158,15 +158,15 @@ def _tables_in(root: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
     for name in root.model_fields:
         if (table := _table_at(root, name)) is not None and table.__name__ not in CATALOGED:
             yield name, table
-            yield from ((f"{name}.{inner}", found) for inner, found in _tables_in(table))
+            yield from ((f"{name}.{key}", inner_table) for key, inner_table in _tables_in(table))
 
 
 def _table_with(loc: tuple[int | str, ...], root: type[BaseModel]) -> type[BaseModel]:
     """The table that holds the last key of a location."""
     table = root
     for part in loc[:-1]:
-        inner = _table_at(table, part) if isinstance(part, str) else table
-        table = inner or table
+        part_table = _table_at(table, part) if isinstance(part, str) else table
+        table = part_table or table
     return table
 
 
@@ -174,15 +174,17 @@ def _table_at(table: type[BaseModel], key: str) -> type[BaseModel] | None:
     field = table.model_fields.get(key)
     if field is None:
         return None
-    written = (getattr(one, "json_schema_input_type", None) for one in field.metadata)  # such as a range for a list
-    return next(filter(None, map(model_in, (field.annotation, *written))), None)
+    input_types = (
+        getattr(metadata, "json_schema_input_type", None) for metadata in field.metadata
+    )  # such as a range for a list
+    return next(filter(None, map(model_in, (field.annotation, *input_types))), None)
 
 
 def model_in(annotation: Any) -> type[BaseModel] | None:
     """The table that an annotation holds, in whatever list or choice; None where it holds none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    for inner in getattr(annotation, "__args__", ()):
-        if (found := model_in(inner)) is not None:
-            return found
+    for argument in getattr(annotation, "__args__", ()):
+        if (model := model_in(argument)) is not None:
+            return model
     return None

@@ -78,7 +78,7 @@ class MostProducts(Table):
     @property
     def given(self) -> dict[str, int]:
         """The most products of each kind that has a limit."""
-        return {kind: most for kind in type(self).model_fields if (most := getattr(self, kind)) is not None}
+        return {kind: limit for kind in type(self).model_fields if (limit := getattr(self, kind)) is not None}
 
 
 class Discount(Table):
@@ -100,15 +100,15 @@ class Discount(Table):
 
     @model_validator(mode="after")
     def _one_price_each(self) -> Discount:
-        what = f"discount on {self.item!r}"
+        subject = f"discount on {self.item!r}"
         if (self.usd is None) == (self.off is None):
-            raise ValueError(f"{what}: needs either usd or off, one for each entry of from")
-        given = self.usd if self.usd is not None else self.off
-        assert given is not None
-        if len(given) != len(self.begins):
-            raise ValueError(f"{what}: {len(self.begins)} thresholds and {len(given)} prices, needs one for each")
+            raise ValueError(f"{subject}: needs either usd or off, one for each entry of from")
+        prices = self.usd if self.usd is not None else self.off
+        assert prices is not None
+        if len(prices) != len(self.begins):
+            raise ValueError(f"{subject}: {len(self.begins)} thresholds and {len(prices)} prices, needs one for each")
         if list(self.begins) != sorted(set(self.begins)):
-            raise ValueError(f"{what}: from = {list(self.begins)}, needs rising thresholds")
+            raise ValueError(f"{subject}: from = {list(self.begins)}, needs rising thresholds")
         return self
 
     def prices(self, usd: float) -> tuple[float, ...]:
@@ -242,10 +242,10 @@ class Wan(Table):
         return " - ".join(self.between)
 
 
-def part_of(workload: Workload, shares: int, whole: int) -> Workload:
+def part_of(workload: Workload, shares: int, all_shares: int) -> Workload:
     """What a site with some of the shares trains: its part of every batch, in the time of the whole."""
-    own = {"global_batch": workload.global_batch * shares // whole, "max_iteration_time_s": workload.asked_s}
-    return workload.model_copy(update=own | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens")))
+    changes = {"global_batch": workload.global_batch * shares // all_shares, "max_iteration_time_s": workload.asked_s}
+    return workload.model_copy(update=changes | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens")))
 
 
 Lost = Literal["nic", "leaf", "plane", "domain"]
@@ -336,4 +336,4 @@ class Robust(Table):
 def corners(prices: Prices) -> list[dict[str, float]]:
     """Every choice of an end of each interval: cost is linear in prices, so the extremes lie here."""
     ends = {kind: tuple(dict.fromkeys(interval)) for kind, interval in prices.intervals.items()}
-    return [dict(zip(ends, chosen, strict=True)) for chosen in product(*ends.values())]
+    return [dict(zip(ends, factors, strict=True)) for factors in product(*ends.values())]

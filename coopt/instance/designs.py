@@ -151,15 +151,15 @@ def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[Publi
     except ValidationError as error:
         raise InstanceError(f"{file.name}: {_named(line, table)}" for line in sentences(error, DesignFile)) from None
     ids = Counter(design.id for design in designs)
-    twice = [f"{file.name}: design {name!r}: id stands twice, needs another one" for name in ids if ids[name] > 1]
-    if twice:
-        raise InstanceError(twice)
-    counted = [design.id for design in designs if isinstance(design.domains, ByHbDomain)]
-    if counted and hb_domains is None:
+    repetitions = [f"{file.name}: design {name!r}: id stands twice, needs another one" for name in ids if ids[name] > 1]
+    if repetitions:
+        raise InstanceError(repetitions)
+    names_by_plan = [design.id for design in designs if isinstance(design.domains, ByHbDomain)]
+    if names_by_plan and hb_domains is None:
         raise InstanceError(
             f"{file.name}: design {name!r}: domains are counted by the HB domains of a plan, needs that plan "
             f"(coopt bom INSTANCE PLAN.json --beside {file.name}) or a number"
-            for name in counted
+            for name in names_by_plan
         )
     return tuple(_beside(design, hb_domains) for design in designs)
 
@@ -174,12 +174,12 @@ def _beside(design: PublishedDesign, hb_domains: int | None) -> PublishedDesign:
 
 def _named(sentence: str, table: dict[str, Any]) -> str:
     """The sentence with the id of a design in place of its number."""
-    found = re.match(r"design\[(\d+)\]\.?", sentence)
+    match = re.match(r"design\[(\d+)\]\.?", sentence)
     rows = table.get("design")
-    row = rows[int(found[1])] if found and isinstance(rows, list) else None
-    if found is None or not isinstance(row, dict) or not isinstance(row.get("id"), str):
+    row = rows[int(match[1])] if match and isinstance(rows, list) else None
+    if match is None or not isinstance(row, dict) or not isinstance(row.get("id"), str):
         return sentence
-    return f"design {row['id']!r}: {sentence[found.end() :].removeprefix(': ')}"
+    return f"design {row['id']!r}: {sentence[match.end() :].removeprefix(': ')}"
 
 
 def contradictions(design: PublishedDesign) -> Iterator[str]:
@@ -188,9 +188,9 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
     if rails is not None and design.gpus_per_domain % rails:
         yield f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
     if design.nic_ports % design.planes:
-        each, has = design.nic_ports / design.planes, design.nic_ports
+        ports, has = design.nic_ports / design.planes, design.nic_ports
         yield (
-            f"planes = {design.planes}: tiers[0] of each plane would take {each:.3g} ports of a NIC, which has {has}, "
+            f"planes = {design.planes}: tiers[0] of each plane would take {ports:.3g} ports of a NIC, which has {has}, "
             f"needs a divisor of nic_ports = {has}"
         )
     if design.gpus_per_domain % design.gpus_per_cage:
@@ -207,9 +207,11 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
     if design.pod == "rail" and design.fabric == "clos":
         yield "pod = 'rail': leaves of a clos serve all rails, needs 'unit' or another fabric"
     if design.published is not None and design.published.optics is not None:
-        named = {optic.name for tier in design.tiers for optic in (tier.optic, tier.optic_below) if optic is not None}
+        optic_names = {
+            optic.name for tier in design.tiers for optic in (tier.optic, tier.optic_below) if optic is not None
+        }
         for name in design.published.optics:
-            if name not in named:
+            if name not in optic_names:
                 yield f"published.optics: {name!r}: no tier names it, needs products that tiers have as optic"
     for number, tier in enumerate(design.tiers):
         yield from _tier_contradictions(f"tiers[{number}]", tier)

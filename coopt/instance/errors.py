@@ -38,20 +38,20 @@ def both(names: Iterable[str]) -> str:
 
 
 def _joined(names: Iterable[str], word: str) -> str:
-    *most, last = [*names] or [""]
-    return f"{', '.join(most)} {word} {last}" if most else last
+    *front, tail = [*names] or [""]
+    return f"{', '.join(front)} {word} {tail}" if front else tail
 
 
 def names_in(table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """What people call the rows of a table that nobody checked, as `rows_by_name` has it; no table of which one row has
     no name."""
-    found = {key: _names_of(table.get(key), _name) for key in ("workload", "site")}
-    found |= {"wan": _names_of(table.get("wan"), _ends), "phase": _names_of(table.get("phase"), _year)}
+    names_by_table = {key: _names_of(table.get(key), _name) for key in ("workload", "site")}
+    names_by_table |= {"wan": _names_of(table.get("wan"), _ends), "phase": _names_of(table.get("phase"), _year)}
     phases = table.get("phase")
     for t, phase in enumerate(phases if isinstance(phases, list | tuple) else ()):
         if isinstance(phase, Mapping):
-            found[f"phase[{t}].workloads"] = _names_of(phase.get("workloads"), _name)
-    return {key: names for key, names in found.items() if names}
+            names_by_table[f"phase[{t}].workloads"] = _names_of(phase.get("workloads"), _name)
+    return {key: names for key, names in names_by_table.items() if names}
 
 
 def _names_of(rows: Any, called: Callable[[Mapping[str, Any]], str | None]) -> tuple[str, ...]:
@@ -68,8 +68,8 @@ def _name(row: Mapping[str, Any]) -> str | None:
 
 def _ends(row: Mapping[str, Any]) -> str | None:
     ends = row.get("between")
-    named = isinstance(ends, list | tuple) and all(isinstance(end, str) for end in ends)
-    return " - ".join(ends) if named and ends else None
+    are_names = isinstance(ends, list | tuple) and all(isinstance(end, str) for end in ends)
+    return " - ".join(ends) if are_names and ends else None
 
 
 def _year(row: Mapping[str, Any]) -> str | None:
@@ -80,7 +80,7 @@ def _year(row: Mapping[str, Any]) -> str | None:
 def spoken(number: float) -> str:
     """`15 trillion`, `300 billion`, `20,000`."""
     scales = ((1e15, " quadrillion"), (1e12, " trillion"), (1e9, " billion"), (1e6, " million"), (1.0, ""))
-    scale, word = next((one for one in scales if number >= one[0]), scales[-1])
+    scale, word = next((pair for pair in scales if number >= pair[0]), scales[-1])
     return f"{number / scale:,.4g}{word}"
 
 
@@ -99,16 +99,16 @@ def with_names(text: str, names: Sequence[str] | Mapping[str, Sequence[str]]) ->
         Those of workloads, or those of the rows of every table that has some, by its key.
     """
     tables = names if isinstance(names, Mapping) else {"workload": names}
-    return NUMBERED.sub(lambda found: _named(found, tables), text)
+    return NUMBERED.sub(lambda match: _named(match, tables), text)
 
 
-def _named(found: re.Match[str], tables: Mapping[str, Sequence[str]]) -> str:
+def _named(match: re.Match[str], tables: Mapping[str, Sequence[str]]) -> str:
     """A row by its name; what only looks like one, within a name of somebody's own, stays."""
-    table, row, inner = found[1], int(found[2]), found[3]
-    said = f"{table}[{_called(tables.get(table, ()), row)}]"
-    if inner is None:
-        return said
-    return f"{said}.workloads[{_called(tables.get(f'{table}[{row}].workloads', ()), int(inner))}]"
+    table, row, inner_row = match[1], int(match[2]), match[3]
+    place = f"{table}[{_called(tables.get(table, ()), row)}]"
+    if inner_row is None:
+        return place
+    return f"{place}.workloads[{_called(tables.get(f'{table}[{row}].workloads', ()), int(inner_row))}]"
 
 
 def _called(names: Sequence[str], row: int) -> str:
@@ -119,12 +119,12 @@ def _called(names: Sequence[str], row: int) -> str:
 def in_dots(key: str, tables: Mapping[str, Sequence[str]]) -> str:
     """`workload.1.gpus` for `workload['chat'].gpus` and `workload[1].gpus`, which `with_names` and complaints write."""
 
-    def numbered(found: re.Match[str]) -> str:
-        table, row, inner = found[1], found[2], found[3]
+    def numbered(match: re.Match[str]) -> str:
+        table, row, inner_row = match[1], match[2], match[3]
         row = _row_of(row, tables.get(table, ()))
-        if inner is None:
+        if inner_row is None:
             return f"{table}.{row}"
-        return f"{table}.{row}.workloads.{_row_of(inner, tables.get(f'{table}[{row}].workloads', ()))}"
+        return f"{table}.{row}.workloads.{_row_of(inner_row, tables.get(f'{table}[{row}].workloads', ()))}"
 
     return re.sub(r"\[(\d+)\]", r".\1", CALLED.sub(numbered, key))
 

@@ -43,17 +43,17 @@ def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | 
     (128,)
     """
     if isinstance(source, Mapping):
-        given, where, folder = source, "instance", Path()
+        content, origin, folder = source, "instance", Path()
     else:
-        given, where, folder = read_toml(Path(source)), Path(source).name, Path(source).parent
-    table = overridden(given, overrides or {}, where)
-    where = f"{where} with overrides" if overrides else where
+        content, origin, folder = read_toml(Path(source)), Path(source).name, Path(source).parent
+    table = overridden(content, overrides or {}, origin)
+    origin = f"{origin} with overrides" if overrides else origin
     try:
         return validated(Instance, table, folder)
     except ValidationError as error:
         names, places = names_in(table), _places(table, folder)
-        told = (with_places(with_names(one, names), places) for one in sentences(error, Instance))
-        raise InstanceError(f"{where}: {one}" for one in told) from None
+        complaints = (with_places(with_names(complaint, names), places) for complaint in sentences(error, Instance))
+        raise InstanceError(f"{origin}: {complaint}" for complaint in complaints) from None
 
 
 def instance_of(question: Instance | str | Path) -> Instance:
@@ -79,11 +79,11 @@ def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
     if "catalog" not in table:
         return form.model_validate(table)
     try:
-        listed = CatalogFiles.model_validate(table["catalog"])
+        catalog = CatalogFiles.model_validate(table["catalog"])
     except ValidationError:
         return form.model_validate(table)  # which says what is wrong, here and elsewhere
-    rest = {key: value for key, value in table.items() if key != "catalog"}
-    return form.model_validate(rest, context=own_entries(listed.files, folder))
+    tables = {key: value for key, value in table.items() if key != "catalog"}
+    return form.model_validate(tables, context=own_entries(catalog.files, folder))
 
 
 def _places(table: Mapping[str, Any], folder: Path) -> dict[str, str]:
@@ -98,42 +98,42 @@ def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str
     """A copy of a table with the values of dotted keys replaced; InstanceError where a key leads nowhere."""
     try:
         check_numbers(table, file)
-        changed = copy.deepcopy(dict(table))
+        result = copy.deepcopy(dict(table))
         for key, value in overrides.items():
             check_numbers(value, f"{file}: override {key}")
-            _put(changed, in_dots(key, names_in(changed)), copy.deepcopy(value), file)
+            _put(result, in_dots(key, names_in(result)), copy.deepcopy(value), file)
     except RecursionError:
         raise InstanceError(f"{file}: nested too deeply, needs flat tables") from None
-    return changed
+    return result
 
 
 def _put(table: dict[str, Any], key: str, value: Any, file: str) -> None:
     """Set `a.0.b` in nested tables and lists; one table may be entered with the index 0 or without, listed or not."""
-    *parents, last = key.split(".")
-    here: Any = table
+    *parents, final_key = key.split(".")
+    node: Any = table
     for part in parents:
-        if part != "0" or here is table or not isinstance(here, dict):
-            here = _enter(here, part, key, file)
-    if isinstance(here, list):
-        here = _only(here, key, file) if not _is_index(last) else here
-    if isinstance(here, list):
-        _check_index(here, last, key, file)
-        here[int(last)] = value
-    elif isinstance(here, dict):
-        here[last] = value
+        if part != "0" or node is table or not isinstance(node, dict):
+            node = _enter(node, part, key, file)
+    if isinstance(node, list):
+        node = _only(node, key, file) if not _is_index(final_key) else node
+    if isinstance(node, list):
+        _check_index(node, final_key, key, file)
+        node[int(final_key)] = value
+    elif isinstance(node, dict):
+        node[final_key] = value
     else:
-        raise InstanceError(f"{file}: override {key}: {last!r} lies below a plain value, needs the key of a table")
+        raise InstanceError(f"{file}: override {key}: {final_key!r} lies below a plain value, needs the key of a table")
 
 
-def _enter(here: Any, part: str, key: str, file: str) -> Any:
-    if isinstance(here, list):
+def _enter(node: Any, part: str, key: str, file: str) -> Any:
+    if isinstance(node, list):
         if _is_index(part):
-            _check_index(here, part, key, file)
-            return here[int(part)]
-        here = _only(here, key, file)
-    if not isinstance(here, dict):
+            _check_index(node, part, key, file)
+            return node[int(part)]
+        node = _only(node, key, file)
+    if not isinstance(node, dict):
         raise InstanceError(f"{file}: override {key}: {part!r} lies below a plain value, needs the key of a table")
-    return here.setdefault(part, {})
+    return node.setdefault(part, {})
 
 
 def _is_index(text: str) -> bool:
@@ -144,8 +144,8 @@ def _is_index(text: str) -> bool:
 
 def _only(rows: Sequence[Any], key: str, file: str) -> Any:
     if len(rows) != 1:
-        needed = "needs an index or a name, such as workload.0 or workload['NAME']"
-        raise InstanceError(f"{file}: override {key}: there are {len(rows)} tables, {needed}")
+        need = "needs an index or a name, such as workload.0 or workload['NAME']"
+        raise InstanceError(f"{file}: override {key}: there are {len(rows)} tables, {need}")
     return rows[0]
 
 

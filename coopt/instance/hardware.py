@@ -47,9 +47,9 @@ class Gpu(Entry):
 
     def with_memory_margin(self, share: float) -> Gpu:
         """The GPU with that share of its memory kept free."""
-        changed = self.model_copy()
-        changed._memory_margin = share
-        return changed
+        gpu = self.model_copy()
+        gpu._memory_margin = share
+        return gpu
 
     @property
     def memory_margin(self) -> float:
@@ -76,19 +76,19 @@ class Gpu(Entry):
 
     def reached(self, precision: Precision) -> Reached:
         """The shares a precision reaches; a precision without figures of its own takes those of the next wider one."""
-        own = self.efficiency
-        wide = Reached(gemm=own.gemm, hbm=own.hbm, kernel_s=own.kernel_s)
+        efficiency = self.efficiency
+        wide = Reached(gemm=efficiency.gemm, hbm=efficiency.hbm, kernel_s=efficiency.kernel_s)
         if precision == "fp4":
-            return own.fp4 or own.fp8 or wide
-        return (own.fp8 or wide) if precision == "fp8" else wide
+            return efficiency.fp4 or efficiency.fp8 or wide
+        return (efficiency.fp8 or wide) if precision == "fp8" else wide
 
     def error(self, precision: Precision) -> float | None:
         """How far iteration times are off on published runs of this precision, on average; None where nobody knows."""
-        own = self.efficiency
+        efficiency = self.efficiency
         if precision in ("fp8", "fp4"):
-            table = own.fp8 if precision == "fp8" else own.fp4
+            table = efficiency.fp8 if precision == "fp8" else efficiency.fp4
             return table.error if table else None
-        return own.error
+        return efficiency.error
 
 
 class HbDomain(Entry):
@@ -116,8 +116,8 @@ class HbDomain(Entry):
     def with_hosts(self) -> HbDomain:
         """The domain with the rest of its servers or racks in its own price and power."""
         usd, w = self.host_usd_per_gpu or 0.0, self.host_w_per_gpu or 0.0
-        counted = {"usd_per_gpu": self.usd_per_gpu + usd, "w_per_gpu": self.w_per_gpu + w}
-        return self.model_copy(update={**counted, "host_usd_per_gpu": 0.0, "host_w_per_gpu": 0.0})
+        figures = {"usd_per_gpu": self.usd_per_gpu + usd, "w_per_gpu": self.w_per_gpu + w}
+        return self.model_copy(update={**figures, "host_usd_per_gpu": 0.0, "host_w_per_gpu": 0.0})
 
     def study_note(self, gpu: str) -> str:
         """That nobody sells it as it is, or not with a GPU, so that a plan with it is no order; empty where it is."""
@@ -237,16 +237,17 @@ class Switch(Entry):
             When fewer than two ports are left.
         """
         radix, modes = self._whole or (self.radix, self.modes)
-        left = [_ports_left(whole, share) for whole in (radix, *(mode.radix for mode in modes))]
-        if min(left) < LEAST_PORTS:
+        ports_left = [_ports_left(ports_of_box, share) for ports_of_box in (radix, *(mode.radix for mode in modes))]
+        if min(ports_left) < LEAST_PORTS:
             raise ValueError(
-                f"margin.ports = {share:g}: leaves switch {self.name!r} with {min(left)} of its ports, needs a share "
-                f"that leaves {LEAST_PORTS}"
+                f"margin.ports = {share:g}: leaves switch {self.name!r} with {min(ports_left)} of its ports, needs a "
+                f"share that leaves {LEAST_PORTS}"
             )
-        fewer = tuple(mode.model_copy(update={"radix": ports}) for mode, ports in zip(modes, left[1:], strict=True))
-        changed = self.model_copy(update={"radix": left[0], "modes": fewer})
-        changed._port_margin, changed._whole = share, (radix, modes) if share else None
-        return changed
+        pairs = zip(modes, ports_left[1:], strict=True)
+        smaller_modes = tuple(mode.model_copy(update={"radix": ports}) for mode, ports in pairs)
+        switch = self.model_copy(update={"radix": ports_left[0], "modes": smaller_modes})
+        switch._port_margin, switch._whole = share, (radix, modes) if share else None
+        return switch
 
     @property
     def free_ports(self) -> int:
@@ -273,8 +274,7 @@ class Switch(Entry):
         """The switch as it stands, then run in each of its modes."""
         ways = (SwitchMode(radix=self.radix, port_gbit_s=self.port_gbit_s), *self.modes)
         return tuple(
-            self.model_copy(update={**dict(way), "modes": tuple(other for other in ways if other != way)})
-            for way in ways
+            self.model_copy(update={**dict(way), "modes": tuple(mode for mode in ways if mode != way)}) for way in ways
         )
 
     @property
@@ -314,9 +314,9 @@ class Optic(Entry):
     usd: Annotated[Price, Field(description="price of one end (USD)")]
     w: Annotated[Watts, Field(description="power of one end (W)")]
 
-    def meets(self, other: Optic) -> bool:
+    def meets(self, optic: Optic) -> bool:
         """Whether the two are ends of one link: the same product, or modules whose fibres carry the same."""
-        return self.name == other.name or (self.fibre is not None and self.fibre == other.fibre)
+        return self.name == optic.name or (self.fibre is not None and self.fibre == optic.fibre)
 
     def links_of(self, gbit_s: float) -> int:
         """Links of a rate (Gbit/s) that one end carries when it is full; 0 where it carries none."""
@@ -329,9 +329,9 @@ class Optic(Entry):
 def mate(*parts: Nic | Optic | Switch) -> bool:
     """Whether a link may have these at its ends: one protocol and one rate of lanes for all, as far as they say."""
     for key in ("protocol", "lane_gbit_s"):
-        said = [getattr(part, key, None) for part in parts]
-        known = [set(values) if isinstance(values, tuple) else {values} for values in said if values]
-        if known and not set.intersection(*known):
+        values_by_part = [getattr(part, key, None) for part in parts]
+        value_sets = [set(values) if isinstance(values, tuple) else {values} for values in values_by_part if values]
+        if value_sets and not set.intersection(*value_sets):
             return False
     return True
 

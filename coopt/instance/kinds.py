@@ -20,32 +20,32 @@ OTHERS = {
 }
 
 
-def require_no_failures(instance: Instance, asked: str) -> None:
+def require_no_failures(instance: Instance, task: str) -> None:
     """Refuse a question with failures where these are not counted.
 
     Raises
     ------
     InstanceError
-        When the instance has them; `asked` is what was to be done.
+        When the instance has them; `task` is what was to be done.
     """
     if instance.availability is not None:
         raise InstanceError(
-            f"{instance.name}: {asked} does not count failures, needs an instance without [availability]"
+            f"{instance.name}: {task} does not count failures, needs an instance without [availability]"
         )
 
 
-def require_decided(instance: Instance, asked: str) -> None:
+def require_decided(instance: Instance, task: str) -> None:
     """Refuse a question that leaves GPUs, batches or knobs open.
 
     Raises
     ------
     InstanceError
-        When the instance does; `asked` is what was to be done.
+        When the instance does; `task` is what was to be done.
     """
     if instance.problem == "choice":
         words, table = OTHERS["choice"]
         raise InstanceError(
-            f"{instance.name}: {words}, and {asked} needs one value in place of {table}; a plan says which it takes "
+            f"{instance.name}: {words}, and {task} needs one value in place of {table}; a plan says which it takes "
             "(`chosen`)"
         )
 
@@ -63,32 +63,32 @@ def has_front(instance: Instance) -> bool:
     return kind == BILLED[kind] or (kind == "time" and instance.problem == "shared")
 
 
-def require_billed(instance: Instance, asked: str, of_plan: ObjectiveKind | None = None) -> None:
+def require_billed(instance: Instance, task: str, of_plan: ObjectiveKind | None = None) -> None:
     """Refuse an objective that is no sum of a bill where only those are known.
 
     Raises
     ------
     InstanceError
-        When the instance has one, or its plan; `asked` is what was to be done.
+        When the instance has one, or its plan; `task` is what was to be done.
     """
     for kind in (instance.objective.minimize, of_plan):
         if kind is not None and kind != BILLED[kind]:
             raise InstanceError(
-                f"{instance.name}: objective.minimize = {kind!r}: {asked} compares bills, needs 'capex', 'power' or "
+                f"{instance.name}: objective.minimize = {kind!r}: {task} compares bills, needs 'capex', 'power' or "
                 "'tco'; with the time of the plan as the bound of its workload, one of these asks for the same network"
             )
 
 
-def require_one_network(instance: Instance, asked: str) -> None:
+def require_one_network(instance: Instance, task: str) -> None:
     """Refuse a question of another kind than one network that workloads use in turn.
 
     Raises
     ------
     InstanceError
-        When the instance is of another kind; `asked` is what was to be done.
+        When the instance is of another kind; `task` is what was to be done.
     """
     if instance.problem != "shared":
         words, table = OTHERS[instance.problem]
         raise InstanceError(
-            f"{instance.name}: {words}, which {asked} does not know, needs an instance of one network, without {table}"
+            f"{instance.name}: {words}, which {task} does not know, needs an instance of one network, without {table}"
         )

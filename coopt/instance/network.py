@@ -36,11 +36,11 @@ class HallRows(Table):
     )
     in_rack_m: Annotated[Positive, Field(description="cable between ports of one rack (m)")] = 2.0
 
-    def cable_m(self, one: int, other: int) -> float:
+    def cable_m(self, rack_a: int, rack_b: int) -> float:
         """Length of a cable between two racks (m): up to the trays, along rows and across them, and down."""
-        if one == other:
+        if rack_a == rack_b:
             return self.in_rack_m
-        (row, place), (far_row, far_place) = (divmod(rack, self.racks_per_row) for rack in (one, other))
+        (row, place), (far_row, far_place) = (divmod(rack, self.racks_per_row) for rack in (rack_a, rack_b))
         aside, across = abs(place - far_place) * self.rack_pitch_m, abs(row - far_row) * self.row_pitch_m
         return 2 * self.rise_m + aside + across
 
@@ -92,12 +92,12 @@ def not_counted(works: Iterable[WorkRates], spares: Iterable[SpareRates]) -> str
     """What else it takes to have what is bought in place, of that which some purchase has no rate for."""
     works, spares = tuple(works), tuple(spares)
     without = {
-        "installation": not all(one.labour_share for one in works),
-        "support": not all(one.support_share for one in works),
+        "installation": not all(rates.labour_share for rates in works),
+        "support": not all(rates.support_share for rates in works),
         "freight": True,
-        "spare parts": not all(any(one.of(kind) for kind in SpareRates.model_fields) for one in spares),
+        "spare parts": not all(any(rates.of(kind) for kind in SpareRates.model_fields) for rates in spares),
     }
-    return both(name for name, missing in without.items() if missing)
+    return both(name for name, is_missing in without.items() if is_missing)
 
 
 SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]
@@ -280,8 +280,8 @@ class Network(Table):
     def many_sided(self) -> bool:
         """Whether networks differ in more than islands are listed by as arrays: planes of NICs, NICs that GPUs share,
         bundles in pods, domains that are not filled alike, products by tier, ends of links, cages that are kept."""
-        plain = self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,) and self.switch_cages == "told"
-        return not plain or "any" in (self.domain_fill, self.tier_switches, self.link_ends)
+        is_plain = self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,) and self.switch_cages == "told"
+        return not is_plain or "any" in (self.domain_fill, self.tier_switches, self.link_ends)
 
     @property
     def switched(self) -> tuple[SwitchedKind, ...]:

@@ -66,10 +66,10 @@ class Cluster(Table):
     @model_validator(mode="before")
     @classmethod
     def _one_generation(cls, table: Any) -> Any:
-        listed = table.get("gpu") if isinstance(table, Mapping) else None
-        if not isinstance(listed, list | tuple) or not listed:
+        generations = table.get("gpu") if isinstance(table, Mapping) else None
+        if not isinstance(generations, list | tuple) or not generations:
             return table
-        return {**table, "gpu": listed[0], "generations": tuple(listed) if len(listed) > 1 else ()}
+        return {**table, "gpu": generations[0], "generations": tuple(generations) if len(generations) > 1 else ()}
 
     @model_validator(mode="after")
     def _begins_with_gpu(self) -> Cluster:
@@ -167,9 +167,9 @@ class Solver(Table):
 def _forget(product: dict[str, Any], key: str) -> None:
     """Leave out of a product as it is written what no plan depends on, and who says so."""
     product.pop(key, None)
-    left = [source for source in product.pop("sources", []) if source["fields"] != [key]]
-    if left:
-        product["sources"] = left
+    sources = [source for source in product.pop("sources", []) if source["fields"] != [key]]
+    if sources:
+        product["sources"] = sources
 
 
 class Question(Table):
@@ -202,16 +202,16 @@ class Question(Table):
     @model_validator(mode="after")
     def _with_margin(self) -> Question:
         """Give workloads, GPU and switches what they keep free; they are copied, as others may hold them too."""
-        kept = self.margin or Margin(time=0.0)
-        shares = [kept.time_share(self.cluster.gpu, workload) for workload in self.workload]
-        if any(share != one.time_margin for share, one in zip(shares, self.workload, strict=True)):
-            pairs = zip(shares, self.workload, strict=True)
-            self.__dict__["workload"] = tuple(one.with_margin(share) for share, one in pairs)
-        if kept.memory != self.cluster.gpu.memory_margin:
-            gpu = self.cluster.gpu.with_memory_margin(kept.memory)
+        margin = self.margin or Margin(time=0.0)
+        shares = [margin.time_share(self.cluster.gpu, workload) for workload in self.workload]
+        pairs = list(zip(shares, self.workload, strict=True))
+        if any(share != workload.time_margin for share, workload in pairs):
+            self.__dict__["workload"] = tuple(workload.with_margin(share) for share, workload in pairs)
+        if margin.memory != self.cluster.gpu.memory_margin:
+            gpu = self.cluster.gpu.with_memory_margin(margin.memory)
             self.__dict__["cluster"] = self.cluster.model_copy(update={"gpu": gpu})
-        if any(switch.port_margin != kept.ports for switch in self.network.switches):
-            switches = tuple(switch.with_port_margin(kept.ports) for switch in self.network.switches)
+        if any(switch.port_margin != margin.ports for switch in self.network.switches):
+            switches = tuple(switch.with_port_margin(margin.ports) for switch in self.network.switches)
             self.__dict__["network"] = self.network.model_copy(update={"switches": switches})
         return self
 
@@ -238,8 +238,8 @@ class Question(Table):
     @property
     def _mixes_ends(self) -> bool:
         """Whether two products of the list may be the ends of one link."""
-        named = [optic.fibre for optic in self.network.optics if optic.fibre is not None]
-        return self.network.link_ends != "same" and len(set(named)) < len(named)
+        fibres = [optic.fibre for optic in self.network.optics if optic.fibre is not None]
+        return self.network.link_ends != "same" and len(set(fibres)) < len(fibres)
 
     @property
     def even_for(self) -> list[str]:
@@ -247,14 +247,16 @@ class Question(Table):
         further = {
             "network.gpus_per_nic above 1": self.network.gpus_per_nic != (1,),
             "network.routing = 'pinned'": self.network.routing == "pinned",
-            "options.collectives but 'levels'": any(one.options.collectives != "levels" for one in self.workload),
+            "options.collectives but 'levels'": any(
+                workload.options.collectives != "levels" for workload in self.workload
+            ),
         }
         tables = self.asks("ring", "losses", "failures", "direct", "phases")
         return tables + [name for name, is_asked in further.items() if is_asked]
 
     def asks(self, *tables: Asked) -> list[str]:
         """Which of these tables a question has, as people call them."""
-        named: dict[Asked, tuple[str, object]] = {
+        contents: dict[Asked, tuple[str, object]] = {
             "ring": ("[[site]] tables without sharing.mode = 'partition'", self.site and self.sharing.mode == "time"),
             "losses": ("robust.survive", self.losses),
             "failures": ("an [availability] table", self.availability),
@@ -262,7 +264,7 @@ class Question(Table):
             "phases": ("[[phase]] tables", self.phase),
             "core": ("a [sharing.core] table", self.sharing.core),
         }
-        return [words for words, given in map(named.__getitem__, tables) if given]
+        return [words for words, content in map(contents.__getitem__, tables) if content]
 
     @property
     def years(self) -> tuple[float | None, ...]:
@@ -276,7 +278,7 @@ class Question(Table):
 
     def site_named(self, name: str | None) -> Site | None:
         """The site of a name; None for a part that stands at none."""
-        return next((one for one in self.site if one.name == name), None)
+        return next((site for site in self.site if site.name == name), None)
 
     @property
     def electricity_differs(self) -> bool:
@@ -340,48 +342,49 @@ class Question(Table):
     def problem(self) -> Problem:
         """The kind of question."""
         many_sided, partition = self.network.many_sided, self.sharing.mode == "partition"
-        coupled = self.site or self.phase or self.robust or self.availability or many_sided
+        couplings = self.site or self.phase or self.robust or self.availability or many_sided
         grows_otherwise = self.phase and (self.robust or many_sided)
         interrupted = self.availability and (self.phase or self.robust)
         kinds: dict[Problem, object] = {
             "choice": self.cluster.generations
-            or any(one.batches or one.options.allowed.listed for one in self.workload),
-            "fleet": (partition and coupled) or grows_otherwise or interrupted,
+            or any(workload.batches or workload.options.allowed.listed for workload in self.workload),
+            "fleet": (partition and couplings) or grows_otherwise or interrupted,
             "sites": self.site,
             "robust": self.robust,
             "partition": partition,
             "phased": self.phase,
             "direct": "direct" in self.network.fabrics,
         }
-        return next((kind for kind, asked in kinds.items() if asked), "shared")
+        return next((kind for kind, content in kinds.items() if content), "shared")
 
     @property
     def sha256(self) -> str:
         """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
         try:
-            found: str = object.__getattribute__(self, "_sha256")
+            identity: str = object.__getattribute__(self, "_sha256")
         except AttributeError:
-            found = self._identity()
-            object.__setattr__(self, "_sha256", found)
-        return found
+            identity = self._identity()
+            object.__setattr__(self, "_sha256", identity)
+        return identity
 
     def _identity(self) -> str:
-        unasked: dict[str, Any] = {"hall": True, "spares": True} | ({"domain_fill": True} if self.even_for else {})
-        unasked |= {"link_ends": True} if self.same_ends else {}
-        own: dict[str, Any] = {"solver": True, "objective": {"minimize"}, "network": unasked}
+        network_exclusions: dict[str, Any] = {"hall": True, "spares": True}
+        network_exclusions |= {"domain_fill": True} if self.even_for else {}
+        network_exclusions |= {"link_ends": True} if self.same_ends else {}
+        exclusions: dict[str, Any] = {"solver": True, "objective": {"minimize"}, "network": network_exclusions}
         if self.network.tier_switches == "same":  # nothing depends on what mates
-            told = {"__all__": {"protocol", "lane_gbit_s"}}
-            unasked |= {"switches": told, "nics": told, "optics": told}
+            mating_keys = {"__all__": {"protocol", "lane_gbit_s"}}
+            network_exclusions |= {"switches": mating_keys, "nics": mating_keys, "optics": mating_keys}
         # without keys at their defaults, so that plans stay answers when instances may have further keys
-        asked = self.model_dump(mode="json", by_alias=True, exclude=own, exclude_defaults=True)
-        for switch in asked["network"]["switches"]:
+        tables = self.model_dump(mode="json", by_alias=True, exclude=exclusions, exclude_defaults=True)
+        for switch in tables["network"]["switches"]:
             _forget(switch, "rack_units")
-        for optic in asked["network"]["optics"]:
+        for optic in tables["network"]["optics"]:
             _forget(optic, "whole_cable")
             if not self._mixes_ends:
                 _forget(optic, "fibre")
-        if not any(any(one.mapping.offload_percent) for one in self.workload):
-            for gpu in (asked["cluster"]["gpu"], *asked["cluster"].get("generations", ())):
+        if not any(any(workload.mapping.offload_percent) for workload in self.workload):
+            for gpu in (tables["cluster"]["gpu"], *tables["cluster"].get("generations", ())):
                 _forget(gpu, "host_gbyte_s")
-        content = {name: table for name, table in asked.items() if table}
-        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        filled_tables = {name: table for name, table in tables.items() if table}
+        return hashlib.sha256(json.dumps(filled_tables, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -71,13 +71,13 @@ def own_entries(files: Iterable[str], folder: Path) -> Book:
 def places_of(files: Iterable[str], folder: Path) -> dict[str, str]:
     """Where each entry of catalog files that can be read stands: `line 2 of quotes.csv`, by its name."""
     book: Book = {kind: {} for kind in KINDS}
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for name in files:
         file = folder / name
         rows = _rows_of_csv(file, book) if file.suffix.lower() == ".csv" else _rows_of_toml(file)
         for place, _, row in rows:
-            found[str(row.get("name"))] = f"line {place.first} of {file.name}" if place.first else file.name
-    return found
+            places[str(row.get("name"))] = f"line {place.first} of {file.name}" if place.first else file.name
+    return places
 
 
 def with_places(complaint: str, places: Mapping[str, str]) -> str:
@@ -85,13 +85,13 @@ def with_places(complaint: str, places: Mapping[str, str]) -> str:
 
     Names without a digit or a hyphen count in quotes alone, as they may be words of the sentence.
     """
-    named = [
+    names = [
         name
         for name in places
         if f"{name!r}" in complaint
         or (re.search(r"[\d-]", name) and re.search(rf"(?<![\w'-]){re.escape(name)}(?![\w'-])", complaint))
     ]
-    stand = [f"{name!r} {'in' if number else 'stands in'} {places[name]}" for number, name in enumerate(named)]
+    stand = [f"{name!r} {'in' if number else 'stands in'} {places[name]}" for number, name in enumerate(names)]
     return f"{complaint} ({both(stand)})" if stand else complaint
 
 
@@ -111,8 +111,8 @@ class EntryPlace:
         if not self.first:
             return self.called
         key = re.match(r"\w+", complaint)
-        own = re.compile(rf"\s*{key[0]}\s*=") if key else None
-        line = next((n for n, text in enumerate(self.lines) if own and own.match(text)), 0)
+        key_line = re.compile(rf"\s*{key[0]}\s*=") if key else None
+        line = next((n for n, text in enumerate(self.lines) if key_line and key_line.match(text)), 0)
         return f"line {self.first + line}{f': {self.called}' if self.called else ''}"
 
 
@@ -129,8 +129,8 @@ def _rows_of_toml(file: Path) -> Iterator[tuple[EntryPlace, str, Mapping[str, An
             raise InstanceError(f"{file.name}: {kind}: needs tables that begin with [[{kind}]]")
         places = _places(text, kind)
         for number, row in enumerate(rows):
-            first, lines = places[number] if len(places) == len(rows) else (0, ())
-            yield EntryPlace(first=first, lines=lines, called=f"{kind} {row.get('name', number + 1)!r}"), kind, row
+            first_line, lines = places[number] if len(places) == len(rows) else (0, ())
+            yield EntryPlace(first=first_line, lines=lines, called=f"{kind} {row.get('name', number + 1)!r}"), kind, row
 
 
 def _places(text: str, kind: str) -> list[tuple[int, tuple[str, ...]]]:
@@ -189,10 +189,10 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
     for number, row in rows:
         kind, name = row["kind"], row["name"]
         figures = {key: _value(cell) for key, cell in row.items() if cell and key not in APART}
-        known = {"extends": name} if name in entries(kind) or name in book[kind] else {}
+        base = {"extends": name} if name in entries(kind) or name in book[kind] else {}
         source = {"fields": [key for key in figures if key != "extends"], "tag": "S", "source": row.get("source") or ""}
         sources = {"sources": [source]} if source["source"] else {}
-        yield number, kind, {"name": name, **known, **figures, **sources}
+        yield number, kind, {"name": name, **base, **figures, **sources}
 
 
 def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
@@ -204,10 +204,10 @@ def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
     lacking = [key for key, field in form.items() if field.is_required() and key not in row]
     if "extends" in row or not lacking:
         return None
-    near = _closest(str(row["name"]), (*book[kind], *entries(kind)))
+    suggestion = _closest(str(row["name"]), (*book[kind], *entries(kind)))
     columns = both(lacking)
     return (
-        f"name = {row['name']!r}: the catalog has no {kind} of this name, needs one that it has{near}, or for a "
+        f"name = {row['name']!r}: the catalog has no {kind} of this name, needs one that it has{suggestion}, or for a "
         f"product of one's own the column{'s' if len(lacking) > 1 else ''} {columns}, or extends with the name of a "
         "product like it"
     )
@@ -215,17 +215,17 @@ def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
 
 def _check_head(file: Path, head: str, columns: list[str]) -> None:
     """Refuse a table with a column twice or without the columns kind and name, and say why where one can see it."""
-    twice = [name for name, count in Counter(columns).items() if count > 1]
-    if twice:
-        raise InstanceError(f"{file.name}: column {twice[0]!r} is there twice, needs each once")
+    repetitions = [name for name, count in Counter(columns).items() if count > 1]
+    if repetitions:
+        raise InstanceError(f"{file.name}: column {repetitions[0]!r} is there twice, needs each once")
     lacking = [name for name in HEAD if name not in columns]
     if not lacking:
         return
     for sign, signs in SEPARATORS.items():
         if {cell.strip().lower() for cell in head.split(sign)} >= set(HEAD):
             raise InstanceError(f"{file.name}: {signs} separate its columns, needs commas (1.5 for one and a half)")
-    near = both(f"{name}{_closest(name, columns)}" for name in lacking)
-    raise InstanceError(f"{file.name}: has no column {near}, {NEEDED}")
+    gaps = both(f"{name}{_closest(name, columns)}" for name in lacking)
+    raise InstanceError(f"{file.name}: has no column {gaps}, {NEEDED}")
 
 
 def _has_text(row: Mapping[str | None, Any]) -> bool:
@@ -240,20 +240,20 @@ def _check_kind(place: str, kind: str) -> None:
 
 def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
     """Columns with a cell in a line of a kind that has no such figure."""
-    known, kinds = dict[str, list[str]](), dict[str, list[str]]()
+    columns, kinds = dict[str, list[str]](), dict[str, list[str]]()
     for row in rows:
         kind = row["kind"] or ""
-        known[kind] = [*HEAD, "extends", "source", *_figures(KINDS[kind])]
+        columns[kind] = [*HEAD, "extends", "source", *_figures(KINDS[kind])]
         for key, cell in row.items():
-            if cell and key not in known[kind] and kind not in kinds.setdefault(key, []):
+            if cell and key not in columns[kind] and kind not in kinds.setdefault(key, []):
                 kinds[key].append(kind)
-    for key, (kind, *others) in ((key, named) for key, named in kinds.items() if named):
-        listed, near = ", ".join(known[kind]), _closest(key, [one for each in known.values() for one in each])
-        if others:
-            every = both([kind, *others])
-            yield f"column {key!r}: no figure of the kinds {every}, needs one that they have, or source for notes{near}"
+    for key, (kind, *other_kinds) in ((key, kinds_of_key) for key, kinds_of_key in kinds.items() if kinds_of_key):
+        suggestion = _closest(key, [column for names in columns.values() for column in names])
+        if other_kinds:
+            need = f"needs one that they have, or source for notes{suggestion}"
+            yield f"column {key!r}: no figure of the kinds {both([kind, *other_kinds])}, {need}"
         else:
-            yield f"column {key!r}: no figure of kind {kind}, needs one of {listed}{near}"
+            yield f"column {key!r}: no figure of kind {kind}, needs one of {', '.join(columns[kind])}{suggestion}"
 
 
 def _figures(form: type[Entry]) -> list[str]:
@@ -262,19 +262,19 @@ def _figures(form: type[Entry]) -> list[str]:
     return sorted(keys, key=lambda key: not form.model_fields[key].is_required())
 
 
-def _closest(name: str, known: Iterable[str]) -> str:
+def _closest(name: str, names: Iterable[str]) -> str:
     """` (closest: usd)`, whatever the case of letters; empty where nothing is close."""
-    lower = {one.lower(): one for one in known}
-    close = get_close_matches(name.lower(), lower, n=3, cutoff=0.6)
-    return f" (closest: {', '.join(lower[one] for one in close)})" if close else ""
+    by_lower_case = {choice.lower(): choice for choice in names}
+    matches = get_close_matches(name.lower(), by_lower_case, n=3, cutoff=0.6)
+    return f" (closest: {', '.join(by_lower_case[choice] for choice in matches)})" if matches else ""
 
 
 def _value(cell: str) -> int | float | str:
     """A cell as a number where it is one, also one of `1,536`."""
-    plain = cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell
+    digits = cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell
     for kind in (int, float):
         try:
-            return kind(plain)
+            return kind(digits)
         except ValueError:
             continue
     return cell

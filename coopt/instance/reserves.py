@@ -76,7 +76,7 @@ class Availability(Table):
 
         Links of NICs with one port end a run when they break, and only flap while it goes on.
         """
-        rate = {name: each.at(self.at) / YEAR_S for name, each in self.rates.of_part.items()}
+        rate = {name: failure.at(self.at) / YEAR_S for name, failure in self.rates.of_part.items()}
         flapping, repair_s = self.rates.flap.at(self.at) / YEAR_S * self.flap_s, self.repair_hours * 3600.0
         if nic_planes == 1:
             return PortOutages(flapping, 0.0)
@@ -164,25 +164,27 @@ def known_error(gpu: Gpu, workload: Workload) -> KnownError | None:
     name, that states no error beside efficiencies of its own.
     """
     if not is_catalogued(gpu):
-        own = gpu.error(workload.precision)
-        fitted = all(gpu.efficiency != one.efficiency for one in entries("gpu").values() if isinstance(one, Gpu))
-        return None if own is None or not fitted else KnownError(own, f"the runs that {gpu.name} was fitted to")
+        own_error = gpu.error(workload.precision)
+        fitted = all(gpu.efficiency != entry.efficiency for entry in entries("gpu").values() if isinstance(entry, Gpu))
+        if own_error is None or not fitted:
+            return None
+        return KnownError(own_error, f"the runs that {gpu.name} was fitted to")
     hardware, kind = error_names(gpu, workload)
-    known: dict[str, Entry] = entries("model_error")
-    if hardware not in known:
+    errors: dict[str, Entry] = entries("model_error")
+    if hardware not in errors:
         return None
     _, _, precision = hardware.rpartition(" ")
     runs = {
         hardware: f"published {precision} runs of {gpu.generation} GPUs",
         kind: f"published runs of {KINDS[kind]}",
     }
-    largest = max((one for one in (known[hardware], known[kind]) if isinstance(one, ModelError)), key=_left_out)
-    return KnownError(largest.left_out, f"{runs[largest.name]} that were left out of the fit")
+    error = max((entry for entry in (errors[hardware], errors[kind]) if isinstance(entry, ModelError)), key=_left_out)
+    return KnownError(error.left_out, f"{runs[error.name]} that were left out of the fit")
 
 
 def is_catalogued(gpu: Gpu) -> bool:
     """Whether a GPU is one of the catalog's in all that times rest on."""
-    return any(isinstance(one, Gpu) and _timed_by(one) == _timed_by(gpu) for one in entries("gpu").values())
+    return any(isinstance(entry, Gpu) and _timed_by(entry) == _timed_by(gpu) for entry in entries("gpu").values())
 
 
 def _timed_by(gpu: Gpu) -> tuple[object, ...]:
@@ -190,8 +192,8 @@ def _timed_by(gpu: Gpu) -> tuple[object, ...]:
     return gpu.generation, *peaks, gpu.hbm_gbyte_s, gpu.sm_count, gpu.efficiency
 
 
-def _left_out(one: ModelError) -> float:
-    return one.left_out
+def _left_out(error: ModelError) -> float:
+    return error.left_out
 
 
 def standard_error(gpu: Gpu, workload: Workload) -> float:
@@ -205,11 +207,11 @@ def standard_error(gpu: Gpu, workload: Workload) -> float:
         When no run of that hardware and precision was measured.
     """
     hardware, kind = error_names(gpu, workload)
-    known: dict[str, Entry] = entries("model_error")
-    if hardware not in known:
+    catalogued: dict[str, Entry] = entries("model_error")
+    if hardware not in catalogued:
         raise ValueError(
             f"margin.time = 'model': no published runs tell the error on {gpu.name} in {workload.precision} "
             f"(workload {workload.name!r}), needs a number"
         )
-    errors = [known[name] for name in (hardware, kind)]
-    return max(one.left_out for one in errors if isinstance(one, ModelError)) * math.sqrt(math.pi / 2)
+    errors = [catalogued[name] for name in (hardware, kind)]
+    return max(error.left_out for error in errors if isinstance(error, ModelError)) * math.sqrt(math.pi / 2)

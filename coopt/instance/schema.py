@@ -38,17 +38,17 @@ class Instance(Question):
     """A question coopt can answer; see docs/network.md for the designs it ranges over."""
 
     def __repr__(self) -> str:
-        named = ", ".join(workload.name for workload in self.workload)
-        return f"Instance({self.name!r}, {self.cluster.counts_text} x {self.cluster.gpu.name} for {named})"
+        names = ", ".join(workload.name for workload in self.workload)
+        return f"Instance({self.name!r}, {self.cluster.counts_text} x {self.cluster.gpu.name} for {names})"
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
         keys = ("name", "model", "global_batch", "precision", "bound_s")
-        bounds = [one.bound_s if one.bounded else "none" for one in self.workload]
+        bounds = [workload.bound_s if workload.bounded else "none" for workload in self.workload]
         rows = [
-            dict(zip(keys, (one.name, one.model.name, one.global_batch, one.precision, bound_s), strict=True))
-            for one, bound_s in zip(self.workload, bounds, strict=True)
+            dict(zip(keys, (run.name, run.model.name, run.global_batch, run.precision, bound_s), strict=True))
+            for run, bound_s in zip(self.workload, bounds, strict=True)
         ]
         return html(repr(self), [self.description] if self.description else [], [rows])
 
@@ -88,35 +88,35 @@ class Chosen(Table):
     def text(self) -> str:
         """`gb200, 4,096 sequences of training`."""
         batches = (f"{batch:,} sequences of {name}" for name, batch in self.global_batch.items())
-        knobs = (f"{key} = {value} of {name}" for name, some in self.options.items() for key, value in some.items())
+        knobs = (f"{key} = {value} of {name}" for name, values in self.options.items() for key, value in values.items())
         return ", ".join([*([self.gpu] if self.gpu else []), *batches, *knobs])
 
 
 def choices_of(instance: Question) -> Iterator[Chosen]:
     """Every choice of a question, generations in turn, then batches, then knobs."""
-    listed = {one.name: one.batches for one in instance.workload if one.batches}
+    batches_by_name = {workload.name: workload.batches for workload in instance.workload if workload.batches}
     for gpu in _gpus(instance):
-        for batches in product(*listed.values()):
+        for batches in product(*batches_by_name.values()):
             for knobs in _knobs(instance):
-                yield Chosen(gpu=gpu, global_batch=dict(zip(listed, batches, strict=True)), options=knobs)
+                yield Chosen(gpu=gpu, global_batch=dict(zip(batches_by_name, batches, strict=True)), options=knobs)
 
 
 def _knobs(instance: Question) -> Iterator[dict[str, dict[str, float | str]]]:
     """Every choice of knobs, by workload."""
-    keys = [(one.name, key) for one in instance.workload for key in one.options.allowed.listed]
-    lists = [values for one in instance.workload for values in one.options.allowed.listed.values()]
+    keys = [(workload.name, key) for workload in instance.workload for key in workload.options.allowed.listed]
+    lists = [values for workload in instance.workload for values in workload.options.allowed.listed.values()]
     for values in product(*lists):
-        chosen: dict[str, dict[str, float | str]] = {}
+        choice: dict[str, dict[str, float | str]] = {}
         for (name, key), value in zip(keys, values, strict=True):
-            chosen.setdefault(name, {})[key] = value
-        yield chosen
+            choice.setdefault(name, {})[key] = value
+        yield choice
 
 
 def _gpus(instance: Question) -> tuple[str | None, ...]:
-    return tuple(one.name for one in instance.cluster.generations) or (None,)
+    return tuple(gpu.name for gpu in instance.cluster.generations) or (None,)
 
 
-def at_choice(instance: Q, chosen: Chosen) -> Q:
+def at_choice(instance: Q, choice: Chosen) -> Q:
     """The question of one choice, with the HB domains that are sold with its GPU.
 
     Raises
@@ -128,18 +128,20 @@ def at_choice(instance: Q, chosen: Chosen) -> Q:
 
     table = instance.model_dump(by_alias=True)
     for workload in table["workload"]:
-        workload["global_batch"] = chosen.global_batch.get(workload["name"], workload["global_batch"])
+        workload["global_batch"] = choice.global_batch.get(workload["name"], workload["global_batch"])
         workload["batches"] = ()
-        workload["options"] |= {"allowed": {}} | chosen.options.get(workload["name"], {})
-    if chosen.gpu is not None:
-        found = next(one for one in instance.cluster.generations if one.name == chosen.gpu)
-        domains = [one.model_dump() for one in domains_of(instance, found.name)]
-        table["cluster"] |= {"gpu": found.model_dump(), "generations": ()}
+        workload["options"] |= {"allowed": {}} | choice.options.get(workload["name"], {})
+    if choice.gpu is not None:
+        gpu = next(entry for entry in instance.cluster.generations if entry.name == choice.gpu)
+        domains = [domain.model_dump() for domain in domains_of(instance, gpu.name)]
+        table["cluster"] |= {"gpu": gpu.model_dump(), "generations": ()}
         table["network"]["hb_domains"] = domains
     try:
         return type(instance).model_validate(table)
     except ValidationError as error:
-        raise InstanceError(f"with {chosen.text}: {one}" for one in sentences(error, type(instance))) from None
+        raise InstanceError(
+            f"with {choice.text}: {sentence}" for sentence in sentences(error, type(instance))
+        ) from None
 
 
 def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
@@ -149,18 +151,18 @@ def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
     objectives.
     """
     workload = instance.workload[0]
-    each = workload.tokens_for_one / workload.tokens_per_iteration
-    return (workload.iterations or each) if kind == "time" else 1.0
+    iterations_for_one = workload.tokens_for_one / workload.tokens_per_iteration
+    return (workload.iterations or iterations_for_one) if kind == "time" else 1.0
 
 
 def domains_of(instance: Question, gpu: str) -> tuple[HbDomain, ...]:
     """The HB domains that are sold with a GPU, or with any."""
-    return tuple(one for one in instance.network.hb_domains if not one.gpus or gpu in one.gpus)
+    return tuple(domain for domain in instance.network.hb_domains if not domain.gpus or gpu in domain.gpus)
 
 
 def choice_complaints(instance: Question) -> Iterator[str]:
     """What is wrong with lists that a question leaves open."""
-    names = [one.name for one in instance.cluster.generations]
+    names = [gpu.name for gpu in instance.cluster.generations]
     if len(set(names)) < len(names):
         yield "cluster.gpu: two of the list have one name, needs names of their own"
         return
@@ -174,25 +176,25 @@ def choice_complaints(instance: Question) -> Iterator[str]:
             f"{MOST_CHOICES:,}"
         )
         return
-    if homeless := [name for name in names if not domains_of(instance, name)]:
+    if homeless_gpus := [name for name in names if not domains_of(instance, name)]:
         yield from (
-            f"cluster.gpu: no HB domain of network.hb_domains is sold with {one!r}, needs one" for one in homeless
+            f"cluster.gpu: no HB domain of network.hb_domains is sold with {gpu!r}, needs one" for gpu in homeless_gpus
         )
         return
-    for chosen in _each_value(instance):
+    for choice in _each_value(instance):
         try:
-            at_choice(instance, chosen)
+            at_choice(instance, choice)
         except InstanceError as error:
             yield from error.complaints
 
 
 def _each_value(instance: Question) -> Iterator[Chosen]:
     """Choices among which are all generations with all knobs, and every batch of each workload."""
-    first = {one.name: one.batches[0] for one in instance.workload if one.batches}
+    first_batches = {workload.name: workload.batches[0] for workload in instance.workload if workload.batches}
     for gpu in _gpus(instance):
         for knobs in _knobs(instance):
-            yield Chosen(gpu=gpu, global_batch=first, options=knobs)
+            yield Chosen(gpu=gpu, global_batch=first_batches, options=knobs)
     gpu, knobs = _gpus(instance)[0], next(_knobs(instance))
     for workload in instance.workload:
         for batch in workload.batches[1:]:
-            yield Chosen(gpu=gpu, global_batch=first | {workload.name: batch}, options=knobs)
+            yield Chosen(gpu=gpu, global_batch=first_batches | {workload.name: batch}, options=knobs)

@@ -147,8 +147,12 @@ class AllowedKnobs(Table):
     @property
     def listed(self) -> dict[str, tuple[float | str, ...]]:
         """The values of every knob that has several."""
-        every = {"tp_sync_fraction": self.tp_sync_fraction, "dp_mode": self.dp_mode, "transport": self.transport}
-        return {name: values for name, values in every.items() if values}
+        values_by_knob = {
+            "tp_sync_fraction": self.tp_sync_fraction,
+            "dp_mode": self.dp_mode,
+            "transport": self.transport,
+        }
+        return {name: values for name, values in values_by_knob.items() if values}
 
 
 NOTHING_ALLOWED = AllowedKnobs()
@@ -211,8 +215,8 @@ class Efficiency(Table):
     @property
     def largest_share(self) -> float:
         """The largest share of a peak or of the memory bandwidth that anything reaches."""
-        reached = (part for each in (self.fp8, self.fp4) if each for part in (each.gemm, each.hbm))
-        return max(self.gemm, self.hbm, self.attention, *reached)
+        reached_shares = (part for shares in (self.fp8, self.fp4) if shares for part in (shares.gemm, shares.hbm))
+        return max(self.gemm, self.hbm, self.attention, *reached_shares)
 
     def times(self, factor: float) -> Efficiency:
         """So many times the shares of peaks and of memory bandwidth; what is lost between kernels and links stays."""

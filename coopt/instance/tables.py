@@ -22,12 +22,12 @@ def frame(rows: Iterable[Row]) -> Any:
     InstanceError
         When neither is installed.
     """
-    found = next((library for library in LIBRARIES if find_spec(library)), None)
-    if found is None:
+    library = next((name for name in LIBRARIES if find_spec(name)), None)
+    if library is None:
         raise InstanceError(
             "to_frame: neither pandas nor polars is installed, needs one of them (`pip install 'coopt[jupyter]'`)"
         )
-    return import_module(found).DataFrame([dict(row) for row in rows])
+    return import_module(library).DataFrame([dict(row) for row in rows])
 
 
 def frame_of(tables: Mapping[str, Callable[[], Iterable[Row]]], table: str) -> Any:
@@ -45,8 +45,8 @@ def frame_of(tables: Mapping[str, Callable[[], Iterable[Row]]], table: str) -> A
 
 def html(title: str, sentences: Iterable[str] = (), tables: Iterable[Sequence[Row]] = ()) -> str:
     """A title, sentences and tables, with every text escaped."""
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-    return f"<div><p><strong>{escape(title)}</strong></p>{said}{''.join(map(_html_table, tables))}</div>"
+    paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    return f"<div><p><strong>{escape(title)}</strong></p>{paragraphs}{''.join(map(_html_table, tables))}</div>"
 
 
 def _html_table(rows: Sequence[Row]) -> str:

@@ -85,8 +85,8 @@ def _syntax_complaint(name: str, text: str, error: str) -> str:
     if not reason or (not numbers and "end of document" not in place):
         return f"{name}: not TOML: {error}"
     line, column = (int(number) for number in numbers) if numbers else (len(lines), len(lines[-1]) + 1)
-    shown = repr(lines[min(line, len(lines)) - 1].strip()[:LONGEST_LINE])
-    return f"{name}: not TOML, line {line}, column {column}: {reason}, in {shown}"
+    excerpt = repr(lines[min(line, len(lines)) - 1].strip()[:LONGEST_LINE])
+    return f"{name}: not TOML, line {line}, column {column}: {reason}, in {excerpt}"
 
 
 def check_numbers(value: Any, where: str) -> None:
@@ -102,16 +102,16 @@ def check_numbers(value: Any, where: str) -> None:
             f"{where}: a whole number of {value.bit_length():,} bits, needs one of at most {LONGEST_BITS:,}"
         )
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
-    for key, inner in parts:
-        check_numbers(inner, f"{where}: {key}")
+    for key, entry in parts:
+        check_numbers(entry, f"{where}: {key}")
 
 
 def check_digits(text: str, where: str) -> None:
     """Refuse a number of so many digits that Python reads none of it, whose own words are of Python."""
     for line, content in enumerate(text.splitlines(), start=1):
-        if found := re.search(rf"\d{{{MOST_DIGITS + 1},}}", content.replace("_", "")):
-            given, most = f"{len(found[0]):,}", int(LONGEST_BITS * math.log10(2))
-            raise InstanceError(f"{where}: line {line}: a number of {given} digits, needs one of at most {most}")
+        if match := re.search(rf"\d{{{MOST_DIGITS + 1},}}", content.replace("_", "")):
+            count, longest = f"{len(match[0]):,}", int(LONGEST_BITS * math.log10(2))
+            raise InstanceError(f"{where}: line {line}: a number of {count} digits, needs one of at most {longest}")
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -144,8 +144,8 @@ def write_new_text(path: str | Path, text: str) -> None:
     except FileExistsError:
         raise InstanceError(f"{path}: already exists, needs the name of a new file") from None
     except OSError as error:
-        where = "a folder one may write to"
-        raise InstanceError(f"{path}: cannot be written ({error.strerror}), needs {where}") from None
+        need = "a folder one may write to"
+        raise InstanceError(f"{path}: cannot be written ({error.strerror}), needs {need}") from None
     try:
         write_text(path, text)
     except BaseException:

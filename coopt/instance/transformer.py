@@ -115,14 +115,14 @@ class Transformer(Entry):
         """What is wrong with layers that differ in their parts."""
         sizes = {name: getattr(self, name) for name in MAMBA_SIZES}
         if not self.mamba_layers:
-            given = [name for name, size in sizes.items() if size]
-            given += [name for name in ("attention_layers", "ffn_layers") if getattr(self, name) is not None]
-            if given:
-                yield f"{', '.join(given)}: describe a hybrid, needs mamba_layers > 0"
+            names = [name for name, size in sizes.items() if size]
+            names += [name for name in ("attention_layers", "ffn_layers") if getattr(self, name) is not None]
+            if names:
+                yield f"{', '.join(names)}: describe a hybrid, needs mamba_layers > 0"
             return
-        missing = [name for name, size in sizes.items() if not size]
-        if missing:
-            yield f"mamba_layers = {self.mamba_layers}: needs {', '.join(missing)} as well"
+        missing_names = [name for name, size in sizes.items() if not size]
+        if missing_names:
+            yield f"mamba_layers = {self.mamba_layers}: needs {', '.join(missing_names)} as well"
         elif self.mamba_heads % self.mamba_groups:
             yield f"mamba_groups = {self.mamba_groups}: needs a divisor of mamba_heads = {self.mamba_heads}"
         mixers = self.mamba_layers + self.with_attention
@@ -134,14 +134,14 @@ class Transformer(Entry):
 
     def _group_complaints(self) -> Iterator[str]:
         """What is wrong with groups of experts, where there are some."""
-        groups, reached = self.expert_groups, self.top_groups
-        if not 1 <= reached <= groups or self.experts % groups:
+        groups, top_groups = self.expert_groups, self.top_groups
+        if not 1 <= top_groups <= groups or self.experts % groups:
             yield (
-                f"expert_groups = {groups}, top_groups = {reached}: "
+                f"expert_groups = {groups}, top_groups = {top_groups}: "
                 f"needs groups that divide experts = {self.experts}, and 1 <= top_groups <= expert_groups"
             )
-        elif self.top_k > self.experts // groups * reached:
-            yield f"top_k = {self.top_k}: needs at most the {self.experts // groups * reached} experts of top_groups"
+        elif self.top_k > self.experts // groups * top_groups:
+            yield f"top_k = {self.top_k}: needs at most the {self.experts // groups * top_groups} experts of top_groups"
 
     @property
     def parameters(self) -> int:
@@ -203,19 +203,21 @@ class ScalingLaw(Entry):
         ValueError
             When no number of tokens does.
         """
-        left = loss - self.e - self.a / parameters**self.alpha
-        if left <= 0:
+        data_loss = loss - self.e - self.a / parameters**self.alpha
+        if data_loss <= 0:
             raise ValueError(
                 f"loss = {loss:g}: by {self.name} {parameters:.4g} parameters never go below "
                 f"{self.e + self.a / parameters**self.alpha:.4g}, needs a higher loss or a larger model"
             )
-        return float((self.b / left) ** (1.0 / self.beta))
+        return float((self.b / data_loss) ** (1.0 / self.beta))
 
     def best_for_compute(self, flop: float) -> tuple[float, float]:
         r"""Parameters and tokens of least loss for a compute of 6 N D.
 
         .. math:: N = \left(\frac{\alpha a}{\beta b}\right)^{1/(\alpha+\beta)} \left(C/6\right)^{\beta/(\alpha+\beta)}
         """
-        both, pairs = self.alpha + self.beta, flop / FLOP_PER_PARAMETER
-        parameters = (self.alpha * self.a / (self.beta * self.b)) ** (1.0 / both) * pairs ** (self.beta / both)
+        exponents, pairs = self.alpha + self.beta, flop / FLOP_PER_PARAMETER
+        parameters = (self.alpha * self.a / (self.beta * self.b)) ** (1.0 / exponents) * pairs ** (
+            self.beta / exponents
+        )
         return parameters, pairs / parameters

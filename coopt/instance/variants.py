@@ -31,8 +31,8 @@ def workloads_of(instance: Q, phase: Phase) -> tuple[Workload, ...]:
     """The workloads of a phase, in its order, with the bounds they have there."""
     if not phase.workloads:
         return instance.workload
-    known = {workload.name: workload for workload in instance.workload}
-    return tuple(bounded(known[chosen.name], chosen.bound) for chosen in phase.workloads)
+    by_name = {workload.name: workload for workload in instance.workload}
+    return tuple(bounded(by_name[row.name], row.bound) for row in phase.workloads)
 
 
 def workloads_in(instance: Q, year: float | None) -> tuple[Workload, ...]:
@@ -45,12 +45,12 @@ def trained_on(instance: Q, year: float | None, names: Collection[str], gpus: in
 
     An island has those of its `names`; where sites share GPUs and batches, a part trains its share of each batch.
     """
-    workloads, whole = workloads_in(instance, year), instance.cluster.shares
+    workloads, all_shares = workloads_in(instance, year), instance.cluster.shares
     if instance.sharing.mode == "partition":
         workloads = tuple(workload for workload in workloads if workload.name in names)
-    if whole is None:
+    if all_shares is None:
         return workloads
-    return tuple(part_of(workload, instance.cluster.shares_of(gpus), whole) for workload in workloads)
+    return tuple(part_of(workload, instance.cluster.shares_of(gpus), all_shares) for workload in workloads)
 
 
 def bounded(workload: Workload, bound: dict[str, float]) -> Workload:
@@ -74,20 +74,20 @@ class AskedBound:
 def asked_bounds(instance: Question) -> Iterator[AskedBound]:
     """The bounds of workloads that hold in some phase, then those that phases give in place of them."""
     for w, workload in enumerate(instance.workload):
-        own = frozenset(t for t, phase in enumerate(instance.phase) if _keeps_own_bound(phase, workload))
-        if workload.bounded and (own or not instance.phase):
-            yield _asked_bound(f"workload[{w}]", workload, workload, own or frozenset({0}))
+        phases = frozenset(t for t, phase in enumerate(instance.phase) if _keeps_own_bound(phase, workload))
+        if workload.bounded and (phases or not instance.phase):
+            yield _asked_bound(f"workload[{w}]", workload, workload, phases or frozenset({0}))
     for t, phase in enumerate(instance.phase):
         pairs = zip(phase.workloads, workloads_of(instance, phase), strict=bool(phase.workloads))
-        for place, (chosen, workload) in enumerate(pairs):
-            if chosen.bound:
-                yield _asked_bound(f"phase[{t}].workloads[{place}]", chosen, workload, frozenset({t}))
+        for place, (row, workload) in enumerate(pairs):
+            if row.bound:
+                yield _asked_bound(f"phase[{t}].workloads[{place}]", row, workload, frozenset({t}))
 
 
 def _keeps_own_bound(phase: Phase, workload: Workload) -> bool:
     """Whether a workload trains in a phase by the bound of its own table."""
-    named = [chosen for chosen in phase.workloads if chosen.name == workload.name]
-    return not phase.workloads or any(not chosen.bound for chosen in named)
+    rows = [row for row in phase.workloads if row.name == workload.name]
+    return not phase.workloads or any(not row.bound for row in rows)
 
 
 def _asked_bound(row: str, table: Workload | PhaseWorkload, workload: Workload, phases: frozenset[int]) -> AskedBound:
@@ -98,18 +98,18 @@ def _asked_bound(row: str, table: Workload | PhaseWorkload, workload: Workload, 
 def with_value(instance: Q, key: str, value: Any) -> Q:
     """The instance with another value at a key such as `phase[1].workloads[0].train_days`."""
     path = [int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", key)]
-    changed: Q = _replaced(instance, path, value)
-    return changed
+    result: Q = _replaced(instance, path, value)
+    return result
 
 
 def _replaced(table: Any, path: list[int | str], value: Any) -> Any:
     """A table, or a list of tables, with another value at a path below it."""
     if not path:
         return value
-    first, *below = path
-    if isinstance(first, int):
-        return (*table[:first], _replaced(table[first], below, value), *table[first + 1 :])
-    return table.model_copy(update={first: _replaced(getattr(table, first), below, value)})
+    key, *keys_below = path
+    if isinstance(key, int):
+        return (*table[:key], _replaced(table[key], keys_below, value), *table[key + 1 :])
+    return table.model_copy(update={key: _replaced(getattr(table, key), keys_below, value)})
 
 
 def with_gpu_cap(instance: Q, number: int, gpus: int) -> Q:
@@ -124,16 +124,16 @@ def with_gpu_cap(instance: Q, number: int, gpus: int) -> Q:
 
 def local_question(instance: Q, shares: int) -> Q:
     """The question of a site that takes some of the shares; the time bound is that of the whole."""
-    cluster, whole = instance.cluster, instance.cluster.shares
-    assert whole is not None, "only what trains at several sites is divided into shares"
-    alone = {
+    cluster, all_shares = instance.cluster, instance.cluster.shares
+    assert all_shares is not None, "only what trains at several sites is divided into shares"
+    changes = {
         "cluster": cluster.model_copy(
-            update={"gpus": tuple(gpus * shares // whole for gpus in cluster.gpus), "shares": None}
+            update={"gpus": tuple(gpus * shares // all_shares for gpus in cluster.gpus), "shares": None}
         ),
-        "workload": tuple(part_of(workload, shares, whole) for workload in instance.workload),
+        "workload": tuple(part_of(workload, shares, all_shares) for workload in instance.workload),
         "limits": Limits(),
     }
-    return instance.model_copy(update={"site": (), "wan": ()} | alone)
+    return instance.model_copy(update={"site": (), "wan": ()} | changes)
 
 
 def years_of(instance: Q, number: int) -> float:
@@ -146,29 +146,31 @@ def years_of(instance: Q, number: int) -> float:
 def at_prices(instance: Q, factors: dict[str, float]) -> Q:
     """The instance without intervals, its prices, by the unit and by volume, these factors times those it gives."""
     network, gpu = instance.network, instance.cluster.gpu
-    new = {
+    products = {
         "hb_domains": tuple(
             hb.model_copy(update={"usd_per_gpu": hb.usd_per_gpu * factors["hb"]}) for hb in network.hb_domains
         ),
         "nics": tuple(nic.model_copy(update={"usd": nic.usd * factors["nic"]}) for nic in network.nics),
-        "switches": tuple(one.model_copy(update={"usd": one.usd * factors["switch"]}) for one in network.switches),
-        "optics": tuple(one.model_copy(update={"usd": one.usd * factors["optics"]}) for one in network.optics),
+        "switches": tuple(
+            entry.model_copy(update={"usd": entry.usd * factors["switch"]}) for entry in network.switches
+        ),
+        "optics": tuple(entry.model_copy(update={"usd": entry.usd * factors["optics"]}) for entry in network.optics),
     }
-    priced = {
-        "network": network.model_copy(update=new),
+    changes = {
+        "network": network.model_copy(update=products),
         "cluster": instance.cluster.model_copy(
             update={"gpu": gpu.model_copy(update={"usd": gpu.usd * factors["gpu"]})}
         ),
         "sharing": instance.sharing.model_copy(update={"discount": tuple(_discounts_at(instance, factors))}),
     }
-    return instance.model_copy(update=priced | {"robust": None})
+    return instance.model_copy(update=changes | {"robust": None})
 
 
 def _discounts_at(instance: Q, factors: dict[str, float]) -> Iterator[Discount]:
     """The volume prices in USD, times the factor of their kind."""
-    listed = list_prices(instance)
+    usd_by_item = list_prices(instance)
     for discount in instance.sharing.discount:
-        usd = (usd * factors[discount.kind] for usd in discount.prices(listed[discount.kind][discount.item]))
+        usd = (usd * factors[discount.kind] for usd in discount.prices(usd_by_item[discount.kind][discount.item]))
         yield discount.model_copy(update={"usd": tuple(usd), "off": None})
 
 
@@ -185,13 +187,15 @@ def as_built(instance: Q) -> Q:
 def rows_by_name(instance: Question) -> dict[str, tuple[str, ...]]:
     """What people call the rows of tables whose keys count them: sites and workloads, channels by their ends."""
     names = {
-        "workload": tuple(one.name for one in instance.workload),
-        "site": tuple(one.name for one in instance.site),
-        "wan": tuple(" - ".join(one.between) for one in instance.wan),
-        "phase": tuple(f"{one.year:g}" for one in instance.phase),
+        "workload": tuple(row.name for row in instance.workload),
+        "site": tuple(row.name for row in instance.site),
+        "wan": tuple(" - ".join(row.between) for row in instance.wan),
+        "phase": tuple(f"{row.year:g}" for row in instance.phase),
     }
-    chosen = {f"phase[{t}].workloads": tuple(w.name for w in one.workloads) for t, one in enumerate(instance.phase)}
-    return {table: rows for table, rows in {**names, **chosen}.items() if rows}
+    names_by_phase = {
+        f"phase[{t}].workloads": tuple(w.name for w in row.workloads) for t, row in enumerate(instance.phase)
+    }
+    return {table: rows for table, rows in {**names, **names_by_phase}.items() if rows}
 
 
 def at_efficiency(instance: Q, factor: float) -> Q:
@@ -224,8 +228,8 @@ def after_a_loss(instance: Q, slower: float) -> Q:
 
 def within(workload: Workload, bound_s: float) -> Workload:
     """The workload with another bound, of which nothing is kept free."""
-    others = dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
-    return workload.model_copy(update={"max_iteration_time_s": bound_s} | others).with_margin(0.0)
+    other_bounds = dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
+    return workload.model_copy(update={"max_iteration_time_s": bound_s} | other_bounds).with_margin(0.0)
 
 
 def leaves_tp_open(instance: Question) -> bool:
@@ -237,11 +241,11 @@ def with_tp(instance: Q, *, across: bool) -> Q:
     """The instance that says whether TP groups may extend over several HB domains, where workloads left it open."""
     if not leaves_tp_open(instance):
         return instance
-    settled = (
-        one.model_copy(update={"allow_tp_across": across}) if one.allow_tp_across is None else one
-        for one in instance.workload
+    workloads = (
+        workload.model_copy(update={"allow_tp_across": across}) if workload.allow_tp_across is None else workload
+        for workload in instance.workload
     )
-    return instance.model_copy(update={"workload": tuple(settled)})
+    return instance.model_copy(update={"workload": tuple(workloads)})
 
 
 def inside_first(instance: Q, answer: Callable[[Q], Found], enough: Callable[[Found], bool]) -> tuple[Found, bool]:
@@ -261,7 +265,7 @@ def inside_first(instance: Q, answer: Callable[[Q], Found], enough: Callable[[Fo
 def without_margin(instance: Q) -> Q:
     """The instance of which nothing is kept free."""
     gpu = instance.cluster.gpu.with_memory_margin(0.0)
-    changed = {
+    changes = {
         "margin": None,
         "cluster": instance.cluster.model_copy(update={"gpu": gpu}),
         "workload": tuple(workload.with_margin(0.0) for workload in instance.workload),
@@ -269,7 +273,7 @@ def without_margin(instance: Q) -> Q:
             update={"switches": tuple(switch.with_port_margin(0.0) for switch in instance.network.switches)}
         ),
     }
-    return instance.model_copy(update=changed)
+    return instance.model_copy(update=changes)
 
 
 def list_prices(instance: Question) -> dict[CostKind, dict[str, float]]:
@@ -295,25 +299,25 @@ def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
     over
         Names of the workloads whose bounds move, those they have in phases included; None for all.
     """
-    none = {"min_tokens_per_s": None, "train_days": None, "train_tokens": None}
+    other_bounds = {"min_tokens_per_s": None, "train_days": None, "train_tokens": None}
 
-    def moved(one: Any, bound_s: float) -> Any:
-        if over is not None and one.name not in over:
-            return one
-        slower = min(pace, LONGEST_S / bound_s)
-        if (instance.availability is not None or instance.problem == "choice") and one.train_days is not None:
-            return one.model_copy(update={"train_days": one.train_days * slower})
-        if instance.problem == "choice" and one.min_tokens_per_s is not None:
-            return one.model_copy(update={"min_tokens_per_s": one.min_tokens_per_s / slower})
-        return one.model_copy(update={**none, "max_iteration_time_s": min(bound_s * pace, LONGEST_S)})
+    def moved(row: Any, bound_s: float) -> Any:
+        if over is not None and row.name not in over:
+            return row
+        factor = min(pace, LONGEST_S / bound_s)
+        if (instance.availability is not None or instance.problem == "choice") and row.train_days is not None:
+            return row.model_copy(update={"train_days": row.train_days * factor})
+        if instance.problem == "choice" and row.min_tokens_per_s is not None:
+            return row.model_copy(update={"min_tokens_per_s": row.min_tokens_per_s / factor})
+        return row.model_copy(update={**other_bounds, "max_iteration_time_s": min(bound_s * pace, LONGEST_S)})
 
     workloads = tuple(moved(workload, workload.asked_s) for workload in instance.workload)
     phases = tuple(
         phase.model_copy(
             update={
                 "workloads": tuple(
-                    moved(chosen, workload.asked_s) if chosen.bound else chosen
-                    for chosen, workload in zip(
+                    moved(row, workload.asked_s) if row.bound else row
+                    for row, workload in zip(
                         phase.workloads, workloads_of(instance, phase), strict=bool(phase.workloads)
                     )
                 )

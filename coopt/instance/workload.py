@@ -61,11 +61,11 @@ class Options(Table):
             if isinstance(table.get(name), list | tuple) and table[name]
         }
         several = {name: values for name, values in lists.items() if len(values) > 1}
-        first = {name: values[0] for name, values in lists.items()}
-        given = table.get("allowed", {})
-        if not several or not isinstance(given, Mapping):
-            return {**table, **first}
-        return {**table, **first, "allowed": {**given, **several}}
+        first_values = {name: values[0] for name, values in lists.items()}
+        allowed = table.get("allowed", {})
+        if not several or not isinstance(allowed, Mapping):
+            return {**table, **first_values}
+        return {**table, **first_values, "allowed": {**allowed, **several}}
 
     allowed: Annotated[AllowedKnobs, Field(description="knobs left open, as lists in them are kept")] = NOTHING_ALLOWED
 
@@ -147,7 +147,7 @@ class Options(Table):
     def knobs(self) -> tuple[str, ...]:
         """What departs from ordinary synchronous training over RDMA, in words; empty where nothing does."""
         partial = self.tp_sync_fraction < 1.0
-        said = {
+        texts = {
             f"tp_sync_fraction = {self.tp_sync_fraction:g}: activations equal in part, changes the model": partial,
             f"tp_sync_backward = {self.tp_sync_backward:g}": partial and self.tp_sync_backward > 1.0,
             "dp_mode = stale-1: gradients one step late, changes the training": self.dp_mode == "stale-1",
@@ -158,17 +158,17 @@ class Options(Table):
             "dispatch_bytes = 1: 8-bit numbers sent to experts, changes the training": self.dispatch_bytes == 1,
             f"slowdown = {self.slowdown:g}: stragglers": self.slowdown > 1.0,
         }
-        return tuple(text for text, on in said.items() if on)
+        return tuple(text for text, is_on in texts.items() if is_on)
 
     @property
     def evidence(self) -> tuple[str, ...]:
         """What is known of the accuracy of models that were trained with the knobs that change them."""
-        changed = {
+        knobs = {
             "tp_sync_fraction": self.tp_sync_fraction < 1.0,
             "dp_mode": self.dp_mode == "stale-1",
             "dispatch_bytes": self.dispatch_bytes == 1,
         }
-        return tuple(f"{name}: {EVIDENCE[name]}" for name, on in changed.items() if on)
+        return tuple(f"{name}: {EVIDENCE[name]}" for name, is_on in knobs.items() if is_on)
 
 
 def _default_software() -> Software:
@@ -239,11 +239,11 @@ class Workload(Table):
     @model_validator(mode="before")
     @classmethod
     def _one_batch(cls, table: Any) -> Any:
-        listed = of_range(table.get("global_batch")) if isinstance(table, Mapping) else None
-        if not isinstance(listed, list | tuple) or not listed:
+        batches = of_range(table.get("global_batch")) if isinstance(table, Mapping) else None
+        if not isinstance(batches, list | tuple) or not batches:
             return table
-        listed = each_once(listed)
-        return {**table, "global_batch": listed[0], "batches": listed if len(listed) > 1 else ()}
+        batches = each_once(batches)
+        return {**table, "global_batch": batches[0], "batches": batches if len(batches) > 1 else ()}
 
     @model_validator(mode="after")
     def _begins_with_global_batch(self) -> Workload:
@@ -274,15 +274,15 @@ class Workload(Table):
     @property
     def law(self) -> ScalingLaw:
         """The scaling law that gives tokens."""
-        found = self.scaling_law or find("scaling_law", "chinchilla")
-        assert isinstance(found, ScalingLaw)
-        return found
+        law = self.scaling_law or find("scaling_law", "chinchilla")
+        assert isinstance(law, ScalingLaw)
+        return law
 
     @model_validator(mode="after")
     def _one_bound(self) -> Workload:
-        given = [key for key in BOUNDS if getattr(self, key) is not None]
-        if len(given) > 1:
-            raise ValueError(f"{both(given)} given, needs {ONE_BOUND}")
+        keys = [key for key in BOUNDS if getattr(self, key) is not None]
+        if len(keys) > 1:
+            raise ValueError(f"{both(keys)} given, needs {ONE_BOUND}")
         if self.train_days is not None and self.train_tokens is None:
             raise ValueError("train_days has no train_tokens, needs how many tokens are trained in that time")
         if self.train_days is not None and (self.train_tokens or 0.0) < self.tokens_per_iteration:
@@ -291,7 +291,7 @@ class Workload(Table):
                 "needs the tokens of the whole run"
             )
         if not 1e-9 <= self.asked_s <= LONGEST_S:
-            raise ValueError(f"{given[0]} amounts to {self.asked_s:.3g} s an iteration, needs 1e-9 to 1e15 s")
+            raise ValueError(f"{keys[0]} amounts to {self.asked_s:.3g} s an iteration, needs 1e-9 to 1e15 s")
         if self.options.tp_sync_fraction < 1.0 and False not in self.mapping.sequence_parallel:
             raise ValueError(
                 f"options.tp_sync_fraction = {self.options.tp_sync_fraction:g} leaves no sequence parallelism, "
@@ -313,9 +313,9 @@ class Workload(Table):
 
     def with_margin(self, share: float) -> Workload:
         """The workload with that share added to its iteration times before they are compared with its bound."""
-        changed = self.model_copy()
-        changed._time_margin = share
-        return changed
+        workload = self.model_copy()
+        workload._time_margin = share
+        return workload
 
     @property
     def time_margin(self) -> float:

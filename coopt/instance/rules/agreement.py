@@ -82,15 +82,15 @@ def _failures(instance: Question) -> Iterator[str]:
     """Failures are counted for each network alone, whose runs restart and do not go on with less."""
     if instance.availability is None:
         return
-    others = {
+    exclusions = {
         "one model trained at several sites": instance.asks("ring"),
         "robust.survive, where training goes on after a loss": instance.losses,
         "the fabric 'direct'": "direct" in instance.network.fabrics,
     }
-    beside = [name for name, given in others.items() if given]
-    if beside:
-        needed = "networks of switches, each workload at one site, runs that restart, or no [availability]"
-        yield f"availability: failures are not counted with {', '.join(beside)}, needs {needed}"
+    contents = [name for name, content in exclusions.items() if content]
+    if contents:
+        need = "networks of switches, each workload at one site, runs that restart, or no [availability]"
+        yield f"availability: failures are not counted with {', '.join(contents)}, needs {need}"
     hosted, sharing = instance.availability.rates.gpus_per_host, instance.network.gpus_per_nic
     if any(hosted % gpus for gpus in sharing):
         yield (
@@ -185,11 +185,11 @@ def _transports(instance: Question) -> Iterator[str]:
 
 def switch_disagreements(instance: Question) -> Iterator[str]:
     """Sentences about switches that are asked to add up gradients and do not."""
-    plain = [switch.name for switch in instance.network.switches if not switch.reduces]
-    asking = [one.name for one in instance.workload if one.options.collectives == "in-network"]
-    if plain and asking:
+    names = [switch.name for switch in instance.network.switches if not switch.reduces]
+    asking = [workload.name for workload in instance.workload if workload.options.collectives == "in-network"]
+    if names and asking:
         yield (
-            f'workload {asking[0]!r}: options.collectives = "in-network", and network.switches has {plain[0]!r}, which '
+            f'workload {asking[0]!r}: options.collectives = "in-network", and network.switches has {names[0]!r}, which '
             'does not add up what passes (reduces = false), needs switches that do, or "fastest"'
         )
 
@@ -208,9 +208,9 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
             f"network.fabrics: 'direct' links are for the traffic of one workload, and there are "
             f"{len(instance.workload)}, needs one [[workload]] or other fabrics"
         )
-    if (asked := instance.workload[0].options.collectives) != "levels":
+    if (way := instance.workload[0].options.collectives) != "levels":
         yield (
-            f'workload.options.collectives = "{asked}": direct links have schedules of their own between domains, '
+            f'workload.options.collectives = "{way}": direct links have schedules of their own between domains, '
             "needs \"levels\" or fabrics without 'direct'"
         )
     if instance.solver.top > 1:

@@ -19,13 +19,15 @@ from coopt.instance.variants import bounded, list_prices
 def exclusions(instance: Question) -> Iterator[str]:
     """Couplings that no plan combines; a fleet of islands may have sites, phases and doubts at once."""
     islands, direct = instance.sharing.mode == "partition", "direct" in instance.network.fabrics
-    alone = {"a robust plan": instance.robust, "growth in phases": instance.phase} if instance.site or direct else {}
-    asked = [words for words, given in {"several sites": instance.site, **alone}.items() if given and not islands]
-    asked += ["a partition"] if islands and direct else []
-    asked += ["direct links"] if direct else []
-    if len(asked) > 1:
+    tables: dict[str, object] = {"several sites": instance.site}
+    if instance.site or direct:
+        tables |= {"a robust plan": instance.robust, "growth in phases": instance.phase}
+    names = [words for words, content in tables.items() if content and not islands]
+    names += ["a partition"] if islands and direct else []
+    names += ["direct links"] if direct else []
+    if len(names) > 1:
         yield (
-            f"{both(asked)} are asked for, needs one of them: sites go with phases and [robust] where every "
+            f"{both(names)} are asked for, needs one of them: sites go with phases and [robust] where every "
             "workload has an island of its own (sharing.mode = 'partition'), and direct links with none of these"
         )
 
@@ -33,13 +35,13 @@ def exclusions(instance: Question) -> Iterator[str]:
 def partition_disagreements(instance: Question) -> Iterator[str]:
     """Sentences about `[sharing]` that do not go with the rest of an instance."""
     sharing = instance.sharing
-    sized = [workload.name for workload in instance.workload if workload.gpus is not None]
+    sized_names = [workload.name for workload in instance.workload if workload.gpus is not None]
     if sharing.mode == "time":
-        asked = {"most_products": sharing.most_products != MostProducts(), "discount": sharing.discount}
-        for key, given in {**asked, "core": sharing.core}.items():
-            if given:
+        tables = {"most_products": sharing.most_products != MostProducts(), "discount": sharing.discount}
+        for key, content in {**tables, "core": sharing.core}.items():
+            if content:
                 yield f"sharing.{key}: only islands are bought together, needs sharing.mode = 'partition'"
-        for name in sized:
+        for name in sized_names:
             yield f"workload {name!r}: gpus: every workload has all GPUs in turn, needs sharing.mode = 'partition'"
         return
     yield from one_number(instance, "islands take as many GPUs as they need of those there are")
@@ -49,30 +51,30 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
     yield from core_disagreements(instance)
 
 
-def one_number(instance: Question, why: str) -> Iterator[str]:
+def one_number(instance: Question, reason: str) -> Iterator[str]:
     """That several numbers of GPUs are listed where there has to be one."""
     if instance.cluster.has_several_counts:
-        yield f"cluster.gpus = {numbers(instance.cluster.gpus)}: {why}, needs one number"
+        yield f"cluster.gpus = {numbers(instance.cluster.gpus)}: {reason}, needs one number"
 
 
 def _discounts(instance: Question) -> Iterator[str]:
-    include, listed = instance.objective.include, list_prices(instance)
+    include, usd_by_item = instance.objective.include, list_prices(instance)
     seen: set[tuple[CostKind, str]] = set()
     for discount in instance.sharing.discount:
         kind, item = discount.kind, discount.item
-        where = f"sharing.discount: {kind} {item!r}"
-        if item not in listed[kind]:
-            yield f"{where}: the instance does not list it, needs one of {', '.join(listed[kind])}"
+        place = f"sharing.discount: {kind} {item!r}"
+        if item not in usd_by_item[kind]:
+            yield f"{place}: the instance does not list it, needs one of {', '.join(usd_by_item[kind])}"
             continue
         if kind not in include:
-            yield f"{where}: objective.include does not count {kind}, needs it there or no discount"
+            yield f"{place}: objective.include does not count {kind}, needs it there or no discount"
         if (kind, item) in seen:
-            yield f"{where}: has two discounts, needs one with all its thresholds"
+            yield f"{place}: has two discounts, needs one with all its thresholds"
         seen.add((kind, item))
-        prices = [listed[kind][item], *discount.prices(listed[kind][item])]
-        if any(later > earlier for earlier, later in pairwise(prices)):
-            shown = ", ".join(f"{price:,.10g}" for price in prices)
-            yield f"{where}: prices {shown} USD, needs prices that do not rise with the quantity"
+        prices = [usd_by_item[kind][item], *discount.prices(usd_by_item[kind][item])]
+        if any(next_usd > usd for usd, next_usd in pairwise(prices)):
+            price_list = ", ".join(f"{price:,.10g}" for price in prices)
+            yield f"{place}: prices {price_list} USD, needs prices that do not rise with the quantity"
 
 
 def core_disagreements(instance: Question) -> Iterator[str]:
@@ -80,15 +82,16 @@ def core_disagreements(instance: Question) -> Iterator[str]:
     network, core = instance.network, instance.sharing.core
     if core is None:
         return
-    where = f"sharing.core.switch = {core.switch!r}"
-    switch = next((one for one in network.switches if one.name == core.switch), None)
+    place = f"sharing.core.switch = {core.switch!r}"
+    switch = next((entry for entry in network.switches if entry.name == core.switch), None)
     if switch is None:
-        yield f"{where}: the instance does not list it, needs one of {', '.join(one.name for one in network.switches)}"
+        listing = ", ".join(entry.name for entry in network.switches)
+        yield f"{place}: the instance does not list it, needs one of {listing}"
         return
     ports = switch.radix if network.switch_cages == "told" else ports_of_modules(switch, 1)
     if len(instance.workload) > ports:
         yield (
-            f"{where}: it has {ports} ports for the islands of {len(instance.workload)} workloads, "
+            f"{place}: it has {ports} ports for the islands of {len(instance.workload)} workloads, "
             "needs at least one for each, so that any two of them meet on a switch"
         )
     joining = [
@@ -98,34 +101,35 @@ def core_disagreements(instance: Question) -> Iterator[str]:
     ]
     if not joining:
         yield (
-            f"{where}: its ports have {switch.port_gbit_s:g} Gbit/s, needs a NIC of that rate in network.nics, or one "
+            f"{place}: its ports have {switch.port_gbit_s:g} Gbit/s, needs a NIC of that rate in network.nics, or one "
             "whose ports have it on as many planes as network.nic_planes lists"
         )
         return
     yield from _core_optics(instance, core, switch)
     sharing = max(network.gpus_per_nic) if 1 in network.nics_per_gpu else 1
-    most = min(nic.gbit_s for nic in joining) * min(network.nics_per_gpu) / sharing
-    if core.gbit_s_per_gpu > most:
+    nics_gbit_s = min(nic.gbit_s for nic in joining) * min(network.nics_per_gpu) / sharing
+    if core.gbit_s_per_gpu > nics_gbit_s:
         yield (
-            f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send {most:g} Gbit/s, "
+            f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send {nics_gbit_s:g} Gbit/s, "
             "needs no more than that"
         )
 
 
 def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str]:
     """Optics that do not reach from NICs to leaves and on to the core, or are not the one that the core names."""
-    network, rate, where = instance.network, switch.port_gbit_s, f"sharing.core.switch = {core.switch!r}"
-    breaking = [optic for optic in network.optics if optic.links_of(rate)]
-    of_core = [optic for optic in breaking if _fits_core(instance, optic, switch)]
-    ends = (("from NIC to leaf", breaking), ("to the core", of_core))
-    for reach_m, (what, fitting) in zip(network.link_reach_m[::2], ends, strict=True):
-        if not any(optic.reach_m >= reach_m for optic in fitting):
+    network, rate, place = instance.network, switch.port_gbit_s, f"sharing.core.switch = {core.switch!r}"
+    rate_optics = [optic for optic in network.optics if optic.links_of(rate)]
+    core_optics = [optic for optic in rate_optics if _fits_core(instance, optic, switch)]
+    ends = (("from NIC to leaf", rate_optics), ("to the core", core_optics))
+    for reach_m, (stretch, optics) in zip(network.link_reach_m[::2], ends, strict=True):
+        if not any(optic.reach_m >= reach_m for optic in optics):
             yield (
-                f"{where}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links {what}, "
+                f"{place}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links {stretch}, "
                 "needs one in network.optics or another network.link_reach_m"
             )
-    serving = {optic.name for optic in of_core if optic.reach_m >= network.link_reach_m[-1]}
-    if serving and core.optic is not None and core.optic not in serving:  # without any, the optics listed are too few
+    core_names = {optic.name for optic in core_optics if optic.reach_m >= network.link_reach_m[-1]}
+    # without any, the complaint above has said that the optics listed are too few
+    if core_names and core.optic is not None and core.optic not in core_names:
         yield (
             f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that reaches "
             f"{network.link_reach_m[-1]:g} m, or to be left out"
@@ -150,12 +154,12 @@ def phase_disagreements(instance: Question) -> Iterator[str]:
         return
     if len(phases) == 1:
         yield "phase: there is one phase, needs two or more (or no [[phase]] at all)"
-    for number, (before, after) in enumerate(pairwise(phases), start=1):
-        if after.year <= before.year:
-            yield f"phase[{number}].year = {after.year:g}: needs a year after {before.year:g}, that of the phase before"
-        if after.gpus < before.gpus:
+    for number, (start, phase) in enumerate(pairwise(phases), start=1):
+        if phase.year <= start.year:
+            yield f"phase[{number}].year = {phase.year:g}: needs a year after {start.year:g}, that of the phase before"
+        if phase.gpus < start.gpus:
             yield (
-                f"phase[{number}].gpus = {after.gpus}: needs at least {before.gpus}, those of the phase before "
+                f"phase[{number}].gpus = {phase.gpus}: needs at least {start.gpus}, those of the phase before "
                 "(nothing is thrown away)"
             )
     yield from _named_workloads(instance)
@@ -164,35 +168,35 @@ def phase_disagreements(instance: Question) -> Iterator[str]:
 
 
 def _named_workloads(instance: Question) -> Iterator[str]:
-    known = [workload.name for workload in instance.workload]
+    all_names = [workload.name for workload in instance.workload]
     for number, phase in enumerate(instance.phase):
-        names = Counter(chosen.name for chosen in phase.workloads)
-        for place, chosen in enumerate(phase.workloads):
-            where = f"phase[{number}].workloads[{place}]"
-            if chosen.name not in known:
-                yield f"{where}: no [[workload]] is named {chosen.name!r}, needs one of {', '.join(known)}"
-            elif names[chosen.name] > 1:
-                yield f"{where}: name {chosen.name!r} appears twice, needs each workload once"
+        names = Counter(row.name for row in phase.workloads)
+        for place, row in enumerate(phase.workloads):
+            spot = f"phase[{number}].workloads[{place}]"
+            if row.name not in all_names:
+                yield f"{spot}: no [[workload]] is named {row.name!r}, needs one of {', '.join(all_names)}"
+            elif names[row.name] > 1:
+                yield f"{spot}: name {row.name!r} appears twice, needs each workload once"
             else:
-                yield from _bound_fault(instance, chosen, where)
+                yield from _bound_fault(instance, row, spot)
 
 
 def _idle_workloads(instance: Question) -> Iterator[str]:
     """Workloads with an island of their own that train in no phase."""
     if instance.sharing.mode == "partition" and all(phase.workloads for phase in instance.phase):
-        asked = {chosen.name for phase in instance.phase for chosen in phase.workloads}
+        names = {row.name for phase in instance.phase for row in phase.workloads}
         for workload in instance.workload:
-            if workload.name not in asked:
+            if workload.name not in names:
                 yield f"workload {workload.name!r}: trains in no phase, needs to be in some phase's workloads"
 
 
-def _bound_fault(instance: Question, chosen: PhaseWorkload, where: str) -> Iterator[str]:
-    workload = next(workload for workload in instance.workload if workload.name == chosen.name)
+def _bound_fault(instance: Question, row: PhaseWorkload, place: str) -> Iterator[str]:
+    workload = next(workload for workload in instance.workload if workload.name == row.name)
     try:
-        bounded(workload, chosen.bound)
+        bounded(workload, row.bound)
     except ValueError as error:
         for item in error.errors():  # type: ignore[attr-defined]
-            yield f"{where}: {item['ctx']['error']}"
+            yield f"{place}: {item['ctx']['error']}"
 
 
 def only_ratio(instance: Question) -> str:
@@ -203,10 +207,10 @@ def only_ratio(instance: Question) -> str:
 
 def _not_phased(instance: Question) -> Iterator[str]:
     """What an instance with phases cannot ask for."""
-    last = instance.phase[-1].gpus
-    if instance.cluster.gpus != (last,):
-        listed = ", ".join(map(str, instance.cluster.gpus))
-        yield f"cluster.gpus = {listed}: needs {last}, the GPUs of the last phase"
+    last_gpus = instance.phase[-1].gpus
+    if instance.cluster.gpus != (last_gpus,):
+        gpu_counts = ", ".join(map(str, instance.cluster.gpus))
+        yield f"cluster.gpus = {gpu_counts}: needs {last_gpus}, the GPUs of the last phase"
     if instance.network.ratios is not None:
         yield "network.oversubscription: a list of ratios does not go with [[phase]], needs one largest ratio"
     if instance.limits.capex_usd is not None:
@@ -221,13 +225,13 @@ def site_disagreements(instance: Question) -> Iterator[str]:
     """Sentences about sites that do not go with each other or with the rest."""
     if not instance.site:
         if instance.wan or instance.cluster.shares is not None:
-            what = "wan" if instance.wan else "cluster.shares"
-            yield f"{what}: joins or divides among sites, and there are none, needs [[site]] tables"
+            key = "wan" if instance.wan else "cluster.shares"
+            yield f"{key}: joins or divides among sites, and there are none, needs [[site]] tables"
         return
     if instance.sharing.mode == "partition":
         if instance.wan or instance.cluster.shares is not None:
-            what = "wan" if instance.wan else "cluster.shares"
-            yield f"{what}: every island stands at one site, needs to be left out with sharing.mode = 'partition'"
+            key = "wan" if instance.wan else "cluster.shares"
+            yield f"{key}: every island stands at one site, needs to be left out with sharing.mode = 'partition'"
     else:
         yield from _shares(instance)
     yield from _links(instance)
@@ -265,9 +269,9 @@ def _links(instance: Question) -> Iterator[str]:
         if ends in seen:
             yield f"wan[{w}].between: {wan.name} is there already, needs one table for two sites"
         seen.add(ends)
-    for one, other in pairwise(sorted(names)):
-        if one == other:
-            yield f"site: name {one!r} appears twice, needs different names"
+    for former, latter in pairwise(sorted(names)):
+        if former == latter:
+            yield f"site: name {former!r} appears twice, needs different names"
 
 
 def robust_disagreements(instance: Question) -> Iterator[str]:
@@ -280,8 +284,9 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
         yield f"robust.efficiency = [{low:g}, {high:g}]: needs the smaller factor first"
     share = gpu.efficiency.largest_share
     if high * share > 1:
-        most = math.floor(1000 / share) / 1000
-        yield f"robust.efficiency = [{low:g}, {high:g}]: more than the peaks of {gpu.name}, needs at most {most:g}"
+        largest_factor = math.floor(1000 / share) / 1000
+        need = f"needs at most {largest_factor:g}"
+        yield f"robust.efficiency = [{low:g}, {high:g}]: more than the peaks of {gpu.name}, {need}"
     for part in dict.fromkeys(robust.survive):
         if robust.survive.count(part) > 1:
             yield f"robust.survive: {part!r} appears twice, needs each part once"

@@ -39,39 +39,39 @@ def _switch_racks(instance: Question) -> Iterator[str]:
 
 def _ports(instance: Question) -> Iterator[str]:
     network, reach_m = instance.network, instance.network.link_reach_m[0]
-    listed = [(nic, planes) for nic, planes in product(network.nics, network.nic_planes) if planes in nic.ports]
-    if not listed:
-        known = sorted({ports for nic in network.nics for ports in nic.ports})
+    nic_runs = [(nic, planes) for nic, planes in product(network.nics, network.nic_planes) if planes in nic.ports]
+    if not nic_runs:
+        port_counts = sorted({ports for nic in network.nics for ports in nic.ports})
         yield (
             f"network.nic_planes = {numbers(network.nic_planes)}: no NIC of network.nics can be run with so many "
-            f"ports, needs one of {numbers(known)}"
+            f"ports, needs one of {numbers(port_counts)}"
         )
         return
-    reaching = [optic for optic in network.optics if optic.reach_m >= reach_m]
-    joined = [
+    optics_in_reach = [optic for optic in network.optics if optic.reach_m >= reach_m]
+    joints = [
         (nic, switch, optic)
-        for nic, planes in listed
+        for nic, planes in nic_runs
         for switch in network.switch_ways
         if switch.port_gbit_s == (rate := nic.gbit_s / planes)
-        for optic in reaching
+        for optic in optics_in_reach
         if optic.links_of(rate) == planes // nic.cages
     ]
-    if any(network.tier_switches == "same" or mate(*ends) for ends in joined):
+    if any(network.tier_switches == "same" or mate(*ends) for ends in joints):
         return
-    if joined:
+    if joints:
         yield (
             "network.tier_switches = 'any': no NIC mates with a switch and an optic of its rate (protocol, "
             "lane_gbit_s), needs network.switches and network.optics of its lanes"
         )
         return
     ports = {way.port_gbit_s for way in network.switch_ways}
-    served = [(nic, planes) for nic, planes in listed if nic.gbit_s / planes in ports]
-    if not served:
-        rates = numbers(sorted({nic.gbit_s / planes for nic, planes in listed}))
+    served_runs = [(nic, planes) for nic, planes in nic_runs if nic.gbit_s / planes in ports]
+    if not served_runs:
+        rates = numbers(sorted({nic.gbit_s / planes for nic, planes in nic_runs}))
         switches = _few(f"{way.name!r} {way.port_gbit_s:g} Gbit/s" for way in network.switch_ways)
         yield f"network.nics: no switch has ports of a NIC's rate ({rates} Gbit/s), needs one; there are {switches}"
         return
-    modules = dict.fromkeys(_module_text(nic.gbit_s / planes, planes // nic.cages) for nic, planes in served)
+    modules = dict.fromkeys(_module_text(nic.gbit_s / planes, planes // nic.cages) for nic, planes in served_runs)
     optics = _few(f"{optic.name!r} {optic.gbit_s:g} Gbit/s over {optic.reach_m:g} m" for optic in network.optics)
     yield (
         "network.optics: none joins a NIC to ports of its rate: needs one of "
@@ -86,9 +86,9 @@ def _module_text(gbit_s: float, links: int) -> str:
 
 def _few(texts: Iterable[str]) -> str:
     """The first of a list, and how many there are more."""
-    listed = list(texts)
-    more = [f"{len(listed) - MOST_NAMED} more"] if len(listed) > MOST_NAMED else []
-    return both([*listed[:MOST_NAMED], *more])
+    items = list(texts)
+    remainder = [f"{len(items) - MOST_NAMED} more"] if len(items) > MOST_NAMED else []
+    return both([*items[:MOST_NAMED], *remainder])
 
 
 def _planes(instance: Question) -> Iterator[str]:
@@ -100,9 +100,9 @@ def _planes(instance: Question) -> Iterator[str]:
         "nic_planes": ("several planes", network.nic_planes, direct),
         "gpus_per_nic": ("NICs of several GPUs", network.gpus_per_nic, direct + domains),
     }
-    for key, (words, given_numbers, given) in lists.items():
-        if given and given_numbers != (1,):
-            yield f"network.{key} = {numbers(given_numbers)}: {words} do not go with {both(given)}, needs 1"
+    for key, (words, counts, contents) in lists.items():
+        if contents and counts != (1,):
+            yield f"network.{key} = {numbers(counts)}: {words} do not go with {both(contents)}, needs 1"
     sizes = sorted({domain.size for domain in network.hb_domains})
     for gpus in network.gpus_per_nic:
         if gpus > 1 and (1 not in network.nics_per_gpu or all(size % gpus for size in sizes)):
@@ -115,17 +115,17 @@ def _planes(instance: Question) -> Iterator[str]:
 def _fill(instance: Question) -> Iterator[str]:
     """Domains not filled alike, and bundles in pods."""
     network = instance.network
-    given = instance.asks("ring", "losses", "failures", "direct")
+    contents = instance.asks("ring", "losses", "failures", "direct")
     if network.routing in ("pinned", "ecmp"):
-        given.append(f"network.routing = {network.routing!r}")
-    if network.pod_bundles != (1,) and given:
+        contents.append(f"network.routing = {network.routing!r}")
+    if network.pod_bundles != (1,) and contents:
         yield (
             f"network.pod_bundles = {numbers(network.pod_bundles)}: bundles of links in pods do not go with "
-            f"{both(given)}, needs 1"
+            f"{both(contents)}, needs 1"
         )
-    given = instance.asks("core", "phases", "ring", "direct")
-    if network.tier_switches == "any" and given:
-        yield (f"network.tier_switches = 'any': products by tier do not go with {both(given)}, needs 'same'")
+    contents = instance.asks("core", "phases", "ring", "direct")
+    if network.tier_switches == "any" and contents:
+        yield (f"network.tier_switches = 'any': products by tier do not go with {both(contents)}, needs 'same'")
     if network.domain_fill == "any" and instance.even_for:
         yield (
             "network.domain_fill = 'any': domains that are not filled alike do not go with "
@@ -136,11 +136,11 @@ def _fill(instance: Question) -> Iterator[str]:
 def _discipline(instance: Question) -> Iterator[str]:
     """The ratio of a leaf says nothing of single flows, and direct links are looked for with stages outermost."""
     network = instance.network
-    fixed = "charge = 'ratio'" if network.charge == "ratio" else "fabrics" if "direct" in network.fabrics else ""
-    for w, workload in enumerate(instance.workload if fixed else ()):
+    key = "charge = 'ratio'" if network.charge == "ratio" else "fabrics" if "direct" in network.fabrics else ""
+    for w, workload in enumerate(instance.workload if key else ()):
         if "pp" not in workload.mapping.outermost:
             yield (
-                f"workload[{w}].mapping.outermost = ['dp']: network.{fixed} knows stages outermost alone, needs 'pp' "
+                f"workload[{w}].mapping.outermost = ['dp']: network.{key} knows stages outermost alone, needs 'pp' "
                 "in the list, or charge = 'loads' and fabrics of switches"
             )
     if network.charge == "ratio" and network.routing in ("pinned", "ecmp"):
