@@ -137,7 +137,7 @@ def check_partition(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             units = [island.units for island in islands]
             sums = check_volume_bill(ledger, instance, units, plan.cost)
             counts, racks = counts_together(instance, units), [island.racks for island in islands]
-            check_gpus(ledger, counts.active, instance.cluster.most_gpus)
+            check_gpus(ledger, counts.active_gpus, instance.cluster.most_gpus)
             # HB domains that do not say what they fill leave the racks of all unknown.
             filled = None if None in racks else sum(count or 0 for count in racks)
             check_limits(ledger, instance, sums, filled, counts)

@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.bounds.timed import billed, cheapest_interrupted, interrupted_designs, timed_designs
 from coopt.verifier.checks.claims import check_gap, gap_target, note_undecided
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, Ledger, agree, below
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, Ledger, agree, is_below
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import best_values, certain_question, price_outlooks, regrets
 from coopt.verifier.parts.enumeration import Condition, FoundDesign, cheapest_design_below, designs_below, no_condition
@@ -224,7 +224,7 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequenc
 
 def _unlisted(designs: Iterable[FoundDesign], bound: float, names: Sequence[tuple[object, ...]]) -> FoundDesign | None:
     """A design that costs less than a bound and is none of those named."""
-    rivals = (design for design in designs if below(design.value, bound))
+    rivals = (design for design in designs if is_below(design.value, bound))
     return next((design for design in rivals if built_alike(design.family, design.ports) not in names), None)
 
 

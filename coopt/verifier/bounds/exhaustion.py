@@ -13,7 +13,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_source, note_undecided
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger, below
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger, is_below
 from coopt.verifier.couplings.core import core_nics, joint_of, questions_by_core_optic
 from coopt.verifier.couplings.prices import (
     UnitCounts,
@@ -49,15 +49,15 @@ def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> Non
     if lenient_value is None:
         note_source(ledger, plan, UNPROVEN)
         return
-    least_value = _least_value(instance, plan, STRICT) if below(lenient_value, ceiling) else lenient_value
+    least_value = _least_value(instance, plan, STRICT) if is_below(lenient_value, ceiling) else lenient_value
     assert least_value is not None, "fewer islands keep bounds that are short"
-    if below(lenient_value, ceiling) and not below(least_value, ceiling):
+    if is_below(lenient_value, ceiling) and not is_below(least_value, ceiling):
         note_undecided(ledger, plan, f"a choice of islands worth {lenient_value:,.10g}", lenient_value)
     else:
         note_source(ledger, plan, "all islands and choices were gone through")
     value = least_value if math.isfinite(least_value) else "no choice is feasible"
     fault = f"A choice of islands within all limits is worth {least_value:,.2f}, the plan says {claim}."
-    ledger.holds(name, not below(least_value, ceiling), claim if bound is None else bound, value, fault, ROUNDING)
+    ledger.holds(name, not is_below(least_value, ceiling), claim if bound is None else bound, value, fault, ROUNDING)
 
 
 def _least_value(instance: Instance, plan: Plan, margin: float) -> float | None:
@@ -119,7 +119,7 @@ def _racks(family: DesignFamily) -> int:
 def _pareto(islands: Iterator[tuple[UnitCounts, int]]) -> Menu:
     front: Menu = []
     # what takes no more of anything has no more GPUs and units, and so stands before
-    for candidate in sorted(islands, key=lambda island: (island[0].active, sum(island[0].products.values()))):
+    for candidate in sorted(islands, key=lambda island: (island[0].active_gpus, sum(island[0].products.values()))):
         if not any(_no_more(rival, candidate) for rival in front):
             front.append(candidate)
     return front
@@ -130,8 +130,8 @@ def _no_more(a: tuple[UnitCounts, int], b: tuple[UnitCounts, int]) -> bool:
     (units, racks), (other_units, other_racks) = a, b
     return (
         racks <= other_racks
-        and units.active <= other_units.active
-        and units.idle <= other_units.idle
+        and units.active_gpus <= other_units.active_gpus
+        and units.idle_gpus <= other_units.idle_gpus
         and units.core_ports <= other_units.core_ports
         and all(count <= other_units.products[product] for product, count in units.products.items())
     )

@@ -17,7 +17,7 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_source, note_undecided
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, TOLERANCE, Ledger, agree, below
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, TOLERANCE, Ledger, agree, is_below
 from coopt.verifier.couplings.core import questions_by_core_optic
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use, trained_gpus
 from coopt.verifier.couplings.fleet_checks import keeps_limits
@@ -93,10 +93,10 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         ceiling, turn = best_value * (1 + 2 * TOLERANCE) + TOLERANCE, [PriceTurn(factors, 0.0)]
         least_value = choices.least_value(turn, ceiling, STRICT)
         is_best = _is_claim(least_value, best_value)
-        if not is_best and not below(least_value, best_value):  # an island may be in time by rounding alone
+        if not is_best and not is_below(least_value, best_value):  # an island may be in time by rounding alone
             lenient_value = choices.least_value(turn, ceiling, LENIENT)
-            is_best = _is_claim(lenient_value, best_value) or below(lenient_value, best_value)
-            if below(lenient_value, best_value):
+            is_best = _is_claim(lenient_value, best_value) or is_below(lenient_value, best_value)
+            if is_below(lenient_value, best_value):
                 note_undecided(ledger, plan, f"at other prices a choice of islands worth {lenient_value:,.10g}")
         prices = ", ".join(f"{kind} x {factor:g}" for kind, factor in factors.items())
         fault = f"At {prices} the best fleet is worth {least_value:,.2f}, the plan says {best_value:,.2f}."
@@ -105,7 +105,7 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def _is_claim(least_value: float, claim: float) -> bool:
     """Whether the least value is the one that is claimed; an infinite one is none."""
-    return math.isfinite(least_value) and agree(least_value, claim) and not below(least_value, claim)
+    return math.isfinite(least_value) and agree(least_value, claim) and not is_below(least_value, claim)
 
 
 class FleetChoices:
@@ -167,7 +167,7 @@ def _row(path: IslandPath, names: Sequence[ProductKey]) -> tuple[int, ...]:
         else:
             units = state.counts
             amounts += [units.products[name] for name in names]
-            amounts += [units.active, units.idle, units.core_ports, state.racks, island.links_added(t)]
+            amounts += [units.active_gpus, units.idle_gpus, units.core_ports, state.racks, island.links_added(t)]
     return tuple(amounts)
 
 

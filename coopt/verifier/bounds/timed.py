@@ -15,7 +15,7 @@ from coopt.instance.reserves import Availability
 from coopt.instance.schema import BillKind, Instance, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree, below
+from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree, is_below
 from coopt.verifier.parts.bills import BillTotal, SwitchLevel, bill, bill_total, levels, within_limits
 from coopt.verifier.parts.enumeration import SURELY, DesignChain, FoundDesign, design_chains, fewest_spares
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of, pace_of
@@ -182,7 +182,7 @@ def interrupted_designs(
     for row in design_chains(instance, kind):
         for up in row.chain.uplinks:
             switch_levels = levels(row.family, row.chain.with_up(up))
-            if not below(_value(instance, kind, row, row.family, switch_levels), bound):
+            if not is_below(_value(instance, kind, row, row.family, switch_levels), bound):
                 continue
             reach = reach_of(row.family, row.chain.with_up(up))
             spares = fewest_spares(availability, trainer, row.family, reach, switch_levels)
@@ -191,7 +191,7 @@ def interrupted_designs(
             family = row.family._replace(spares=spares)
             value = _value(instance, kind, row, family, switch_levels)
             sums = bill_total(bill(instance, family, switch_levels, row.optics), instance.objective)
-            if below(value, bound) and within_limits(instance, family, sums, margin):
+            if is_below(value, bound) and within_limits(instance, family, sums, margin):
                 yield FoundDesign(value, family, row.chain.with_up(up), row.optics)
 
 

@@ -153,11 +153,11 @@ def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def check_status(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
     """Check that status, contents and gap go together."""
-    fault = _status_fault(plan, gap_target(instance, plan), form, linked=instance.problem == "direct")
+    fault = _status_fault(plan, gap_target(instance, plan), form, is_linked=instance.problem == "direct")
     ledger.holds("status", not fault, plan.status, "consistent" if not fault else "inconsistent", fault)
 
 
-def _status_fault(plan: Plan, target: float, form: PlanForm, *, linked: bool) -> str:
+def _status_fault(plan: Plan, target: float, form: PlanForm, *, is_linked: bool) -> str:
     """What contradicts the status, as a sentence; empty where nothing does."""
     objective, sections = plan.objective, (*form.has, *form.may_have)
     sections_held = [name for name in EVERY_SECTION if getattr(plan if name in TOP else plan.couplings, name)]
@@ -174,7 +174,7 @@ def _status_fault(plan: Plan, target: float, form: PlanForm, *, linked: bool) ->
         if plan.status == "infeasible" and objective.bound is not None:
             return "An infeasible instance has no bound, and yet one is given."
         return ""
-    if linked and (plan.design is None) == (plan.direct is None):
+    if is_linked and (plan.design is None) == (plan.direct is None):
         return "A plan has either switches or direct links: one of the two."
     lacking = [key for key in (*parts, *form.has) if key not in present]
     if lacking:

@@ -73,8 +73,8 @@ class Verdict(Record):
         """Every check, those that fail first; values of any kind as text."""
         ordered = sorted(self.checks, key=lambda check: check.ok)
         return [
-            {"check": one.name, "claimed": str(one.claimed), "recomputed": str(one.recomputed), "ok": one.ok}
-            for one in ordered
+            {"check": check.name, "claimed": str(check.claimed), "recomputed": str(check.recomputed), "ok": check.ok}
+            for check in ordered
         ]
 
     @property
@@ -115,7 +115,7 @@ def agree(claim: float, recomputed: float, tolerance: float = TOLERANCE) -> bool
     return abs(claim - recomputed) <= tolerance * max(abs(claim), abs(recomputed))
 
 
-def below(value: float, bound: float) -> bool:
+def is_below(value: float, bound: float) -> bool:
     """Whether a sum is less than a bound by more than its rounding."""
     return value < (bound - ROUNDING * abs(bound) if math.isfinite(bound) else bound)
 
@@ -197,7 +197,7 @@ class Ledger:
             return None if math.isinf(least_share) else UndecidedRival(kind=claim.kind, value=least_share, gap=None)
         rival = least_share * bound
         gap = None if value is None else (value - rival) / value
-        return UndecidedRival(kind=claim.kind, value=rival, gap=gap) if below(rival, bound) else None
+        return UndecidedRival(kind=claim.kind, value=rival, gap=gap) if is_below(rival, bound) else None
 
 
 CHECKS: tuple[tuple[str, str], ...] = (

@@ -63,7 +63,7 @@ class Joint(NamedTuple):
         return [*nics, *(CountedItem("optics", optic.name, count, optic.usd, optic.w) for optic, count in self.modules)]
 
 
-JoinedIslands = Mapping[tuple[float | None, str | None], Mapping[str, Joint]]
+JointsByPlace = Mapping[tuple[float | None, str | None], Mapping[str, Joint]]
 """How islands join a core, by their names, for the year and the site of each; None where there is one of all."""
 
 
@@ -227,38 +227,37 @@ def _end(instance: Instance) -> Nic:
     return core_nics(instance)[0].model_copy(update={"gbit_s": switch.port_gbit_s})
 
 
-def check_cores(ledger: Ledger, instance: Instance, plan: Plan, joined: JoinedIslands) -> None:
+def check_cores(ledger: Ledger, instance: Instance, plan: Plan, joints_by_place: JointsByPlace) -> None:
     """Check that a core of the switch asked for stands wherever islands do, with a port for each of their links.
 
     Parameters
     ----------
-    joined
+    joints_by_place
         How islands join the core of each place where some stand.
     """
     switch, kind, cores = core_switch(instance), plan.objective.kind, plan.couplings.cores
-    places = tuple(_place(*place) for place in joined)
-    claimed = tuple(_place(shared.phase, shared.site) for shared in cores)
-    fault = (
-        f"The plan has cores {', '.join(claimed) or 'nowhere'}, islands share them {', '.join(places) or 'nowhere'}."
-    )
-    if not ledger.same("core", claimed, places, fault) or switch is None:
+    places = tuple(_place(*place) for place in joints_by_place)
+    claimed_places = tuple(_place(shared_core.phase, shared_core.site) for shared_core in cores)
+    claimed_text, places_text = (", ".join(names) or "nowhere" for names in (claimed_places, places))
+    fault = f"The plan has cores {claimed_text}, islands share them {places_text}."
+    if not ledger.same("core", claimed_places, places, fault) or switch is None:
         return
-    for place, shared, joints in zip(places, cores, joined.values(), strict=True):
+    for place, shared_core, joints in zip(places, cores, joints_by_place.values(), strict=True):
         ledger.turn_to(f"Core {place}")
-        core = shared.core
+        core = shared_core.core
         fault = f"It has switch {core.switch.name}, the instance asks for {switch.name}."
         ledger.same("core", core.switch.name, switch.name, fault)
         _check_links(ledger, core, joints)
         links = sum(joint.links for joint in joints.values())
-        # any switch serves any island, so that only the sum of ports counts
+        # Any switch serves any island, so that only the sum of ports counts
         count = ceil_ratio(sum(joint.core_ports for joint in joints.values()), switch.radix)
         claimed_ports = f"{counted(core.ports, 'port')} of {counted(core.switches, 'switch')}"
-        needed_ports = f"{counted(links, 'port')} of {counted(count, 'switch')}"
-        ledger.same("core-switches", claimed_ports, needed_ports, f"The links into it fill {needed_ports}.")
-        allowed = optics_of_core(instance, kind)
-        fits = core.optic in allowed and core.optic == core_optic(instance, kind).name
-        fault = f"All links into cores have one of the optics {alternatives(allowed)}, this one takes {core.optic}."
-        ledger.holds("core-optic", fits, core.optic, allowed, fault)
+        expected_ports = f"{counted(links, 'port')} of {counted(count, 'switch')}"
+        ledger.same("core-switches", claimed_ports, expected_ports, f"The links into it fill {expected_ports}.")
+        names = optics_of_core(instance, kind)
+        fits = core.optic in names and core.optic == core_optic(instance, kind).name
+        fault = f"All links into cores have one of the optics {alternatives(names)}, this one takes {core.optic}."
+        ledger.holds("core-optic", fits, core.optic, names, fault)
         power_w = count * switch.w if "switch" in instance.objective.include else 0.0
         fault = f"It draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W."
         ledger.close("core-power", core.power_w, power_w, fault)
@@ -271,17 +270,20 @@ def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) ->
     claimed_links = [
         (claim.workload, claim.links, claim.per_leaf, claim.optic_below or core.optic) for claim in core.islands
     ]
-    needed, claimed = (
-        tuple(f"{name}: {links} links, {per_leaf} from each leaf, by {below}" for name, links, per_leaf, below in rows)
+    expected_texts, claimed_texts = (
+        tuple(
+            f"{name}: {links} links, {per_leaf} from each leaf, by {optic_below}"
+            for name, links, per_leaf, optic_below in rows
+        )
         for rows in (needed_links, claimed_links)
     )
-    fault = f"The islands need these links into the core: {'; '.join(needed) or 'none'}."
-    ledger.same("core-links", claimed, needed, fault)
+    fault = f"The islands need these links into the core: {'; '.join(expected_texts) or 'none'}."
+    ledger.same("core-links", claimed_texts, expected_texts, fault)
 
 
 def _place(year: float | None, site: str | None) -> str:
-    told = (site and f"at {site}", "" if year is None else f"in {year:.10g}")
-    return " ".join(words for words in told if words) or "of all islands"
+    texts = (site and f"at {site}", "" if year is None else f"in {year:.10g}")
+    return " ".join(words for words in texts if words) or "of all islands"
 
 
 def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | None:

@@ -62,10 +62,10 @@ class FleetIsland(NamedTuple):
 
     def links_added(self, phase: int) -> int:
         """Links up that a phase adds to switches that stood before it."""
-        now, before = self.phases[phase], self.phases[phase - 1] if phase else None
-        if now is None or before is None:
+        state, previous = self.phases[phase], self.phases[phase - 1] if phase else None
+        if state is None or previous is None:
             return 0
-        return links_added(before.stage, now.stage, before.uplinks, now.uplinks)
+        return links_added(previous.stage, state.stage, previous.uplinks, state.uplinks)
 
 
 class Tariff(NamedTuple):
@@ -76,6 +76,7 @@ class Tariff(NamedTuple):
 
     def lines(self, units: int) -> list[tuple[int, float]]:
         """Units and their price when exactly so many are bought."""
+        # One price for every unit, that of the highest threshold reached; else units of each bracket have its own.
         if self.all_units:
             return [(units, [usd for begin, usd in self.steps if begin <= units][-1])] if units > 0 else []
         ends = [*(begin for begin, _ in self.steps[1:]), math.inf]
@@ -112,17 +113,18 @@ class Fleet:
         if (phase, product) not in self._tariffs:
             factor, usd = self.price_factor(phase, product[0]), self.prices[product].usd
             discounts = self.question.sharing.discount
-            discount = next((one for one in discounts if (one.kind, one.item) == product), None)
+            discount = next((entry for entry in discounts if (entry.kind, entry.item) == product), None)
             steps = [(0, usd * factor)]
             if discount is not None:
                 prices = discount.prices(usd)
-                steps += [(begin, each * factor) for begin, each in zip(discount.begins, prices, strict=True)]
+                steps += [(begin, step_usd * factor) for begin, step_usd in zip(discount.begins, prices, strict=True)]
             all_units = discount is None or discount.applies == "all-units"
             self._tariffs[phase, product] = Tariff(tuple(steps), all_units)
         return self._tariffs[phase, product]
 
     def floor_usd(self, phase: int, product: ProductKey) -> float:
         """The lowest price of a unit up to a phase, whatever the quantity (USD)."""
+        # Units may be bought in any earlier phase and stored.
         return min(self.tariff(t, product).steps[-1][1] for t in range(phase + 1))
 
     def year(self, phase: int) -> float | None:
@@ -152,7 +154,7 @@ class Fleet:
 
     def workloads_in(self, phase: int, island: str) -> tuple[Workload, ...]:
         """What an island trains in a phase, as the phase asks for it."""
-        return tuple(one for one in self.questions[phase].workload if one.name in self.islands[island])
+        return tuple(workload for workload in self.questions[phase].workload if workload.name in self.islands[island])
 
     def training_phases(self, island: str) -> list[int]:
         """The phases in which an island trains."""
@@ -169,20 +171,22 @@ class Fleet:
         """Whether support is of what stands in each phase; else it is a share of what is bought at once."""
         return len(self.phases) > 1
 
-    def work_usd(self, goods_usd: Sequence[float], standing: Sequence[Mapping[ProductKey, int]]) -> list[float]:
+    def work_usd(self, goods_usd: Sequence[float], units_by_phase: Sequence[Mapping[ProductKey, int]]) -> list[float]:
         """Labour for what each phase buys and support of what stands in it, at its prices of one unit; of what is
         bought at once both are shares of that (USD)."""
         terms = self.question.objective
+        # Nothing is bought ahead where there is one phase, so that what stands is what is bought.
         if not self.supports_standing:
             return [owned_usd(terms, usd) - usd for usd in goods_usd]
         return [
-            usd * terms.labour_share + math.fsum(count * self.support_usd(t, one) for one, count in units.items())
-            for t, (usd, units) in enumerate(zip(goods_usd, standing, strict=True))
+            usd * terms.labour_share
+            + math.fsum(count * self.support_usd(t, product) for product, count in units.items())
+            for t, (usd, units) in enumerate(zip(goods_usd, units_by_phase, strict=True))
         ]
 
-    def whole_work_usd(self, goods_usd: float, standing: Sequence[Mapping[ProductKey, int]]) -> float:
+    def whole_work_usd(self, goods_usd: float, units_by_phase: Sequence[Mapping[ProductKey, int]]) -> float:
         """The same of all phases together, as labour is one share of whatever is bought (USD)."""
-        return math.fsum(self.work_usd([goods_usd, *(0.0 for _ in self.phases[1:])], standing))
+        return math.fsum(self.work_usd([goods_usd, *(0.0 for _ in self.phases[1:])], units_by_phase))
 
     def support_usd(self, phase: int, product: ProductKey) -> float:
         """What the support of a unit that stands costs until the next phase (USD)."""
@@ -196,24 +200,24 @@ class Fleet:
         """The links of an island into the core of its site; None where there are no cores."""
         if core_switch(self.question) is None:
             return None
-        each, alone = (0, nic) if stage.family.gear is None else (stage.to_core, None)
+        links_of_leaf, nic_of_links = (0, nic) if stage.family.gear is None else (stage.to_core, None)
         optic, carried = core_optic(self.question, self.kind), core_links_carried(self.question)
         ends = OpticPair(stage.core_end or optic, optic)
-        return Joint(stage.core_links, each, ends, alone, (stage.family.core_module, carried))
+        return Joint(stage.core_links, links_of_leaf, ends, nic_of_links, (stage.family.core_module, carried))
 
     @cached_property
     def caps(self) -> list[tuple[LimitedSum, float]]:
         """The limits on sums over products."""
         return caps_of(self.question)
 
-    def counted(self, units: UnitCounts) -> Counter[ProductKey]:
+    def priced_units(self, units: UnitCounts) -> Counter[ProductKey]:
         """The products that `include` counts, idle GPUs among GPUs."""
         return Counter(counted_units(self.question, units))
 
     def units_of(self, island: StandingIsland) -> Counter[ProductKey]:
         """The same of an island as it stands, counted once."""
         if island not in self._units:
-            self._units[island] = self.counted(island.counts)
+            self._units[island] = self.priced_units(island.counts)
         return self._units[island]
 
     def watts(self, units: Mapping[ProductKey, int]) -> float:
@@ -223,62 +227,66 @@ class Fleet:
 
 def core_joints(fleet: Fleet, islands: Iterable[FleetIsland]) -> dict[Place, dict[str, Joint]]:
     """How islands join the core of each site in each phase, by their names, wherever some stand."""
-    found: dict[Place, dict[str, Joint]] = {(t, _site_name(site)): {} for t in fleet.phases for site in fleet.sites}
+    joints_by_place: dict[Place, dict[str, Joint]] = {
+        (t, _site_name(site)): {} for t in fleet.phases for site in fleet.sites
+    }
     for island in islands:
-        for t, here in enumerate(island.phases):
-            if here is not None and here.joint is not None:
-                found[t, _site_name(island.site)][island.name] = here.joint
-    return {place: joints for place, joints in found.items() if joints}
+        for t, state in enumerate(island.phases):
+            if state is not None and state.joint is not None:
+                joints_by_place[t, _site_name(island.site)][island.name] = state.joint
+    return {place: joints for place, joints in joints_by_place.items() if joints}
 
 
 def standing_units(fleet: Fleet, islands: Sequence[FleetIsland]) -> dict[Place, Counter[ProductKey]]:
     """What stands in each phase at each site, with the whole switches of its core."""
-    found = {(t, _site_name(site)): Counter[ProductKey]() for t in fleet.phases for site in fleet.sites}
+    units_by_place = {(t, _site_name(site)): Counter[ProductKey]() for t in fleet.phases for site in fleet.sites}
     for island in islands:
-        for t, here in enumerate(island.phases):
-            if here is not None:
-                found[t, _site_name(island.site)].update(fleet.units_of(here))
+        for t, state in enumerate(island.phases):
+            if state is not None:
+                units_by_place[t, _site_name(island.site)].update(fleet.units_of(state))
     core = core_switch(fleet.question)
+    # Switches of a core are whole for all islands of its site together.
     if core is not None and "switch" in fleet.question.objective.include:
         for place, joints in core_joints(fleet, islands).items():
             ports = sum(joint.core_ports for joint in joints.values())
-            found[place]["switch", core.name] += ceil_ratio(ports, core.radix)
-    return found
+            units_by_place[place]["switch", core.name] += ceil_ratio(ports, core.radix)
+    return units_by_place
 
 
 def trained_gpus(islands: Iterable[FleetIsland], phase: int) -> int:
     """GPUs on which islands train together in a phase."""
-    return sum(here.stage.family.gpus for island in islands if (here := island.phases[phase]) is not None)
+    return sum(state.stage.family.gpus for island in islands if (state := island.phases[phase]) is not None)
 
 
-def units_by_phase(fleet: Fleet, standing: Mapping[Place, Counter[ProductKey]]) -> list[Counter[ProductKey]]:
+def units_by_phase(fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductKey]]) -> list[Counter[ProductKey]]:
     """What stands in each phase at all sites together."""
-    found = [Counter[ProductKey]() for _ in fleet.phases]
-    for (t, _), units in standing.items():
-        found[t].update(units)
-    return found
+    counters = [Counter[ProductKey]() for _ in fleet.phases]
+    for (t, _), units in units_by_place.items():
+        counters[t].update(units)
+    return counters
 
 
 def products_in_use(fleet: Fleet, islands: Iterable[FleetIsland]) -> Counter[ProductKey]:
     """Units of every product that ever stand, whether they have a price or not; cores among them."""
     units: Counter[ProductKey] = Counter()
     for island in islands:
-        last = island.phases[-1]
-        assert last is not None, "an island stands from some phase on"
-        units.update(last.counts.products)
+        # Nothing is thrown away: what ever stood stands in the last phase.
+        last_state = island.phases[-1]
+        assert last_state is not None, "an island stands from some phase on"
+        units.update(last_state.counts.products)
     if (core := core_switch(fleet.question)) is not None:
         units["switch", core.name] += 1
     return units
 
 
-def electricity_usd(fleet: Fleet, standing: Mapping[Place, Counter[ProductKey]], phase: int) -> float:
+def electricity_usd(fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductKey]], phase: int) -> float:
     """Electricity of everything that stands in a phase, each site at its own price (USD)."""
-    return math.fsum(_electricity(fleet, standing, phase))
+    return math.fsum(_electricity(fleet, units_by_place, phase))
 
 
-def _electricity(fleet: Fleet, standing: Mapping[Place, Counter[ProductKey]], phase: int) -> Iterator[float]:
+def _electricity(fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductKey]], phase: int) -> Iterator[float]:
     for site in fleet.sites:
-        yield fleet.watts(standing[phase, _site_name(site)]) * fleet.site_usd_per_w(phase, site)
+        yield fleet.watts(units_by_place[phase, _site_name(site)]) * fleet.site_usd_per_w(phase, site)
 
 
 def _site_name(site: Site | None) -> str | None:

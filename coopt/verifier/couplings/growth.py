@@ -51,9 +51,9 @@ def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath
     for family in families(instance):
         if any(gpus % family.active for gpus in counts):
             continue
-        for whole in last_stages(instance.network, family, partial(optics_choices, instance, kind, family)):
-            if not moves_leaves(whole, counts):
-                yield tuple(earlier_stage(whole, gpus, instance.network.largest_ratio) for gpus in counts)
+        for last_network in last_stages(instance.network, family, partial(optics_choices, instance, kind, family)):
+            if not moves_leaves(last_network, counts):
+                yield tuple(earlier_stage(last_network, gpus, instance.network.largest_ratio) for gpus in counts)
 
 
 class Growths:
@@ -249,13 +249,15 @@ def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -
     charge = cache(partial(_unit_charge_usd, instance, kind))
     for path in growths.paths:
         charges = [_StageCharge(instance, kind, stage, t, charge) for t, stage in enumerate(path)]
-        if ceiling is not None and sum(one.least_usd for one in charges) >= ceiling:
+        if ceiling is not None and sum(stage_charge.least_usd for stage_charge in charges) >= ceiling:
             continue  # whatever switches and modules it has
         uplinks: list[Sequence[int]] = [growths.within(stage, t, margin) for t, stage in enumerate(path)]
         for t in reversed(range(len(path))):
             # Timing is what takes long: only uplinks of the last phase that would be worth less are timed at all.
             values = growth_values(instance, path, uplinks, charges)
-            uplinks[-1] = [ups for ups, value in values.items() if ceiling is None or value < ceiling]
+            uplinks[-1] = [
+                uplinks_at_end for uplinks_at_end, value in values.items() if ceiling is None or value < ceiling
+            ]
             if not uplinks[-1]:
                 break
             uplinks[t] = growths.serving(path[t], t, margin, uplinks[t])
@@ -318,8 +320,12 @@ class _StageCharge:
         charge: Callable[[int, str, float], Fraction],
     ) -> None:
         self._instance, self._kind, self._stage, self._t, self._charge = instance, kind, stage, t, charge
-        below = bill(instance, stage.family, (), ())  # what uplinks do not change
-        self._first, self._below_usd, self._below_w = len(below), self._charged(below), _power_w(below)
+        fixed_lines = bill(instance, stage.family, (), ())  # what uplinks do not change
+        self._first, self._below_usd, self._below_w = (
+            len(fixed_lines),
+            self._charged(fixed_lines),
+            _power_w(fixed_lines),
+        )
         self.least_usd = self._with([])
         self._known: dict[int, Fraction] = {}
 
@@ -331,11 +337,11 @@ class _StageCharge:
             self._known[uplinks] = self._with(lines[self._first :])
         return self._known[uplinks]
 
-    def _with(self, above: list[CountedItem]) -> Fraction:
-        value = self._below_usd + self._charged(above)
+    def _with(self, lines: list[CountedItem]) -> Fraction:
+        value = self._below_usd + self._charged(lines)
         if self._kind != "tco":
             return value
-        return value + Fraction(phase_electricity_usd(self._instance, self._t, self._below_w + _power_w(above)))
+        return value + Fraction(phase_electricity_usd(self._instance, self._t, self._below_w + _power_w(lines)))
 
     def _charged(self, lines: list[CountedItem]) -> Fraction:
         return exact_sum((line.amount, self._charge(self._t, line.kind, line.unit_usd)) for line in lines)

@@ -13,7 +13,7 @@ from coopt.plan.couplings import Outlooks, Turn
 from coopt.plan.schema import Plan
 from coopt.plan.schema_one import Standing
 from coopt.verifier.checks.claims import note_undecided
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, Ledger, agree, below
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, Ledger, agree, is_below
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.losses import check_losses, loss_condition
 from coopt.verifier.couplings.orders import fleet_total
@@ -139,16 +139,16 @@ def _check_best(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     kind, outlooks, turns = plan.objective.kind, price_outlooks(instance), plan.robust.turns
     lenient_values = [list(column) for column in zip(*outlook_values(instance, kind, outlooks, LENIENT), strict=True)]
     least_values = [min(values) for values in lenient_values] or [math.inf] * len(turns)
-    if any(below(value, turn.best) for value, turn in zip(least_values, turns, strict=True)):  # by rounding alone?
+    if any(is_below(value, turn.best) for value, turn in zip(least_values, turns, strict=True)):  # by rounding alone?
         least_values = best_values(instance, kind, outlooks, STRICT)
     for n, turn in enumerate(turns):
         values = lenient_values[n] if lenient_values else []
         prices = ", ".join(f"{kind} x {factor:g}" for kind, factor in turn.factors.items())
         # The best plan has to exist, whatever rounding does to it, and none may be cheaper by more than rounding.
-        holds = any(agree(value, turn.best) for value in values) and not below(least_values[n], turn.best)
+        holds = any(agree(value, turn.best) for value in values) and not is_below(least_values[n], turn.best)
         fault = f"At {prices} the best design is worth {least_values[n]:,.2f}, the plan says {turn.best:,.2f}."
         ledger.holds("turns", holds, turn.best, least_values[n], fault, ROUNDING)
-        if holds and below(min(values), turn.best):
+        if holds and is_below(min(values), turn.best):
             note_undecided(ledger, plan, f"at {prices} a design of {min(values):,.10g}")
 
 
@@ -172,7 +172,7 @@ def regrets(instance: Instance, kind: ObjectiveKind, least_values: Sequence[floa
     question, outlooks = certain_question(instance), price_outlooks(instance)
     for design in designs_below(question, kind, math.inf, loss_condition(question, margin), margin):
         values = (design_value(outlook, kind, EquippedDesign(*design[1:])) for outlook in outlooks)
-        yield max([0.0, *(value - least for value, least in zip(values, least_values, strict=True))])
+        yield max([0.0, *(value - least_value for value, least_value in zip(values, least_values, strict=True))])
 
 
 def check_fleet_value(

@@ -75,8 +75,8 @@ class UnitCounts(NamedTuple):
     """What an island takes: units of each product, GPUs that train and that stand idle, ports of a core."""
 
     products: Counter[ProductKey]
-    active: int
-    idle: int
+    active_gpus: int
+    idle_gpus: int
     core_ports: int = 0
 
 
@@ -107,7 +107,9 @@ def counts_together(instance: Instance, islands: Iterable[UnitCounts]) -> UnitCo
     active_gpus = idle_gpus = ports = 0
     for counts in islands:
         products.update(counts.products)
-        active_gpus, idle_gpus, ports = active_gpus + counts.active, idle_gpus + counts.idle, ports + counts.core_ports
+        active_gpus += counts.active_gpus
+        idle_gpus += counts.idle_gpus
+        ports += counts.core_ports
     # Islands share the switches of the core, so that only their sum is rounded up.
     if (core := core_switch(instance)) is not None:
         products["switch", core.name] += ceil_ratio(ports, core.radix)
@@ -152,8 +154,8 @@ def cheapest_purchase(instance: Instance, product: ProductKey, units: int) -> li
 def counted_units(instance: Instance, units: UnitCounts) -> dict[ProductKey, int]:
     """The products that `include` counts, idle GPUs among GPUs."""
     include, gpu = instance.objective.include, instance.cluster.gpu
-    priced = {product: count for product, count in units.products.items() if product[0] in include}
-    return {**priced, ("gpu", gpu.name): units.active * ("gpu" in include) + units.idle * ("hb" in include)}
+    counts = {product: count for product, count in units.products.items() if product[0] in include}
+    return {**counts, ("gpu", gpu.name): units.active_gpus * ("gpu" in include) + units.idle_gpus * ("hb" in include)}
 
 
 def volume_bill(instance: Instance, units: Mapping[ProductKey, int]) -> BillTotal:
@@ -193,7 +195,7 @@ def _expected_lines(instance: Instance, units: UnitCounts) -> Counter[PricedLine
     uses: dict[ProductKey, list[tuple[LineKey, int]]] = {
         product: [(LineKey(*product), count)] for product, count in units.products.items() if product[0] in include
     }
-    pools = [(LineKey("gpu", name), units.active), (LineKey("hb", name, idle=True), units.idle)]
+    pools = [(LineKey("gpu", name), units.active_gpus), (LineKey("hb", name, idle=True), units.idle_gpus)]
     uses["gpu", name] = [pool for pool in pools if pool[0].kind in include]
     rows: Counter[PricedLine] = Counter()
     for product, shares in uses.items():
@@ -252,7 +254,7 @@ def islands_fit(instance: Instance, units: UnitCounts, racks: int) -> bool:
     """Whether islands take no more GPUs and racks, and no more products of a kind, than they may together."""
     most_racks = math.inf if instance.limits.racks is None else instance.limits.racks
     (gpus_there,) = instance.gpu_caps.values()
-    if units.active > gpus_there or racks > most_racks:
+    if units.active_gpus > gpus_there or racks > most_racks:
         return False
     return all(len(products) <= limit for _, limit, products in product_counts(instance, units.products))
 

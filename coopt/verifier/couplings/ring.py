@@ -84,18 +84,20 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         _check_totals(ledger, instance, plan, claim_of_sites, built_sites, links)
 
 
-def _sites(ledger: Ledger, instance: Instance, together: Together) -> list[Site] | None:
+def _sites(ledger: Ledger, instance: Instance, claim_of_sites: Together) -> list[Site] | None:
     """The sites of the instance that the plan names; each once, with all shares between them."""
     sites_by_name = {site.name: site for site in instance.site}
-    names = tuple(claim.name for claim in together.sites)
+    names = tuple(claim.name for claim in claim_of_sites.sites)
     holds = bool(names) and len(set(names)) == len(names) and set(names) <= set(sites_by_name)
     fault = (
         f"The plan builds at {', '.join(names) or 'no site'}, the instance has {', '.join(sites_by_name)}, each once."
     )
     if not ledger.holds("sites", holds, names, tuple(sites_by_name), fault):
         return None
-    all_shares, shares_taken = instance.cluster.shares, sum(claim.shares for claim in together.sites)
-    holds = together.shares == all_shares == shares_taken and all(claim.shares >= 1 for claim in together.sites)
+    all_shares, shares_taken = instance.cluster.shares, sum(claim.shares for claim in claim_of_sites.sites)
+    holds = claim_of_sites.shares == all_shares == shares_taken and all(
+        claim.shares >= 1 for claim in claim_of_sites.sites
+    )
     fault = f"Sites take {shares_taken} of the {all_shares} shares of the instance, at least one each."
     if not ledger.holds("shares", holds, shares_taken, all_shares, fault):
         return None
@@ -125,18 +127,18 @@ def _check_totals(
     ledger: Ledger,
     instance: Instance,
     plan: Plan,
-    together: Together,
+    claim_of_sites: Together,
     sites: Sequence[BuiltSite],
     links: Sequence[Wan],
 ) -> None:
     """Check the bill of all sites and channels, the limits of the whole, and the objective."""
     assert plan.cost is not None
     lines = [line for site in sites for line in site.lines]
-    for link, claim in zip(links, together.wan, strict=True):
+    for link, claim in zip(links, claim_of_sites.wan, strict=True):
         lines.append(CountedItem("wan", link.name, claim.channels, link.usd, link.w))
     # Electricity has the price and PUE of each site, to which half of each channel counts.
     energy = sum(
-        electricity_usd(objective_at(instance, site.site), site.power_w + channels_w(together, site.site))
+        electricity_usd(objective_at(instance, site.site), site.power_w + channels_w(claim_of_sites, site.site))
         for site in sites
     )
     at_list_terms = bill_total(lines, instance.objective)
@@ -146,27 +148,29 @@ def _check_totals(
     check_objective(ledger, plan, sums)
 
 
-def channels_w(together: Together, site: Site) -> float:
+def channels_w(claim_of_sites: Together, site: Site) -> float:
     """Power of the channels that end at a site: half of each."""
-    return sum(claim.w / 2 for claim in together.wan if site.name in claim.between)
+    return sum(claim.w / 2 for claim in claim_of_sites.wan if site.name in claim.between)
 
 
 def check_site_power(
-    ledger: Ledger, instance: Instance, together: Together, site: Site, power_w: float, claim: SitePower
+    ledger: Ledger, instance: Instance, claim_of_sites: Together, site: Site, power_w: float, claim: SitePower
 ) -> None:
     """Check the facility power of a site whose network and GPUs draw `power_w`."""
-    facility_w = (power_w + channels_w(together, site)) * objective_at(instance, site).pue
+    facility_w = (power_w + channels_w(claim_of_sites, site)) * objective_at(instance, site).pue
     check_facility(ledger, site, facility_w, claim)
 
 
-def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], together: Together) -> list[Wan] | None:
+def check_links(
+    ledger: Ledger, instance: Instance, sites: Sequence[Site], claim_of_sites: Together
+) -> list[Wan] | None:
     """Check links and channels; the links of the instance between neighbours of the ring, None where they differ."""
     ends = [frozenset(pair) for pair in pairwise(site.name for site in sites)]
     # Two sites share one link, which carries both directions; from three on a link closes the ring.
     if len(sites) > 2:
         ends.append(frozenset((sites[-1].name, sites[0].name)))
     links_by_ends = {frozenset(wan.between): wan for wan in instance.wan}
-    claimed_ends = [frozenset(claim.between) for claim in together.wan]
+    claimed_ends = [frozenset(claim.between) for claim in claim_of_sites.wan]
     fault = "The links of the plan are not those between neighbours of its ring, or the instance lacks one."
     claimed_texts, expected_texts = (
         tuple(sorted(" - ".join(sorted(pair)) for pair in pairs)) for pairs in (claimed_ends, ends)
@@ -175,7 +179,7 @@ def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], toget
     if not ledger.holds("ring", holds, claimed_texts, expected_texts, fault):
         return None
     links, all_sound = [links_by_ends[pair] for pair in claimed_ends], True
-    for link, claim in zip(links, together.wan, strict=True):
+    for link, claim in zip(links, claim_of_sites.wan, strict=True):
         figures = (link.gbit_s, link.latency_ms / 1e3, claim.channels * link.usd, claim.channels * link.w)
         claimed_figures = (claim.gbit_s, claim.latency_s, claim.usd, claim.w)
         faults = [name for name, a, b in zip(FACTS, claimed_figures, figures, strict=True) if not agree(a, b)]
@@ -185,18 +189,22 @@ def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], toget
     return links if all_sound else None
 
 
-def check_exchanges(ledger: Ledger, instance: Instance, together: Together, links: Sequence[Wan]) -> dict[str, float]:
+def check_exchanges(
+    ledger: Ledger, instance: Instance, claim_of_sites: Together, links: Sequence[Wan]
+) -> dict[str, float]:
     """Check exchanges; seconds that each workload waits for gradients of other sites: 2(S - 1) steps round the ring."""
     names = tuple(workload.name for workload in instance.workload)
-    claimed_names = tuple(claim.workload for claim in together.exchanges)
+    claimed_names = tuple(claim.workload for claim in claim_of_sites.exchanges)
     ledger.same(
         "exchange", claimed_names, names, f"The plan has exchanges of {claimed_names}, the instance workloads {names}."
     )
-    count, waits_s = len(together.sites), dict[str, float]()
+    count, waits_s = len(claim_of_sites.sites), dict[str, float]()
     # Every step of the exchange waits for the slowest link and the largest latency of the ring.
-    rate = min((c.channels * link.gbit_s for c, link in zip(together.wan, links, strict=True)), default=1.0)
+    rate = min(
+        (claim.channels * link.gbit_s for claim, link in zip(claim_of_sites.wan, links, strict=True)), default=1.0
+    )
     late_s = max((link.latency_ms / 1e3 for link in links), default=0.0)
-    claims = {claim.workload: claim for claim in together.exchanges}
+    claims = {claim.workload: claim for claim in claim_of_sites.exchanges}
     for workload in instance.workload:
         sent_bytes, wait_s = wait_for_gradients(workload, count, late_s, rate)
         claim = claims.get(workload.name, Exchange(workload=workload.name, sent_bytes=-1.0, exchange_s=-1.0))

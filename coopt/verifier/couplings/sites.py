@@ -28,15 +28,15 @@ def check_fed_sites(
     powers
         Year of the phase, site, and facility power of everything that stands there then (W).
     """
-    places = tuple(_when(site.name, year) for year, site, _ in powers)
-    claimed_places = tuple(_when(claim.site, claim.phase) for claim in claims)
+    places = tuple(_place_text(site.name, year) for year, site, _ in powers)
+    claimed_places = tuple(_place_text(claim.site, claim.phase) for claim in claims)
     places_text = ", ".join(places) or "no site"
     claimed_text = ", ".join(claimed_places) or "no site"
     fault = f"The plan states the power of {claimed_text}, the instance asks for that of {places_text}."
     if not ledger.same("sites", claimed_places, places, fault):
         return
     for (year, site, facility_w), claim in zip(powers, claims, strict=True):
-        ledger.turn_to(f"Site {_when(site.name, year)}")
+        ledger.turn_to(f"Site {_place_text(site.name, year)}")
         check_facility(ledger, site, facility_w, claim)
     ledger.turn_to()
 
@@ -66,5 +66,5 @@ def check_facility(ledger: Ledger, site: Site, facility_w: float, claim: SitePow
     ledger.holds("site-power-limit", holds, claim.facility_limit_w, limit_w, fault, TOLERANCE)
 
 
-def _when(site: str, year: float | None) -> str:
+def _place_text(site: str, year: float | None) -> str:
     return site if year is None else f"{site} in {year:.10g}"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.verifier.checks.verdict import STRICT, below
+from coopt.verifier.checks.verdict import STRICT, is_below
 from coopt.verifier.parts.bills import SwitchLevel, bill, bill_total, levels, within_limits
 from coopt.verifier.parts.layouts import Chain, Ports, cages, chains
 from coopt.verifier.parts.optics import least_choices, optics_choices, spares_core
@@ -200,7 +200,7 @@ def _admitted(
     """Whether a design is cheap enough and within the limits."""
     lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
     sums = bill_total(lines, instance.objective)
-    return below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, margin)
+    return is_below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, margin)
 
 
 def _value(instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int) -> float:

@@ -220,7 +220,7 @@ class IslandMenu:
         (stage,) = stages[self._last]
         joint = None if stage.family.gear is None else self._fleet.joint(stage, stage.family.gear.nic)
         island = StandingIsland(stage, stage.uplinks[0], joint)
-        units = self._fleet.counted(island.counts)
+        units = self._fleet.priced_units(island.counts)
         usd = math.fsum(count * self._fleet.prices[product].usd for product, count in units.items())
         return OpenNetwork(stages, self._usage_at_last(island.counts, island.racks), usd)
 
@@ -254,8 +254,8 @@ class IslandMenu:
         return Usage(amounts, _products(last_state.counts))
 
     def _amounts(self, phase: int, counts: UnitCounts, racks: int) -> dict[Measure, int]:
-        units = {(phase, product_name(product)): n for product, n in self._fleet.counted(counts).items() if n}
-        other_amounts = {GPUS: counts.active, RACKS: racks, LINKS: counts.core_ports}
+        units = {(phase, product_name(product)): n for product, n in self._fleet.priced_units(counts).items() if n}
+        other_amounts = {GPUS: counts.active_gpus, RACKS: racks, LINKS: counts.core_ports}
         return units | {(phase, name): n for name, n in other_amounts.items() if n}
 
 
