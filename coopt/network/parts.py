@@ -48,14 +48,19 @@ def electricity_of(objective: Objective, site: Site | None) -> Objective:
     return objective.model_copy(update={key: value for key, value in overrides.items() if value is not None})
 
 
+def pue_at(objective: Objective, site: Site) -> float:
+    """The PUE of a site: its own, or that of the objective."""
+    return objective.pue if site.pue is None else site.pue
+
+
 def fed_share(objective: Objective, site: Site, it_w: Any) -> Any:
     """How much of what a site can feed so much IT power takes (W); numbers or arrays."""
-    return it_w * electricity_of(objective, site).pue / (site.power_mw * 1e6)
+    return it_w * pue_at(objective, site) / (site.power_mw * 1e6)
 
 
 def site_power(objective: Objective, site: Site, it_w: float, year: float | None = None) -> SitePower:
     """What a site feeds, and can feed, where so much IT power is drawn (W)."""
-    fed_w = it_w * electricity_of(objective, site).pue
+    fed_w = it_w * pue_at(objective, site)
     return SitePower(site=site.name, phase=year, facility_w=fed_w, facility_limit_w=site.power_mw * 1e6)
 
 
