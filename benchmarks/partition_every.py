@@ -7,8 +7,9 @@ from functools import reduce
 
 import numpy as np
 
+from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Islands, Market
-from coopt.columns.islands.options import Coupling, IslandOptions, Usage, islands_of
+from coopt.columns.islands.options import IslandOptions, islands_of
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Bools
 

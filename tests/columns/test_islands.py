@@ -13,8 +13,9 @@ from coopt.columns.dominance import undominated
 from coopt.columns.fittings import fastest_s
 from coopt.columns.grid import mappings
 from coopt.columns.islands import needs, options
+from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Islands, Market
-from coopt.columns.islands.options import Coupling, ListedIslands, Usage, islands_of, list_options
+from coopt.columns.islands.options import ListedIslands, islands_of, list_options
 from coopt.columns.islands.shapes import quick_degrees, sites_of
 from coopt.instance.files import load
 from coopt.instance.schema import Instance

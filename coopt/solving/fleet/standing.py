@@ -21,9 +21,10 @@ from coopt.columns.context import DomainSet
 from coopt.columns.dominance import beaten_options
 from coopt.columns.fittings import timely
 from coopt.columns.grid import degrees
+from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.needs import fastest_byte_s, quick_mappings, rows_of
-from coopt.columns.islands.options import Coupling, Usage, windows
+from coopt.columns.islands.options import windows
 from coopt.columns.islands.shapes import Sites, quick_degrees
 from coopt.columns.pools import place
 from coopt.instance.couplings import Losses

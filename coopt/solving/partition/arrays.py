@@ -10,8 +10,9 @@ from operator import mul
 
 import numpy as np
 
+from coopt.columns.islands.coupling import Coupling
 from coopt.columns.islands.listing import Market
-from coopt.columns.islands.options import Coupling, IslandOptions
+from coopt.columns.islands.options import IslandOptions
 from coopt.columns.islands.shapes import Sites
 from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance, Objective
