@@ -51,69 +51,70 @@ def conflicts_of(instance: Instance) -> tuple[tuple[str, ...], ...]:
 
     Where no network joins the GPUs there is one reason; nothing else counts before there are networks.
     """
-    found = [conflict_of(instance)]
+    conflicts = [conflict_of(instance)]
     if next(families(instance), None) is None:
-        return tuple(filter(None, found))
+        return tuple(filter(None, conflicts))
     without = instance
-    while found[-1]:
-        without = dropped(without, _given_up(found[-1]))
+    while conflicts[-1]:
+        without = dropped(without, _given_up(conflicts[-1]))
         if feasible(without):
             break
-        found.append(conflict_of(without))
+        conflicts.append(conflict_of(without))
     order = list(drops(instance))
-    return tuple(sorted(filter(None, found), key=lambda keys: order.index(keys[0])))
+    return tuple(sorted(filter(None, conflicts), key=lambda keys: order.index(keys[0])))
 
 
 def _given_up(conflict: tuple[str, ...]) -> tuple[str, ...]:
     """What has to go of a conflict before another shows: its caps, or else its bounds on time, or else all of it."""
     for begin in ("limits.", "workload["):
-        some = tuple(key for key in conflict if key.startswith(begin) and ".mapping." not in key)
-        if some:
-            return some
+        keys = tuple(key for key in conflict if key.startswith(begin) and ".mapping." not in key)
+        if keys:
+            return keys
     return conflict
 
 
 def conflict_of(instance: Instance) -> tuple[str, ...]:
     """Keys of limits that conflict in an infeasible instance; empty where it is so without any of them."""
-    without, kept = instance, []
+    without, conflict = instance, []
     for key, drop in drops(instance).items():
-        less = drop(without)
-        if feasible(less):
-            kept.append(key)
+        # without it and all that went before some design gets in: no conflict of what is left lacks it
+        remainder = drop(without)
+        if feasible(remainder):
+            conflict.append(key)
         else:
-            without = less
-    return tuple(kept)
+            without = remainder
+    return tuple(conflict)
 
 
 def dropped(instance: Instance, keys: Iterable[str]) -> Instance:
     """The instance without some of its limits."""
-    every = drops(instance)
+    drop_of = drops(instance)
     for key in keys:
-        instance = every[key](instance)
+        instance = drop_of[key](instance)
     return instance
 
 
 def drops(instance: Instance) -> dict[str, Drop]:
     """Every limit by its key, with the instance free of it."""
-    network, found = instance.network, dict[str, Drop]()
+    network, drop_of = instance.network, dict[str, Drop]()
     for w, limit in enumerate(limits_of(instance)):
         name = limit.key.rpartition(".")[2]
-        found[limit.key] = (
+        drop_of[limit.key] = (
             partial(without_bound, w=w)
             if w < len(instance.workload)
             else partial(with_part, part="limits", update={name: None})
         )
-    found["cluster.gpu.hbm_gb"] = partial(with_gpu, hbm_gb=NO_MEMORY_LIMIT_GB)
+    drop_of["cluster.gpu.hbm_gb"] = partial(with_gpu, hbm_gb=NO_MEMORY_LIMIT_GB)
     if network.max_tiers < MOST_TIERS:
-        found["network.max_tiers"] = partial(with_part, part="network", update={"max_tiers": MOST_TIERS})
+        drop_of["network.max_tiers"] = partial(with_part, part="network", update={"max_tiers": MOST_TIERS})
     if network.largest_ratio < WIDEST_RATIO:
-        found["network.oversubscription"] = partial(
+        drop_of["network.oversubscription"] = partial(
             with_part, part="network", update={"oversubscription": WIDEST_RATIO}
         )
     if any(network.link_reach_m) and _ends_short(instance):
         no_length = (0.0,) * len(network.link_reach_m)
-        found["network.link_reach_m"] = partial(with_part, part="network", update={"link_reach_m": no_length})
-    return found | {one.key: one.dropped for one in lists_of(instance)}
+        drop_of["network.link_reach_m"] = partial(with_part, part="network", update={"link_reach_m": no_length})
+    return drop_of | {entry.key: entry.dropped for entry in lists_of(instance)}
 
 
 def _ends_short(instance: Instance) -> bool:
@@ -153,7 +154,7 @@ def feasible(instance: Instance) -> bool:
     space = _space_within_limits(instance)
     for gpus, of_size in groupby(space.all_sites(), key=itemgetter(0)):
         sources = [fitting(workload, instance.cluster.gpu, gpus) for workload in instance.workload]
-        sources.sort(key=_quick)
+        sources.sort(key=_quick)  # the workload with fewest mappings rules out a site soonest
         for _, hb, domains in of_size:
             for site, gears in _sites(space, gpus, hb, domains).items():
                 if _any_in_time(space, sources, hb, site, gears):
@@ -170,12 +171,12 @@ def _space_within_limits(instance: Instance) -> Space:
 
 def _sites(space: Space, gpus: int, hb: HbDomain, domains: int) -> dict[DomainSet, list[Gear]]:
     """The gears that may join domains filled so within the limits, by how many GPUs share a NIC."""
-    found = dict[DomainSet, list[Gear]]()
+    gears_by_site = dict[DomainSet, list[Gear]]()
     for gear in space.gears:
         if gear.fits(hb.size, gpus, domains) and _may_keep_limits(space.instance, gpus, hb, domains, gear):
-            shared = gear.gpus_per_nic if domains > 1 else 1
-            found.setdefault(domains_filled(gpus, hb, domains, shared), []).append(gear)
-    return found
+            gpus_per_nic = gear.gpus_per_nic if domains > 1 else 1
+            gears_by_site.setdefault(domains_filled(gpus, hb, domains, gpus_per_nic), []).append(gear)
+    return gears_by_site
 
 
 def _may_keep_limits(instance: Instance, gpus: int, hb: HbDomain, domains: int, gear: Gear) -> bool:
@@ -195,8 +196,8 @@ def _may_keep_limits(instance: Instance, gpus: int, hb: HbDomain, domains: int, 
             line("switch", leaf.name, -(-links // leaf.radix), leaf.usd, leaf.w),
             line("optics", "the least", 2 * links, *_least_of_an_end(instance, nic.gbit_s / gear.nic_planes)),
         ]
-    least = total(instance.objective, included_lines(instance, lines))
-    return keeps_limits(instance.limits, least, racks_of(hb, domains))
+    floor = total(instance.objective, included_lines(instance, lines))
+    return keeps_limits(instance.limits, floor, racks_of(hb, domains))
 
 
 def _least_of_an_end(instance: Instance, gbit_s: float) -> tuple[float, float]:
@@ -216,29 +217,29 @@ def _any_in_time(
     instance, gpu = space.instance, space.instance.cluster.gpu
     layout = NicLayout(domains=site.domains, span=site.domains)
     byte_s = max(gear.byte_s for gear in gears)
-    best = Context(site=site, byte_s=byte_s, layout=layout, discipline=instance.network.discipline)
+    ideal = Context(site=site, byte_s=byte_s, layout=layout, discipline=instance.network.discipline)
     timely = list[tuple[Pool, Counter[str]]]()
     for source in sources:
-        timely.append(in_time(source, gpu, hb, site, best))
+        timely.append(in_time(source, gpu, hb, site, ideal))
         if not len(timely[-1][0]):
             return False
 
     def serve(pools: list[Pool]) -> bool:
         return _any_serves(instance, space.families(site.gpus, hb, site.domains, gears), pools)
 
-    if serve([_fastest(whole, best) for whole, _ in timely]):
+    if serve([_fastest(mappings, ideal) for mappings, _ in timely]):
         return True
-    if all(len(whole) <= FEW for whole, _ in timely):
+    if all(len(mappings) <= FEW for mappings, _ in timely):
         return False
-    each = zip(sources, timely, strict=True)
-    return serve([pool(source, gpu, hb, site, best, found)[0] for source, found in each])
+    pairs = zip(sources, timely, strict=True)
+    return serve([pool(source, gpu, hb, site, ideal, listing)[0] for source, listing in pairs])
 
 
-def _fastest(whole: Pool, best: Context) -> Pool:
+def _fastest(mappings: Pool, context: Context) -> Pool:
     """A few mappings, the fastest on the best network."""
-    if len(whole) > FEW:
-        whole = whole.take(np.argpartition(whole.time_s(best, 1), FEW)[:FEW])
-    return in_orders(whole, best.discipline)
+    if len(mappings) > FEW:
+        mappings = mappings.take(np.argpartition(mappings.time_s(context, 1), FEW)[:FEW])
+    return in_orders(mappings, context.discipline)
 
 
 def _quick(source: Fitting) -> int:
@@ -246,16 +247,16 @@ def _quick(source: Fitting) -> int:
     return int((source.fastest_s <= source.workload.bound_s).sum())
 
 
-def _any_serves(instance: Instance, some: Iterable[Family], pools: list[Pool]) -> bool:
+def _any_serves(instance: Instance, families: Iterable[Family], pools: list[Pool]) -> bool:
     """Whether a family meets every time bound with uplinks that keep the limits."""
-    least: dict[tuple[Context, tuple[int, ...]], int | None] = {}
-    for family in some:
+    fewest: dict[tuple[Context, tuple[int, ...]], int | None] = {}
+    for family in families:
         if not _within(instance, family, family.uplink_choices[0]) or not _may_train(instance, family, pools):
             continue
-        alike = context_of(family), family.uplink_choices
-        if alike not in least:
-            least[alike] = _least_uplinks(*alike, pools)
-        uplinks = least[alike]
+        key = context_of(family), family.uplink_choices
+        if key not in fewest:
+            fewest[key] = _least_uplinks(*key, pools)
+        uplinks = fewest[key]
         if uplinks is not None and _serves(instance, family, uplinks, pools):
             return True
     return False
@@ -267,30 +268,30 @@ def _may_train(instance: Instance, family: Family, pools: list[Pool]) -> bool:
     if instance.availability is None:
         return True
     byte_s = context_of(family).byte_s
-    best = [(one.workload, one.undisturbed_s(byte_s).min(keepdims=True)) for one in pools]
-    return _trains(instance, family, family.uplink_choices[:1], best)
+    times = [(mappings.workload, mappings.undisturbed_s(byte_s).min(keepdims=True)) for mappings in pools]
+    return _trains(instance, family, family.uplink_choices[:1], times)
 
 
-def _serves(instance: Instance, family: Family, least: int, pools: list[Pool]) -> bool:
+def _serves(instance: Instance, family: Family, fewest: int, pools: list[Pool]) -> bool:
     """Whether a family keeps the limits with the least uplinks in time; with more and spares where failures count."""
-    if instance.availability is None or not _within(instance, family, least):
-        return _within(instance, family, least)
+    if instance.availability is None or not _within(instance, family, fewest):
+        return _within(instance, family, fewest)
     context, choices = context_of(family), family.uplink_choices
-    own = np.array(choices[bisect_left(choices, least) :])
-    timed = [(one.workload, least_times_s(one, {context: own})[context]) for one in pools]
-    return _trains(instance, family, own.tolist(), timed)
+    enough = np.array(choices[bisect_left(choices, fewest) :])
+    timed = [(mappings.workload, least_times_s(mappings, {context: enough})[context]) for mappings in pools]
+    return _trains(instance, family, enough.tolist(), timed)
 
 
 def _trains(
     instance: Instance, family: Family, uplinks: Sequence[int], timed: Sequence[tuple[Workload, Floats]]
 ) -> bool:
     """Whether training is in time with its failures, and the fewest spares for that keep the limits."""
-    asked = instance.availability
-    assert asked is not None
-    lost, wanted = family_domain_lost(asked, family), demand(asked, family, uplinks, timed)
-    for i, some in enumerate(uplinks):
-        spares = fewest_spares(asked, lost, family.domains, wanted, i)
-        if spares is not None and _within(instance, replace(family, spare_domains=spares), some):
+    availability = instance.availability
+    assert availability is not None
+    loss, target = family_domain_lost(availability, family), demand(availability, family, uplinks, timed)
+    for i, count in enumerate(uplinks):
+        spares = fewest_spares(availability, loss, family.domains, target, i)
+        if spares is not None and _within(instance, replace(family, spare_domains=spares), count):
             return True
     return False
 
@@ -303,6 +304,6 @@ def _least_uplinks(context: Context, choices: tuple[int, ...], pools: list[Pool]
     """The fewest uplinks to choose from with which every time bound is met; None where all are too few."""
 
     def in_time(uplinks: int) -> bool:
-        return all((one.time_s(context, uplinks) <= one.workload.bound_s).any() for one in pools)
+        return all((mappings.time_s(context, uplinks) <= mappings.workload.bound_s).any() for mappings in pools)
 
     return choices[bisect_left(choices, True, key=in_time)] if in_time(choices[-1]) else None

@@ -53,10 +53,10 @@ class Designs:
 
     def met(self, *but: str) -> Bools:
         """Rows that keep all limits but those in `but`."""
-        kept = np.ones(len(self), dtype=np.bool_)
+        is_met = np.ones(len(self), dtype=np.bool_)
         for key in self.uses.keys() - set(but):
-            kept &= self.uses[key] <= self.caps[key]
-        return kept
+            is_met &= self.uses[key] <= self.caps[key]
+        return is_met
 
     def cheapest(self, among: Bools) -> int | None:
         """The row of least value, of equals that of least bill, then that with most room within its time bounds.
@@ -66,8 +66,8 @@ class Designs:
         rows = np.flatnonzero(among)
         if not len(rows):
             return None
-        least = self.value[rows].min()
-        rows = rows[self.value[rows] <= (least * (1.0 + TIES) if self.is_timed else least)]
+        floor = self.value[rows].min()
+        rows = rows[self.value[rows] <= (floor * (1.0 + TIES) if self.is_timed else floor)]
         shares = [use[rows] / self.caps[key] for key, use in self.uses.items() if key.startswith("workload")]
         return int(rows[np.lexsort((np.maximum.reduce(shares), self.billed[rows]))[0]])
 
@@ -83,8 +83,8 @@ class Designs:
 
     def extra(self, row: int, beside: int) -> float:
         """What a row is worth more than another."""
-        value, own = float(self.value[row]), float(self.value[beside])
-        return 0.0 if self.is_timed and abs(value - own) <= abs(own) * TIES else value - own
+        value, base = float(self.value[row]), float(self.value[beside])
+        return 0.0 if self.is_timed and abs(value - base) <= abs(base) * TIES else value - base
 
     def of(self, row: int) -> tuple[Family, int]:
         """Family and uplinks of a row."""
@@ -99,16 +99,16 @@ class Designs:
 
         There is none of a design whose optics are not worth having.
         """
-        whole = replace(family, uplink_choices=())
+        key = replace(family, uplink_choices=())
         rows = np.flatnonzero(self.uplinks == uplinks).tolist()
-        found = (row for row in rows if replace(self.families[self.family[row]], uplink_choices=()) == whole)
-        return next(found, None)
+        matches = (row for row in rows if replace(self.families[self.family[row]], uplink_choices=()) == key)
+        return next(matches, None)
 
     def same_as(self, row: int) -> Bools:
         """Rows that build what a row builds, under whatever name."""
-        taken, uplinks = self.of(row)
-        alike = np.array([identity(family) == identity(taken) for family in self.families], dtype=np.bool_)
-        return np.asarray(alike[self.family] & (self.uplinks == uplinks), dtype=np.bool_)
+        reference, uplinks = self.of(row)
+        is_same = np.array([identity(family) == identity(reference) for family in self.families], dtype=np.bool_)
+        return np.asarray(is_same[self.family] & (self.uplinks == uplinks), dtype=np.bool_)
 
 
 def designs_of(instance: Instance) -> Designs:
@@ -121,36 +121,36 @@ def with_design(designs: Designs, family: Family, uplinks: int) -> tuple[Designs
     row = designs.row_of(family, uplinks)
     if row is not None:
         return designs, row
-    own = _of_families(designs.instance, (replace(family, uplink_choices=(uplinks,)),))
-    return joined(designs, own), len(designs)
+    addition = _of_families(designs.instance, (replace(family, uplink_choices=(uplinks,)),))
+    return joint_designs(designs, addition), len(designs)
 
 
-def _of_families(instance: Instance, every: tuple[Family, ...]) -> Designs:
+def _of_families(instance: Instance, families: tuple[Family, ...]) -> Designs:
     """Families with each of their uplinks, in their fastest times."""
-    sizes = [len(family.uplink_choices) for family in every]
-    family = np.repeat(np.arange(len(every)), sizes)
-    uplinks = np.fromiter((u for one in every for u in one.uplink_choices), dtype=np.int64, count=sum(sizes))
+    sizes = [len(family.uplink_choices) for family in families]
+    family = np.repeat(np.arange(len(families)), sizes)
+    uplinks = np.fromiter((u for member in families for u in member.uplink_choices), dtype=np.int64, count=sum(sizes))
     keys = [limit.key for limit in limits_of(instance)]
-    return priced(instance, every, family, uplinks, dict(zip(keys, _seconds(instance, every), strict=False)))
+    return priced(instance, families, family, uplinks, dict(zip(keys, _seconds(instance, families), strict=False)))
 
 
 def priced(
-    instance: Instance, every: tuple[Family, ...], family: Ints, uplinks: Ints, times: dict[str, Floats]
+    instance: Instance, families: tuple[Family, ...], family: Ints, uplinks: Ints, times: dict[str, Floats]
 ) -> Designs:
     """Designs of known iteration times with their bills."""
-    lines, counts = _counted(instance, every)
+    lines, counts = _counted(instance, families)
     usd, w = (
-        _sums(counts, [one.unit_usd for one in lines.values()]),
-        _sums(counts, [one.unit_w for one in lines.values()]),
+        _sums(counts, [entry.unit_usd for entry in lines.values()]),
+        _sums(counts, [entry.unit_w for entry in lines.values()]),
     )
     caps = {limit.key: limit.cap for limit in limits_of(instance)}
     billed = {"capex": usd, "power": w, "tco": owned_usd(instance.objective, usd, w)}[instance.objective.billed]
-    racked = np.array([racks(one) or 0 for one in every], dtype=np.float64)[family]
-    taken = instance.limits.against(usd=usd, w=w, racks=racked)
-    uses = times | {f"limits.{key}": used for key, (used, _) in taken.items()}
+    racked = np.array([racks(entry) or 0 for entry in families], dtype=np.float64)[family]
+    usage = instance.limits.against(usd=usd, w=w, racks=racked)
+    uses = times | {f"limits.{key}": amount for key, (amount, _) in usage.items()}
     return Designs(
         instance=instance,
-        families=every,
+        families=families,
         family=family,
         uplinks=uplinks,
         lines=lines,
@@ -163,24 +163,24 @@ def priced(
     )
 
 
-def joined(designs: Designs, more: Designs) -> Designs:
+def joint_designs(designs: Designs, additions: Designs) -> Designs:
     """The designs of one instance, and then more of them."""
-    lines = {**designs.lines, **{line: item for line, item in more.lines.items() if line not in designs.lines}}
+    lines = {**designs.lines, **{line: item for line, item in additions.lines.items() if line not in designs.lines}}
     place = {line: n for n, line in enumerate(lines)}
-    counts = np.zeros((len(designs) + len(more), len(lines)), dtype=np.int64)
+    counts = np.zeros((len(designs) + len(additions), len(lines)), dtype=np.int64)
     counts[: len(designs), : len(designs.lines)] = designs.counts
-    counts[len(designs) :, [place[line] for line in more.lines]] = more.counts
+    counts[len(designs) :, [place[line] for line in additions.lines]] = additions.counts
     return Designs(
         instance=designs.instance,
-        families=(*designs.families, *more.families),
-        family=np.concatenate([designs.family, len(designs.families) + more.family]),
-        uplinks=np.concatenate([designs.uplinks, more.uplinks]),
+        families=(*designs.families, *additions.families),
+        family=np.concatenate([designs.family, len(designs.families) + additions.family]),
+        uplinks=np.concatenate([designs.uplinks, additions.uplinks]),
         lines=lines,
         counts=counts,
-        w=np.concatenate([designs.w, more.w]),
-        billed=np.concatenate([designs.billed, more.billed]),
-        value=np.concatenate([designs.value, more.value]),
-        uses={key: np.concatenate([use, more.uses[key]]) for key, use in designs.uses.items()},
+        w=np.concatenate([designs.w, additions.w]),
+        billed=np.concatenate([designs.billed, additions.billed]),
+        value=np.concatenate([designs.value, additions.value]),
+        uses={key: np.concatenate([use, additions.uses[key]]) for key, use in designs.uses.items()},
         caps=designs.caps,
     )
 
@@ -193,33 +193,33 @@ def _worth(instance: Instance, billed: Floats, seconds: Floats) -> Floats:
     return np.asarray(weight_of(instance) * seconds * (1.0 if kind == "time" else billed), dtype=np.float64)
 
 
-def _counted(instance: Instance, every: tuple[Family, ...]) -> tuple[dict[Line, Item], Ints]:
+def _counted(instance: Instance, families: tuple[Family, ...]) -> tuple[dict[Line, Item], Ints]:
     """The lines of all bills, and how many of each every design buys; shape (designs, lines)."""
     lines: dict[Line, Item] = {}
     columns: dict[Line, list[tuple[int, Ints]]] = {}
     start = 0
-    for family in every:
+    for family in families:
         u = np.array(family.uplink_choices)
-        few, most = bill(instance, family, int(u[0])), bill(instance, family, int(u[-1]))
-        for first, last in zip(few, most, strict=True):
-            key = first.kind, first.item
-            lines.setdefault(key, first)
-            columns.setdefault(key, []).append((start, _of_line(family, u, first, last)))
+        smallest_bill, largest_bill = bill(instance, family, int(u[0])), bill(instance, family, int(u[-1]))
+        for at_fewest, at_most in zip(smallest_bill, largest_bill, strict=True):
+            key = at_fewest.kind, at_fewest.item
+            lines.setdefault(key, at_fewest)
+            columns.setdefault(key, []).append((start, _of_line(family, u, at_fewest, at_most)))
         start += len(u)
     table = np.zeros((start, len(lines)), dtype=np.int64)
     for column, key in enumerate(lines):
-        for begin, found in columns[key]:
-            table[begin : begin + len(found), column] = found
+        for begin, counts in columns[key]:
+            table[begin : begin + len(counts), column] = counts
     return lines, table
 
 
-def _of_line(family: Family, u: Ints, first: Item, last: Item) -> Ints:
+def _of_line(family: Family, u: Ints, at_fewest: Item, at_most: Item) -> Ints:
     """A line of the bill at every number of uplinks: affine in them, on two tiers switches in the spines."""
-    if family.tiers == 2 and first.kind == "switch":
+    if family.tiers == 2 and at_fewest.kind == "switch":
         spines = family.spines(u)
-        return np.asarray(first.count + family.all_planes * (spines - spines[0]), dtype=np.int64)
-    added = (last.count - first.count) * (u - u[0])  # a module may serve several of the uplinks that are offered
-    return np.asarray(first.count + added // max(int(u[-1] - u[0]), 1), dtype=np.int64)
+        return np.asarray(at_fewest.count + family.all_planes * (spines - spines[0]), dtype=np.int64)
+    added = (at_most.count - at_fewest.count) * (u - u[0])  # a module may serve several of the uplinks that are offered
+    return np.asarray(at_fewest.count + added // max(int(u[-1] - u[0]), 1), dtype=np.int64)
 
 
 def _sums(counts: Ints, units: list[float]) -> Floats:
@@ -227,18 +227,18 @@ def _sums(counts: Ints, units: list[float]) -> Floats:
     return np.array([math.fsum(row) for row in (counts * np.array(units, dtype=np.float64)).tolist()], dtype=np.float64)
 
 
-def _seconds(instance: Instance, every: tuple[Family, ...]) -> list[Floats]:
+def _seconds(instance: Instance, families: tuple[Family, ...]) -> list[Floats]:
     """The least iteration time of each workload on every design; infinite where no mapping fits."""
-    choices = uplinks_asked(every)
-    domains = {family.hb.name: family.hb for family in every}
-    found = []
+    choices = uplinks_asked(families)
+    domains = {family.hb.name: family.hb for family in families}
+    seconds = []
     for w in range(len(instance.workload)):
         workload, gpu = without_bound(instance, w).workload[w], instance.cluster.gpu
-        sources: dict[int, Fitting] = {n: fitting(workload, gpu, n) for n in dict.fromkeys(f.gpus for f in every)}
+        sources: dict[int, Fitting] = {n: fitting(workload, gpu, n) for n in dict.fromkeys(f.gpus for f in families)}
         times: dict[Context, Floats] = {}
-        for site, here in of_sites(choices).items():
-            kept, _ = fastest_rows(sources[site.gpus], gpu, domains[site.hb], here)
-            times |= least_times_s(kept, here)
-        rows = (of_family(family, choices, times) for family in every)
-        found.append(np.concatenate([np.empty(0), *rows]))
-    return found
+        for site, site_choices in of_sites(choices).items():
+            pool, _ = fastest_rows(sources[site.gpus], gpu, domains[site.hb], site_choices)
+            times |= least_times_s(pool, site_choices)
+        rows = (of_family(family, choices, times) for family in families)
+        seconds.append(np.concatenate([np.empty(0), *rows]))
+    return seconds

@@ -71,8 +71,8 @@ def limit_name(key: str) -> str:
 
 def sentence(text: str) -> str:
     """The text with a capital at its beginning, unless it begins with a key of the instance."""
-    first, _, _ = text.partition(" ")
-    return text if "." in first or "_" in first else text[0].upper() + text[1:]
+    word, _, _ = text.partition(" ")
+    return text if "." in word or "_" in word else text[0].upper() + text[1:]
 
 
 def amount(kind: ObjectiveKind, value: float, more: str = "") -> str:
@@ -94,8 +94,8 @@ def number(value: float) -> str:
 
 def with_unit(value: float, unit: str) -> str:
     """`1 channel`, `6.81777 s`: six digits and the unit."""
-    one = value == 1 and unit in ("GPUs", "channels", "products", "tiers", "racks")
-    return f"{number(value)} {unit[:-1] if one else unit}"
+    is_single = value == 1 and unit in ("GPUs", "channels", "products", "tiers", "racks")
+    return f"{number(value)} {unit[:-1] if is_single else unit}"
 
 
 def uses(unit: str) -> str:
@@ -121,14 +121,14 @@ def dearer_by(kind: ObjectiveKind, extra: float, value: float) -> str:
     return f"{amount(kind, abs(extra), 'more' if extra >= 0 else 'less')}{share}"
 
 
-def changes_and_cost(one: Relaxation) -> tuple[int, float]:
+def changes_and_cost(relaxation: Relaxation) -> tuple[int, float]:
     """The order in which ways out are told: those that change less first, and then what costs less."""
-    return len(one.changes), one.value
+    return len(relaxation.changes), relaxation.value
 
 
-def changes_of(one: Relaxation) -> str:
+def changes_of(relaxation: Relaxation) -> str:
     """`x = 3 (now 2, +50.00%) and y = 5 (now 4, the least in steps of 2)`."""
-    return both(f"{change.limit} = {change.to} (now {change.now}{_how_far(change)})" for change in one.changes)
+    return both(f"{change.limit} = {change.to} (now {change.now}{_how_far(change)})" for change in relaxation.changes)
 
 
 def _how_far(change: Change) -> str:
@@ -149,47 +149,47 @@ def label(design: Design) -> str:
     return f"{domains}, {fabric.kind}, {tiers} of {fabric.switch_text}{ratio}"
 
 
-def why_dearer(objective: Objective, ours: tuple[Design, Cost], theirs: tuple[Design, Cost]) -> str:
+def why_dearer(objective: Objective, ours: tuple[Design, Cost], rival: tuple[Design, Cost]) -> str:
     """What makes a design cost more than ours: tiers first, then what is bought, dearest first.
 
     Of one that costs less it is told what makes ours, the plan, cost more.
     """
     if objective.minimize != objective.billed:
-        return why_worse(objective, ours[1], theirs[1])
-    cheap, dear = (theirs, ours) if costs_less(objective, ours[1], theirs[1]) else (ours, theirs)
-    tiers = range(cheap[0].fabric.tiers + 1, dear[0].fabric.tiers + 1)
-    needs = [f"a {ORDINALS[tier]} tier" if tier > 1 or cheap[0].fabric.tiers else "a network" for tier in tiers]
-    it = "the plan" if dear is ours else "it"
-    bought = why_billed_more(objective, ours[1], theirs[1])
-    return "; ".join(filter(None, (f"{it} needs {both(needs)}" if needs else "", bought)))
+        return why_worse(objective, ours[1], rival[1])
+    cheaper, dearer = (rival, ours) if costs_less(objective, ours[1], rival[1]) else (ours, rival)
+    tiers = range(cheaper[0].fabric.tiers + 1, dearer[0].fabric.tiers + 1)
+    needs = [f"a {ORDINALS[tier]} tier" if tier > 1 or cheaper[0].fabric.tiers else "a network" for tier in tiers]
+    subject = "the plan" if dearer is ours else "it"
+    surplus = why_billed_more(objective, ours[1], rival[1])
+    return "; ".join(filter(None, (f"{subject} needs {both(needs)}" if needs else "", surplus)))
 
 
-def costs_less(objective: Objective, ours: Cost, theirs: Cost) -> bool:
+def costs_less(objective: Objective, ours: Cost, rival: Cost) -> bool:
     """Whether another bill is less than ours, in what the objective counts."""
-    return sum(_by_kind(objective, theirs).values()) < sum(_by_kind(objective, ours).values())
+    return sum(_by_kind(objective, rival).values()) < sum(_by_kind(objective, ours).values())
 
 
-def why_billed_more(objective: Objective, ours: Cost, theirs: Cost) -> str:
+def why_billed_more(objective: Objective, ours: Cost, rival: Cost) -> str:
     """What another bill has more of than ours, dearest first; what ours has more of, the plan's, where that is less."""
-    it, its = "it", "its"
-    if costs_less(objective, ours, theirs):
-        ours, theirs, it, its = theirs, ours, "the plan", "the plan's"
-    weight, count = _by_kind(objective, theirs), _count_by_kind(theirs)
+    subject, owner = "it", "its"
+    if costs_less(objective, ours, rival):
+        ours, rival, subject, owner = rival, ours, "the plan", "the plan's"
+    weight, count = _by_kind(objective, rival), _count_by_kind(rival)
     weight.subtract(_by_kind(objective, ours))
     count.subtract(_count_by_kind(ours))
-    bought = sorted((kind for kind in weight if weight[kind] > 0), key=lambda kind: -weight[kind])
-    sums = {kind: amount(objective.minimize, weight[kind]) for kind in bought}
-    more = [f"{_counted(count[kind], kind)} ({sums[kind]})" for kind in bought if count[kind] > 0]
-    dearer = [f"{its} {DEARER[kind]} cost {sums[kind]} more" for kind in bought if count[kind] <= 0]
-    return ", and ".join([*([f"{it} takes {both(more)}"] if more else []), *dearer])
+    kinds = sorted((kind for kind in weight if weight[kind] > 0), key=lambda kind: -weight[kind])
+    sums = {kind: amount(objective.minimize, weight[kind]) for kind in kinds}
+    additions = [f"{_counted(count[kind], kind)} ({sums[kind]})" for kind in kinds if count[kind] > 0]
+    dearer = [f"{owner} {DEARER[kind]} cost {sums[kind]} more" for kind in kinds if count[kind] <= 0]
+    return ", and ".join([*([f"{subject} takes {both(additions)}"] if additions else []), *dearer])
 
 
-def why_worse(objective: Objective, ours: Cost, theirs: Cost) -> str:
+def why_worse(objective: Objective, ours: Cost, rival: Cost) -> str:
     """What sets another plan apart: its bill where time decides, else what it has more of, dearest first."""
     billed = objective.billed
     if objective.minimize == billed:
-        return why_billed_more(objective, ours, theirs)
-    extra = theirs.of(billed) - ours.of(billed)
+        return why_billed_more(objective, ours, rival)
+    extra = rival.of(billed) - ours.of(billed)
     if not extra:
         return f"{BILLS[billed]} is the same"
     return f"{BILLS[billed]} is {amount(billed, abs(extra))} {'more' if extra > 0 else 'less'}"

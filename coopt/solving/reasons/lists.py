@@ -26,11 +26,11 @@ OFFLOADED = (0, 50, 100)
 """Shares of the activations (%) to try where the host can have them, which none go to by default."""
 CATALOGS = {"hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic"}
 FABRICS = ("rail-only", "rail-optimized", "clos")
-Changed = tuple[tuple[Change, ...], Instance]
+WayOut = tuple[tuple[Change, ...], Instance]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
+class ListLimit:
     """A list by its key: what it holds now, an instance with more in it, and what of it a plan uses."""
 
     key: str
@@ -46,17 +46,17 @@ class Listed:
     def with_used(self, instance: Instance, plan: Plan) -> tuple[Instance, tuple[Any, ...]]:
         """The instance with no more in the list than is there now and what the plan uses; and the list."""
         have = {_name(entry) for entry in self.now}
-        every: dict[Any, Any] = {_name(entry): entry for entry in self.widest or ()}
-        more = tuple(every.get(name, name) for name in dict.fromkeys(self.used(plan)) if name not in have)
-        return self.with_list(instance, (*self.now, *more)), (*self.now, *more)
+        entry_of: dict[Any, Any] = {_name(entry): entry for entry in self.widest or ()}
+        additions = tuple(entry_of.get(name, name) for name in dict.fromkeys(self.used(plan)) if name not in have)
+        return self.with_list(instance, (*self.now, *additions)), (*self.now, *additions)
 
 
-def lists_of(instance: Instance) -> tuple[Listed, ...]:
+def lists_of(instance: Instance) -> tuple[ListLimit, ...]:
     """Lists that could hold more: parts first, then sizes of islands, then the mappings of each workload."""
-    every = [*_parts(instance), *_sizes(instance), *_spares(instance)]
+    lists = [*_parts(instance), *_sizes(instance), *_spares(instance)]
     for w in range(len(instance.workload)):
-        every += _mappings(instance, w)
-    return tuple(every)
+        lists += _mappings(instance, w)
+    return tuple(lists)
 
 
 def relaxation(instance: Instance, wider: Instance, changes: Sequence[Change], plan: Plan) -> Relaxation | None:
@@ -64,9 +64,9 @@ def relaxation(instance: Instance, wider: Instance, changes: Sequence[Change], p
     mate."""
     if plan.cost is None or plan.objective.value is None or adds_unmated(instance, wider, plan):
         return None
-    gpu, used = wider.cluster.gpu.name, {network.hb_domain.name for network in built(plan)}
-    used -= {domain.name for domain in instance.network.hb_domains}
-    notes = [domain.study_note(gpu) for domain in wider.network.hb_domains if domain.name in used]
+    gpu, domain_names = wider.cluster.gpu.name, {network.hb_domain.name for network in built(plan)}
+    domain_names -= {domain.name for domain in instance.network.hb_domains}
+    notes = [domain.study_note(gpu) for domain in wider.network.hb_domains if domain.name in domain_names]
     value, design = plan.objective.value, plan.design
     if design is not None and design.spare_gpus and wider.cluster.most_gpus != instance.cluster.most_gpus:
         notes.append(_idle_note(design))
@@ -85,31 +85,32 @@ def _idle_note(design: Design) -> str:
 def adds_unmated(instance: Instance, wider: Instance, plan: Plan) -> bool:
     """Whether a plan of wider lists has links that do not mate, and of which an instance does not list every part."""
     network = instance.network
-    listed = {part.name for part in (*network.nics, *network.switches, *network.optics)}
+    names = {part.name for part in (*network.nics, *network.switches, *network.optics)}
     fabrics = (design.fabric for design in built(plan) if isinstance(design, Design))
-    found = (first_unmated(wider.network, fabric) for fabric in fabrics)
-    return any(one is not None and not {part.name for part in one[1]} <= listed for one in found)
+    misfits = (first_unmated(wider.network, fabric) for fabric in fabrics)
+    return any(misfit is not None and not {part.name for part in misfit[1]} <= names for misfit in misfits)
 
 
-def widened(instance: Instance, lists: Sequence[Listed]) -> Instance:
+def widened(instance: Instance, lists: Sequence[ListLimit]) -> Instance:
     """The instance with the widest of some lists."""
-    for one in lists:
-        instance = one.dropped(instance)
+    for entry in lists:
+        instance = entry.dropped(instance)
     return instance
 
 
-def mating_lists(instance: Instance, lists: Sequence[Listed]) -> Iterator[Instance]:
+def mating_lists(instance: Instance, lists: Sequence[ListLimit]) -> Iterator[Instance]:
     """The instance with the widest of some lists, less what does not mate with switches of a protocol and a rate of
     lanes, for each of these: every network whose links mate and whose tiers have one product is of one of them."""
+    # optics mate with both of their ends, so that one protocol and one rate go through all tiers of such a network
     kinds = {f"network.{key}": CATALOGS[key] for key in ("nics", "switches", "optics")}
-    some = [one for one in lists if one.key in kinds and one.widest is not None]
+    part_lists = [entry for entry in lists if entry.key in kinds and entry.widest is not None]
     wide = widened(instance, lists)
-    speaking = {(switch.protocol, switch.lane_gbit_s): switch for switch in wide.network.switches} if some else {}
+    speaking = {(switch.protocol, switch.lane_gbit_s): switch for switch in wide.network.switches} if part_lists else {}
     for switch in speaking.values():
         narrowed = wide
-        for one in some:
-            narrowed = one.with_list(narrowed, tuple(part for part in one.widest or () if mate(part, switch)))
-        if all(one.widest is None or getattr(narrowed.network, one.key.split(".")[1]) for one in some):
+        for entry in part_lists:
+            narrowed = entry.with_list(narrowed, tuple(part for part in entry.widest or () if mate(part, switch)))
+        if all(entry.widest is None or getattr(narrowed.network, entry.key.split(".")[1]) for entry in part_lists):
             yield narrowed
 
 
@@ -126,7 +127,7 @@ def _name(entry: Any) -> Any:
     return entry.name if isinstance(entry, Entry) else entry
 
 
-def _parts(instance: Instance) -> Iterator[Listed]:
+def _parts(instance: Instance) -> Iterator[ListLimit]:
     network = instance.network
     widest: dict[str, tuple[Any, ...]] = {
         "fabrics": FABRICS,
@@ -135,37 +136,37 @@ def _parts(instance: Instance) -> Iterator[Listed]:
         **{key: _from_catalog(instance, key) for key in ("nics", "switches", "optics", "hb_domains")},
     }
     for key, wide in widest.items():
-        now = getattr(network, key)
-        if len(wide) > len(now):
-            yield Listed(
+        listing = getattr(network, key)
+        if len(wide) > len(listing):
+            yield ListLimit(
                 key=f"network.{key}",
-                now=now,
+                now=listing,
                 widest=wide,
-                with_list=lambda changed, entries, key=key: with_part(changed, "network", {key: entries}),  # type: ignore[misc]
+                with_list=lambda question, entries, key=key: with_part(question, "network", {key: entries}),  # type: ignore[misc]
                 used=partial(parts_used, name=key),
             )
 
 
 def _planes(instance: Instance) -> tuple[int, ...]:
     """The numbers of planes, with those for which some NIC has ports and the rest of the instance agrees with."""
-    now = instance.network.nic_planes
-    every = sorted({ports for nic in instance.network.nics for ports in nic.ports} - set(now))
-    with_more = (with_part(instance, "network", {"nic_planes": (*now, *every)}),) if every else ()
-    return (*now, *every) if with_more and not list(disagreements(with_more[0])) else now
+    planes = instance.network.nic_planes
+    additions = sorted({ports for nic in instance.network.nics for ports in nic.ports} - set(planes))
+    with_more = (with_part(instance, "network", {"nic_planes": (*planes, *additions)}),) if additions else ()
+    return (*planes, *additions) if with_more and not list(disagreements(with_more[0])) else planes
 
 
 def _from_catalog(instance: Instance, key: str) -> tuple[Entry, ...]:
     """A list with what the catalog has besides and the rest of the instance agrees with."""
-    now: tuple[Entry, ...] = getattr(instance.network, key)
-    names = {entry.name for entry in now}
-    others = [
+    listing: tuple[Entry, ...] = getattr(instance.network, key)
+    names = {entry.name for entry in listing}
+    additions = [
         entry
         for entry in map(partial(_as_in, instance), entries(CATALOGS[key]).values())
         if entry.name not in names
         and (not isinstance(entry, HbDomain) or _may_hold(instance, entry))
-        and not list(disagreements(with_part(instance, "network", {key: (*now, entry)})))
+        and not list(disagreements(with_part(instance, "network", {key: (*listing, entry)})))
     ]
-    return (*now, *others)
+    return (*listing, *additions)
 
 
 def _may_hold(instance: Instance, domain: HbDomain) -> bool:
@@ -176,8 +177,12 @@ def _may_hold(instance: Instance, domain: HbDomain) -> bool:
     gpu = instance.cluster.gpu.name
     if domain.gpus:
         return gpu in domain.gpus
-    sold = [one for one in entries("hb_domain").values() if isinstance(one, HbDomain) and gpu in one.gpus]
-    return domain.gbyte_s <= max(one.gbyte_s for one in (*sold, *instance.network.hb_domains))
+    sold = [
+        candidate
+        for candidate in entries("hb_domain").values()
+        if isinstance(candidate, HbDomain) and gpu in candidate.gpus
+    ]
+    return domain.gbyte_s <= max(candidate.gbyte_s for candidate in (*sold, *instance.network.hb_domains))
 
 
 def _as_in(instance: Instance, entry: Entry) -> Entry:
@@ -191,18 +196,18 @@ def _as_in(instance: Instance, entry: Entry) -> Entry:
     return entry
 
 
-def _sizes(instance: Instance) -> Iterator[Listed]:
+def _sizes(instance: Instance) -> Iterator[ListLimit]:
     """The sizes of islands: doubled and halved, and powers of two up to all the GPUs there are."""
-    there = instance.cluster.most_gpus
+    gpus = instance.cluster.most_gpus
     for w, workload in enumerate(instance.workload):
         if workload.gpus is not None:
-            some = {size * 2**k for size in (1, *workload.gpus) for k in range(there.bit_length())}
-            some |= {size // 2**k for size in workload.gpus for k in range(size.bit_length()) if size % 2**k == 0}
-            more = sorted(size for size in some if size <= there and size not in workload.gpus)
-            yield Listed(
+            sizes = {size * 2**k for size in (1, *workload.gpus) for k in range(gpus.bit_length())}
+            sizes |= {size // 2**k for size in workload.gpus for k in range(size.bit_length()) if size % 2**k == 0}
+            additions = sorted(size for size in sizes if size <= gpus and size not in workload.gpus)
+            yield ListLimit(
                 key=f"workload[{w}].gpus",
                 now=workload.gpus,
-                widest=(*workload.gpus, *more),
+                widest=(*workload.gpus, *additions),
                 with_list=partial(_with_sizes, w),
                 used=partial(sizes_used, workload=workload.name),
             )
@@ -212,28 +217,28 @@ def _with_sizes(w: int, instance: Instance, sizes: tuple[Any, ...] | None) -> In
     return with_workload(instance, w, {"gpus": sizes})
 
 
-def _spares(instance: Instance) -> Iterator[Listed]:
+def _spares(instance: Instance) -> Iterator[ListLimit]:
     """The numbers of domains that may stand by."""
     if instance.availability is not None and instance.availability.spare_domains is not None:
-        yield Listed(
+        yield ListLimit(
             key="availability.spare_domains",
             now=instance.availability.spare_domains,
             widest=None,
-            with_list=lambda changed, counts: with_part(changed, "availability", {"spare_domains": counts}),
-            used=lambda plan: [one.spare_domains for one in built(plan) if isinstance(one, Design)],
+            with_list=lambda question, counts: with_part(question, "availability", {"spare_domains": counts}),
+            used=lambda plan: [design.spare_domains for design in built(plan) if isinstance(design, Design)],
         )
 
 
-def _mappings(instance: Instance, w: int) -> Iterator[Listed]:
+def _mappings(instance: Instance, w: int) -> Iterator[ListLimit]:
     shares = {"offload_percent": OFFLOADED} if instance.cluster.gpu.host_gbyte_s else {}
-    for key, free in (FREE | shares).items():
-        now = getattr(instance.workload[w].mapping, key)
-        if now is None or (free is not None and not set(free) - set(now)):
+    for key, widest in (FREE | shares).items():
+        values = getattr(instance.workload[w].mapping, key)
+        if values is None or (widest is not None and not set(widest) - set(values)):
             continue
-        yield Listed(
+        yield ListLimit(
             key=f"workload[{w}].mapping.{key}",
-            now=now,
-            widest=None if free is None else tuple(dict.fromkeys((*now, *free))),
+            now=values,
+            widest=None if widest is None else tuple(dict.fromkeys((*values, *widest))),
             with_list=partial(_with_mapping, w, key),
             used=partial(mappings_used, workload=instance.workload[w].name, name=key),
         )

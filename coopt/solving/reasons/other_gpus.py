@@ -18,12 +18,12 @@ from coopt.network.space import Space, domain_counts
 from coopt.plan.explanation import Change
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.limits import with_part
-from coopt.solving.reasons.lists import FABRICS, Changed, text_of
+from coopt.solving.reasons.lists import FABRICS, WayOut, text_of
 
 MOST_GPUS, MOST_TIMES = 2**18, 16  # numbers of GPUs, and times those asked for, up to which more are tried
 TRIES, FEW_TRIES = 32, 8  # numbers tried before a step gets finer; few where a try takes long
 MOST_KINDS = 4  # kinds of GPU that are tried
-Tried = tuple[Changed | None, str]
+Attempt = tuple[WayOut | None, str]
 """What is enough, or what was tried in vain."""
 IsEnough = Callable[[Instance], bool]
 
@@ -47,25 +47,25 @@ def with_gpus(instance: Instance, gpus: int) -> Instance:
     return with_part(instance, "cluster", {"gpus": (gpus,)})
 
 
-def more_or_fewer(instance: Instance, is_enough: IsEnough, *, tries: int = TRIES) -> Tried:
+def more_or_fewer(instance: Instance, is_enough: IsEnough, *, tries: int = TRIES) -> Attempt:
     """The least number of GPUs that is enough, up to 16 times as many as are asked for."""
     counts, unit = possible_counts(instance)
     return _sought(instance, is_enough, counts, Steps(unit, tries), is_least=True)
 
 
-def fewer(instance: Instance, is_enough: IsEnough, *, tries: int = TRIES) -> Tried:
+def fewer(instance: Instance, is_enough: IsEnough, *, tries: int = TRIES) -> Attempt:
     """The largest number of GPUs that is enough and below what is asked for."""
     counts, unit = possible_counts(instance)
-    below = [count for count in counts if count < instance.cluster.most_gpus]
-    return _sought(instance, is_enough, below, Steps(unit, tries), is_least=False)
+    smaller_counts = [count for count in counts if count < instance.cluster.most_gpus]
+    return _sought(instance, is_enough, smaller_counts, Steps(unit, tries), is_least=False)
 
 
-def nearby(instance: Instance) -> Iterator[Changed]:
+def nearby(instance: Instance) -> Iterator[WayOut]:
     """Numbers of GPUs that fill whole HB domains in place of those asked for, nearest first."""
-    now = instance.cluster.gpus
+    counts = instance.cluster.gpus
     for gpus in Space(instance=instance).nearby_counts():
-        share = gpus / now[0] - 1
-        change = Change(limit="cluster.gpus", now=text_of(now), to=text_of((gpus,)), least=gpus, share=share)
+        share = gpus / counts[0] - 1
+        change = Change(limit="cluster.gpus", now=text_of(counts), to=text_of((gpus,)), least=gpus, share=share)
         yield (change,), with_gpus(instance, gpus)
 
 
@@ -75,61 +75,63 @@ def possible_counts(instance: Instance) -> tuple[list[int], int]:
     No other multiple of the unit, which follows, has a plan. It is 1 but for several sites: shares of these have
     mappings of their own, so that multiples of what fills whole domains, or divides them, are listed.
     """
-    network, asked = instance.network, instance.cluster.gpus
-    most, unit = min(MOST_TIMES * max(asked), MOST_GPUS), 1
+    network, requests = instance.network, instance.cluster.gpus
+    ceiling, unit = min(MOST_TIMES * max(requests), MOST_GPUS), 1
     if instance.problem == "sites":
-        unit = math.gcd(min(domain.size for domain in network.hb_domains), *asked)
-        counts = set(range(unit, most + 1, unit))
+        unit = math.gcd(min(domain.size for domain in network.hb_domains), *requests)
+        counts = set(range(unit, ceiling + 1, unit))
     else:
-        counts = set.intersection(*(_divided(workload, most) for workload in instance.workload))
-    return sorted(count for count in counts - {*asked} if _is_held(network, count)), unit
+        counts = set.intersection(*(_divided(workload, ceiling) for workload in instance.workload))
+    return sorted(count for count in counts - {*requests} if _is_held(network, count)), unit
 
 
-def _divided(workload: Workload, most: int) -> set[int]:
-    return set(degrees_up_to(workload, most).prod(axis=1).tolist())
+def _divided(workload: Workload, ceiling: int) -> set[int]:
+    return set(degrees_up_to(workload, ceiling).prod(axis=1).tolist())
 
 
 def _is_held(network: Network, gpus: int) -> bool:
     return any(domain_counts(gpus, domain, network.domain_fill) for domain in network.hb_domains)
 
 
-def _sought(instance: Instance, is_enough: IsEnough, counts: list[int], steps: Steps, *, is_least: bool) -> Tried:
+def _sought(instance: Instance, is_enough: IsEnough, counts: list[int], steps: Steps, *, is_least: bool) -> Attempt:
     """The least of some numbers that is enough, or else the largest, of the multiples of a step; and the step.
 
     Once a number is known to do, fewer are left that would be better, so that the next step is finer; until every
     number counts, or none of a step is better.
     """
-    best, left, step = None, counts, steps.unit
-    while left:
-        finer = steps.of(left)
-        multiples = [count for count in left if count % finer == 0]
+    answer, candidates, step = None, counts, steps.unit
+    while candidates:
+        finer = steps.of(candidates)
+        multiples = [count for count in candidates if count % finer == 0]
         in_turn = multiples if is_least else reversed(multiples)
         try:
-            found = next((count for count in in_turn if is_enough(with_gpus(instance, count))), None)
+            enough = next((count for count in in_turn if is_enough(with_gpus(instance, count))), None)
         except UnprovenError:
-            if best is None:
+            if answer is None:
                 raise
-            break
+            break  # a number that is enough is known, though not that it is the best in a finer step
         step = finer
-        if found is None:
+        if enough is None:
             break
-        best = found
-        left = [count for count in left if count % step and (count < best if is_least else count > best)]
-    if best is not None:
-        return _number(instance, best, step if left else steps.unit, is_least=is_least), ""
+        answer = enough
+        candidates = [
+            count for count in candidates if count % step and (count < answer if is_least else count > answer)
+        ]
+    if answer is not None:
+        return _number(instance, answer, step if candidates else steps.unit, is_least=is_least), ""
     return None, _in_vain(multiples, step, steps.unit) if counts else ""
 
 
 def _in_vain(counts: Sequence[int], step: int, unit: int) -> str:
-    every = f"any other number of GPUs from {counts[0]:,} to {counts[-1]:,}"
-    return every if step == unit == 1 else f"{every} in steps of {step:,}"
+    range_text = f"any other number of GPUs from {counts[0]:,} to {counts[-1]:,}"
+    return range_text if step == unit == 1 else f"{range_text} in steps of {step:,}"
 
 
-def _number(instance: Instance, gpus: int, step: int, *, is_least: bool) -> Changed:
-    asked = instance.cluster.gpus
-    now, share = (asked, None) if instance.cluster.has_several_counts else (asked[0], gpus / asked[0] - 1)
-    least = gpus if is_least else None
-    change = Change(limit="cluster.gpus", now=text_of(now), to=text_of(gpus), least=least, share=share, step=step)
+def _number(instance: Instance, gpus: int, step: int, *, is_least: bool) -> WayOut:
+    requests = instance.cluster.gpus
+    request, share = (requests, None) if instance.cluster.has_several_counts else (requests[0], gpus / requests[0] - 1)
+    minimum = gpus if is_least else None
+    change = Change(limit="cluster.gpus", now=text_of(request), to=text_of(gpus), least=minimum, share=share, step=step)
     return (change,), with_gpus(instance, gpus)
 
 
@@ -139,19 +141,19 @@ def left_out_of_sums(instance: Instance, keys: Iterable[str]) -> Iterator[str]:
         yield 'The price of GPUs is left out of these sums: objective.include = ["gpu", ...] counts it.'
 
 
-def another_gpu(instance: Instance, is_enough: IsEnough) -> Tried:
+def another_gpu(instance: Instance, is_enough: IsEnough) -> Attempt:
     """The first faster GPU of the catalog that is enough, in the HB domains that are sold with it."""
-    tried = list[str]()
+    names = list[str]()
     for gpu, domains in faster_gpus(instance):
-        changed = _with_gpu(instance, gpu, domains)
-        if changed is None:
+        question = _with_gpu(instance, gpu, domains)
+        if question is None:
             continue
-        if is_enough(changed):
-            return (_kinds(instance, gpu, domains), changed), ""
-        tried.append(gpu.name)
-        if len(tried) == MOST_KINDS:
+        if is_enough(question):
+            return (_kinds(instance, gpu, domains), question), ""
+        names.append(gpu.name)
+        if len(names) == MOST_KINDS:
             break
-    return None, f"{alternatives(tried)} in place of {instance.cluster.gpu.name}" if tried else ""
+    return None, f"{alternatives(names)} in place of {instance.cluster.gpu.name}" if names else ""
 
 
 def faster_gpus(instance: Instance) -> Iterator[tuple[Gpu, tuple[HbDomain, ...]]]:
@@ -159,10 +161,17 @@ def faster_gpus(instance: Instance) -> Iterator[tuple[Gpu, tuple[HbDomain, ...]]
 
     Those of the same maker, by the first word of what the catalog says of them, come first; then the slowest.
     """
-    own, every = instance.cluster.gpu, [one for one in entries("hb_domain").values() if isinstance(one, HbDomain)]
-    gpus = [one for one in entries("gpu").values() if isinstance(one, Gpu) and one.bf16_tflop_s > own.bf16_tflop_s]
-    for gpu in sorted(gpus, key=lambda one: (_maker(one) != _maker(own), one.bf16_tflop_s)):
-        domains = tuple(one for one in every if gpu.name in one.gpus)
+    reference, hb_domains = (
+        instance.cluster.gpu,
+        [entry for entry in entries("hb_domain").values() if isinstance(entry, HbDomain)],
+    )
+    gpus = [
+        entry
+        for entry in entries("gpu").values()
+        if isinstance(entry, Gpu) and entry.bf16_tflop_s > reference.bf16_tflop_s
+    ]
+    for gpu in sorted(gpus, key=lambda entry: (_maker(entry) != _maker(reference), entry.bf16_tflop_s)):
+        domains = tuple(entry for entry in hb_domains if gpu.name in entry.gpus)
         if domains:
             yield gpu, domains
 
@@ -172,11 +181,11 @@ def _maker(gpu: Gpu) -> str:
 
 
 def _kinds(instance: Instance, gpu: Gpu, domains: tuple[HbDomain, ...]) -> tuple[Change, ...]:
-    before: dict[str, Any] = {"cluster.gpu": instance.cluster.gpu, "network.hb_domains": instance.network.hb_domains}
+    values: dict[str, Any] = {"cluster.gpu": instance.cluster.gpu, "network.hb_domains": instance.network.hb_domains}
     after: dict[str, Any] = {"cluster.gpu": gpu, "network.hb_domains": domains}
     return tuple(
-        Change(limit=key, now=text_of(now), to=text_of(after[key]), least=None, share=None)
-        for key, now in before.items()
+        Change(limit=key, now=text_of(value), to=text_of(after[key]), least=None, share=None)
+        for key, value in values.items()
     )
 
 
@@ -184,7 +193,7 @@ def _with_gpu(instance: Instance, gpu: Gpu, domains: tuple[HbDomain, ...]) -> In
     """The question with another GPU in its own HB domains; None where the rest does not agree with it."""
     table = instance.model_dump(by_alias=True)
     table["cluster"] |= {"gpu": gpu.model_dump(), "generations": ()}
-    table["network"]["hb_domains"] = [one.model_dump() for one in domains]
+    table["network"]["hb_domains"] = [domain.model_dump() for domain in domains]
     try:
         return Instance.model_validate(table)
     except ValidationError:
@@ -196,13 +205,13 @@ def settings_to_compare(instance: Instance) -> Iterator[tuple[str, dict[str, Any
     gpus, cluster = instance.cluster.gpus, instance.cluster
     if instance.problem != "shared":
         return
-    if others := [one for one in FABRICS if one not in instance.network.fabrics]:
-        yield f"{alternatives(others)} networks", {"network.fabrics": [*instance.network.fabrics, *others]}
+    if kinds := [entry for entry in FABRICS if entry not in instance.network.fabrics]:
+        yield f"{alternatives(kinds)} networks", {"network.fabrics": [*instance.network.fabrics, *kinds]}
     if not cluster.has_several_counts:
         yield "another number of GPUs", {"cluster.gpus": [gpus[0], 2 * gpus[0]]}
     for gpu, domains in faster_gpus(instance):
         if _with_gpu(instance, gpu, domains) is not None and cluster.gpu.name in entries("gpu"):
-            names = [one.name for one in (*instance.network.hb_domains, *domains)]
+            names = [entry.name for entry in (*instance.network.hb_domains, *domains)]
             if set(names) <= set(entries("hb_domain")):
                 yield (
                     f"a faster GPU such as {gpu.name}",

@@ -48,38 +48,39 @@ class Floors:
         instance = designs.instance
         optics = instance.network.optics if "optics" in instance.objective.include else ()
         column = {name: n for n, (kind, name) in enumerate(designs.lines) if kind == "optics"}
-        bought = [
-            designs.counts[rows, column[one.name]] if one.name in column else np.zeros(len(rows)) for one in optics
+        modules = [
+            designs.counts[rows, column[optic.name]] if optic.name in column else np.zeros(len(rows))
+            for optic in optics
         ]
-        counts = np.array(bought, dtype=np.int64).reshape(len(optics), len(rows)).T
-        values = np.array([weigh(instance.objective, one.usd, one.w) for one in optics], dtype=np.float64)
+        counts = np.array(modules, dtype=np.int64).reshape(len(optics), len(rows)).T
+        values = np.array([weigh(instance.objective, optic.usd, optic.w) for optic in optics], dtype=np.float64)
         families = np.unique(designs.family[rows]).tolist()
         shares, of_family, links = dict[object, Floats](), np.zeros(len(designs.families), dtype=np.int64), []
         for number in families:
             family = designs.families[number]
             of_family[number] = _numbered(shares, instance, family)
             links.append(_links(family))
-        fixed, each = np.moveaxis(np.array(links).reshape(len(families), 2, MOST_TIERS), 0, -1)
+        base, per_uplink = np.moveaxis(np.array(links).reshape(len(families), 2, MOST_TIERS), 0, -1)
         place = np.searchsorted(families, designs.family[rows])
         return cls(
             rows=rows,
-            optics=tuple(one.name for one in optics),
+            optics=tuple(optic.name for optic in optics),
             values=values,
             counts=counts,
             beside=designs.value[rows] - counts @ values,
-            links=fixed[:, place] + each[:, place] * designs.uplinks[rows],
+            links=base[:, place] + per_uplink[:, place] * designs.uplinks[rows],
             shares=np.array(list(shares.values()))[..., : len(optics)],
             kind=of_family[designs.family[rows]],
         )
 
-    def at(self, bought: Floats, of_optic: Mapping[str, float], more: float) -> Floats:
+    def at(self, units: Floats, of_optic: Mapping[str, float], increase: float) -> Floats:
         """The floor of each row where a price is so much higher, of which each row of designs buys so many units and
         each module of an optic so many."""
-        each = np.array([of_optic.get(name, 0.0) for name in self.optics], dtype=np.float64)
-        modules = self.shares * (self.values + more * each)
+        per_module = np.array([of_optic.get(name, 0.0) for name in self.optics], dtype=np.float64)
+        modules = self.shares * (self.values + increase * per_module)
         of_ends = np.where(self.shares > 0, modules, np.inf).min(axis=-1, initial=np.inf)
         of_links = np.where(np.isfinite(of_ends), of_ends, 0.0).sum(axis=-1)
-        beside = self.beside + more * (bought[self.rows] - self.counts @ each)
+        beside = self.beside + increase * (units[self.rows] - self.counts @ per_module)
         return np.asarray(beside + (self.links * of_links[self.kind].T).sum(axis=0), dtype=np.float64)
 
 
@@ -90,13 +91,13 @@ def would_do(instance: Instance, families: Iterable[Family]) -> set[str]:
     shares = dict[object, Floats]()
     for family in families:
         _numbered(shares, instance, family)
-    taken = np.sum([share.sum(axis=(0, 1)) for share in shares.values()], axis=0) > 0
-    return {optic.name for optic, some in zip(instance.network.optics, taken.tolist(), strict=True) if some}
+    is_taken = np.sum([share.sum(axis=(0, 1)) for share in shares.values()], axis=0) > 0
+    return {optic.name for optic, takes in zip(instance.network.optics, is_taken.tolist(), strict=True) if takes}
 
 
 def _numbered(shares: dict[object, Floats], instance: Instance, family: Family) -> int:
     """The place of a family's shares of modules among those of all kinds of links, which hold them from then on."""
-    key = family.nic.name, family.nic_planes, tuple((one.name, one.port_gbit_s) for one in family.switches)
+    key = family.nic.name, family.nic_planes, tuple((switch.name, switch.port_gbit_s) for switch in family.switches)
     if key not in shares:
         shares[key] = _shares(instance, family)
     return list(shares).index(key)
@@ -105,27 +106,27 @@ def _numbered(shares: dict[object, Floats], instance: Instance, family: Family) 
 def _shares(instance: Instance, family: Family) -> Floats:
     """The share of a module that a link takes at the lower and the upper end of each level; 0 of what does not fit."""
     network, rate = instance.network, family.link_gbit_s
-    found = np.zeros((MOST_TIERS, 2, len(network.optics)))
-    for level, above in enumerate(family.switches):
-        below = family.switches[level - 1] if level else None
+    shares = np.zeros((MOST_TIERS, 2, len(network.optics)))
+    for level, upper_switch in enumerate(family.switches):
+        lower_switch = family.switches[level - 1] if level else None
         for n, optic in enumerate(network.optics):
             links = optic.links_of(rate)
             if links and optic.reach_m >= network.link_reach_m[level]:
-                at_nic = below is not None or links * family.nic.cages == family.nic_planes
-                found[level, :, n] = at_nic and fits(optic, rate, below), fits(optic, rate, above)
-                found[level, :, n] /= links
-    return found
+                at_nic = lower_switch is not None or links * family.nic.cages == family.nic_planes
+                shares[level, :, n] = at_nic and fits(optic, rate, lower_switch), fits(optic, rate, upper_switch)
+                shares[level, :, n] /= links
+    return shares
 
 
 def _links(family: Family) -> tuple[list[float], list[float]]:
     """Links of each level, and how many more of them an uplink adds: none of a NIC's, and else all there are."""
-    first = family.uplink_choices[0]
-    counted = [float(level.links) for level in levels(family, first)]
-    counted = counted[: family.tiers] + [0.0] * (MOST_TIERS - family.tiers)
-    return [counted[0], 0.0, 0.0], [0.0, *(links / max(first, 1) for links in counted[1:])]
+    fewest = family.uplink_choices[0]
+    counts = [float(level.links) for level in levels(family, fewest)]
+    counts = counts[: family.tiers] + [0.0] * (MOST_TIERS - family.tiers)
+    return [counts[0], 0.0, 0.0], [0.0, *(links / max(fewest, 1) for links in counts[1:])]
 
 
-def with_other_optics(instance: Instance, every: tuple[Family, ...]) -> Iterator[tuple[int, Family]]:
+def with_other_optics(instance: Instance, families: tuple[Family, ...]) -> Iterator[tuple[int, Family]]:
     """Families with optics they may have at other prices, each with the position of one that differs in optics only.
 
     A price of an optic, or of electricity, changes which optics are worth having, and so designs and not only their
@@ -133,43 +134,46 @@ def with_other_optics(instance: Instance, every: tuple[Family, ...]) -> Iterator
     that no price brings about is no better than those that are there.
     """
     if instance.network.link_ends != "same":
-        yield from _with_other_ends(instance, every)
+        yield from _with_other_ends(instance, families)
         return
     choices: dict[object, dict[tuple[LinkEnds, ...], None]] = {}
-    for _, alike in groupby(enumerate(every), key=lambda pair: replace(pair[1], optics=())):
-        there = list(alike)
-        number, family = there[0]
-        known, per_module = {one.optics for _, one in there}, {one.per_module for _, one in there}
+    for _, group in groupby(enumerate(families), key=lambda pair: replace(pair[1], optics=())):
+        members = list(group)
+        number, family = members[0]
+        optics_in_use, per_module = (
+            {member.optics for _, member in members},
+            {member.per_module for _, member in members},
+        )
         mating = family.switches if instance.network.tier_switches == "any" else ()
-        key = (family.nic.name, family.nic_planes, *(one.name for one in mating))
+        key = (family.nic.name, family.nic_planes, *(member.name for member in mating))
         if key not in choices:
             choices[key] = dict.fromkeys(_choices(instance, family.nic, family.nic_planes, mating))
         for optics in dict.fromkeys(choice[: family.tiers] for choice in choices[key]):
-            other = replace(family, optics=optics)
-            if optics not in known and other.per_module in per_module:
-                yield number, other
+            variant = replace(family, optics=optics)
+            if optics not in optics_in_use and variant.per_module in per_module:
+                yield number, variant
 
 
-def _with_other_ends(instance: Instance, every: tuple[Family, ...]) -> Iterator[tuple[int, Family]]:
+def _with_other_ends(instance: Instance, families: tuple[Family, ...]) -> Iterator[tuple[int, Family]]:
     """The same where each end of links has its own product.
 
     Whatever the price of one optic, a choice is not worth having where another has as few of it, for no more beside.
     """
-    numbers = {replace(family, optics=()): number for number, family in enumerate(every)}
-    known = {(replace(family, optics=()), family.optics) for family in every}
+    numbers = {replace(family, optics=()): number for number, family in enumerate(families)}
+    pairs = {(replace(family, optics=()), family.optics) for family in families}
     values = [_beside(instance, name) for name in _priced_alone(instance)]
     values += [values_of(instance, ("capex", "power"))] if instance.objective.minimize == "tco" else []
     sites: dict[tuple[int, HbDomain, int], list[Family]] = {}
-    for family in every:
+    for family in families:
         sites.setdefault((family.gpus, family.hb, family.domains), []).append(family)
-    for value, (site, some) in product(values, sites.items()):
-        space = Space(instance=_with_fabrics(instance, {family.fabric for family in some}), values=value)
-        joining = {_gear_key(family) for family in some}
-        for other in space.families(*site, [gear for gear in space.gears if _gear_key(gear) in joining]):
-            bare = replace(other, optics=())
-            if bare in numbers and (bare, other.optics) not in known:
-                known.add((bare, other.optics))
-                yield numbers[bare], other
+    for value, (site, members) in product(values, sites.items()):
+        space = Space(instance=_with_fabrics(instance, {family.fabric for family in members}), values=value)
+        joining = {_gear_key(family) for family in members}
+        for variant in space.families(*site, [gear for gear in space.gears if _gear_key(gear) in joining]):
+            key = replace(variant, optics=())
+            if key in numbers and (key, variant.optics) not in pairs:
+                pairs.add((key, variant.optics))
+                yield numbers[key], variant
 
 
 def _with_fabrics(instance: Instance, kinds: Collection[str]) -> Instance:
@@ -177,9 +181,9 @@ def _with_fabrics(instance: Instance, kinds: Collection[str]) -> Instance:
     return with_part(instance, "network", {"fabrics": fabrics})
 
 
-def _gear_key(one: Family | Gear) -> tuple[object, ...]:
-    ports = one.switch.name, one.switch.port_gbit_s
-    return one.nic.name, one.nics_per_gpu, one.gpus_per_nic, one.nic_planes, *ports
+def _gear_key(gear: Family | Gear) -> tuple[object, ...]:
+    ports = gear.switch.name, gear.switch.port_gbit_s
+    return gear.nic.name, gear.nics_per_gpu, gear.gpus_per_nic, gear.nic_planes, *ports
 
 
 def _priced_alone(instance: Instance) -> Iterator[str]:
@@ -191,10 +195,12 @@ def _priced_alone(instance: Instance) -> Iterator[str]:
 def _beside(instance: Instance, name: str) -> OpticValues:
     """How many of an optic one module is, then what it adds to each measure where that one costs nothing."""
     price = "w" if instance.objective.minimize == "power" else "usd"
-    optics = tuple(one.model_copy(update={price: 0.0}) if one.name == name else one for one in instance.network.optics)
+    optics = tuple(
+        entry.model_copy(update={price: 0.0}) if entry.name == name else entry for entry in instance.network.optics
+    )
     network = instance.network.model_copy(update={"optics": optics})
-    rest = values_of(instance.model_copy(update={"network": network}))
-    return lambda optic: (float(optic.name == name), *rest(optic))
+    values = values_of(instance.model_copy(update={"network": network}))
+    return lambda optic: (float(optic.name == name), *values(optic))
 
 
 def _choices(instance: Instance, nic: Nic, planes: int, switches: tuple[Switch, ...]) -> Iterator[tuple[LinkEnds, ...]]:
@@ -203,13 +209,15 @@ def _choices(instance: Instance, nic: Nic, planes: int, switches: tuple[Switch, 
     reaches_m = instance.network.link_reach_m[: len(optic_choices(instance, nic, None, planes, switches))]
     for optic in instance.network.optics:
         if optic.links_of(nic.gbit_s / planes):
-            others = optic_choices(_without(instance, optic), nic, None, planes, switches)
-            levels = [others[n] if n < len(others) else () for n in range(len(reaches_m))]
+            alternatives = optic_choices(_without(instance, optic), nic, None, planes, switches)
+            levels = [alternatives[n] if n < len(alternatives) else () for n in range(len(reaches_m))]
             fits = [
                 (optic,) if optic.reach_m >= reach_m and mate(optic, *ends_of(nic, switches, level)) else ()
                 for level, reach_m in enumerate(reaches_m)
             ]
-            yield from map(_at_both_ends, product(*((*level, *own) for level, own in zip(levels, fits, strict=True))))
+            yield from map(
+                _at_both_ends, product(*((*level, *choices) for level, choices in zip(levels, fits, strict=True)))
+            )
     if instance.objective.minimize == "tco":
         yield from map(_at_both_ends, product(*optic_choices(instance, nic, ("capex", "power"), planes, switches)))
 
@@ -219,5 +227,5 @@ def _at_both_ends(optics: tuple[Optic, ...]) -> tuple[LinkEnds, ...]:
 
 
 def _without(instance: Instance, optic: Optic) -> Instance:
-    listed = tuple(one for one in instance.network.optics if one != optic)
-    return instance.model_copy(update={"network": instance.network.model_copy(update={"optics": listed})})
+    optics = tuple(entry for entry in instance.network.optics if entry != optic)
+    return instance.model_copy(update={"network": instance.network.model_copy(update={"optics": optics})})

@@ -18,8 +18,8 @@ from coopt.solving.reasons.again import WIDEST_RATIO, feasible, solved
 from coopt.solving.reasons.designs import Designs, designs_of
 from coopt.solving.reasons.limits import Limit, limits_of, typed, with_gpu, with_part, without_bound
 from coopt.solving.reasons.lists import (
-    Changed,
-    Listed,
+    ListLimit,
+    WayOut,
     adds_unmated,
     lists_of,
     mating_lists,
@@ -27,7 +27,7 @@ from coopt.solving.reasons.lists import (
     text_of,
     widened,
 )
-from coopt.solving.reasons.other_gpus import Tried, another_gpu, fewer, more_or_fewer, nearby
+from coopt.solving.reasons.other_gpus import Attempt, another_gpu, fewer, more_or_fewer, nearby
 from coopt.solving.reasons.rivals import least_memory_bytes
 
 PARTS = ("network.nics", "network.switches", "network.optics")
@@ -43,7 +43,7 @@ def relaxations_of(instance: Instance, conflicts: tuple[tuple[str, ...], ...]) -
     """
     conflict = set[str].intersection(*map(set, conflicts)) if conflicts else set[str]()
     designs = designs_of(instance)
-    lists = {one.key: one for one in lists_of(instance)}
+    lists = {entry.key: entry for entry in lists_of(instance)}
     numbers = [limit for limit in limits_of(instance) if limit.key in conflict]
     memory = _memory(designs) if "cluster.gpu.hbm_gb" in conflict else ()
     single = chain(
@@ -52,15 +52,15 @@ def relaxations_of(instance: Instance, conflicts: tuple[tuple[str, ...], ...]) -
         _ratio(instance) if "network.oversubscription" in conflict else (),
         _tiers(instance) if "network.max_tiers" in conflict else (),
         _shorter_links(instance) if "network.link_reach_m" in conflict else (),
-        *(_widened(instance, (one,)) for key, one in lists.items() if key in conflict),
+        *(_widened(instance, (entry,)) for key, entry in lists.items() if key in conflict),
     )
     verified = partial(_verified, instance)
-    found = [one for one in map(verified, single) if one]
-    yield from found
-    together = tuple(lists[key] for key in PARTS if key in lists)
-    if len(together) > 1 and set(PARTS) & conflict and not any(_keys(one) <= set(PARTS) for one in found):
-        yield from filter(None, map(verified, _widened(instance, together)))
-    joint = _jointly(designs) or (() if found else _after_memory(designs))
+    relaxations = [entry for entry in map(verified, single) if entry]
+    yield from relaxations
+    part_lists = tuple(lists[key] for key in PARTS if key in lists)
+    if len(part_lists) > 1 and set(PARTS) & conflict and not any(_keys(entry) <= set(PARTS) for entry in relaxations):
+        yield from filter(None, map(verified, _widened(instance, part_lists)))
+    joint = _jointly(designs) or (() if relaxations else _after_memory(designs))
     yield from filter(None, map(verified, joint))
     if not len(designs):
         yield from _other_counts(instance)
@@ -73,22 +73,22 @@ def with_other_gpus(
 
     Where time or memory is short the fewest GPUs are sought; where limits alone are, the most that keep them.
     """
-    shared = set[str].intersection(*map(set, conflicts)) if conflicts else set[str]()
-    tries: tuple[Tried, ...]
-    if any(map(_on_speed, shared)):
+    keys = set[str].intersection(*map(set, conflicts)) if conflicts else set[str]()
+    tries: tuple[Attempt, ...]
+    if any(map(_on_speed, keys)):
         tries = more_or_fewer(instance, feasible), another_gpu(instance, feasible)
-    elif any(key.startswith("limits.") for key in shared):
+    elif any(key.startswith("limits.") for key in keys):
         tries = (fewer(instance, feasible),)
     else:
         return (), ()
-    found, in_vain = list[Relaxation](), list[str]()
-    for changed, tried in tries:
-        one = None if changed is None else _verified(instance, changed)
-        if one is not None:
-            found.append(one)
-        elif tried:
-            in_vain.append(tried)
-    return tuple(found), tuple(in_vain)
+    relaxations, in_vain = list[Relaxation](), list[str]()
+    for change, attempt in tries:
+        relaxation = None if change is None else _verified(instance, change)
+        if relaxation is not None:
+            relaxations.append(relaxation)
+        elif attempt:
+            in_vain.append(attempt)
+    return tuple(relaxations), tuple(in_vain)
 
 
 def _on_speed(key: str) -> bool:
@@ -96,52 +96,52 @@ def _on_speed(key: str) -> bool:
     return key == "cluster.gpu.hbm_gb" or (key.startswith("workload[") and ".mapping." not in key)
 
 
-def _keys(one: Relaxation) -> set[str]:
-    return {change.limit for change in one.changes}
+def _keys(relaxation: Relaxation) -> set[str]:
+    return {change.limit for change in relaxation.changes}
 
 
-def _verified(instance: Instance, changed: Changed) -> Relaxation | None:
+def _verified(instance: Instance, change: WayOut) -> Relaxation | None:
     """The relaxation with the plan it lets in; None where it lets none in, or parts in whose links do not mate."""
-    changes, wider = changed
+    changes, wider = change
     return relaxation(instance, wider, changes, solved(wider))
 
 
-def _moved(instance: Instance, limit: Limit, amount: float) -> Changed:
+def _moved(instance: Instance, limit: Limit, amount: float) -> WayOut:
     """The limit at the first short number that lets through what takes `amount`."""
-    now, least, to = limit.own(limit.cap), limit.own(amount), limit.enough(amount)
-    change = Change(limit=limit.key, now=text_of(now), to=text_of(to), least=least, share=least / now - 1)
-    moved = next(one for one in limits_of(instance) if one.key == limit.key)
+    number, minimum, to = limit.own(limit.cap), limit.own(amount), limit.enough(amount)
+    change = Change(limit=limit.key, now=text_of(number), to=text_of(to), least=minimum, share=minimum / number - 1)
+    moved = next(entry for entry in limits_of(instance) if entry.key == limit.key)
     return (change,), moved.with_number(to)
 
 
-def _number(designs: Designs, limit: Limit) -> Iterator[Changed]:
+def _number(designs: Designs, limit: Limit) -> Iterator[WayOut]:
     use = designs.uses[limit.key]
-    least = use[designs.met(limit.key)].min(initial=np.inf)
-    if np.isfinite(least):
-        yield _moved(designs.instance, limit, float(least))
+    minimum = use[designs.met(limit.key)].min(initial=np.inf)
+    if np.isfinite(minimum):
+        yield _moved(designs.instance, limit, float(minimum))
 
 
-def _memory(designs: Designs) -> Iterator[Changed]:
+def _memory(designs: Designs) -> Iterator[WayOut]:
     times = tuple(key for key in designs.uses if key.startswith("workload"))
     yield from _with_memory(designs, designs.met(*times))
 
 
-def _with_memory(designs: Designs, among: Bools) -> Iterator[Changed]:
-    least = least_memory_bytes(designs, among)
-    if least is not None:
+def _with_memory(designs: Designs, among: Bools) -> Iterator[WayOut]:
+    need_bytes = least_memory_bytes(designs, among)
+    if need_bytes is not None:
         gpu = designs.instance.cluster.gpu
-        now, least_gb = gpu.hbm_gb, gpu.whole_gb(least)
-        to, share = typed(least_gb), least_gb / now - 1
-        change = Change(limit="cluster.gpu.hbm_gb", now=text_of(now), to=text_of(to), least=least_gb, share=share)
+        hbm_gb, least_gb = gpu.hbm_gb, gpu.whole_gb(need_bytes)
+        to, share = typed(least_gb), least_gb / hbm_gb - 1
+        change = Change(limit="cluster.gpu.hbm_gb", now=text_of(hbm_gb), to=text_of(to), least=least_gb, share=share)
         yield (change,), with_gpu(designs.instance, to)
 
 
-def _ratio(instance: Instance) -> Iterator[Changed]:
+def _ratio(instance: Instance) -> Iterator[WayOut]:
     """An oversubscription that is enough: designs change at whole numbers and at ratios of whole ports.
 
     It may not be the least, as fillings of leaves do not grow with the ratio.
     """
-    key, now = "oversubscription", instance.network.largest_ratio
+    key, ratio_now = "oversubscription", instance.network.largest_ratio
 
     def at(ratio: float) -> Instance:
         return with_part(instance, "network", {key: ratio})
@@ -149,64 +149,68 @@ def _ratio(instance: Instance) -> Iterator[Changed]:
     widest = designs_of(at(WIDEST_RATIO))
     downs = np.array([family.slowdown(1) for family in widest.families])[widest.family]
     ratios = np.unique(np.append(downs / np.maximum(widest.uplinks, 1), np.arange(1, WIDEST_RATIO + 1)))
-    ratios = ratios[(ratios > now) & (ratios <= WIDEST_RATIO)]
+    ratios = ratios[(ratios > ratio_now) & (ratios <= WIDEST_RATIO)]
     low, high = -1, len(ratios) - 1
     if high < 0 or not feasible(at(float(ratios[high]))):
         return
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if feasible(at(float(ratios[middle]))) else (middle, high)
-    least = float(ratios[high])
-    share = least / now - 1
-    to = typed(least)
+    minimum = float(ratios[high])
+    share = minimum / ratio_now - 1
+    to = typed(minimum)
     yield (
-        (Change(limit=f"network.{key}", now=text_of(now), to=text_of(to), least=None, share=share),),
+        (Change(limit=f"network.{key}", now=text_of(ratio_now), to=text_of(to), least=None, share=share),),
         at(to),
     )
 
 
-def _tiers(instance: Instance) -> Iterator[Changed]:
-    now = instance.network.max_tiers
-    for tiers in range(now + 1, MOST_TIERS + 1):
-        more = with_part(instance, "network", {"max_tiers": tiers})
-        if feasible(more):
-            change = Change(limit="network.max_tiers", now=str(now), to=str(tiers), least=tiers, share=tiers / now - 1)
-            yield (change,), more
+def _tiers(instance: Instance) -> Iterator[WayOut]:
+    tiers_now = instance.network.max_tiers
+    for tiers in range(tiers_now + 1, MOST_TIERS + 1):
+        question = with_part(instance, "network", {"max_tiers": tiers})
+        if feasible(question):
+            change = Change(
+                limit="network.max_tiers", now=str(tiers_now), to=str(tiers), least=tiers, share=tiers / tiers_now - 1
+            )
+            yield (change,), question
             return
 
 
-def _shorter_links(instance: Instance) -> Iterator[Changed]:
+def _shorter_links(instance: Instance) -> Iterator[WayOut]:
     """Links no longer than some optic of the list reaches."""
-    now = instance.network.link_reach_m
+    lengths_m = instance.network.link_reach_m
     reached_m = max(optic.reach_m for optic in instance.network.optics)
-    to = tuple(min(length_m, reached_m) for length_m in now)
-    if to != now:
-        change = Change(limit="network.link_reach_m", now=text_of(now), to=text_of(to), least=None, share=None)
+    to = tuple(min(length_m, reached_m) for length_m in lengths_m)
+    if to != lengths_m:
+        change = Change(limit="network.link_reach_m", now=text_of(lengths_m), to=text_of(to), least=None, share=None)
         yield (change,), with_part(instance, "network", {"link_reach_m": to})
 
 
-def _widened(instance: Instance, lists: tuple[Listed, ...]) -> Iterator[Changed]:
+def _widened(instance: Instance, lists: tuple[ListLimit, ...]) -> Iterator[WayOut]:
     """The lists with what the best plan among the widest lists takes of them; the best whose links mate, where those of
     the best one do not."""
     wide = widened(instance, lists)
     plan = solved(wide)
     if adds_unmated(instance, wide, plan):
-        every = [(other, solved(other)) for other in mating_lists(instance, lists)]
-        mating = [found for other, found in every if found.design and not adds_unmated(instance, other, found)]
+        answers = [(question, solved(question)) for question in mating_lists(instance, lists)]
+        mating = [
+            answer for question, answer in answers if answer.design and not adds_unmated(instance, question, answer)
+        ]
         if not mating:
             return
         plan = min(mating, key=attrgetter("objective.value"))
     if plan.design is None:
         return
     changes = []
-    for one in lists:
-        instance, to = one.with_used(instance, plan)
-        if len(to) > len(one.now):
-            changes.append(Change(limit=one.key, now=text_of(one.now), to=text_of(to), least=None, share=None))
+    for entry in lists:
+        instance, to = entry.with_used(instance, plan)
+        if len(to) > len(entry.now):
+            changes.append(Change(limit=entry.key, now=text_of(entry.now), to=text_of(to), least=None, share=None))
     yield tuple(changes), instance
 
 
-def _jointly(designs: Designs) -> tuple[Changed, ...]:
+def _jointly(designs: Designs) -> tuple[WayOut, ...]:
     """The limits of the design that misses none by more than another design misses one by; all set as numbers."""
     if not len(designs):
         return ()
@@ -220,12 +224,12 @@ def _jointly(designs: Designs) -> tuple[Changed, ...]:
     changes: tuple[Change, ...] = ()
     instance = designs.instance
     for limit in missed:
-        more, instance = _moved(instance, limit, float(designs.uses[limit.key][row]))
-        changes += more
+        moves, instance = _moved(instance, limit, float(designs.uses[limit.key][row]))
+        changes += moves
     return ((changes, instance),)
 
 
-def _after_memory(designs: Designs) -> Iterator[Changed]:
+def _after_memory(designs: Designs) -> Iterator[WayOut]:
     """Memory for some mapping at all, and then whatever else has to give."""
     unbound = designs.instance
     for w in range(len(unbound.workload)):
@@ -233,15 +237,15 @@ def _after_memory(designs: Designs) -> Iterator[Changed]:
     everything = np.ones(len(designs), dtype=np.bool_)
     for (memory,), _ in _with_memory(replace(designs, instance=unbound), everything):
         roomy = with_gpu(designs.instance, float(memory.to))
-        again = designs_of(roomy)
-        numbers = chain(*(_number(again, limit) for limit in limits_of(roomy)), _jointly(again))
+        designs_with_room = designs_of(roomy)
+        numbers = chain(*(_number(designs_with_room, limit) for limit in limits_of(roomy)), _jointly(designs_with_room))
         yield from (((memory, *changes), instance) for changes, instance in numbers)
 
 
 def _other_counts(instance: Instance) -> Iterator[Relaxation]:
     """The nearest number of GPUs that domains hold and some network joins in time."""
-    for changed in nearby(instance):
-        found = _verified(instance, changed)
-        if found:
-            yield found
+    for change in nearby(instance):
+        relaxation = _verified(instance, change)
+        if relaxation:
+            yield relaxation
             return

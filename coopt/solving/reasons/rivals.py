@@ -35,7 +35,7 @@ from coopt.solving.reasons.labels import SAYINGS, number, sentence, why_dearer, 
 from coopt.solving.reasons.limits import Limit, limits_of, with_gpu
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
 
-Other = tuple[str, str, Chosen]
+OtherChoice = tuple[str, str, Chosen]
 SAME_TIME = 1e-9
 
 
@@ -52,27 +52,27 @@ CHOICES: dict[str, Callable[[Family], tuple[str, ...]]] = {
 """What a network uses of each list; of switches those of any tier."""
 
 
-def rivals_of(designs: Designs, chosen: int) -> Iterator[Rival]:
+def rivals_of(designs: Designs, row: int) -> Iterator[Rival]:
     """One for every entry of the instance's lists that the chosen design does not use."""
-    taken, _ = designs.of(chosen)
+    own_family, _ = designs.of(row)
     for part, choice_of in CHOICES.items():
-        used = [choice_of(family) for family in designs.families]
+        names_by_family = [choice_of(family) for family in designs.families]
         for choice in _listed(designs.instance, part):
-            if choice not in choice_of(taken):
-                among = np.array([choice in names for names in used], dtype=np.bool_)
-                yield _rival(designs, chosen, part, choice, among[designs.family])
+            if choice not in choice_of(own_family):
+                among = np.array([choice in names for names in names_by_family], dtype=np.bool_)
+                yield _rival(designs, row, part, choice, among[designs.family])
 
 
-def runner_up(designs: Designs, chosen: int) -> RunnerUp | None:
+def runner_up(designs: Designs, base: int) -> RunnerUp | None:
     """The best design besides the chosen one."""
-    row = designs.cheapest(designs.met() & ~designs.same_as(chosen))
+    row = designs.cheapest(designs.met() & ~designs.same_as(base))
     if row is None:
         return None
     return RunnerUp(
         value=float(designs.value[row]),
-        regret=designs.extra(row, chosen),
+        regret=designs.extra(row, base),
         design=designs.design(row),
-        why=_difference(designs, chosen, row),
+        why=_difference(designs, base, row),
     )
 
 
@@ -80,37 +80,41 @@ def _listed(instance: Instance, part: str) -> list[str]:
     return [str(getattr(entry, "name", entry)) for entry in instance.lists[part]]
 
 
-def _rival(designs: Designs, chosen: int, part: str, choice: str, among: Bools) -> Rival:
+def _rival(designs: Designs, base: int, part: str, choice: str, among: Bools) -> Rival:
     row = designs.cheapest(designs.met() & among)
     if row is None:
-        why = _obstacle(designs, among) if among.any() else _no_design(designs.instance, part, choice)
-        return Rival(part=part, choice=choice, value=None, extra=None, design=None, why=why)
+        reason = _obstacle(designs, among) if among.any() else _no_design(designs.instance, part, choice)
+        return Rival(part=part, choice=choice, value=None, extra=None, design=None, why=reason)
     return Rival(
         part=part,
         choice=choice,
         value=float(designs.value[row]),
-        extra=designs.extra(row, chosen),
+        extra=designs.extra(row, base),
         design=designs.design(row),
-        why=_difference(designs, chosen, row),
-        gives=_given_by(designs, chosen, row) if part == "network.fabrics" else "",
+        why=_difference(designs, base, row),
+        gives=_given_by(designs, base, row) if part == "network.fabrics" else "",
     )
 
 
-def _given_by(designs: Designs, chosen: int, row: int) -> str:
+def _given_by(designs: Designs, base: int, row: int) -> str:
     """What else sets another fabric apart: whom it joins, how fast training is on it, and what it is without a leaf."""
-    (ours, _), (theirs, _) = designs.of(chosen), designs.of(row)
-    if not ours.tiers or not theirs.tiers:
+    (ours, _), (rival, _) = designs.of(base), designs.of(row)
+    if not ours.tiers or not rival.tiers:
         return ""
     joins = ""
-    if _has_rails_apart(ours) and _joins_all(theirs):
+    if _has_rails_apart(ours) and _joins_all(rival):
         joins = "its switches join any two GPUs, while rails of the plan meet only in HB domains"
-    elif _has_rails_apart(theirs) and _joins_all(ours):
+    elif _has_rails_apart(rival) and _joins_all(ours):
         joins = "its rails meet only in HB domains, while switches of the plan join any two GPUs"
-    most, own = 2 * theirs.tiers - 1, 2 * ours.tiers - 1
-    way = f"a route passes at most {counted(most, 'switch')}, in place of {own}" if most != own else ""
-    speeds = () if designs.instance.objective.minimize == "time" else (_how_fast(designs, chosen, row),)
-    said = ", and ".join(filter(None, (joins, way))), "; ".join([*speeds, _without_leaf(theirs, ours)])
-    return ". ".join(map(sentence, filter(None, said)))
+    switches, own_switches = 2 * rival.tiers - 1, 2 * ours.tiers - 1
+    way = (
+        f"a route passes at most {counted(switches, 'switch')}, in place of {own_switches}"
+        if switches != own_switches
+        else ""
+    )
+    speeds = () if designs.instance.objective.minimize == "time" else (_how_fast(designs, base, row),)
+    phrases = ", and ".join(filter(None, (joins, way))), "; ".join([*speeds, _without_leaf(rival, ours)])
+    return ". ".join(map(sentence, filter(None, phrases)))
 
 
 def _has_rails_apart(family: Family) -> bool:
@@ -122,36 +126,36 @@ def _joins_all(family: Family) -> bool:
     return family.fabric != "rail-only" and family.tiers > 1
 
 
-def _how_fast(designs: Designs, chosen: int, row: int) -> str:
+def _how_fast(designs: Designs, base: int, row: int) -> str:
     """Iteration times on another design beside those on ours, by workload where there are several."""
-    workloads, told = designs.instance.workload, list[str]()
+    workloads, phrases = designs.instance.workload, list[str]()
     for limit, workload in zip(limits_of(designs.instance), workloads, strict=False):
-        ours, theirs = float(designs.uses[limit.key][chosen]), float(designs.uses[limit.key][row])
-        same = math.isclose(ours, theirs, rel_tol=SAME_TIME)
-        takes = "as long as on the plan's network" if same else f"{number(theirs)} s in place of {number(ours)} s"
-        told.append(f"an iteration{f' of {workload.name}' if len(workloads) > 1 else ''} takes {takes}")
-    return both(told)
+        own_s, rival_s = float(designs.uses[limit.key][base]), float(designs.uses[limit.key][row])
+        is_equal = math.isclose(own_s, rival_s, rel_tol=SAME_TIME)
+        takes = "as long as on the plan's network" if is_equal else f"{number(rival_s)} s in place of {number(own_s)} s"
+        phrases.append(f"an iteration{f' of {workload.name}' if len(workloads) > 1 else ''} takes {takes}")
+    return both(phrases)
 
 
-def _without_leaf(theirs: Family, ours: Family) -> str:
+def _without_leaf(rival: Family, ours: Family) -> str:
     """What the loss of a leaf does to traffic between HB domains, on theirs and on ours."""
-    slower, own = slower_without_leaf(theirs), slower_without_leaf(ours)
-    takes, own_takes = ("is cut off" if math.isinf(x) else f"takes {x:.4g} times as long" for x in (slower, own))
-    than = " on either network" if math.isclose(slower, own) else f", and {own_takes} on the plan's network"
+    factor, own_factor = slower_without_leaf(rival), slower_without_leaf(ours)
+    takes, own_takes = ("is cut off" if math.isinf(x) else f"takes {x:.4g} times as long" for x in (factor, own_factor))
+    than = " on either network" if math.isclose(factor, own_factor) else f", and {own_takes} on the plan's network"
     return f"with a leaf lost, what leaves an HB domain {takes}{than}"
 
 
-def _difference(designs: Designs, chosen: int, row: int) -> str:
+def _difference(designs: Designs, base: int, row: int) -> str:
     """Why a design that meets everything is not the chosen one."""
-    if designs.same_as(chosen)[row]:
+    if designs.same_as(base)[row]:
         return "is the same network by another name"
     instance = designs.instance
-    ours, theirs = ((designs.design(i), cost_of(instance, *designs.of(i))) for i in (chosen, row))
-    if not designs.extra(row, chosen):
+    ours, rival = ((designs.design(i), cost_of(instance, *designs.of(i))) for i in (base, row))
+    if not designs.extra(row, base):
         if designs.is_timed:
-            return f"{SAYINGS[instance.objective.minimize].same}, and {why_dearer(instance.objective, ours, theirs)}"
+            return f"{SAYINGS[instance.objective.minimize].same}, and {why_dearer(instance.objective, ours, rival)}"
         return f"{SAYINGS[instance.objective.minimize].same}, and is no faster"
-    return why_dearer(instance.objective, ours, theirs)
+    return why_dearer(instance.objective, ours, rival)
 
 
 def _obstacle(designs: Designs, among: Bools) -> str:
@@ -161,10 +165,10 @@ def _obstacle(designs: Designs, among: Bools) -> str:
     for key, limit in limits.items():
         rows = among & designs.met(key) & np.isfinite(designs.uses[key])
         if rows.any():
-            best = float(designs.uses[key][rows].min())
-            own, reached = number(limit.own(limit.cap)), number(limit.enough(best))
-            text = f"the nearest comes to {reached} {limit.unit}, and {key} is {own} {limit.unit}"
-            nearest.append((best / limit.cap, text))
+            nearest_use = float(designs.uses[key][rows].min())
+            cap_text, use_text = number(limit.own(limit.cap)), number(limit.enough(nearest_use))
+            text = f"the nearest comes to {use_text} {limit.unit}, and {key} is {cap_text} {limit.unit}"
+            nearest.append((nearest_use / limit.cap, text))
     if nearest:
         return min(nearest)[1]
     shares = np.stack([designs.uses[key] / cap for key, cap in designs.caps.items()])[:, among]
@@ -179,17 +183,17 @@ def _no_design(instance: Instance, part: str, choice: str) -> str:
     """Why not even one family has that part."""
     network = instance.network
     if part == "network.hb_domains":
-        hb = next(one for one in network.hb_domains if one.name == choice)
-        if all(held != hb for _, held, _ in Space(instance=instance).all_sites()):
+        hb = next(domain for domain in network.hb_domains if domain.name == choice)
+        if all(site_domain != hb for _, site_domain, _ in Space(instance=instance).all_sites()):
             return f"the GPUs do not spread evenly over domains of {hb.size} with more than half of each in use"
-    listed = [(nic, planes) for nic, planes in product(network.nics, network.nic_planes) if planes in nic.ports]
-    rates = {nic.gbit_s / planes for nic, planes in listed}
+    nic_ways = [(nic, planes) for nic, planes in product(network.nics, network.nic_planes) if planes in nic.ports]
+    rates = {nic.gbit_s / planes for nic, planes in nic_ways}
     ports = {way.port_gbit_s for way in network.switch_ways if way.name == choice}
     if part == "network.switches" and ports.isdisjoint(rates):
         return "no NIC has the rate of its ports"
     if part == "network.nics":
-        own = {nic.gbit_s / planes for nic, planes in listed if nic.name == choice}
-        if own.isdisjoint(way.port_gbit_s for way in network.switch_ways):
+        nic_rates = {nic.gbit_s / planes for nic, planes in nic_ways if nic.name == choice}
+        if nic_rates.isdisjoint(way.port_gbit_s for way in network.switch_ways):
             return "no switch has ports of its rate"
     longest_m, reach_m = network.link_reach_m[1], max(optic.reach_m for optic in network.optics)
     if part == "network.fabrics" and network.max_tiers > 1 and reach_m < longest_m:
@@ -197,26 +201,26 @@ def _no_design(instance: Instance, part: str, choice: str) -> str:
     return f"it joins the GPUs by no network of at most {network.max_tiers} tiers, whatever else is chosen"
 
 
-def others_of(instance: Instance, chosen: Chosen) -> Iterator[Other]:
+def others_of(instance: Instance, choice: Chosen) -> Iterator[OtherChoice]:
     """Every choice that differs in one value from the chosen one: the key of its list, the value, the choice."""
     for gpu in instance.cluster.generations:
-        if gpu.name != chosen.gpu:
-            yield "cluster.gpu", gpu.name, chosen.model_copy(update={"gpu": gpu.name})
+        if gpu.name != choice.gpu:
+            yield "cluster.gpu", gpu.name, choice.model_copy(update={"gpu": gpu.name})
     for w, workload in enumerate(instance.workload):
-        taken = chosen.global_batch.get(workload.name)
+        batch_size = choice.global_batch.get(workload.name)
         for batch in workload.batches:
-            if batch != taken:
-                batches = chosen.global_batch | {workload.name: batch}
-                yield f"workload[{w}].global_batch", str(batch), chosen.model_copy(update={"global_batch": batches})
-        knobs = chosen.options.get(workload.name, {})
+            if batch != batch_size:
+                batches = choice.global_batch | {workload.name: batch}
+                yield f"workload[{w}].global_batch", str(batch), choice.model_copy(update={"global_batch": batches})
+        knobs = choice.options.get(workload.name, {})
         for key, values in workload.options.allowed.listed.items():
             for value in values:
                 if value != knobs[key]:
-                    options = chosen.options | {workload.name: knobs | {key: value}}
-                    yield f"workload[{w}].options.{key}", str(value), chosen.model_copy(update={"options": options})
+                    options = choice.options | {workload.name: knobs | {key: value}}
+                    yield f"workload[{w}].options.{key}", str(value), choice.model_copy(update={"options": options})
 
 
-def rival_choice(resolver: Resolver, asked: Instance, plan: Plan, other: Other) -> Rival:
+def rival_choice(resolver: Resolver, open_question: Instance, plan: Plan, entry: OtherChoice) -> Rival:
     """The best plan of another choice beside a plan of the chosen one.
 
     Raises
@@ -224,103 +228,104 @@ def rival_choice(resolver: Resolver, asked: Instance, plan: Plan, other: Other) 
     UnprovenError
         When the time for all choices has passed.
     """
-    part, name, chosen = other
-    question, kind = at_choice(asked, chosen), asked.objective.minimize
-    best = resolver.plan(question)
-    found, ours = value_of(best), value_of(plan)
+    part, name, choice = entry
+    question, kind = at_choice(open_question, choice), open_question.objective.minimize
+    rival = resolver.plan(question)
+    value, ours = value_of(rival), value_of(plan)
     assert ours is not None
     assert plan.cost is not None
-    if found is None or best.cost is None:
-        why = "; ".join(best.explanation) or "nothing meets every bound"
-        return Rival(part=part, choice=name, value=None, extra=None, design=None, why=why)
-    found *= seconds_weight(question, kind) / seconds_weight(at_choice(asked, plan.chosen), kind)
-    same = not cheaper(found, ours) and not cheaper(ours, found)
-    why = SAYINGS[kind].same if same else why_worse(asked.objective, plan.cost, best.cost)
-    why = f"{why or 'it has less of everything'}, and {_times(plan, best)}"
+    if value is None or rival.cost is None:
+        reason = "; ".join(rival.explanation) or "nothing meets every bound"
+        return Rival(part=part, choice=name, value=None, extra=None, design=None, why=reason)
+    value *= seconds_weight(question, kind) / seconds_weight(at_choice(open_question, plan.chosen), kind)
+    is_equal = not cheaper(value, ours) and not cheaper(ours, value)
+    reason = SAYINGS[kind].same if is_equal else why_worse(open_question.objective, plan.cost, rival.cost)
+    reason = f"{reason or 'it has less of everything'}, and {_times(plan, rival)}"
     return Rival(
         part=part,
         choice=name,
-        value=found,
-        extra=0.0 if same else found - ours,
-        design=best.design,
-        why=why,
+        value=value,
+        extra=0.0 if is_equal else value - ours,
+        design=rival.design,
+        why=reason,
     )
 
 
-def _times(plan: Plan, other: Plan) -> str:
+def _times(plan: Plan, rival: Plan) -> str:
     """`an iteration takes 0.3 s in place of 0.7 s`, by workload where there are several."""
-    ours, theirs = plan.runs, {run.name: run for run in other.runs}
+    ours, rivals = plan.runs, {run.name: run for run in rival.runs}
     return both(
-        f"an iteration{f' of {run.name}' if len(ours) > 1 else ''} takes {number(theirs[run.name].iteration_time_s)} s "
+        f"an iteration{f' of {run.name}' if len(ours) > 1 else ''} takes {number(rivals[run.name].iteration_time_s)} s "
         f"in place of {number(run.iteration_time_s)} s"
         for run in ours
-        if run.name in theirs
+        if run.name in rivals
     )
 
 
-def bounds_of(designs: Designs, chosen: int, runs: tuple[WorkloadPlan, ...]) -> Iterator[Bound]:
+def bounds_of(designs: Designs, row: int, runs: tuple[WorkloadPlan, ...]) -> Iterator[Bound]:
     """Time of every workload, the caps that are set, and memory.
 
     A bound binds where a design beyond it is cheaper than all within: the chosen one need not be the cheapest of these.
     """
-    best = designs.cheapest(designs.met())
-    assert best is not None, "the chosen one is within all bounds"
-    better = designs.cheaper(best)
+    optimum = designs.cheapest(designs.met())
+    assert optimum is not None, "the chosen one is within all bounds"
+    better = designs.cheaper(optimum)
     for limit in limits_of(designs.instance):
         if limit.cap < LONGEST_S:
-            yield _bound(designs, chosen, limit, better)
-    yield _memory(designs, chosen, max(run.memory_gib for run in runs) * GIB, better)
+            yield _bound(designs, row, limit, better)
+    yield _memory(designs, row, max(run.memory_gib for run in runs) * GIB, better)
 
 
-def _bound(designs: Designs, chosen: int, limit: Limit, better: Bools) -> Bound:
+def _bound(designs: Designs, base: int, limit: Limit, better: Bools) -> Bound:
     use = designs.uses[limit.key]
-    used = float(use[chosen])
+    own_use = float(use[base])
 
     def moved(row: int | None) -> NextPlan | None:
         if row is None:
             return None
         bound, design = limit.own(float(use[row])), designs.design(row)
-        return NextPlan(bound=bound, value=float(designs.value[row]), extra=designs.extra(row, chosen), design=design)
+        return NextPlan(bound=bound, value=float(designs.value[row]), extra=designs.extra(row, base), design=design)
 
     waiting = designs.met(limit.key) & better & np.isfinite(use)
-    first = waiting & (use == use[waiting].min(initial=np.inf))
-    looser = moved(designs.cheapest(first))
+    is_next = waiting & (use == use[waiting].min(initial=np.inf))
+    looser = moved(designs.cheapest(is_next))
     return Bound(
         limit=limit.key,
         unit=limit.unit,
         bound=limit.own(limit.cap),
-        used=limit.own(used),
-        slack=1.0 - used / limit.cap,
+        used=limit.own(own_use),
+        slack=1.0 - own_use / limit.cap,
         binds=looser is not None,
-        tighter=moved(designs.cheapest(designs.met() & (use < used))),
+        tighter=moved(designs.cheapest(designs.met() & (use < own_use))),
         looser=looser,
     )
 
 
-def _memory(designs: Designs, chosen: int, used_bytes: float, better: Bools) -> Bound:
-    instance, value = designs.instance, float(designs.value[chosen])
+def _memory(designs: Designs, base: int, used_bytes: float, better: Bools) -> Bound:
+    instance, value = designs.instance, float(designs.value[base])
     gpu = instance.cluster.gpu
     cap, used_gb = gpu.hbm_gb, gpu.whole_gb(used_bytes)
 
     def moved(hbm_gb: float) -> NextPlan | None:
         plan = solved(with_gpu(instance, hbm_gb))
-        found = plan.objective.value
-        if found is None or plan.design is None:
+        optimum = plan.objective.value
+        if optimum is None or plan.design is None:
             return None
         held_gb = gpu.whole_gb(max(run.memory_gib for run in plan.workloads) * GIB)
-        return NextPlan(bound=held_gb, value=found, extra=found - value, design=plan.design)
+        return NextPlan(bound=held_gb, value=optimum, extra=optimum - value, design=plan.design)
 
     times = tuple(key for key in designs.uses if key.startswith("workload"))
-    more = least_memory_bytes(designs, designs.met(*times) & better)
+    need_bytes = least_memory_bytes(designs, designs.met(*times) & better)
     return Bound(
         limit="cluster.gpu.hbm_gb",
         unit="GB",
         bound=cap,
         used=used_gb,
         slack=1.0 - used_gb / cap,
-        binds=more is not None,
+        binds=need_bytes is not None,
+        # a hair less than is used, so that the plan's own mappings no longer fit
         tighter=moved(math.nextafter(used_gb * (1 - ROUNDING), 0)),
-        looser=None if more is None else moved(gpu.whole_gb(more) * (1 + ROUNDING)),
+        looser=None if need_bytes is None else moved(gpu.whole_gb(need_bytes) * (1 + ROUNDING)),
     )
 
 
@@ -328,31 +333,34 @@ def least_memory_bytes(designs: Designs, among: Bools) -> float | None:
     """The least memory with which every workload has a mapping in time on one of the designs; None without one."""
     widest: dict[Context, int] = {}
     for f in np.unique(designs.family[among]).tolist():
-        context, most = context_of(designs.families[f]), int(designs.uplinks[among & (designs.family == f)].max())
-        widest[context] = max(widest.get(context, 0), most)
+        context, uplinks = context_of(designs.families[f]), int(designs.uplinks[among & (designs.family == f)].max())
+        widest[context] = max(widest.get(context, 0), uplinks)
     domains = {family.hb.name: family.hb for family in designs.families}
-    least = np.inf
+    floor = np.inf
     for site in dict.fromkeys(context.site for context in widest):
-        of_site = {context: most for context, most in widest.items() if context.site == site}
-        needed = np.zeros(len(of_site))
+        of_site = {context: uplinks for context, uplinks in widest.items() if context.site == site}
+        need_bytes = np.zeros(len(of_site))
         for w in range(len(designs.instance.workload)):
-            needed = np.maximum(needed, _of_workload(designs, w, domains[site.hb], of_site, below=least))
-        least = min(least, float(needed.min()))
-    return least if np.isfinite(least) else None
+            need_bytes = np.maximum(need_bytes, _of_workload(designs, w, domains[site.hb], of_site, below=floor))
+        floor = min(floor, float(need_bytes.min()))
+    return floor if np.isfinite(floor) else None
 
 
 def _of_workload(designs: Designs, w: int, hb: HbDomain, widest: dict[Context, int], *, below: float) -> Floats:
     """The least bytes of a mapping of one workload that is in time, on each context with its uplinks, if below some."""
     instance, contexts = designs.instance, list(widest)
     workload, gpu, site = instance.workload[w], instance.cluster.gpu, contexts[0].site
-    best = full_bandwidth(contexts)
-    whole, _ = mappings(workload, site.gpus)
-    few = whole.take(memory_bytes(workload, whole) < below)
-    near = few.take(least_time_s(workload, gpu, few, hb_gbyte_s=hb.gbyte_s, byte_s=best.byte_s) <= workload.bound_s)
-    every = place(workload, gpu, hb, site, near)
-    pool = in_orders(every.take(np.flatnonzero(every.time_s(best, 1) <= workload.bound_s)), best.discipline)
+    ideal = full_bandwidth(contexts)
+    choices, _ = mappings(workload, site.gpus)
+    candidates = choices.take(memory_bytes(workload, choices) < below)
+    timely = candidates.take(
+        least_time_s(workload, gpu, candidates, hb_gbyte_s=hb.gbyte_s, byte_s=ideal.byte_s) <= workload.bound_s
+    )
+    rows = place(workload, gpu, hb, site, timely)
+    pool = in_orders(rows.take(np.flatnonzero(rows.time_s(ideal, 1) <= workload.bound_s)), ideal.discipline)
     pool.load([context for context in contexts if not context.layout.is_flat])
-    needed = memory_bytes(workload, pool.mappings)
+    need_bytes = memory_bytes(workload, pool.mappings)
     return np.array(
-        [needed[pool.time_s(c, u) <= workload.bound_s].min(initial=np.inf) for c, u in widest.items()], dtype=np.float64
+        [need_bytes[pool.time_s(c, u) <= workload.bound_s].min(initial=np.inf) for c, u in widest.items()],
+        dtype=np.float64,
     )

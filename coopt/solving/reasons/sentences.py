@@ -26,20 +26,24 @@ SAME_WITH = f"{SAME} with "
 
 def of_margins(instance: Instance) -> Iterator[str]:
     """That what is kept free counts as taken."""
-    shares = {one.name: one.time_margin for one in instance.workload if one.time_margin}
+    shares = {workload.name: workload.time_margin for workload in instance.workload if workload.time_margin}
     if shares:
-        alone = len(instance.workload) == 1
-        named = [f"{share:.1%}" + ("" if alone else f" for {name}") for name, share in shares.items()]
-        yield f"Iteration times count with their margin on top: {', '.join(named)}."
+        is_single = len(instance.workload) == 1
+        margins = [f"{share:.1%}" + ("" if is_single else f" for {name}") for name, share in shares.items()]
+        yield f"Iteration times count with their margin on top: {', '.join(margins)}."
     if instance.cluster.gpu.memory_margin:
         yield f"Memory counts with the {instance.cluster.gpu.memory_margin:.1%} of a GPU's that stays free."
 
 
-def with_tp_said(found: Explanation, plan: Plan) -> Explanation:
+def with_tp_said(explanation: Explanation, plan: Plan) -> Explanation:
     """The explanation, which says after its first sentence that TP groups may extend over several HB domains."""
-    first, *others = found.sentences
-    told = "No plan that keeps TP groups inside HB domains meets all bounds, so that here they may extend over several."
-    return found.model_copy(update={"sentences": (first, told, *others)}) if plan.tp_across else found
+    opening, *remainder = explanation.sentences
+    addition = (
+        "No plan that keeps TP groups inside HB domains meets all bounds, so that here they may extend over several."
+    )
+    return (
+        explanation.model_copy(update={"sentences": (opening, addition, *remainder)}) if plan.tp_across else explanation
+    )
 
 
 def of_another_question(instance: Instance, plan: Plan) -> Iterator[str]:
@@ -53,52 +57,53 @@ def of_another_question(instance: Instance, plan: Plan) -> Iterator[str]:
         )
 
 
-def of_bound(kind: ObjectiveKind, value: float, design: Design, one: Bound, *, optimal: bool = True) -> Iterator[str]:
+def of_bound(kind: ObjectiveKind, value: float, design: Design, bound: Bound, *, optimal: bool = True) -> Iterator[str]:
     """Whether it binds, and what comes on either side."""
-    assert one.used is not None, "a design takes of every limit"
-    used, bound = with_unit(one.used, one.unit), with_unit(one.bound, one.unit)
-    if one.unit == "tokens/s":
+    assert bound.used is not None, "a design takes of every limit"
+    use_text, bound_text = with_unit(bound.used, bound.unit), with_unit(bound.bound, bound.unit)
+    if bound.unit == "tokens/s":
         does, beyond, within = "makes", "makes fewer", "makes more"
-        taken = f"the plan makes {used} and has to make {bound}"
+        usage = f"the plan makes {use_text} and has to make {bound_text}"
     else:
-        does = uses(one.unit)
+        does = uses(bound.unit)
         beyond, within = f"{does} more", f"{does} less"
-        taken = f"the plan {does} {used} of {bound}"
-    name, saying = sentence(limit_name(one.limit)), SAYINGS[kind]
-    if one.looser is None:
-        known = kind == "time" and one.limit.startswith("workload")  # what is slower is not faster
+        usage = f"the plan {does} {use_text} of {bound_text}"
+    name, saying = sentence(limit_name(bound.limit)), SAYINGS[kind]
+    if bound.looser is None:
+        is_plain = kind == "time" and bound.limit.startswith("workload")  # what is slower is not faster
         than = "" if optimal else f" than the {saying.best} within all bounds"
-        yield f"{name} does not bind: {taken}{'' if known else f', and no design that {beyond} {saying.better}{than}'}."
+        ending = "" if is_plain else f", and no design that {beyond} {saying.better}{than}"
+        yield f"{name} does not bind: {usage}{ending}."
     else:
-        price = costs_more(kind, one.looser.extra, value)
-        other = seen_from(design, one.looser.design)
-        reached = with_unit(one.looser.bound, one.unit)
-        yield f"{name} binds: {taken}. With {reached} the {saying.best} design is {other}: it {price}."
-    if one.tighter is None:
-        yield f"No design that keeps the other limits {within} than {used}."
+        price = costs_more(kind, bound.looser.extra, value)
+        neighbour = seen_from(design, bound.looser.design)
+        reach_text = with_unit(bound.looser.bound, bound.unit)
+        yield f"{name} binds: {usage}. With {reach_text} the {saying.best} design is {neighbour}: it {price}."
+    if bound.tighter is None:
+        yield f"No design that keeps the other limits {within} than {use_text}."
         return
-    other, reached = seen_from(design, one.tighter.design), with_unit(one.tighter.bound, one.unit)
-    extra = one.tighter.extra
+    neighbour, reach_text = seen_from(design, bound.tighter.design), with_unit(bound.tighter.bound, bound.unit)
+    extra = bound.tighter.extra
     price = saying.same if extra == 0 else costs_more(kind, extra, value)
-    if other.startswith(SAME):
-        yield f"With {other.removeprefix(SAME_WITH)}, the same network {does} {reached} and {price}."
+    if neighbour.startswith(SAME):
+        yield f"With {neighbour.removeprefix(SAME_WITH)}, the same network {does} {reach_text} and {price}."
     else:
-        yield f"The {saying.best} design that {within} is {other}: it {does} {reached} and {price}."
+        yield f"The {saying.best} design that {within} is {neighbour}: it {does} {reach_text} and {price}."
 
 
-def seen_from(ours: Design, other: Design | None) -> str:
+def seen_from(ours: Design, rival: Design | None) -> str:
     """The other design, or what alone sets it apart."""
-    other = _one(other)
-    if other == ours:
+    rival = _one(rival)
+    if rival == ours:
         return f"{SAME} with another mapping"
-    if label(other) != label(ours):
-        return label(other)
-    if [tier.ends for tier in other.fabric.tier] != [tier.ends for tier in ours.fabric.tier]:
+    if label(rival) != label(ours):
+        return label(rival)
+    if [tier.ends for tier in rival.fabric.tier] != [tier.ends for tier in ours.fabric.tier]:
         return f"{SAME} with other optics"
-    if other.fabric.nic != ours.fabric.nic:
-        return f"{label(other)}, with {other.fabric.nic.per_gpu} x {other.fabric.nic.name} a GPU"
-    uplinks = "".join(f", with {tier.uplinks_per_switch} uplinks a leaf" for tier in other.fabric.tier[:1])
-    return f"{label(other)}{uplinks}"
+    if rival.fabric.nic != ours.fabric.nic:
+        return f"{label(rival)}, with {rival.fabric.nic.per_gpu} x {rival.fabric.nic.name} a GPU"
+    uplinks = "".join(f", with {tier.uplinks_per_switch} uplinks a leaf" for tier in rival.fabric.tier[:1])
+    return f"{label(rival)}{uplinks}"
 
 
 def _one(design: Design | None) -> Design:
@@ -107,42 +112,45 @@ def _one(design: Design | None) -> Design:
     return design
 
 
-def of_rival(kind: ObjectiveKind, value: float, one: Rival) -> str:
+def of_rival(kind: ObjectiveKind, value: float, rival: Rival) -> str:
     """`network.switches = 64x400g: the cheapest design costs $39,409,664 more (+10.5%): it needs ...`."""
-    choice = f"{one.part} = {one.choice}"
-    if one.extra is None:
-        return f"{choice}: no design keeps every limit; {one.why}."
-    if one.extra == 0:
-        return f"{choice}: the {SAYINGS[kind].best} design {one.told}."
-    return f"{choice}: the {SAYINGS[kind].best} design {costs_more(kind, one.extra, value)}: {one.told}."
+    choice = f"{rival.part} = {rival.choice}"
+    if rival.extra is None:
+        return f"{choice}: no design keeps every limit; {rival.why}."
+    if rival.extra == 0:
+        return f"{choice}: the {SAYINGS[kind].best} design {rival.told}."
+    return f"{choice}: the {SAYINGS[kind].best} design {costs_more(kind, rival.extra, value)}: {rival.told}."
 
 
-def of_runner_up(kind: ObjectiveKind, value: float, design: Design, one: RunnerUp | None) -> str:
+def of_runner_up(kind: ObjectiveKind, value: float, design: Design, second: RunnerUp | None) -> str:
     """What the next best design costs more."""
-    if one is None:
+    if second is None:
         return "There is no other design that meets every bound."
-    other = seen_from(design, one.design)
-    if one.regret == 0:
-        return f"The runner-up, {other}, {one.why}."
-    return f"The runner-up, {other}, {costs_more(kind, one.regret, value)}: {one.why}."
+    rival = seen_from(design, second.design)
+    if second.regret == 0:
+        return f"The runner-up, {rival}, {second.why}."
+    return f"The runner-up, {rival}, {costs_more(kind, second.regret, value)}: {second.why}."
 
 
-def of_choices(found: Mapping[str, Explanation]) -> list[str]:
+def of_choices(explanations: Mapping[str, Explanation]) -> list[str]:
     """What has to give at every choice first, then what is said of some, with these."""
-    told: dict[str, list[str]] = {}
-    for choice, one in found.items():
-        for said in one.sentences[1:]:
-            told.setdefault(said, []).append(choice)
-    everywhere = [said for said, choices in told.items() if len(choices) == len(found)]
-    some = [(said, choices) for said, choices in told.items() if len(choices) < len(found)]
-    return [*everywhere, *(f"With {alternatives(choices)}: {said[0].lower()}{said[1:]}" for said, choices in some)]
+    choices_by_sentence: dict[str, list[str]] = {}
+    for choice, explanation in explanations.items():
+        for phrase in explanation.sentences[1:]:
+            choices_by_sentence.setdefault(phrase, []).append(choice)
+    everywhere = [phrase for phrase, choices in choices_by_sentence.items() if len(choices) == len(explanations)]
+    partial = [(phrase, choices) for phrase, choices in choices_by_sentence.items() if len(choices) < len(explanations)]
+    return [
+        *everywhere,
+        *(f"With {alternatives(choices)}: {phrase[0].lower()}{phrase[1:]}" for phrase, choices in partial),
+    ]
 
 
 def of_rest(untried: Sequence[str]) -> Iterator[str]:
     """The choices of which it is not said what has to give."""
     if untried:
-        named = f"{'; '.join(untried[:3])}{' and others' if len(untried) > 3 else ''}"
-        yield f"What has to give was not sought for {counted(len(untried), 'other choice')}: {named}."
+        names = f"{'; '.join(untried[:3])}{' and others' if len(untried) > 3 else ''}"
+        yield f"What has to give was not sought for {counted(len(untried), 'other choice')}: {names}."
 
 
 def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:
@@ -151,10 +159,10 @@ def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:
     return f"Not answered within {limit}: {', '.join(untried)}."
 
 
-def of_gpus_in_vain(tried: Sequence[str]) -> Iterator[str]:
+def of_gpus_in_vain(names: Sequence[str]) -> Iterator[str]:
     """Which other GPUs do not help alone."""
-    if tried:
-        yield f"None of these is enough alone, with all else as it is: {'; '.join(tried)}."
+    if names:
+        yield f"None of these is enough alone, with all else as it is: {'; '.join(names)}."
 
 
 def of_no_prices(kind: ObjectiveKind) -> str:
@@ -167,19 +175,24 @@ def of_no_prices(kind: ObjectiveKind) -> str:
 
 def of_prices(design: Design, ranges: tuple[PriceRange, ...]) -> str:
     """The price that has to move least to change the decision."""
-    ends = [(one, end) for one in ranges for end in (one.low, one.high) if end is not None and end > 0 and one.now > 0]
+    ends = [
+        (price, end)
+        for price in ranges
+        for end in (price.low, price.high)
+        if end is not None and end > 0 and price.now > 0
+    ]
     if not ends:
         return "No price changes the decision when it alone moves."
-    one, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
-    taker = one.above if end >= one.now and end == one.high else one.below
+    price, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
+    taker = price.above if end >= price.now and end == price.high else price.below
     instead = "the plan no longer meets its limit" if taker is None else f"the best plan is {seen_from(design, taker)}"
-    if end == one.now:
-        way = "rises" if end == one.high else "falls"
-        return f"Another plan costs the same: as soon as the price of {one.item} {way}, {instead}."
-    way = "above" if end > one.now else "below"
+    if end == price.now:
+        way = "rises" if end == price.high else "falls"
+        return f"Another plan costs the same: as soon as the price of {price.item} {way}, {instead}."
+    way = "above" if end > price.now else "below"
     return (
-        f"The nearest price that changes the decision is that of {one.item}: {way} {end:,.6g} {one.unit} "
-        f"(now {one.now:,.6g}, {end / one.now - 1:+.1%}) {instead}."
+        f"The nearest price that changes the decision is that of {price.item}: {way} {end:,.6g} {price.unit} "
+        f"(now {price.now:,.6g}, {end / price.now - 1:+.1%}) {instead}."
     )
 
 
@@ -202,7 +215,7 @@ def _of_one_conflict(conflict: tuple[str, ...]) -> str:
     return f"No design meets these limits together, whatever the others are: {', '.join(map(limit_name, conflict))}."
 
 
-def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:
+def of_relaxation(kind: ObjectiveKind, relaxation: Relaxation) -> str:
     """`It is enough to set x = 3 (now 2, +50%): ...`."""
-    then = f"{label(_one(one.design))} then {costs(kind, one.value)}."
-    return " ".join([f"It is enough to set {changes_of(one)}: {then}", *one.notes])
+    outcome = f"{label(_one(relaxation.design))} then {costs(kind, relaxation.value)}."
+    return " ".join([f"It is enough to set {changes_of(relaxation)}: {outcome}", *relaxation.notes])

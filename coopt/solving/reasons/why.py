@@ -78,115 +78,118 @@ def explain(
     >>> why.status, why.runner_up.regret, why.runner_up.why
     ('optimal', 0.0, 'costs the same, and is no faster')
     """
-    given = instance_of(instance)
-    limited = time_limit_s is not None or "time_limit_s" in given.solver.model_fields_set
+    question = instance_of(instance)
+    limited = time_limit_s is not None or "time_limit_s" in question.solver.model_fields_set
     objective = None if plan is None else plan.overrides.objective
-    instance = overridden("explain", given, {"time_limit_s": time_limit_s}, objective)
+    instance = overridden("explain", question, {"time_limit_s": time_limit_s}, objective)
     if instance.problem == "choice":
-        found = _of_choices(instance, plan, on_progress, given.solver.time_limit_s if limited else None)
+        explanation = _of_choices(instance, plan, on_progress, question.solver.time_limit_s if limited else None)
     else:
-        found = _explained(instance, plan, on_progress, ways_out_s=None if limited else WAYS_OUT_S)
+        explanation = _explained(instance, plan, on_progress, ways_out_s=None if limited else WAYS_OUT_S)
     names = rows_by_name(instance)
-    first, *others = (with_names(one, names) for one in found.sentences)
+    opening, *remainder = (with_names(text, names) for text in explanation.sentences)
     elsewhere = () if plan is None else say.of_another_question(instance, plan)
-    told = (*elsewhere, first, *say.of_margins(instance), *others)
-    own = {"instance": InstanceId(name=instance.name, sha256=instance.sha256), "sentences": told}
-    return found.model_copy(update=own | {"workloads": names["workload"], "rows": names})
+    sentences = (*elsewhere, opening, *say.of_margins(instance), *remainder)
+    identity = {"instance": InstanceId(name=instance.name, sha256=instance.sha256), "sentences": sentences}
+    return explanation.model_copy(update=identity | {"workloads": names["workload"], "rows": names})
 
 
 def _of_choices(
-    asked: Instance, plan: Plan | None, on_progress: OnProgress | None, ways_out_s: float | None
+    question: Instance, plan: Plan | None, on_progress: OnProgress | None, ways_out_s: float | None
 ) -> Explanation:
     """The chosen question explained, and what every other value of one list would cost."""
-    resolver, kind = Resolver(asked), asked.objective.minimize
+    resolver, kind = Resolver(question), question.objective.minimize
     if plan is not None:
-        check_same_sha(asked, plan)
+        check_same_sha(question, plan)
     try:
-        best = resolver.plan(asked) if plan is None or plan.cost is None else plan
+        optimum = resolver.plan(question) if plan is None or plan.cost is None else plan
     except UnprovenError as stop:
-        return _unknown(asked, stop)
-    asked, best = placed_as(asked, best)
-    if best.cost is None:
-        return _no_choice(asked, best, on_progress, WAYS_OUT_S if ways_out_s is None else ways_out_s)
-    others = _others(resolver, asked, best.chosen)
+        return _unknown(question, stop)
+    question, optimum = placed_as(question, optimum)
+    if optimum.cost is None:
+        return _no_choice(question, optimum, on_progress, WAYS_OUT_S if ways_out_s is None else ways_out_s)
+    designs = _others(resolver, question, optimum.chosen)
     rivals, missed = list[Rival](), list[str]()
-    for other in others_of(asked, best.chosen):
+    for entry in others_of(question, optimum.chosen):
         try:
-            rivals.append(rival_choice(resolver, asked, best, other))
+            rivals.append(rival_choice(resolver, question, optimum, entry))
         except UnprovenError:
-            missed.append(f"{other[0]} = {other[1]}")
+            missed.append(f"{entry[0]} = {entry[1]}")
     by_default_s = WAYS_OUT_S if ways_out_s is None else None  # nobody set a limit
-    found = _explained(
-        *decided(asked, best), on_progress, ways_out_s=by_default_s, asked=asked, others=others, rivals=rivals
+    explanation = _explained(
+        *decided(question, optimum), on_progress, ways_out_s=by_default_s, asked=question, others=designs, rivals=rivals
     )
-    value, untried = best.objective.value, [*found.untried, *missed]
+    value, untried = optimum.objective.value, [*explanation.untried, *missed]
     assert value is not None
-    first, *rest = found.sentences
-    said = (
-        f"With {best.chosen.text}: {first[0].lower()}{first[1:]}",
-        *(say.of_rival(kind, value, one) for one in rivals),
-        *left_out_of_sums(asked, (one.part for one in rivals)),
-        *rest,
+    opening, *remainder = explanation.sentences
+    sentences = (
+        f"With {optimum.chosen.text}: {opening[0].lower()}{opening[1:]}",
+        *(say.of_rival(kind, value, rival) for rival in rivals),
+        *left_out_of_sums(question, (rival.part for rival in rivals)),
+        *remainder,
         *([say.of_untried(untried)] if untried else []),
     )
-    more = {"rivals": (*rivals, *found.rivals), "untried": tuple(untried), "sentences": said}
-    return say.with_tp_said(found.model_copy(update=_heading(asked) | more), best)
+    update = {"rivals": (*rivals, *explanation.rivals), "untried": tuple(untried), "sentences": sentences}
+    return say.with_tp_said(explanation.model_copy(update=_heading(question) | update), optimum)
 
 
 def _nearest(second: RunnerUp | None, design: Design, rivals: Sequence[Rival]) -> RunnerUp | None:
     """The runner-up of all choices: that of the chosen one, or a rival that costs less."""
-    near = [one for one in rivals if one.extra is not None and one.design not in (None, design)]
-    nearest = min(near, key=lambda one: one.extra or 0.0, default=None)
+    candidates = [rival for rival in rivals if rival.extra is not None and rival.design not in (None, design)]
+    nearest = min(candidates, key=lambda rival: rival.extra or 0.0, default=None)
     if second is None or nearest is None or (nearest.extra or 0.0) >= second.regret:
         return second
     assert nearest.value is not None
     return RunnerUp(value=nearest.value, regret=nearest.extra or 0.0, design=nearest.design, why=nearest.why)
 
 
-def _no_choice(asked: Instance, best: Plan, on_progress: OnProgress | None, ways_out_s: float) -> Explanation:
+def _no_choice(question: Instance, answer: Plan, on_progress: OnProgress | None, ways_out_s: float) -> Explanation:
     """What has to give at each choice, for as long as there is time; what is enough for one is for all of them."""
     by_choice, untried, began = dict[str, Explanation](), list[str](), time.perf_counter()
-    for chosen in choices_of(asked):
+    for choice in choices_of(question):
         left_s = ways_out_s - (time.perf_counter() - began)
         if left_s <= 0 or len(by_choice) == MOST_CHOICES:
-            untried.append(chosen.text)
+            untried.append(choice.text)
             continue
-        found = _explained(at_choice(asked, chosen), None, on_progress, ways_out_s=left_s)
-        if found.status == "infeasible":
-            by_choice[chosen.text] = found
+        explanation = _explained(at_choice(question, choice), None, on_progress, ways_out_s=left_s)
+        if explanation.status == "infeasible":
+            by_choice[choice.text] = explanation
         else:
-            untried.append(chosen.text)
-    cheapest: dict[tuple[tuple[str, str], ...], Relaxation] = {}
-    for one in sorted((one for found in by_choice.values() for one in found.relaxations), key=changes_and_cost):
-        cheapest.setdefault(tuple((change.limit, change.to) for change in one.changes), one)
-    conflicts = [set(found.conflicts) for found in by_choice.values()]
-    shared = tuple(sorted(set.intersection(*conflicts))) if conflicts else ()
+            untried.append(choice.text)
+    ways_out: dict[tuple[tuple[str, str], ...], Relaxation] = {}
+    for relaxation in sorted(
+        (relaxation for explanation in by_choice.values() for relaxation in explanation.relaxations),
+        key=changes_and_cost,
+    ):
+        ways_out.setdefault(tuple((change.limit, change.to) for change in relaxation.changes), relaxation)
+    conflicts = [set(explanation.conflicts) for explanation in by_choice.values()]
+    common = tuple(sorted(set.intersection(*conflicts))) if conflicts else ()
     return Explanation(
-        **_heading(asked),
+        **_heading(question),
         status="infeasible",
         sentences=(
             "No choice meets the bounds.",
-            *(say.of_choices(by_choice) or best.explanation),
+            *(say.of_choices(by_choice) or answer.explanation),
             *say.of_rest(untried),
         ),
-        relaxations=tuple(cheapest.values()),
-        conflict=shared[0] if shared else (),
-        conflicts=shared,
+        relaxations=tuple(ways_out.values()),
+        conflict=common[0] if common else (),
+        conflicts=common,
         untried=tuple(untried),
     )
 
 
 def _unknown(instance: Instance, stop: UnprovenError) -> Explanation:
-    said = f"Stopped early ({stop}); nothing is proven."
-    return Explanation(**_heading(instance), status="unknown", sentences=(said,))
+    text = f"Stopped early ({stop}); nothing is proven."
+    return Explanation(**_heading(instance), status="unknown", sentences=(text,))
 
 
-def _others(resolver: Resolver, asked: Instance, chosen: Chosen) -> Iterator[Designs]:
+def _others(resolver: Resolver, question: Instance, choice: Chosen) -> Iterator[Designs]:
     """The designs of every choice of an open question but one; UnprovenError where the time has passed."""
-    for other in choices_of(asked):
-        if other != chosen:
+    for alternative in choices_of(question):
+        if alternative != choice:
             resolver.check_clock()
-            yield designs_of(at_choice(asked, other))
+            yield designs_of(at_choice(question, alternative))
 
 
 def _explained(
@@ -210,11 +213,11 @@ def _explained(
     if plan is not None and plan.design is None:
         check_same_question(instance, plan)
     try:
-        given = plan is not None and plan.design is not None
-        question, answer = placed_as(instance, solved(instance) if plan is None or not given else plan)
+        has_design = plan is not None and plan.design is not None
+        question, answer = placed_as(instance, solved(instance) if plan is None or not has_design else plan)
         if answer.design is None:
             return _infeasible(question, answer)
-        return say.with_tp_said(_feasible(question, answer, others, rivals, proven=not given), answer)
+        return say.with_tp_said(_feasible(question, answer, others, rivals, proven=not has_design), answer)
     except UnprovenError as stop:
         return _unknown(instance, stop)
 
@@ -230,18 +233,20 @@ def _infeasible(instance: Instance, plan: Plan) -> Explanation:
     kind = instance.objective.minimize
     conflicts = conflicts_of(instance)
     by_gpus, in_vain = with_other_gpus(instance, conflicts)
-    found = tuple(sorted((*relaxations_of(instance, conflicts), *by_gpus), key=changes_and_cost))
-    said = ["No design meets the bounds.", *say.of_conflicts(conflicts)]
-    said += (say.of_relaxation(kind, one) for one in found)
-    if not found:
-        said += plan.explanation
-    said += say.of_gpus_in_vain(in_vain)
-    said += left_out_of_sums(instance, (change.limit for one in found for change in one.changes))
+    relaxations = tuple(sorted((*relaxations_of(instance, conflicts), *by_gpus), key=changes_and_cost))
+    sentences = ["No design meets the bounds.", *say.of_conflicts(conflicts)]
+    sentences += (say.of_relaxation(kind, relaxation) for relaxation in relaxations)
+    if not relaxations:
+        sentences += plan.explanation
+    sentences += say.of_gpus_in_vain(in_vain)
+    sentences += left_out_of_sums(
+        instance, (change.limit for relaxation in relaxations for change in relaxation.changes)
+    )
     return Explanation(
         **_heading(instance),
         status="infeasible",
-        sentences=tuple(said),
-        relaxations=found,
+        sentences=tuple(sentences),
+        relaxations=relaxations,
         conflict=conflicts[0] if conflicts else (),
         conflicts=conflicts,
     )
@@ -253,42 +258,45 @@ def _feasible(
     designs, row = with_design(designs_of(instance), *family_of_plan(instance, plan))
     runs = plan.workloads if proven else _runs(instance, designs, row, plan)
     kind, value, design = instance.objective.minimize, float(designs.value[row]), designs.design(row)
-    best = designs.cheapest(designs.met())
-    assert best is not None, "the plan itself meets every bound"
+    cheapest_row = designs.cheapest(designs.met())
+    assert cheapest_row is not None, "the plan itself meets every bound"
     optimal = not (designs.met() & designs.cheaper(row)).any()
-    every = tuple(bounds_of(designs, row, runs))
-    others = tuple(rivals_of(designs, row))
+    bounds = tuple(bounds_of(designs, row, runs))
+    own_rivals = tuple(rivals_of(designs, row))
     prices, untried = _ranges(designs, row, choices) if optimal and not designs.is_timed else ((), ())
     second = _nearest(runner_up(designs, row), design, rivals) if optimal else None
     certain = f", and no design {SAYINGS[kind].does} less" if optimal else ""
-    said = [f"The plan, {label(design)}, {costs(kind, value)}{certain}."]
+    sentences = [f"The plan, {label(design)}, {costs(kind, value)}{certain}."]
     if not optimal:
-        more, better = costs_more(kind, designs.extra(best, row), value), say.seen_from(design, designs.design(best))
-        said.append(f"It is not the {SAYINGS[kind].best}: {better} meets every bound and {more}.")
-    said += [sentence for one in every for sentence in say.of_bound(kind, value, design, one, optimal=optimal)]
-    said += [say.of_rival(kind, value, one) for one in others]
+        price_text, better = (
+            costs_more(kind, designs.extra(cheapest_row, row), value),
+            say.seen_from(design, designs.design(cheapest_row)),
+        )
+        sentences.append(f"It is not the {SAYINGS[kind].best}: {better} meets every bound and {price_text}.")
+    sentences += [sentence for one in bounds for sentence in say.of_bound(kind, value, design, one, optimal=optimal)]
+    sentences += [say.of_rival(kind, value, one) for one in own_rivals]
     if optimal:
         if not untried:
-            said.append(say.of_no_prices(kind) if designs.is_timed else say.of_prices(design, prices))
-        said.append(say.of_runner_up(kind, value, design, second))
+            sentences.append(say.of_no_prices(kind) if designs.is_timed else say.of_prices(design, prices))
+        sentences.append(say.of_runner_up(kind, value, design, second))
     return Explanation(
         **_heading(instance),
         status="optimal" if optimal else "feasible",
         value=value,
         design=design,
-        sentences=tuple(said),
-        bounds=every,
-        rivals=others,
+        sentences=tuple(sentences),
+        bounds=bounds,
+        rivals=own_rivals,
         prices=prices,
         runner_up=second,
         untried=untried,
     )
 
 
-def _ranges(designs: Designs, row: int, others: Iterable[Designs]) -> tuple[tuple[PriceRange, ...], tuple[str, ...]]:
+def _ranges(designs: Designs, row: int, choices: Iterable[Designs]) -> tuple[tuple[PriceRange, ...], tuple[str, ...]]:
     """The ranges of prices over every choice of the question; or what time did not suffice for."""
     try:
-        return ranges_of(designs, row, others), ()
+        return ranges_of(designs, row, choices), ()
     except UnprovenError:
         return (), ("the ranges of prices",)
 

@@ -35,7 +35,7 @@ from coopt.solving.sensitivity.relaxations import relaxations_of
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
 from coopt.solving.sensitivity.rivals import lists_of_choices, price_range, prices_of, rivals_in
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 EXACT = 1e-9  # a gap that is none
 STEP = 0.01
 """By which share a bound is moved to see its price."""
@@ -57,7 +57,7 @@ class _Study:
     untried: list[str] = field(default_factory=list)
     within_s: float | None = None
 
-    def tried(self, key: str, ask: Callable[[], Found]) -> Iterable[Found]:
+    def tried(self, key: str, ask: Callable[[], Answer]) -> Iterable[Answer]:
         """The answer to a question about a key; nothing where it was not proven in time."""
         self.tell(key)
         try:
@@ -71,16 +71,16 @@ class _Study:
             spent_s = time.perf_counter() - self.begun
             self.on_progress(Progress(stage="explain", message=message, elapsed_s=spent_s))
 
-    def explanation(self, status: str, said: Iterable[str], **parts: Any) -> Explanation:
+    def explanation(self, status: str, sentences: Iterable[str], **parts: Any) -> Explanation:
         """The explanation, with what is missing in it."""
         untried, instance = tuple(self.untried), self.instance
-        more = (of_untried(untried, self.within_s),) if untried else ()
+        remainder = (of_untried(untried, self.within_s),) if untried else ()
         return Explanation.model_validate(
             {
                 "instance": InstanceId(name=instance.name, sha256=instance.sha256),
                 "kind": instance.objective.minimize,
                 "status": status,
-                "sentences": (*said, *more),
+                "sentences": (*sentences, *remainder),
                 "untried": untried,
                 **parts,
             }
@@ -112,41 +112,47 @@ def explained(
     study = _Study(instance=instance, resolver=Resolver(instance), on_progress=on_progress)
     study.tell("the plan itself")
     try:
-        best = study.resolver.plan(instance)
+        optimum = study.resolver.plan(instance)
     except UnprovenError as stop:
         return study.explanation("unknown", (f"Stopped early ({stop}); nothing is proven.",))
-    study.instance, best = placed_as(instance, best)
+    study.instance, optimum = placed_as(instance, optimum)
     if ways_out_s is not None:
-        study.within_s = ways_out_s if best.cost is None else WITH_PLAN_S
-        study.resolver.end_within(study.within_s - (0.0 if best.cost is None else time.perf_counter() - study.begun))
-    if best.cost is None:
-        return _infeasible(study, best)
-    chosen = best if plan is None or plan.cost is None else plan
-    return with_tp_said(_feasible(study, best, chosen, asked or instance), best)
+        study.within_s = ways_out_s if optimum.cost is None else WITH_PLAN_S
+        study.resolver.end_within(study.within_s - (0.0 if optimum.cost is None else time.perf_counter() - study.begun))
+    if optimum.cost is None:
+        return _infeasible(study, optimum)
+    subject = optimum if plan is None or plan.cost is None else plan
+    return with_tp_said(_feasible(study, optimum, subject, asked or instance), optimum)
 
 
 def _infeasible(study: _Study, answer: Plan) -> Explanation:
     in_vain: list[str] = []
     ways_out = relaxations_of(study.resolver, study.instance, study.tried, in_vain.append)
-    found = sorted(ways_out, key=changes_and_cost)
+    relaxations = sorted(ways_out, key=changes_and_cost)
     kind = study.instance.objective.minimize
-    said = ["No plan meets the bounds.", *answer.explanation, *(of_relaxation(kind, one) for one in found)]
-    if not found and not study.untried:
-        said.append("No limit that is a number, and no list, lets a plan in: what is asked has to change.")
-    said += of_gpus_in_vain(in_vain)
-    said += left_out_of_sums(study.instance, (change.limit for one in found for change in one.changes))
-    return study.explanation("infeasible", said, relaxations=tuple(found))
+    sentences = [
+        "No plan meets the bounds.",
+        *answer.explanation,
+        *(of_relaxation(kind, relaxation) for relaxation in relaxations),
+    ]
+    if not relaxations and not study.untried:
+        sentences.append("No limit that is a number, and no list, lets a plan in: what is asked has to change.")
+    sentences += of_gpus_in_vain(in_vain)
+    sentences += left_out_of_sums(
+        study.instance, (change.limit for relaxation in relaxations for change in relaxation.changes)
+    )
+    return study.explanation("infeasible", sentences, relaxations=tuple(relaxations))
 
 
-def _feasible(study: _Study, best: Plan, plan: Plan, priced: Instance) -> Explanation:
+def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance) -> Explanation:
     instance, kind = study.instance, study.instance.objective.minimize
-    value, least = value_of(plan), value_of(best)
+    value, optimum_value = value_of(plan), value_of(optimum)
     assert value is not None
-    assert least is not None
-    optimal = not cheaper(least, value)
-    asked = partial(bound_on, study.resolver, instance, plan, value, least)
+    assert optimum_value is not None
+    optimal = not cheaper(optimum_value, value)
+    question_of = partial(bound_on, study.resolver, instance, plan, value, optimum_value)
     limits = {limit.key: limit for limit in limits_on_use(instance)}
-    found = [one for key, limit in limits.items() for one in study.tried(key, partial(asked, limit))]
+    bounds = [one for key, limit in limits.items() for one in study.tried(key, partial(question_of, limit))]
     compared = partial(rivals_in, study.resolver, instance, plan, value)
     rivals = [
         one
@@ -154,33 +160,40 @@ def _feasible(study: _Study, best: Plan, plan: Plan, priced: Instance) -> Explan
         for some in study.tried(entries[0].part, partial(compared, entries))
         for one in some
     ]
+    # steps come last: where time runs out, that a bound binds and what rivals cost says more
     stepped = partial(with_steps, study.resolver, instance, value)
-    found = [
+    bounds = [
         next(iter(study.tried(f"a step of {one.limit}", partial(stepped, limits[one.limit], one))), one)
-        for one in found
+        for one in bounds
     ]
-    prices = _prices(study, priced, plan, value) if optimal else ()
-    said = [f"{_subject(instance)} {amount(kind, value)}{_proof(best) if optimal else ''}."]
+    prices = _prices(study, open_question, plan, value) if optimal else ()
+    sentences = [f"{_subject(instance)} {amount(kind, value)}{_proof(optimum) if optimal else ''}."]
     if not optimal:
-        said.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, least - value, value)}.")
-    said += [sentence for one in found for sentence in of_bound(kind, value, one, optimal=optimal)]
-    said += [of_rival(kind, value, one) for one in rivals if not _is_told(one, rivals)]
-    said += [of_prices(prices)] if prices else []
+        sentences.append(
+            f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, optimum_value - value, value)}."
+        )
+    sentences += [sentence for one in bounds for sentence in of_bound(kind, value, one, optimal=optimal)]
+    sentences += [of_rival(kind, value, one) for one in rivals if not _is_told(one, rivals)]
+    sentences += [of_prices(prices)] if prices else []
     return study.explanation(
-        best.status if optimal else "feasible",
-        said,
+        optimum.status if optimal else "feasible",
+        sentences,
         value=value,
         design=plan.design,
-        bounds=tuple(found),
+        bounds=tuple(bounds),
         rivals=tuple(rivals),
         prices=prices,
     )
 
 
-def _is_told(one: Rival, rivals: Sequence[Rival]) -> bool:
+def _is_told(rival: Rival, rivals: Sequence[Rival]) -> bool:
     """Whether what a plan without a choice costs is told of one with another choice alone, which is then the best."""
-    others = (other for other in rivals if other.part == one.part and not other.excluded)
-    return one.excluded and one.extra is not None and any(other.extra == one.extra for other in others)
+    substitutes = (substitute for substitute in rivals if substitute.part == rival.part and not substitute.excluded)
+    return (
+        rival.excluded
+        and rival.extra is not None
+        and any(substitute.extra == rival.extra for substitute in substitutes)
+    )
 
 
 def _prices(study: _Study, instance: Instance, plan: Plan, value: float) -> tuple[PriceRange, ...]:
@@ -188,11 +201,11 @@ def _prices(study: _Study, instance: Instance, plan: Plan, value: float) -> tupl
     timed = instance.objective.minimize != instance.objective.billed
     if timed or instance.minimizes_regret or plan.objective.gap is None or plan.objective.gap > EXACT:
         return ()
-    asked = partial(price_range, study.resolver, instance, plan, value)
+    range_of = partial(price_range, study.resolver, instance, plan, value)
     return tuple(
-        one
+        prices
         for price in prices_of(instance)
-        for one in study.tried(f"the price of {price.product[1]}", partial(asked, price))
+        for prices in study.tried(f"the price of {price.product[1]}", partial(range_of, price))
     )
 
 
@@ -203,9 +216,9 @@ def _subject(instance: Instance) -> str:
     return f"The plan {SAYINGS[instance.objective.minimize].does}"
 
 
-def _proof(best: Plan) -> str:
+def _proof(optimum: Plan) -> str:
     """What is proven of the best plan."""
-    gap, does = best.objective.gap, SAYINGS[best.objective.kind].does
+    gap, does = optimum.objective.gap, SAYINGS[optimum.objective.kind].does
     return f", and no plan {does} less" if gap is not None and gap <= EXACT else f", within {gap or 0:.2%} of the least"
 
 
@@ -215,21 +228,21 @@ def limits_on_use(instance: Instance) -> list[NumericLimit]:
 
 
 def bound_on(
-    resolver: Resolver, instance: Instance, plan: Plan, value: float, least: float, limit: NumericLimit
+    resolver: Resolver, instance: Instance, plan: Plan, value: float, optimum_value: float, limit: NumericLimit
 ) -> Bound:
     """One limit of an instance against a plan of it that costs `value`: what is used, and whether it binds.
 
-    It does where some plan beyond it is cheaper than the best one within it, which costs the `least`.
+    It does where some plan beyond it is cheaper than the best one within it, which costs the `optimum_value`.
     """
-    used = limit.used(plan)
+    use = limit.used(plan)
     without = _at(resolver, instance, value, limit, limit.loosest)
-    binds = without is not None and cheaper(without.value, least)
+    binds = without is not None and cheaper(without.value, optimum_value)
     return Bound(
         limit=limit.key,
         unit=limit.unit,
         bound=limit.now,
-        used=used,
-        slack=None if used is None else _slack(limit, used),
+        used=use,
+        slack=None if use is None else _slack(limit, use),
         binds=binds,
         tighter=None,
         looser=None,
@@ -238,119 +251,119 @@ def bound_on(
     )
 
 
-def with_steps(resolver: Resolver, instance: Instance, value: float, limit: NumericLimit, one: Bound) -> Bound:
+def with_steps(resolver: Resolver, instance: Instance, value: float, limit: NumericLimit, bound: Bound) -> Bound:
     """The bound with the plans a step tighter than what is used, and a step looser where it binds."""
-    tight = limit.moved(-STEP, one.used)
+    tight = limit.moved(-STEP, bound.used)
     tighter = _at(resolver, instance, value, limit, tight) if tight > 0 else None
-    looser = _at(resolver, instance, value, limit, limit.moved(STEP)) if one.binds else None
-    return one.model_copy(update={"tighter": tighter, "looser": looser, "step": STEP})
+    looser = _at(resolver, instance, value, limit, limit.moved(STEP)) if bound.binds else None
+    return bound.model_copy(update={"tighter": tighter, "looser": looser, "step": STEP})
 
 
 def _at(resolver: Resolver, instance: Instance, value: float, limit: NumericLimit, number: float) -> NextPlan | None:
     """The cheapest plan with another number for a limit; None where there is no plan."""
-    other = value_of(resolver.plan(limit.within(instance, number), reasons=False))
-    return None if other is None else NextPlan(bound=number, value=other, extra=other - value)
+    next_value = value_of(resolver.plan(limit.within(instance, number), reasons=False))
+    return None if next_value is None else NextPlan(bound=number, value=next_value, extra=next_value - value)
 
 
-def _slack(limit: NumericLimit, used: float) -> float:
+def _slack(limit: NumericLimit, use: float) -> float:
     """How far what is used lies within a limit, as a share of it."""
-    return used / limit.now - 1.0 if limit.falling else 1.0 - used / limit.now
+    return use / limit.now - 1.0 if limit.falling else 1.0 - use / limit.now
 
 
-def of_bound(kind: ObjectiveKind, value: float, one: Bound, *, optimal: bool = True) -> Iterator[str]:
+def of_bound(kind: ObjectiveKind, value: float, bound: Bound, *, optimal: bool = True) -> Iterator[str]:
     """Whether it binds, and what more or less of it costs."""
-    saying, best = SAYINGS[kind], f"the {SAYINGS[kind].best} plan {SAYINGS[kind].does}"
-    name, taken = sentence(limit_name(one.limit)), "" if one.used is None else f": the plan {_takes(one)}"
-    if one.without is None:
+    saying, subject = SAYINGS[kind], f"the {SAYINGS[kind].best} plan {SAYINGS[kind].does}"
+    name, use_text = sentence(limit_name(bound.limit)), "" if bound.used is None else f": the plan {_takes(bound)}"
+    if bound.without is None:
         than = "" if optimal else f" than the {saying.best} within all bounds"
-        yield f"{name} does not bind{taken}, and no plan {saying.better}{than}{_even(one)} {_gone(one)}."
+        yield f"{name} does not bind{use_text}, and no plan {saying.better}{than}{_even(bound)} {_gone(bound)}."
     else:
-        gone = dearer_by(kind, one.without.extra, value)
+        price_text = dearer_by(kind, bound.without.extra, value)
         step = ""
-        if one.looser is not None:
-            price = _price(kind, value, one.looser.extra)
-            step = f", and with {with_unit(one.looser.bound, one.unit)} it {saying.does} {price}"
-        yield f"{name} binds{taken}; {_gone(one)} {best} {gone}{step}."
-    if one.step is not None and one.tighter is None and _was_tightened(one):
-        yield f"With {one.limit} {_step(one)}, no plan keeps the other limits."
-    elif one.tighter is not None:
-        least = with_unit(one.tighter.bound, one.unit)
-        yield f"With {one.limit} = {least} {best} {_price(kind, value, one.tighter.extra)}."
+        if bound.looser is not None:
+            price = _price(kind, value, bound.looser.extra)
+            step = f", and with {with_unit(bound.looser.bound, bound.unit)} it {saying.does} {price}"
+        yield f"{name} binds{use_text}; {_gone(bound)} {subject} {price_text}{step}."
+    if bound.step is not None and bound.tighter is None and _was_tightened(bound):
+        yield f"With {bound.limit} {_step(bound)}, no plan keeps the other limits."
+    elif bound.tighter is not None:
+        number_text = with_unit(bound.tighter.bound, bound.unit)
+        yield f"With {bound.limit} = {number_text} {subject} {_price(kind, value, bound.tighter.extra)}."
 
 
-def _step(one: Bound) -> str:
+def _step(bound: Bound) -> str:
     """How much tighter it was made than what the plan takes."""
-    assert one.step is not None
-    if one.used is not None and one.unit in COUNTED:
-        fewer = max(1, round(one.step * one.used))
-        return f"= {with_unit(one.used - fewer, one.unit)}, {fewer:,} fewer than the plan uses"
-    return f"{one.step:.0%} tighter than what the plan {'makes' if one.unit == 'tokens/s' else uses(one.unit)}"
+    assert bound.step is not None
+    if bound.used is not None and bound.unit in COUNTED:
+        fewer = max(1, round(bound.step * bound.used))
+        return f"= {with_unit(bound.used - fewer, bound.unit)}, {fewer:,} fewer than the plan uses"
+    return f"{bound.step:.0%} tighter than what the plan {'makes' if bound.unit == 'tokens/s' else uses(bound.unit)}"
 
 
-def _was_tightened(one: Bound) -> bool:
+def _was_tightened(bound: Bound) -> bool:
     """Whether there was less to ask for than the plan takes: less than none, or than one of what counts, is nothing."""
-    return one.used is None or one.used > (1 if one.unit in COUNTED else 0)
+    return bound.used is None or bound.used > (1 if bound.unit in COUNTED else 0)
 
 
-def _gone(one: Bound) -> str:
+def _gone(bound: Bound) -> str:
     """How loose the bound was made at most; a core stays, however slow."""
-    assert one.loosest is not None
-    if one.unit == "Gbit/s":
+    assert bound.loosest is not None
+    if bound.unit == "Gbit/s":
         return "at a rate near 0"
-    wide = max(one.loosest, one.bound) / min(one.loosest, one.bound)
-    return "without it" if wide >= NO_BOUND else f"with {with_unit(one.loosest, one.unit)}"
+    wide = max(bound.loosest, bound.bound) / min(bound.loosest, bound.bound)
+    return "without it" if wide >= NO_BOUND else f"with {with_unit(bound.loosest, bound.unit)}"
 
 
-def _even(one: Bound) -> str:
-    return " even" if _gone(one).startswith("with ") else ""
+def _even(bound: Bound) -> str:
+    return " even" if _gone(bound).startswith("with ") else ""
 
 
-def _takes(one: Bound) -> str:
-    assert one.used is not None
-    if one.unit == "tokens/s":
-        return f"makes {number(one.used)} {one.unit} and has to make {number(one.bound)} {one.unit}"
-    used = number(one.used) if one.unit in COUNTED else with_unit(one.used, one.unit)
-    return f"{uses(one.unit)} {used} of {with_unit(one.bound, one.unit)}"
+def _takes(bound: Bound) -> str:
+    assert bound.used is not None
+    if bound.unit == "tokens/s":
+        return f"makes {number(bound.used)} {bound.unit} and has to make {number(bound.bound)} {bound.unit}"
+    use_text = number(bound.used) if bound.unit in COUNTED else with_unit(bound.used, bound.unit)
+    return f"{uses(bound.unit)} {use_text} of {with_unit(bound.bound, bound.unit)}"
 
 
 def _price(kind: ObjectiveKind, value: float, extra: float) -> str:
     return "the same" if abs(extra) <= abs(value) * 1e-8 else dearer_by(kind, extra, value)
 
 
-def of_rival(kind: ObjectiveKind, value: float, one: Rival) -> str:
+def of_rival(kind: ObjectiveKind, value: float, rival: Rival) -> str:
     """`network.nics without cx7-400g: $1,200 more (+3%): 8 more NICs ($1,200).`"""
-    choice = f"{one.part} without {one.choice}" if one.excluded else f"{one.part} = {one.choice} alone"
-    if one.extra is None:
-        return f"{choice}: no plan keeps every limit; {one.why}."
-    if _price(kind, value, one.extra) == "the same":
+    choice = f"{rival.part} without {rival.choice}" if rival.excluded else f"{rival.part} = {rival.choice} alone"
+    if rival.extra is None:
+        return f"{choice}: no plan keeps every limit; {rival.why}."
+    if _price(kind, value, rival.extra) == "the same":
         return f"{choice}: the {SAYINGS[kind].best} plan {SAYINGS[kind].same}."
-    return f"{choice}: the {SAYINGS[kind].best} plan {costs_more(kind, one.extra, value)}: {one.why}."
+    return f"{choice}: the {SAYINGS[kind].best} plan {costs_more(kind, rival.extra, value)}: {rival.why}."
 
 
 def of_prices(ranges: tuple[PriceRange, ...]) -> str:
     """The price that has to move least to change the plan."""
-    ends = [(one, end) for one in ranges for end in _ends(one)]
+    ends = [(price_range, end) for price_range in ranges for end in _ends(price_range)]
     if not ends:
-        items = ", ".join(one.item for one in ranges)
+        items = ", ".join(price_range.item for price_range in ranges)
         return f"The plan stays the best at all prices that were tried, one at a time, of {items}."
-    one, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
-    way = "above" if end >= one.now else "below"
+    price_range, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
+    way = "above" if end >= price_range.now else "below"
     return (
-        f"The nearest price that changes the plan is that of {one.item}: {way} {end:,.6g} {one.unit} "
-        f"(now {one.now:,.6g}, {end / one.now - 1:+.1%}) another plan is cheaper."
+        f"The nearest price that changes the plan is that of {price_range.item}: {way} {end:,.6g} {price_range.unit} "
+        f"(now {price_range.now:,.6g}, {end / price_range.now - 1:+.1%}) another plan is cheaper."
     )
 
 
-def _ends(one: PriceRange) -> Iterator[float]:
+def _ends(price_range: PriceRange) -> Iterator[float]:
     """The ends of a range at which another plan takes over."""
-    assert one.tried is not None
-    if one.low > one.tried[0]:
-        yield one.low
-    if one.high is not None:
-        yield one.high
+    assert price_range.tried is not None
+    if price_range.low > price_range.tried[0]:
+        yield price_range.low
+    if price_range.high is not None:
+        yield price_range.high
 
 
-def of_relaxation(kind: ObjectiveKind, one: Relaxation) -> str:
+def of_relaxation(kind: ObjectiveKind, relaxation: Relaxation) -> str:
     """`It is enough to set x = 3 (now 2, +50.00%): the cheapest plan then costs $12,345.`"""
-    then = f"the {SAYINGS[kind].best} plan then {costs(kind, one.value)}."
-    return " ".join([f"It is enough to set {changes_of(one)}: {then}", *one.notes])
+    outcome = f"the {SAYINGS[kind].best} plan then {costs(kind, relaxation.value)}."
+    return " ".join([f"It is enough to set {changes_of(relaxation)}: {outcome}", *relaxation.notes])

@@ -90,7 +90,7 @@ def numeric_limits(instance: Instance) -> tuple[NumericLimit, ...]:
 
 def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
     """The bounds of workloads, and those that phases give in place of them."""
-    asked = instance.availability
+    availability = instance.availability
     for bound in asked_bounds(instance):
         workload = bound.workload
         yield NumericLimit(
@@ -99,16 +99,17 @@ def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
             now=bound.number,
             loosest=own_time(workload, ample_s(workload)),
             used=partial(_slowest, workload, bound.phases),
-            moves_use=workload.calendar and asked is not None and asked.confidence is not None,
+            moves_use=workload.calendar and availability is not None and availability.confidence is not None,
         )
 
 
 def _slowest(workload: Workload, phases: frozenset[int], plan: Plan) -> float | None:
     """The longest iteration of a workload in these phases, in the unit of its bound; days count interruptions."""
     times = [
-        one.run.iteration_time_s / (one.run.uptime.promised if one.run.uptime and workload.calendar else 1.0)
-        for one in contents.running(plan)
-        if one.run.name == workload.name and one.phase in phases
+        training.run.iteration_time_s
+        / (training.run.uptime.promised if training.run.uptime and workload.calendar else 1.0)
+        for training in contents.running(plan)
+        if training.run.name == workload.name and training.phase in phases
     ]
     return own_time(workload, max(times)) if times else None
 
@@ -147,7 +148,7 @@ def _sites(instance: Instance) -> Iterator[NumericLimit]:
 
 def _fed_mw(site: str, plan: Plan) -> float:
     """What a site feeds, in the phase in which it feeds most (MW)."""
-    return max((one.facility_w for one in plan.couplings.sites if one.site == site), default=0.0) / 1e6
+    return max((use.facility_w for use in plan.couplings.sites if use.site == site), default=0.0) / 1e6
 
 
 def _sharing(instance: Instance) -> Iterator[NumericLimit]:
@@ -156,14 +157,14 @@ def _sharing(instance: Instance) -> Iterator[NumericLimit]:
     if sharing.mode != "partition":
         return
     yield from _gpus(instance)
-    listed = {"hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics}
-    for kind, most in sharing.most_products.given.items():
-        if most < len(listed[kind]):
+    products = {"hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics}
+    for kind, number in sharing.most_products.given.items():
+        if number < len(products[kind]):
             yield NumericLimit(
                 key=f"sharing.most_products.{kind}",
                 unit="products",
-                now=most,
-                loosest=len(listed[kind]),
+                now=number,
+                loosest=len(products[kind]),
                 used=partial(_in_use, kind),
                 whole=True,
             )
@@ -178,12 +179,12 @@ def _sharing(instance: Instance) -> Iterator[NumericLimit]:
 
 def _gpus(instance: Instance) -> Iterator[NumericLimit]:
     """The GPUs that islands share, in each phase where there are several."""
-    for t, (key, now) in enumerate(instance.gpu_caps.items()):
+    for t, (key, cap) in enumerate(instance.gpu_caps.items()):
         yield NumericLimit(
             key=key,
             unit="GPUs",
-            now=now,
-            loosest=now * MORE_GPUS,
+            now=cap,
+            loosest=cap * MORE_GPUS,
             changed=lambda question, number, t=t: with_gpu_cap(question, t, number),  # type: ignore[misc]
             used=lambda plan, t=t: contents.gpus(plan, t),  # type: ignore[misc]
             whole=True,
@@ -201,7 +202,7 @@ def _memory(instance: Instance) -> NumericLimit:
         now=instance.cluster.gpu.hbm_gb,
         loosest=NO_MEMORY_LIMIT_GB,
         used=lambda plan: instance.cluster.gpu.whole_gb(
-            max(one.run.memory_gib for one in contents.running(plan)) * GIB
+            max(training.run.memory_gib for training in contents.running(plan)) * GIB
         ),
     )
 
@@ -219,13 +220,17 @@ def _losses(instance: Instance) -> Iterator[NumericLimit]:
 
 def _confidence(instance: Instance) -> Iterator[NumericLimit]:
     """The probability that days are kept; that of a half is the mean."""
-    asked = instance.availability
-    if asked is None or asked.confidence is None or not any(one.calendar for one in instance.workload):
+    availability = instance.availability
+    if (
+        availability is None
+        or availability.confidence is None
+        or not any(workload.calendar for workload in instance.workload)
+    ):
         return
     yield NumericLimit(
         key="availability.confidence",
         unit="",
-        now=asked.confidence,
+        now=availability.confidence,
         loosest=0.5,
         structural=True,
     )

@@ -18,8 +18,8 @@ from coopt.instance.schema import Instance, Limits
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.reasons.again import feasible
 from coopt.solving.reasons.limits import with_part
-from coopt.solving.reasons.lists import Listed, adds_unmated, lists_of, mating_lists, relaxation, text_of
-from coopt.solving.reasons.other_gpus import FEW_TRIES, TRIES, Tried, another_gpu, fewer, more_or_fewer
+from coopt.solving.reasons.lists import ListLimit, adds_unmated, lists_of, mating_lists, relaxation, text_of
+from coopt.solving.reasons.other_gpus import FEW_TRIES, TRIES, Attempt, another_gpu, fewer, more_or_fewer
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver
 
@@ -30,7 +30,7 @@ SLOW = ("network.nics_per_gpu", "network.hb_domains", "cluster.gpu.hbm_gb")
 MOST_PAIRS = 5  # pairs of limits that are told; more would only repeat one of their two
 
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
 ALIKE = "All of these move by the same share; less may be enough of some."
@@ -39,7 +39,7 @@ ALIKE = "All of these move by the same share; less may be enough of some."
 class Answers(Protocol):
     """The answer to a question by its key; nothing where it was not proven in time."""
 
-    def __call__(self, key: str, ask: Callable[[], Found], /) -> Iterable[Found]:
+    def __call__(self, key: str, ask: Callable[[], Answer], /) -> Iterable[Answer]:
         """Ask."""
 
 
@@ -56,26 +56,26 @@ def relaxations_of(
         Called with other GPUs that do not help.
     """
     numbers = numeric_limits(instance)
-    some = list(_told(answers("the power of all sites together", partial(_all_sites, resolver, instance, numbers))))
-    yield from some
-    enough = any(len(one.changes) == 1 for one in some)
+    of_sites = list(_told(answers("the power of all sites together", partial(_all_sites, resolver, instance, numbers))))
+    yield from of_sites
+    enough = any(len(relaxation.changes) == 1 for relaxation in of_sites)
     for key, ask in _alone(resolver, instance, numbers, in_vain):
-        for one in _told(answers(key, ask)):
+        for way_out in _told(answers(key, ask)):
             enough = True
-            yield one
+            yield way_out
     if enough:
         return
-    together = partial(_together, resolver, instance, numbers)
-    told = {_keys(one) for one in some}
-    for one in _told(answers("all limits together", together)):
-        if _keys(one) not in told:
-            yield one
+    ask_jointly = partial(_together, resolver, instance, numbers)
+    known_keys = {_keys(relaxation) for relaxation in of_sites}
+    for way_out in _told(answers("all limits together", ask_jointly)):
+        if _keys(way_out) not in known_keys:
+            yield way_out
     for pairs in answers("pairs of limits", partial(_promising_pairs, resolver, instance, numbers)):
         yield from _pairs(resolver, instance, pairs, answers)
 
 
-def _told(found: Iterable[Relaxation | None]) -> Iterator[Relaxation]:
-    return (one for one in found if one is not None)
+def _told(answers: Iterable[Relaxation | None]) -> Iterator[Relaxation]:
+    return (answer for answer in answers if answer is not None)
 
 
 def _alone(
@@ -84,7 +84,7 @@ def _alone(
     """Every limit by its key, and the question whether it alone is enough; those first that are likely and quick."""
     asks: dict[str, Callable[[], Relaxation | None]] = {
         **{limit.key: partial(_one_number, resolver, instance, limit) for limit in numbers},
-        **{one.key: partial(_one_list, resolver, instance, one) for one in lists_of(instance)},
+        **{entry.key: partial(_one_list, resolver, instance, entry) for entry in lists_of(instance)},
     }
     if instance.cluster.shares is not None:
         asks["cluster.shares"] = partial(_more_shares, resolver, instance)
@@ -105,16 +105,18 @@ def _turn(instance: Instance, key: str) -> int:
 
 def _more_shares(resolver: Resolver, instance: Instance) -> Relaxation | None:
     """The least number of shares that is enough, of those that divide GPUs and batches."""
-    now = instance.cluster.shares
-    assert now is not None
-    whole = math.gcd(*instance.cluster.gpus, *(workload.global_batch for workload in instance.workload))
+    shares_now = instance.cluster.shares
+    assert shares_now is not None
+    divisor = math.gcd(*instance.cluster.gpus, *(workload.global_batch for workload in instance.workload))
     least_domain = min(domain.size for domain in instance.network.hb_domains)
-    most = min(whole, instance.cluster.gpus[0] // least_domain)
-    for shares in (number for number in range(now + 1, most + 1) if whole % number == 0):
-        changed = with_part(instance, "cluster", {"shares": shares})
-        if resolver.any_plan(changed) is not None:
-            change = Change(limit="cluster.shares", now=str(now), to=str(shares), least=shares, share=shares / now - 1)
-            return relaxation(instance, changed, [change], resolver.plan(changed))
+    ceiling = min(divisor, instance.cluster.gpus[0] // least_domain)
+    for shares in (number for number in range(shares_now + 1, ceiling + 1) if divisor % number == 0):
+        question = with_part(instance, "cluster", {"shares": shares})
+        if resolver.any_plan(question) is not None:
+            change = Change(
+                limit="cluster.shares", now=str(shares_now), to=str(shares), least=shares, share=shares / shares_now - 1
+            )
+            return relaxation(instance, question, [change], resolver.plan(question))
     return None
 
 
@@ -124,34 +126,34 @@ def _another_gpu(resolver: Resolver, instance: Instance, in_vain: Callable[[str]
 
 
 def _with_gpus(
-    resolver: Resolver, instance: Instance, tried: Tried, in_vain: Callable[[str], None]
+    resolver: Resolver, instance: Instance, outcome: Attempt, in_vain: Callable[[str], None]
 ) -> Relaxation | None:
     """The relaxation with other GPUs that are enough; None where none are, which is told."""
-    changed, why = tried
-    if changed is not None:
-        return relaxation(instance, changed[1], changed[0], resolver.plan(changed[1]))
-    if why:
-        in_vain(why)
+    change, reason = outcome
+    if change is not None:
+        return relaxation(instance, change[1], change[0], resolver.plan(change[1]))
+    if reason:
+        in_vain(reason)
     return None
 
 
 def _other_gpus(resolver: Resolver, instance: Instance, in_vain: Callable[[str], None]) -> Relaxation | None:
     """Another number of GPUs: the most that keep the limits, or that sites feed, or else on one network the fewest."""
-    alone = instance.problem == "shared"
+    is_one_network = instance.problem == "shared"
 
-    def is_enough(asked: Instance) -> bool:
+    def is_enough(question: Instance) -> bool:
         resolver.check_clock()
-        if any(disagreements(asked)):
+        if any(disagreements(question)):
             return False
-        return feasible(asked) if alone else resolver.any_plan(asked) is not None
+        return feasible(question) if is_one_network else resolver.any_plan(question) is not None
 
-    tries = TRIES if alone else FEW_TRIES
+    tries = TRIES if is_one_network else FEW_TRIES
     shared_out = instance.cluster.shares is not None
     capped = shared_out or instance.limits != Limits()
-    found: Tried = fewer(instance, is_enough, tries=tries) if capped else (None, "")
-    if found[0] is None and not shared_out:
-        found = more_or_fewer(instance, is_enough, tries=tries)
-    return _with_gpus(resolver, instance, found, in_vain)
+    outcome: Attempt = fewer(instance, is_enough, tries=tries) if capped else (None, "")
+    if outcome[0] is None and not shared_out:
+        outcome = more_or_fewer(instance, is_enough, tries=tries)
+    return _with_gpus(resolver, instance, outcome, in_vain)
 
 
 def _all_sites(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:
@@ -162,40 +164,40 @@ def _all_sites(resolver: Resolver, instance: Instance, numbers: Sequence[Numeric
     sites = [replace(limit, loosest=limit.now * MOST_POWER) for limit in numbers if limit.key.startswith("site[")]
     if len(sites) < 2 or resolver.any_plan(_gone(instance, sites)) is None:
         return None
-    found = _all_numbers(resolver, instance, sites)
-    if found is None or len(found.changes) > 1:
-        return found
-    (change,) = found.changes
+    relaxation = _all_numbers(resolver, instance, sites)
+    if relaxation is None or len(relaxation.changes) > 1:
+        return relaxation
+    (change,) = relaxation.changes
     asked_alone = next(limit.loosest for limit in numbers if limit.key == change.limit)
-    return found if float(change.to) > asked_alone else None
+    return relaxation if float(change.to) > asked_alone else None
 
 
 def _together(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:
     """All limits on use by one share."""
     if resolver.any_plan(_gone(instance, numbers)) is None:
         return None
-    found = _all_numbers(resolver, instance, [limit for limit in numbers if not limit.structural])
-    if found is None or len(found.changes) < 2:
-        return found
-    return found.model_copy(update={"notes": (*found.notes, ALIKE)})
+    relaxation = _all_numbers(resolver, instance, [limit for limit in numbers if not limit.structural])
+    if relaxation is None or len(relaxation.changes) < 2:
+        return relaxation
+    return relaxation.model_copy(update={"notes": (*relaxation.notes, ALIKE)})
 
 
 def _pairs(
     resolver: Resolver, instance: Instance, pairs: Sequence[tuple[NumericLimit, NumericLimit]], answers: Answers
 ) -> Iterator[Relaxation]:
     """Some pairs of limits that are enough."""
-    told = 0
-    for first, second in pairs:
-        key = f"{first.key} with {second.key}"
-        for one in _told(answers(key, partial(_two_numbers, resolver, instance, first, second))):
-            yield one
-            told += 1
-        if told == MOST_PAIRS:
+    count = 0
+    for left, right in pairs:
+        key = f"{left.key} with {right.key}"
+        for way_out in _told(answers(key, partial(_two_numbers, resolver, instance, left, right))):
+            yield way_out
+            count += 1
+        if count == MOST_PAIRS:
             return
 
 
-def _keys(one: Relaxation) -> frozenset[str]:
-    return frozenset(change.limit for change in one.changes)
+def _keys(relaxation: Relaxation) -> frozenset[str]:
+    return frozenset(change.limit for change in relaxation.changes)
 
 
 def _gone(instance: Instance, limits: Sequence[NumericLimit]) -> Instance:
@@ -208,12 +210,12 @@ def _promising_pairs(
     """The pairs that hold every limit without which, kept as it is, there is no plan even when all others are gone."""
     if resolver.any_plan(_gone(instance, limits)) is None:
         return []
-    needed = [
+    members = [
         limit
         for limit in limits
-        if resolver.any_plan(_gone(instance, [other for other in limits if other is not limit])) is None
+        if resolver.any_plan(_gone(instance, [member for member in limits if member is not limit])) is None
     ]
-    return [pair for pair in combinations(limits, 2) if all(limit in pair for limit in needed)]
+    return [pair for pair in combinations(limits, 2) if all(limit in pair for limit in members)]
 
 
 def _one_number(resolver: Resolver, instance: Instance, limit: NumericLimit) -> Relaxation | None:
@@ -228,7 +230,7 @@ def least_number(resolver: Resolver, instance: Instance, limit: NumericLimit) ->
         return None
     low, high = limit.now, _taken(limit, plan, limit.loosest)
     while abs(high - low) > (1 if limit.whole else TOLERANCE * abs(high)):
-        middle = math.sqrt(low * high)
+        middle = math.sqrt(low * high)  # halves the ratio: the loosest number may be powers of ten away
         if limit.whole:
             middle = min(max(round(middle), low + 1), high - 1)
         plan = resolver.any_plan(limit.within(instance, middle))
@@ -241,25 +243,23 @@ def least_number(resolver: Resolver, instance: Instance, limit: NumericLimit) ->
 
 def _taken(limit: NumericLimit, plan: Any, number: float) -> float:
     """What a plan within a number takes of the limit, which is enough as well."""
-    used = limit.used(plan)
-    if used is None or used <= 0 or limit.moves_use:
+    use = limit.used(plan)
+    if use is None or use <= 0 or limit.moves_use:
         return number
-    return max(number, used) if limit.falling else min(number, used)
+    return max(number, use) if limit.falling else min(number, use)
 
 
-def _two_numbers(
-    resolver: Resolver, instance: Instance, first: NumericLimit, second: NumericLimit
-) -> Relaxation | None:
+def _two_numbers(resolver: Resolver, instance: Instance, left: NumericLimit, right: NumericLimit) -> Relaxation | None:
     """Two limits: the first by as little as can be when the second is gone, then the second."""
-    without = second.within(instance, second.loosest)
-    least = least_number(resolver, without, first)
-    if least is None:
+    without = right.within(instance, right.loosest)
+    minimum = least_number(resolver, without, left)
+    if minimum is None:
         return None
-    enough = first.enough(least)
-    rest = least_number(resolver, first.within(instance, enough), second)
-    if rest is None:  # what is enough within a tolerance may be none within another
+    enough = left.enough(minimum)
+    right_number = least_number(resolver, left.within(instance, enough), right)
+    if right_number is None:  # what is enough within a tolerance may be none within another
         return None
-    return _solved(resolver, instance, [(first, enough), (second, rest)])
+    return _solved(resolver, instance, [(left, enough), (right, right_number)])
 
 
 def _all_numbers(resolver: Resolver, instance: Instance, limits: Sequence[NumericLimit]) -> Relaxation | None:
@@ -278,12 +278,13 @@ def _all_numbers(resolver: Resolver, instance: Instance, limits: Sequence[Numeri
         low, high = (
             (middle, high) if resolver.any_plan(_with_numbers(instance, moved(middle))) is None else (low, middle)
         )
-    kept = moved(high)
-    for one in reversed(moved(high)):
-        fewer = [other for other in kept if other[0] is not one[0]]
+    # each limit goes back where the others are enough without it, which the share of all may hide
+    moves = moved(high)
+    for move in reversed(moved(high)):
+        fewer = [entry for entry in moves if entry[0] is not move[0]]
         if resolver.any_plan(_with_numbers(instance, fewer)) is not None:
-            kept = fewer
-    return _solved(resolver, instance, kept)
+            moves = fewer
+    return _solved(resolver, instance, moves)
 
 
 def _times(limit: NumericLimit, factor: float) -> float:
@@ -317,15 +318,17 @@ def _change(limit: NumericLimit, to: float) -> Change:
     )
 
 
-def _one_list(resolver: Resolver, instance: Instance, one: Listed) -> Relaxation | None:
+def _one_list(resolver: Resolver, instance: Instance, entry: ListLimit) -> Relaxation | None:
     """A list with what a plan among the widest list uses of it: one whose links mate."""
-    wide = one.dropped(instance)
+    wide = entry.dropped(instance)
     plan = resolver.any_plan(wide)
     if plan is not None and adds_unmated(instance, wide, plan):
-        asked = ((other, resolver.any_plan(other)) for other in mating_lists(instance, (one,)))
-        plan = next((found for other, found in asked if found and not adds_unmated(instance, other, found)), None)
+        answers = ((question, resolver.any_plan(question)) for question in mating_lists(instance, (entry,)))
+        plan = next(
+            (answer for question, answer in answers if answer and not adds_unmated(instance, question, answer)), None
+        )
     if plan is None:
         return None
-    wider, to = one.with_used(instance, plan)
-    change = Change(limit=one.key, now=text_of(one.now), to=text_of(to), least=None, share=None)
-    return relaxation(instance, wider, [change], resolver.plan(wider)) if len(to) > len(one.now) else None
+    wider, to = entry.with_used(instance, plan)
+    change = Change(limit=entry.key, now=text_of(entry.now), to=text_of(to), least=None, share=None)
+    return relaxation(instance, wider, [change], resolver.plan(wider)) if len(to) > len(entry.now) else None

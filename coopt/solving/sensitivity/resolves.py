@@ -36,11 +36,11 @@ def only_plan(instance: Instance) -> Plan:
     instance = instance.model_copy(update={"workload": with_one_cp(instance.workload)})
     if complaints := [*open_design(instance), *_open_workloads(instance)]:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
-    free = instance
+    question = instance
     for limit in numeric_limits(instance):
         if limit.key.rpartition(".")[2] in UNITS:
-            free = limit.within(free, limit.loosest)
-    plan = Resolver(instance, shared_out=False).plan(free)
+            question = limit.within(question, limit.loosest)
+    plan = Resolver(instance, shared_out=False).plan(question)
     if plan.cost is None:
         raise InstanceError(f"{instance.name}: {text}" for text in plan.explanation)
     return plan
@@ -90,11 +90,11 @@ class Resolver:
         KeyboardInterrupt
             When the search was interrupted.
         """
-        wanted = self._solver.gap if gap is None else gap
-        key = (instance.sha256, instance.objective.minimize, wanted)
+        target_gap = self._solver.gap if gap is None else gap
+        key = (instance.sha256, instance.objective.minimize, target_gap)
         plan, with_reasons = self._known.get(key, (None, False))
         if plan is None or (reasons and plan.cost is None and not with_reasons):
-            plan = self._solved(instance, wanted, reasons)
+            plan = self._solved(instance, target_gap, reasons)
             self._known[key] = plan, reasons
         return plan
 
@@ -120,8 +120,8 @@ class Resolver:
             left_s = min(left_s, max(left_s / SHARE, AS_LONG * self._first_s))
         solver = self._solver.model_copy(update={"gap": gap, "time_limit_s": left_s})
         self.solves += 1
-        asked = with_part(instance, "solver", solver.model_dump())
-        plan = solve(asked, listed=self._listed, reasons=reasons)
+        question = with_part(instance, "solver", solver.model_dump())
+        plan = solve(question, listed=self._listed, reasons=reasons)
         if self._first_s is None:
             self._first_s = time.perf_counter() - started
         if plan.stop_reason == "interrupted":

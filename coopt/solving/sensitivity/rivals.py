@@ -56,7 +56,9 @@ class ListedChoice:
 
     def excluded(self, instance: Instance) -> Instance:
         """The instance without it in the list."""
-        return _with_list(instance, self.part, tuple(one for one in instance.lists[self.part] if one != self.entry))
+        return _with_list(
+            instance, self.part, tuple(entry for entry in instance.lists[self.part] if entry != self.entry)
+        )
 
 
 def lists_of_choices(instance: Instance) -> Iterator[tuple[ListedChoice, ...]]:
@@ -70,10 +72,10 @@ def rivals_in(
     resolver: Resolver, instance: Instance, plan: Plan, value: float, entries: tuple[ListedChoice, ...]
 ) -> list[Rival]:
     """The rivals of one list; of two entries, one alone is the list without the other, which is said once."""
-    every = (_rival(resolver, instance, plan, value, choice) for choice in entries)
-    found = [one for one in every if one is not None]
-    missed = any(one.excluded for one in found)
-    return [one for one in found if one.excluded or not (missed and len(entries) == 2)]
+    answers = (_rival(resolver, instance, plan, value, choice) for choice in entries)
+    rivals = [rival for rival in answers if rival is not None]
+    missed = any(rival.excluded for rival in rivals)
+    return [rival for rival in rivals if rival.excluded or not (missed and len(entries) == 2)]
 
 
 def _rival(resolver: Resolver, instance: Instance, plan: Plan, value: float, choice: ListedChoice) -> Rival | None:
@@ -81,13 +83,13 @@ def _rival(resolver: Resolver, instance: Instance, plan: Plan, value: float, cho
 
     None where the rest of the instance needs the list as it is.
     """
-    without, alone = choice.excluded(instance), choice.alone(instance)
+    without, restricted = choice.excluded(instance), choice.alone(instance)
     if _goes_together(instance, without):
-        found = _compared(resolver, instance, plan, value, choice, without, excluded=True)
-        if found.value is None or cheaper(value, found.value):
-            return found
-    if _goes_together(instance, alone):
-        return _compared(resolver, instance, plan, value, choice, alone, excluded=False)
+        rival = _compared(resolver, instance, plan, value, choice, without, excluded=True)
+        if rival.value is None or cheaper(value, rival.value):
+            return rival
+    if _goes_together(instance, restricted):
+        return _compared(resolver, instance, plan, value, choice, restricted, excluded=False)
     return None
 
 
@@ -97,27 +99,27 @@ def _compared(
     plan: Plan,
     value: float,
     choice: ListedChoice,
-    asked: Instance,
+    question: Instance,
     *,
     excluded: bool,
 ) -> Rival:
-    other = resolver.plan(asked)
-    found = value_of(other)
-    if found is None or other.cost is None:
-        why = "; ".join(other.explanation) or "nothing meets every bound"
+    answer = resolver.plan(question)
+    rival_value = value_of(answer)
+    if rival_value is None or answer.cost is None:
+        reason = "; ".join(answer.explanation) or "nothing meets every bound"
         extra = None
     else:
         assert plan.cost is not None
-        extra = found - value
-        same = not cheaper(value, found)
-        why = "costs the same" if same else why_worse(instance.objective, plan.cost, other.cost)
+        extra = rival_value - value
+        is_equal = not cheaper(value, rival_value)
+        reason = "costs the same" if is_equal else why_worse(instance.objective, plan.cost, answer.cost)
     return Rival(
         part=choice.part,
         choice=choice.name,
-        value=found,
+        value=rival_value,
         extra=extra,
-        design=other.design,
-        why=why or "costs more in another way",
+        design=answer.design,
+        why=reason or "costs more in another way",
         excluded=excluded,
     )
 
@@ -125,19 +127,21 @@ def _compared(
 def _with_list(instance: Instance, part: str, entries: tuple[Any, ...]) -> Instance:
     """The instance with another list, and without discounts and panels for what it lists no longer."""
     table, key = part.split(".")
-    changed = with_part(instance, table, {key: entries})
+    question = with_part(instance, table, {key: entries})
     if key == "fabrics" and "direct" not in entries:
-        changed = with_part(changed, "network", {"panels": ()})
+        question = with_part(question, "network", {"panels": ()})
     if key not in SOLD_AS or not instance.sharing.discount:
-        return changed
+        return question
     names = {entry.name for entry in entries}
-    kept = tuple(one for one in instance.sharing.discount if one.kind != SOLD_AS[key] or one.item in names)
-    return with_part(changed, "sharing", {"discount": kept})
+    discounts = tuple(
+        discount for discount in instance.sharing.discount if discount.kind != SOLD_AS[key] or discount.item in names
+    )
+    return with_part(question, "sharing", {"discount": discounts})
 
 
-def _goes_together(instance: Instance, changed: Instance) -> bool:
+def _goes_together(instance: Instance, question: Instance) -> bool:
     """Whether the changed instance is a question, as far as the instance is one."""
-    return set(disagreements(changed)) <= set(disagreements(instance))
+    return set(disagreements(question)) <= set(disagreements(instance))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,10 +160,10 @@ class ProductPrice:
 
     def slope(self, instance: Instance, plan: Plan, at: float) -> float:
         """How much the objective of a plan of such a price rises with it, with labour and support."""
-        spent = self.spent(plan) / at
+        per_price = self.spent(plan) / at
         if instance.objective.minimize != "tco":
-            return spent
-        return spent * bought_share(instance) + sum(self._supported(instance, plan))
+            return per_price
+        return per_price * bought_share(instance) + sum(self._supported(instance, plan))
 
     def _supported(self, instance: Instance, plan: Plan) -> Iterator[float]:
         """Support of the units that stand in each phase, for each USD of the price."""
@@ -172,12 +176,12 @@ class ProductPrice:
 def prices_of(instance: Instance) -> Iterator[ProductPrice]:
     """Every price above 0 of what an instance lists; products with volume prices in USD are left out."""
     watts = instance.objective.minimize == "power"
-    fixed = {(one.kind, one.item) for one in instance.sharing.discount if one.usd is not None}
+    discounted = {(discount.kind, discount.item) for discount in instance.sharing.discount if discount.usd is not None}
     unit = "W" if watts else "USD"
     for table, kind in KINDS.items():
         key = (WATTS if watts else USD).get(table, "w" if watts else "usd")
         for place, entry in enumerate(getattr(instance.network, table)):
-            if getattr(entry, key) > 0 and (kind, entry.name) not in fixed:
+            if getattr(entry, key) > 0 and (kind, entry.name) not in discounted:
                 yield ProductPrice(
                     product=(kind, entry.name),
                     unit=unit,
@@ -186,9 +190,9 @@ def prices_of(instance: Instance) -> Iterator[ProductPrice]:
                 )
     key = "w" if watts else "usd"
     for gpu in instance.cluster.generations or (instance.cluster.gpu,):
-        now, changed = getattr(gpu, key), partial(_with_gpu, gpu.name, key)
-        if now > 0 and ("gpu", gpu.name) not in fixed:
-            yield ProductPrice(product=("gpu", gpu.name), unit=unit, now=now, changed=changed)
+        amount, changed = getattr(gpu, key), partial(_with_gpu, gpu.name, key)
+        if amount > 0 and ("gpu", gpu.name) not in discounted:
+            yield ProductPrice(product=("gpu", gpu.name), unit=unit, now=amount, changed=changed)
 
 
 def _with_price(table: str, place: int, key: str, instance: Instance, price: float) -> Instance:
@@ -207,16 +211,16 @@ def _with_gpu(name: str, key: str, instance: Instance, price: float) -> Instance
 def price_range(resolver: Resolver, instance: Instance, plan: Plan, value: float, price: ProductPrice) -> PriceRange:
     """Within which prices a plan that costs `value` stays optimal, as far as they are tried."""
     lowest, highest = price.now / TIMES, min(price.now * TIMES, _affordable(instance, plan, price))
-    low, below = _end(resolver, instance, plan, value, price, lowest)
-    high, above = _end(resolver, instance, plan, value, price, highest)
+    lower_end, lower_design = _end(resolver, instance, plan, value, price, lowest)
+    upper_end, upper_design = _end(resolver, instance, plan, value, price, highest)
     return PriceRange(
         item=price.product[1],
         unit=price.unit,
         now=price.now,
-        low=low,
-        high=None if high >= price.now * TIMES else high,
-        below=below,
-        above=above,
+        low=lower_end,
+        high=None if upper_end >= price.now * TIMES else upper_end,
+        below=lower_design,
+        above=upper_design,
         tried=(lowest, price.now * TIMES),
     )
 
@@ -224,11 +228,11 @@ def price_range(resolver: Resolver, instance: Instance, plan: Plan, value: float
 def _affordable(instance: Instance, plan: Plan, price: ProductPrice) -> float:
     """The price at which the plan exhausts the limit on purchase, or on power."""
     assert plan.cost is not None
-    spent, cap = price.spent(plan), instance.limits.sums.get("capex" if price.unit == "USD" else "power")
-    if cap is None or spent == 0:
+    spending, cap = price.spent(plan), instance.limits.sums.get("capex" if price.unit == "USD" else "power")
+    if cap is None or spending == 0:
         return price.now * TIMES
-    used = plan.cost.capex_usd if price.unit == "USD" else plan.cost.power_w
-    return price.now * (1 + max(cap - used, 0.0) / spent)
+    use = plan.cost.capex_usd if price.unit == "USD" else plan.cost.power_w
+    return price.now * (1 + max(cap - use, 0.0) / spending)
 
 
 def _end(
@@ -239,12 +243,13 @@ def _end(
     if not slope and farthest >= price.now:
         return farthest, None  # what the plan does not buy may cost more
     for _ in range(MOST_STEPS):
-        other = resolver.plan(price.changed(instance, end), reasons=False)
-        found, ours = value_of(other), value + slope * (end - price.now)
-        if found is None or found >= ours - abs(ours) * ROUNDING:
+        rival = resolver.plan(price.changed(instance, end), reasons=False)
+        rival_value, ours = value_of(rival), value + slope * (end - price.now)
+        if rival_value is None or rival_value >= ours - abs(ours) * ROUNDING:
             return end, taker
-        steeper = price.slope(instance, other, end) - slope
-        crossing = end + (ours - found) / steeper if steeper else price.now
-        taker = other.design
+        steeper = price.slope(instance, rival, end) - slope
+        crossing = end + (ours - rival_value) / steeper if steeper else price.now
+        taker = rival.design
+        # rounding of two lines that are almost parallel must not carry the crossing out of the range
         end = min(max(crossing, min(price.now, end)), max(price.now, end))
     return end, taker
