@@ -164,6 +164,7 @@ def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str
     """The decision line by line; nothing about a network where one domain needs none."""
     domain, fabric = design.hb_domain, design.fabric
     active_text = "all of them train" if domain.active == domain.size else f"{domain.active} of them train"
+    # Where domains are not filled alike, what fills the fullest would be too many for all.
     if domain.active * domain.count > design.gpus:
         active_text = f"{design.gpus / domain.count:.4g} of them train on average"
     yield (
@@ -286,6 +287,7 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
             return f"{time_text} if nothing fails, {workload.duration(run.elapsed_s(run.uptime.goodput))} on average"
         return f"{time_text} if nothing fails" if workload.calendar else time_text
     mean_s = run.elapsed_s(run.uptime.goodput)
+    # Without a confidence the mean is what was promised, and is told once.
     if run.uptime.promised >= run.uptime.goodput:
         return workload.in_own_units(mean_s)
     promised_text = workload.in_own_units(run.elapsed_s(run.uptime.promised))

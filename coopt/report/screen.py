@@ -147,7 +147,7 @@ def _runs(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
         )
         for run in sorted(plan.runs, key=lambda run: run.slack)
     ]
-    return _short_facts(("Workload", "split"), ("iteration", "bound", *(("days",) if dated else ()), "slack"), rows)
+    return _first_lines(("Workload", "split"), ("iteration", "bound", *(("days",) if dated else ()), "slack"), rows)
 
 
 def parts_table(instance: Instance, plan: Plan) -> FigureTable:
@@ -159,7 +159,7 @@ def parts_table(instance: Instance, plan: Plan) -> FigureTable:
     if grows and len(purchases) == len(plan.parts):  # one network: what a phase buys is bought for it
         numbers = (*numbers, "buys $")
         paid = (math.fsum(item.usd for item in items) for items in purchases.values())
-        rows = [(*row, _full_facts(usd)) for row, usd in zip(rows, paid, strict=True)]
+        rows = [(*row, _rounded(usd)) for row, usd in zip(rows, paid, strict=True)]
     return figures(title, names, numbers, rows)
 
 
@@ -167,7 +167,7 @@ def _parts(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     """The parts with the least slack, phases in turn, on few lines."""
     ranked = sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0))
     parts_shown = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
-    yield from _short_facts(*_part_rows(instance, plan, (*parts_shown, *ranked[MOST_LINES:])))
+    yield from _first_lines(*_part_rows(instance, plan, (*parts_shown, *ranked[MOST_LINES:])))
 
 
 def _part_rows(
@@ -178,12 +178,15 @@ def _part_rows(
     dated = any(workload.calendar for part in plan.parts for workload in workloads_in(instance, part.phase))
     for part in parts:
         network = network_of(part)
+        # Of several workloads the tightest is shown: if that one is in time, so are the others.
         run = min(part.workloads, key=lambda run: run.slack)
         of = f"{words.digits(run.iteration_time_s, 4)} of {words.seconds(run.bound_s)}"
         fabric = "direct" if isinstance(network, DirectLinks) else network.fabric.kind if network.fabric.tiers else "-"
         goodput = (words.percent(run.uptime.goodput),) if run.uptime else ()
-        question = next(candidate for candidate in workloads_in(instance, part.phase) if candidate.name == run.name)
-        days, gpus = (words.days_of(run, question),) if dated else (), words.count(network.gpus)
+        workload_of_run = next(
+            candidate for candidate in workloads_in(instance, part.phase) if candidate.name == run.name
+        )
+        days, gpus = (words.days_of(run, workload_of_run),) if dated else (), words.count(network.gpus)
         rows.append(
             (part.name, words.domains_built(network), fabric, gpus, of, *days, *goodput, words.percent(run.slack))
         )
@@ -192,7 +195,7 @@ def _part_rows(
     return ("Part", "HB domains", "fabric"), numbers, rows
 
 
-def _short_facts(
+def _first_lines(
     names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> Iterator[RenderableType]:
     """The first lines of a table, whose slack is the least, and how many there are more."""
@@ -209,12 +212,13 @@ def _bill(instance: Instance, plan: Plan, cost: Cost, baseline: Baseline | None)
         return
     if len(cost.items) <= MOST_LINES:
         rows = [
-            (item.item, words.kind(item.kind), words.count(item.count), _full_facts(item.usd), _full_facts(item.w))
+            (item.item, words.kind(item.kind), words.count(item.count), _rounded(item.usd), _rounded(item.w))
             for item in cost.items
         ]
     else:
+        # A screen has room for a few lines only; `coopt bom` has them all.
         rows = [_kind_line(kind, list(items)) for kind, items in groupby(cost.items, key=lambda item: item.kind)]
-    total = ("total", "", "", _full_facts(cost.capex_usd), _full_facts(cost.power_w))
+    total = ("total", "", "", _rounded(cost.capex_usd), _rounded(cost.power_w))
     yield figures("", ("Bill", "kind"), ("count", "$", "W"), rows, total=total, compact=True)
     if baseline is not None and plan.design is not None and plan.design.fabric.tiers:
         yield " ".join(filter(None, (saving_sentence(cost, baseline.cost), alike_sentence(cost, baseline))))
@@ -231,12 +235,12 @@ def _kind_line(kind: str, items: list[Item]) -> tuple[str, str, str, str, str]:
         name,
         kind,
         count_text,
-        _full_facts(sum(item.usd for item in items)),
-        _full_facts(sum(item.w for item in items)),
+        _rounded(sum(item.usd for item in items)),
+        _rounded(sum(item.w for item in items)),
     )
 
 
-def _full_facts(number: float) -> str:
+def _rounded(number: float) -> str:
     return words.exact(round(number))
 
 

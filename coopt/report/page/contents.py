@@ -192,6 +192,7 @@ def opening(case: PageCase) -> tuple[str, str]:
     """What the verifier says, and the decision; a claim where it is not confirmed."""
     decision, verdict = headline(case.instance, case.plan), case.verdict
     doubted = "" if verdict.undecided is None else " to be best" if case.plan.cost is not None else " in whole"
+    # Whoever reads only the first line must not take a claim for an answer.
     if doubted or not verdict.accepted:
         decision = f"Claimed, and not confirmed{doubted if verdict.accepted else ''}: {decision}"
     return verdict_headline(verdict), decision
@@ -240,6 +241,7 @@ def _explanation_sections(explanation: Explanation) -> Contents:
     """What binds the plan and what would change it, or what has to give; the decision itself is said already."""
     rivals = tuple(f"{rival.part} = {rival.choice}: " for rival in explanation.rivals)  # a table says these
     return {
+        # The first sentence is the decision, which the page opens with; where it is the only one it stays.
         "reasons": [
             words.sentence(sentence)
             for sentence in explanation.sentences[1:] or explanation.sentences
@@ -387,6 +389,7 @@ def linked(text: str) -> Any:
     marked_up, end = Markup(""), 0
     for match in ADDRESS.finditer(text):
         address = match[0].rstrip(PUNCTUATION)
+        # A bracket that the address itself opened belongs to it, one that the sentence opened does not.
         while address.endswith(")") and address.count(")") > address.count("("):
             address = address[:-1].rstrip(PUNCTUATION)
         link = Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(address)

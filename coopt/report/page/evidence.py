@@ -84,6 +84,7 @@ def time_bar(workload: WorkloadPlan) -> Bar:
             text = COMPONENTS.get(name, name)
             segments.append(Segment(name=text, colour=COLOURS.get(name, OTHER), start=start, share=share))
             start += share
+    # Who cannot see the bar hears the three largest parts: all of them would be no sentence.
     segments_shown = sorted(segments, key=lambda segment: -segment.share)[:3]
     text = ", ".join(f"{segment.name} {words.percent(segment.share / 100)}" for segment in segments_shown)
     says = f"An iteration of {words.seconds(iteration_s)} in parts; the largest: {text}."

@@ -98,17 +98,17 @@ def _switched(run: Run) -> Plan:
 
 def listed_rows(run: Run) -> list[Row]:
     """The mappings that may be in time at some place."""
-    instance, listed, gated = run.instance, list[Row](), Counter[str]()
+    instance, all_rows, gated = run.instance, list[Row](), Counter[str]()
     workload, started_s = instance.workload[0], run.elapsed_s()
     places = [place for place in every_place(instance) if place.most_links() >= 0]
     sources = {gpus: fitting(workload, instance.cluster.gpu, gpus) for gpus in {place.gpus for place in places}}
     for place in places:
         new_rows, dropped = worthwhile(place, sources[place.gpus])
-        listed += new_rows
+        all_rows += new_rows
         gated += dropped
-    run.log.table = Counted(gated=gated, kept=len(listed))
+    run.log.table = Counted(gated=gated, kept=len(all_rows))
     run.log.columns_s += run.elapsed_s() - started_s
-    return listed
+    return all_rows
 
 
 def search_links(
@@ -128,11 +128,13 @@ def search_links(
         while waiting and not _over(progress_of.values(), deadline):
             turn, row_bound, n = heappop(waiting)
             row, progress = rows[n], progress_of.get(n)
+            # The value falls while mappings wait, so that a bound is compared again when its turn comes.
             if row_bound >= value * (1 - gap):
                 continue
             if progress is None:
                 program = programs.of(row.demands)
                 if program is not None:
+                    # Flow programs take time: a mapping has a bound by lengths only once its cheap bound is the lowest.
                     progress_of[n] = progress = bound_links(row.demands, program, deadline)
                     bounds[n] = max(_value_bound(row, progress), row_bound)
                     heappush(waiting, (turn, bounds[n], n))
@@ -145,6 +147,7 @@ def search_links(
                 row.demands, progress, backend, deadline, _enough(row, progress, gap), max_links, is_alone=is_alone
             )
             bounds[n] = max(_value_bound(row, progress), row_bound)
+            # A further turn goes behind all mappings that have not had that many.
             if further:
                 heappush(waiting, (turn + 1, bounds[n], n))
             if progress.incumbent is not None and row.place.value(progress.incumbent.count) < value:
