@@ -8,19 +8,26 @@ from coopt.instance.couplings import Site
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.plan.couplings import Part
+from coopt.plan.couplings import Part, SitePower
 from coopt.plan.schema import Design, Plan
 from coopt.verifier.checks.claims import island_places
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.core import check_core_end, check_cores, core_end_of, joining_nic, question_as_built
-from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland, core_joints
-from coopt.verifier.couplings.fleet_checks import check_fleet_limits
+from coopt.verifier.couplings.fleet import (
+    Fleet,
+    FleetIsland,
+    StandingIsland,
+    core_joints,
+    products_in_use,
+    standing_units,
+    trained_gpus,
+)
 from coopt.verifier.couplings.growth import is_drawn
 from coopt.verifier.couplings.losses import check_survival
 from coopt.verifier.couplings.orders import check_orders
 from coopt.verifier.couplings.outlooks import certain_question, check_fleet_value
-from coopt.verifier.couplings.prices import question_of_island
-from coopt.verifier.couplings.sites import objective_at
+from coopt.verifier.couplings.prices import check_gpus, check_limit, check_products_in_use, question_of_island
+from coopt.verifier.couplings.sites import check_fed_sites, objective_at
 from coopt.verifier.couplings.stages import (
     GrowthStage,
     earlier_stage,
@@ -51,7 +58,7 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     check_cores(ledger, fleet.question, plan, {(fleet.year(t), site): joints[t, site] for t, site in joints})
     sums = check_orders(ledger, fleet, islands, plan.couplings, plan.cost)
     if sums is not None:
-        check_fleet_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
+        _check_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
         check_fleet_value(ledger, instance, plan, fleet, islands, sums)
 
 
@@ -276,3 +283,22 @@ def _check_training(
         gpu, reach = fleet.question.cluster.gpu, stage.reach(uplinks)
         goodput = check_interruptions(ledger, run, failures, stage.family, reach, stage.levels(uplinks), gpu)
         check_run(ledger, run, stage.family, reach, gpu, goodput=goodput)
+
+
+def _check_limits(
+    ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], fed: Sequence[SitePower], capex_usd: float
+) -> None:
+    """Check everything that is limited, phase by phase."""
+    limits, units_by_place = fleet.question.limits, standing_units(fleet, islands)
+    for t in fleet.phases:
+        ledger.turn_to(fleet.title(t))
+        states = [state for island in islands if (state := island.phases[t]) is not None]
+        check_gpus(ledger, trained_gpus(islands, t), fleet.gpus(t))
+        for cap, limit in fleet.caps:
+            check_limit(ledger, cap.check, limit, fleet.sum_of_cap(cap, units_by_place, t), cap.unit)
+        check_limit(ledger, "limit-racks", limits.racks, sum(state.racks for state in states), "racks")
+    ledger.turn_to()
+    check_limit(ledger, "limit-capex", limits.capex_usd, capex_usd, "USD")
+    check_products_in_use(ledger, fleet.question, products_in_use(fleet, islands))
+    powers = [(fleet.year(t), site, drawn_w) for t, site, drawn_w in fleet.facility_powers(units_by_place)]
+    check_fed_sites(ledger, powers, fed)

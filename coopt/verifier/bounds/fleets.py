@@ -19,12 +19,13 @@ from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, TOLERANCE, Ledger, agree, is_below
 from coopt.verifier.couplings.core import questions_by_core_optic
-from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use, trained_gpus
-from coopt.verifier.couplings.fleet_checks import keeps_limits
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use, standing_units, trained_gpus
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, TooManyError
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
 from coopt.verifier.couplings.prices import ProductKey, product_counts
+from coopt.verifier.couplings.sites import sites_fed
+from coopt.verifier.parts.bills import keeps
 
 MOST_CHOICES = 200_000
 MOST_BILLS = 3_000
@@ -247,7 +248,7 @@ def value_of(
     fleet: Fleet, outlooks: Sequence[Fleet], bests: Sequence[float], islands: Sequence[FleetIsland], margin: float
 ) -> float:
     """What islands of all workloads are worth, beyond the best at the worst outlook; infinite over a limit."""
-    if not keeps_limits(fleet, islands, margin):
+    if not _keeps_limits(fleet, islands, margin):
         return math.inf
     totals = [fleet_total(at, islands).of(at.kind) for at in outlooks]
     return max([0.0, *(total - best_value for total, best_value in zip(totals, bests, strict=True))])
@@ -266,3 +267,20 @@ def _least_alone(fleet: Fleet, island: FleetIsland) -> float:
             energy += power_w * fleet.site_usd_per_w(t, island.site)
     work = fleet.whole_work_usd(usd, standing_units)
     return {"capex": usd + labour, "power": power_w, "tco": usd + labour + work + energy}[fleet.kind]
+
+
+def _keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], margin: float) -> bool:
+    """Whether islands keep every limit; with a negative `margin` to within the rounding of sums."""
+    limits, units_by_place = fleet.question.limits, standing_units(fleet, islands)
+    for t in fleet.phases:
+        states = [state for island in islands if (state := island.phases[t]) is not None]
+        if trained_gpus(islands, t) > fleet.gpus(t):
+            return False
+        if limits.racks is not None and sum(state.racks for state in states) > limits.racks:
+            return False
+        if not all(keeps(fleet.sum_of_cap(cap, units_by_place, t), limit, margin) for cap, limit in fleet.caps):
+            return False
+    site_powers = ((site, drawn_w) for _, site, drawn_w in fleet.facility_powers(units_by_place))
+    if not sites_fed(site_powers, margin):
+        return False
+    return limits.capex_usd is None or keeps(fleet_total(fleet, islands).capex_usd, limits.capex_usd, margin)

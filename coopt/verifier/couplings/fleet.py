@@ -89,6 +89,7 @@ class Tariff(NamedTuple):
 
 
 Place = tuple[int, str | None]  # number of a phase, name of a site
+StandingUnits = Mapping[Place, Mapping[ProductKey, int]]
 
 
 class Fleet:
@@ -223,6 +224,18 @@ class Fleet:
     def watts(self, units: Mapping[ProductKey, int]) -> float:
         """What units draw (W)."""
         return math.fsum(count * self.prices[product].w for product, count in units.items())
+
+    def sum_of_cap(self, cap: LimitedSum, units_by_place: StandingUnits, t: int) -> float:
+        """What all that stands in a phase takes of a limit, cores included, in its unit."""
+        units_of_sites = (units for (phase, _), units in units_by_place.items() if phase == t)
+        return math.fsum(cap.of(self.prices, units) for units in units_of_sites) / cap.scale
+
+    def facility_powers(self, units_by_place: StandingUnits) -> Iterator[tuple[int, Site, float]]:
+        """Phase, site, and facility power of all that stands there then, cores included (W)."""
+        for t in self.phases:
+            for site in self.sites:
+                if site is not None:
+                    yield t, site, self.watts(units_by_place[t, site.name]) * self.site_pue(site)
 
 
 def core_joints(fleet: Fleet, islands: Iterable[FleetIsland]) -> dict[Place, dict[str, Joint]]:
