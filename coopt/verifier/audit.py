@@ -133,6 +133,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     """
     if plan.cost is None:
         raise InstanceError(f"{instance.name}: the plan is {plan.status} and builds nothing, needs a plan that does")
+    # The plan may be one of another instance: what it chose is set here, and what it claims to answer is replaced.
     instance, plan = decided(instance, plan, same=False)
     ledger = PlacedLedger()
     claim = plan.model_copy(update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)})
@@ -346,6 +347,7 @@ def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:
     check_form(ledger, question, plan, form)
     if check_timed(ledger, question, plan):
         KINDS[question.problem].contents(ledger, question, plan)
+        # Bounds on several choices repeat the same checks, which are told once.
         count_before = len(ledger.checks)
         for choice in questions:
             KINDS[choice.problem].bound(ledger, choice, _as_claim_on(choice, question, plan))

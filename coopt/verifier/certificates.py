@@ -97,6 +97,7 @@ def certify(
         proof = read_proof(proof)
     if proof is not None and (proof.instance.sha256 != instance.sha256 or proof.objective != kind):
         raise InstanceError(f"{instance.name}: the proof is of another instance or objective, needs one of this plan")
+    # A bound on TP groups that may lie anywhere counts only where nothing is feasible with them inside domains.
     certificate = _certified(*placed_as(instance, plan), proof, kind)
     if not plan.tp_across or plan.cost is None:
         return certificate
@@ -165,6 +166,7 @@ def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None
 def _of_links(instance: Instance, plan: Plan, proof: Proof | None, kind: ObjectiveKind) -> Certificate:
     """What lengths prove of direct links, beside switches that are gone through."""
     ceiling = math.inf if plan.objective.bound is None else plan.objective.bound
+    # Designs with switches compete with direct links, so that the bound is one on both.
     switched, reasons = least_design(instance, kind, ceiling)
     rivals = plan.rivals
     lengths = proof.links if proof is not None else () if rivals is None else rivals.lengths
@@ -189,6 +191,7 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
     claim = plan.objective.bound
     outcome = "is worth less" if claim is not None else "keeps all limits"
     by = proven.why or f"multipliers of every case: no choice of islands {outcome}"
+    # A plan without a bound claims that nothing is feasible: then cases have to rule out every value.
     ok = proven.least >= (math.inf if claim is None else claim * (1 - ROUNDING))
     return Certificate(
         bound_claimed=claim,
@@ -209,6 +212,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
     stands = loss_condition(hopeful, LENIENT)
     for factors, best_value in turns:
         value_at = partial(exact_value, hopeful, kind=kind, factors=factors)
+        # Regret is measured from the best value at each corner, which so has to be proven first.
         least_value, _ = least_design(hopeful, kind, best_value * JUST_ABOVE, stands, value_at)
         if least_value is None or not agree(float(least_value), best_value, ROUNDING):
             return _unproven(plan, f"nothing: the best design at other prices is not one of {best_value:,.2f}")

@@ -110,6 +110,7 @@ def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: lis
         else:
             key = KINDS.get(row["collective"], row["collective"]), row.get("round") or "0"
             routed[rounds.get(key, Round(*key))].append(found)
+    # A line that is no path carries no flow, so that the flow it was for is missing below.
     first_lines = ", ".join(map(str, faults[:FIRST_FAULTS]))
     fault = f"{len(faults)} routes of {subject} are no paths of the network, on lines {first_lines}."
     ledger.same("route-paths", 0, len(faults), fault)
@@ -130,6 +131,7 @@ def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: lis
     for step, routes in routed.items():
         loads[step.kind] += step.share * _slowest(routes, step.kind, run, network.wiring, gpus_per_nic)
     texts = [tuple(f"{kind} {slow[kind]:.6g}" for kind in loads if kind in slow) for slow in (charged, loads)]
+    # Routes may be better than what the plan is charged for, and never worse.
     is_slower = any(loads[kind] > charged.get(kind, 0.0) * (1 + TOLERANCE) for kind in loads)
     fault = f"Routes of {subject} slow traffic by {', '.join(texts[1])}; it is charged {', '.join(texts[0])}."
     ledger.holds("route-loads", not is_slower, texts[0], texts[1], fault, TOLERANCE)
@@ -204,6 +206,7 @@ class _Paths:
             return None
         (source, gpu, adapter), (target, target_gpu, target_adapter) = (nic or () for nic in nics)
         rail = (gpu * self._per_gpu + adapter) // self._gpus_per_nic
+        # Flows stay on their rail: both ends are the same NIC of their domains.
         if (gpu, adapter) != (target_gpu, target_adapter) or not self._exist(source, target, gpu, adapter):
             return None
         plane, place = divmod(rail, self._per_plane)

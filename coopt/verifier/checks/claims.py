@@ -174,6 +174,7 @@ def _status_fault(plan: Plan, target: float, form: PlanForm, *, is_linked: bool)
         if plan.status == "infeasible" and objective.bound is not None:
             return "An infeasible instance has no bound, and yet one is given."
         return ""
+    # From here on the plan builds something, so that all that its form has must be there.
     if is_linked and (plan.design is None) == (plan.direct is None):
         return "A plan has either switches or direct links: one of the two."
     lacking = [key for key in (*parts, *form.has) if key not in present]
@@ -275,6 +276,7 @@ def island_places(instance: Instance) -> Iterator[tuple[str, float | None, str]]
     for island, workloads in island_names(instance).items():
         stands = False
         for year, question in zip(instance.years, phases_of(instance), strict=True):
+            # Nothing is taken down: an island stands on in phases in which it does not train.
             stands = stands or not {workload.name for workload in question.workload}.isdisjoint(workloads)
             if stands:
                 yield island, year, island if year is None else f"{island}, {year:.10g}"
@@ -342,6 +344,7 @@ def _unlike(plan: Plan, only: Part | None, *, billed: bool) -> Iterator[str]:
 
 def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """The power of a part is that of its bill, and of its phase where it is all that stands then."""
+    # Islands share a phase, so that only one network is all that its phase draws.
     is_phased = instance.sharing.mode == "time"
     for part in plan.parts:
         powers_w = [part.cost.power_w] if part.cost is not None else []

@@ -85,6 +85,7 @@ class Verdict(Record):
     @property
     def on_trust(self) -> str:
         """What was accepted on the solver's word: a bound, or that nothing is feasible; empty where nothing was."""
+        # Checks that rest on the solver's word hold, and say so where others say what was recomputed.
         unconfirmed = [check for check in self.checks if SOLVERS_WORD in str(check.recomputed)]
         for check in unconfirmed:
             if check.name == "bound-source":
@@ -192,6 +193,7 @@ class Ledger:
 
     def _undecided_rival(self, claim: ObjectiveClaim) -> UndecidedRival | None:
         """The cheapest of the undecided rivals that are below the bound of a claim."""
+        # Rivals are shares of the bounds of their own questions, and count as such shares of the bound claimed.
         least_share, bound, value = min(self.undecided, default=math.inf), claim.bound, claim.value
         if bound is None or math.isinf(least_share):
             return None if math.isinf(least_share) else UndecidedRival(kind=claim.kind, value=least_share, gap=None)
