@@ -13,7 +13,7 @@ calendar, interruptions included, and T tokens in each, of which a large batch t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,40 +62,40 @@ def timed_plan(run: Run) -> Plan:
     instance, run.formulation = run.instance, "front"
     objective = instance.objective.model_copy(update={"minimize": instance.objective.billed})
     billed = instance.model_copy(update={"objective": objective})
-    every = tuple(run.in_time(families(billed)))
-    run.tell("columns", f"{len(every):,} network families")
-    run.log.families = len(every)
-    run.log.table = table = unbounded(billed, every, lambda site: run.check_clock())
-    designs = all_designs(billed, every, table, run.check_clock)
-    best = None if designs is None else _best(instance, designs)
-    if designs is None or best is None:
+    all_families = tuple(run.in_time(families(billed)))
+    run.tell("columns", f"{len(all_families):,} network families")
+    run.log.families = len(all_families)
+    run.log.table = table = unbounded(billed, all_families, lambda site: run.check_clock())
+    designs = all_designs(billed, all_families, table, run.check_clock)
+    design = None if designs is None else _best(instance, designs)
+    if designs is None or design is None:
         return infeasible(run, lambda: shared_plan(replace(run, instance=billed)).explanation)
     run.tell("build", f"{len(designs.pace):,} designs gone through")
-    family, uplinks = designs.families[designs.family[best]], int(designs.uplinks[best])
-    found = written_out(billed, recomputed(billed, table, family, uplinks), float(designs.value[best]), table)
+    family, uplinks = designs.families[designs.family[design]], int(designs.uplinks[design])
+    answer = written_out(billed, recomputed(billed, table, family, uplinks), float(designs.value[design]), table)
     (workload,) = instance.workload
     runs = tuple(
-        one.model_copy(update={"bound_s": allowed_s(instance, family, uplinks, workload, one)})
-        for one in found.workloads
+        workload_run.model_copy(update={"bound_s": allowed_s(instance, family, uplinks, workload, workload_run)})
+        for workload_run in answer.workloads
     )
-    seconds = float(designs.pace[best]) * workload.bound_s
-    counted = 1.0 if instance.objective.minimize == "time" else found.cost.of(instance.objective.billed)
-    value = weight_of(instance) * seconds * counted
+    seconds = float(designs.pace[design]) * workload.bound_s
+    bill = 1.0 if instance.objective.minimize == "time" else answer.cost.of(instance.objective.billed)
+    value = weight_of(instance) * seconds * bill
     claim = claim_of(instance.objective.minimize, value, value)
-    parts = (one_network(found.cost, runs, design=found.design),)
-    return answered(run, "optimal", claim, cost=found.cost, parts=parts)
+    parts = (one_network(answer.cost, runs, design=answer.design),)
+    return answered(run, "optimal", claim, cost=answer.cost, parts=parts)
 
 
 def _best(instance: Instance, designs: PacedDesigns) -> int | None:
     """The design of least worth within the bound; of equal ones the cheapest, then the fastest."""
-    within = np.flatnonzero(designs.pace <= ROUNDED)
-    if not len(within):
+    in_bound = np.flatnonzero(designs.pace <= ROUNDED)
+    if not len(in_bound):
         return None
-    pace, value = designs.pace[within], designs.value[within]
+    pace, value = designs.pace[in_bound], designs.value[in_bound]
     worth = pace if instance.objective.minimize == "time" else pace * value
-    least = np.flatnonzero(worth <= worth.min() * (1.0 + TIES))
-    order = np.lexsort((pace[least], value[least]))
-    return int(within[least[order[0]]])
+    ties = np.flatnonzero(worth <= worth.min() * (1.0 + TIES))
+    order = np.lexsort((pace[ties], value[ties]))
+    return int(in_bound[ties[order[0]]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +113,17 @@ class PacedDesigns:
 
     def fewest_uplinks(self, pace: float) -> Ints:
         """The fewest uplinks with which each family keeps a pace, one more than its most where it cannot; (F,)."""
+        # pace never rises with uplinks, so that the designs of a family that are too slow come first
         ends = np.searchsorted(self.family, np.arange(len(self.families) + 1))
-        first, last = ends[:-1] + np.add.reduceat(self.pace > pace, ends[:-1], dtype=np.int64), ends[1:] - 1
-        return np.where(first > last, self.uplinks[last] + 1, self.uplinks[np.minimum(first, last)])
+        first_design, last_design = (
+            ends[:-1] + np.add.reduceat(self.pace > pace, ends[:-1], dtype=np.int64),
+            ends[1:] - 1,
+        )
+        return np.where(
+            first_design > last_design,
+            self.uplinks[last_design] + 1,
+            self.uplinks[np.minimum(first_design, last_design)],
+        )
 
     def least_value(self, pace: float) -> float:
         """The least cost of all designs that keep a pace (objective units); one does."""
@@ -124,13 +132,14 @@ class PacedDesigns:
     def front(self) -> Ints:
         """The designs that no other beats, by rising pace: each is clearly cheaper than all that are as fast."""
         order = np.lexsort((self.value, self.pace))
-        least = np.minimum.accumulate(self.value[order])
-        cheaper = np.ones(len(order), dtype=np.bool_)
-        cheaper[1:] = least[1:] < least[:-1] * (1.0 - ROUNDING)
-        best = order[cheaper]
-        slower = np.ones(len(best), dtype=np.bool_)
-        slower[:-1] = self.pace[best[1:]] > self.pace[best[:-1]] * (1.0 + ROUNDING)
-        return np.asarray(best[slower], dtype=np.int64)
+        least_values = np.minimum.accumulate(self.value[order])
+        is_cheaper = np.ones(len(order), dtype=np.bool_)
+        is_cheaper[1:] = least_values[1:] < least_values[:-1] * (1.0 - ROUNDING)
+        candidates = order[is_cheaper]
+        # among equal paces the last is the cheapest
+        is_slower = np.ones(len(candidates), dtype=np.bool_)
+        is_slower[:-1] = self.pace[candidates[1:]] > self.pace[candidates[:-1]] * (1.0 + ROUNDING)
+        return np.asarray(candidates[is_slower], dtype=np.int64)
 
 
 def all_designs(
@@ -149,25 +158,29 @@ def all_designs(
     over
         Names of the workloads whose pace counts, all if left out; the others keep their bounds.
     """
-    kept: list[Family] = []
+    survivors: list[Family] = []
     pace: list[Floats] = []
     value: list[Floats] = []
-    paced = zip(families, paces(instance, families, table, over), strict=True)
-    for family, known in interrupted_paces(instance, families, table, check, over) if instance.availability else paced:
-        within = _within_limits(instance, family)
-        runs = np.isfinite(known[: len(within)])
-        choices = tuple(uplinks for uplinks, possible in zip(within, runs, strict=True) if possible)
+    paced: Iterable[tuple[Family, Floats]]
+    if instance.availability:
+        paced = interrupted_paces(instance, families, table, check, over)
+    else:
+        paced = zip(families, paces(instance, families, table, over), strict=True)
+    for family, design_paces in paced:
+        choices_in_limits = _within_limits(instance, family)
+        is_possible = np.isfinite(design_paces[: len(choices_in_limits)])
+        choices = tuple(uplinks for uplinks, runs in zip(choices_in_limits, is_possible, strict=True) if runs)
         if choices:
             check()
-            kept.append(replace(family, uplink_choices=choices))
-            pace.append(known[: len(within)][runs])
-            value.append(_values(instance, kept[-1]))
-    if not kept:
+            survivors.append(replace(family, uplink_choices=choices))
+            pace.append(design_paces[: len(choices_in_limits)][is_possible])
+            value.append(_values(instance, survivors[-1]))
+    if not survivors:
         return None
     return PacedDesigns(
-        families=tuple(kept),
-        family=np.repeat(np.arange(len(kept)), [len(family.uplink_choices) for family in kept]),
-        uplinks=np.concatenate([_uplinks(family) for family in kept]),
+        families=tuple(survivors),
+        family=np.repeat(np.arange(len(survivors)), [len(family.uplink_choices) for family in survivors]),
+        uplinks=np.concatenate([_uplinks(family) for family in survivors]),
         pace=np.concatenate(pace),
         value=np.concatenate(value),
     )
@@ -176,10 +189,11 @@ def all_designs(
 def _within_limits(instance: Instance, family: Family) -> tuple[int, ...]:
     """The uplinks with which a family keeps the limits: use never falls with uplinks, so these are the fewest."""
     choices, u = family.uplink_choices, _uplinks(family)
-    used = resources(instance, family)
-    for name, use in used.items():
+    uses = resources(instance, family)
+    for name, use in uses.items():
         choices = choices[: int((use.at(family, u) <= getattr(instance.limits, name) * (1.0 + ROUNDING)).sum())]
-    while used and choices and not within_limits(instance, family, cost_of(instance, family, choices[-1])):
+    # the arrays leave room for rounding, the bill does not: it decides about the last choices
+    while uses and choices and not within_limits(instance, family, cost_of(instance, family, choices[-1])):
         choices = choices[:-1]
     return choices
 
@@ -226,13 +240,13 @@ class Certifier:
         fewest
             Shape (F,); a family that has not as many is not built. One has.
         """
-        possible = fewest <= self._problem.data.max_uplinks
-        changed = np.flatnonzero(possible & (fewest != self._least))
-        for f in changed.tolist():
+        is_possible = fewest <= self._problem.data.max_uplinks
+        moved_families = np.flatnonzero(is_possible & (fewest != self._least))
+        for f in moved_families.tolist():
             self._demand(f, int(fewest[f]))
-        self._least[changed] = fewest[changed]
-        zeros, upper = np.zeros(len(possible)), possible.astype(np.float64)
-        self._highs.changeColsBounds(len(possible), self._built, zeros, upper)
+        self._least[moved_families] = fewest[moved_families]
+        lower_bounds, upper_bounds = np.zeros(len(is_possible)), is_possible.astype(np.float64)
+        self._highs.changeColsBounds(len(is_possible), self._built, lower_bounds, upper_bounds)
         run_apart(self._highs)
         self.solves += 1
         status = self._highs.getModelStatus()

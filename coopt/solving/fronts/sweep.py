@@ -27,7 +27,7 @@ from coopt.solving.backend import BUILT_IN, backend_of
 from coopt.solving.days import ROUNDED, allowed_s
 from coopt.solving.explain import rounded_up
 from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
-from coopt.solving.fronts.tracing import PATIENCE, Tracing, chosen, days_taken, evenly, knees
+from coopt.solving.fronts.tracing import PATIENCE, Tracing, days_taken, evenly, knees, most_telling
 from coopt.solving.outcome import identity, recomputed, written_out
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.runs import Run, StoppedError, overridden
@@ -45,7 +45,7 @@ class _Sweep:
     """One call of `pareto`, and what it has proven so far."""
 
     run: Run
-    wanted: int
+    point_count: int
     slowest: float | None
     moving: tuple[str, ...] | None
     reading: Reading | None
@@ -126,42 +126,44 @@ def pareto(
         raise InstanceError(f"pareto: points = {points}, needs {FEWEST_POINTS} to {MOST_POINTS:,}")
     if slowest is not None and not 0 < slowest < math.inf:
         raise InstanceError(f"pareto: slowest = {slowest}, needs a finite number above 0")
-    moving, reading = _read(instance, over)
-    listed = instance.problem == "shared"
-    solver = {"time_limit_s": time_limit_s} | ({"name": BUILT_IN} if listed else {})
-    asked = overridden("pareto", instance, solver, objective)
-    if has_front(asked):
-        billed = asked.objective.model_copy(update={"minimize": asked.objective.billed})
-        asked = asked.model_copy(update={"objective": billed})
-    require_billed(asked, "pareto")
-    if asked.problem == "choice":
-        asked = _in_seconds(asked)
-    first = Run(instance=asked, backend=backend_of(asked.solver), on_progress=on_progress)
+    movers, reading = _read(instance, over)
+    is_listed = instance.problem == "shared"
+    solver = {"time_limit_s": time_limit_s} | ({"name": BUILT_IN} if is_listed else {})
+    question = overridden("pareto", instance, solver, objective)
+    if has_front(question):
+        billed = question.objective.model_copy(update={"minimize": question.objective.billed})
+        question = question.model_copy(update={"objective": billed})
+    require_billed(question, "pareto")
+    if question.problem == "choice":
+        question = _in_seconds(question)
+    template = Run(instance=question, backend=backend_of(question.solver), on_progress=on_progress)
 
-    def front_of(question: Instance) -> Front:
-        run = replace(first, instance=question)
-        if not listed:
-            return _traced(run, points, slowest, moving or (), dated=reading == "days")
-        return _swept(_Sweep(run=run, wanted=points, slowest=slowest, moving=moving, reading=reading))
+    def front_of(variant: Instance) -> Front:
+        run = replace(template, instance=variant)
+        if not is_listed:
+            return _traced(run, points, slowest, movers or (), dated=reading == "days")
+        return _swept(_Sweep(run=run, point_count=points, slowest=slowest, moving=movers, reading=reading))
 
-    bounded = all(one.bounded for one in instance.workload)
-    front, across = inside_first(asked, front_of, lambda found: _serves(found, bounded=bounded))
-    told = front.points if across else tuple(_answering(one, asked, moving or None) for one in front.points)
-    return front.model_copy(update={"instance": identity(asked), "tp_across": across, "points": told})
+    has_bounds = all(workload.bounded for workload in instance.workload)
+    front, across = inside_first(question, front_of, lambda candidate: _serves(candidate, bounded=has_bounds))
+    front_points = (
+        front.points if across else tuple(_answering(point, question, movers or None) for point in front.points)
+    )
+    return front.model_copy(update={"instance": identity(question), "tp_across": across, "points": front_points})
 
 
-def _answering(point: FrontPoint, asked: Instance, over: tuple[str, ...] | None) -> FrontPoint:
+def _answering(point: FrontPoint, question: Instance, over: tuple[str, ...] | None) -> FrontPoint:
     """A point whose plan is one of the question itself, as it is with TP groups inside HB domains."""
     if point.plan is None or point.solved_at is None:
         return point
-    own = identity(at_pace(asked, min(point.solved_at, LONGEST_S), over))
-    return point.model_copy(update={"plan": point.plan.model_copy(update={"instance": own})})
+    point_id = identity(at_pace(question, min(point.solved_at, LONGEST_S), over))
+    return point.model_copy(update={"plan": point.plan.model_copy(update={"instance": point_id})})
 
 
 def _serves(front: Front, *, bounded: bool) -> bool:
     """Whether a front has a point, within the bounds where there are any; one that was stopped is left as it is."""
-    fastest = min((point.pace for point in front.points), default=math.inf)
-    return not front.complete or fastest <= (ROUND_UP if bounded else LONGEST_S)
+    fastest_pace = min((point.pace for point in front.points), default=math.inf)
+    return not front.complete or fastest_pace <= (ROUND_UP if bounded else LONGEST_S)
 
 
 def _swept(sweep: _Sweep) -> Front:
@@ -178,11 +180,14 @@ def _swept(sweep: _Sweep) -> Front:
 
 def _in_seconds(instance: Instance) -> Instance:
     """The question with a bound of 1 s where its workload has none, so that paces are seconds of an iteration."""
-    free = [one for one in instance.workload if not one.bounded]
-    if not free:
+    unbounded_workloads = [workload for workload in instance.workload if not workload.bounded]
+    if not unbounded_workloads:
         return instance
-    given = [one.model_copy(update={"max_iteration_time_s": 1.0 + one.time_margin}) for one in free]
-    return instance.model_copy(update={"workload": tuple(given)})
+    bounded_workloads = [
+        workload.model_copy(update={"max_iteration_time_s": 1.0 + workload.time_margin})
+        for workload in unbounded_workloads
+    ]
+    return instance.model_copy(update={"workload": tuple(bounded_workloads)})
 
 
 def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | None, Reading | None]:
@@ -207,8 +212,8 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
             )
     for name in over:
         if name not in names:
-            known = ", ".join([*names, *READINGS])
-            raise InstanceError(f"pareto: over = {name!r}: no workload has this name, needs one of {known}")
+            name_list = ", ".join([*names, *READINGS])
+            raise InstanceError(f"pareto: over = {name!r}: no workload has this name, needs one of {name_list}")
     if instance.minimizes_regret:
         raise InstanceError(
             f"{instance.name}: a regret is measured from the best plans within the same bounds, so that regrets at two "
@@ -225,7 +230,7 @@ def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...],
     tracing = Tracing(
         instance=instance,
         over=over or None,
-        wanted=points,
+        point_count=points,
         slowest=slowest,
         tell=lambda message, done: run.tell("solve", message, done=done),
         resolver=resolver,
@@ -256,10 +261,10 @@ def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...],
 def _answer(sweep: _Sweep) -> Front:
     run = sweep.run
     instance = run.instance
-    every = tuple(run.in_time(families(instance)))
-    run.tell("columns", f"{len(every):,} network families")
-    table = unbounded(instance, every, lambda site: _on_site(run, site))
-    designs = all_designs(instance, every, table, run.check_clock, sweep.moving)
+    all_families = tuple(run.in_time(families(instance)))
+    run.tell("columns", f"{len(all_families):,} network families")
+    table = unbounded(instance, all_families, lambda site: _on_site(run, site))
+    designs = all_designs(instance, all_families, table, run.check_clock, sweep.moving)
     if designs is None:
         return sweep.front("infeasible", solve(at_pace(instance, math.inf, sweep.moving), top=1).explanation)
     front, slowest = designs.front(), math.inf if sweep.slowest is None else sweep.slowest
@@ -268,9 +273,9 @@ def _answer(sweep: _Sweep) -> Front:
     front = front[designs.pace[front] <= slowest]
     sweep.size = len(front)
     if not len(front):
-        least = rounded_up(float(designs.pace.min()))
-        given = f"slowest is {slowest:.6g}: needs at least {least}"
-        return sweep.front("infeasible", (f"the fastest design takes {least} times the bounds, {given}",))
+        fastest_pace = rounded_up(float(designs.pace.min()))
+        need = f"slowest is {slowest:.6g}: needs at least {fastest_pace}"
+        return sweep.front("infeasible", (f"the fastest design takes {fastest_pace} times the bounds, {need}",))
     _certify(sweep, designs, front, table)
     return sweep.front("whole front" if len(sweep.points) == sweep.size else "points asked for")
 
@@ -284,21 +289,23 @@ def _certify(sweep: _Sweep, designs: PacedDesigns, front: Ints, table: Columns) 
     """Prove the points to show, most telling first."""
     run = sweep.run
     pace, value = designs.pace[front], designs.value[front]
-    bends = knees(pace, value)
-    within = int((pace <= 1.0).sum())
-    answer = [within - 1] if within else []
+    front_knees = knees(pace, value)
+    in_bounds = int((pace <= 1.0).sum())
+    answer = [in_bounds - 1] if in_bounds else []
     if sweep.reading is None:
-        order = chosen(pace, value, [0, len(front) - 1, *answer, *bends], sweep.wanted)
+        order = most_telling(pace, value, [0, len(front) - 1, *answer, *front_knees], sweep.point_count)
     else:
         order = list(
-            dict.fromkeys([*answer, *evenly(pace if sweep.reading == "days" else value, sweep.wanted - len(answer))])
+            dict.fromkeys(
+                [*answer, *evenly(pace if sweep.reading == "days" else value, sweep.point_count - len(answer))]
+            )
         )
     run.tell("build", f"{len(designs.pace):,} designs, {len(front):,} of them on the front")
     prove = _prover(run.instance, designs, table)
     for done, place in enumerate(order):
         run.check_clock()
         run.tell("solve", f"{done} of {len(order)} points proven", done=(done, len(order)))
-        sweep.points.append(_point(sweep, designs, int(front[place]), prove, table, place in bends))
+        sweep.points.append(_point(sweep, designs, int(front[place]), prove, table, place in front_knees))
 
 
 def _prover(instance: Instance, designs: PacedDesigns, table: Columns) -> Callable[[float], float]:
@@ -313,26 +320,26 @@ def _prover(instance: Instance, designs: PacedDesigns, table: Columns) -> Callab
 
 
 def _point(
-    sweep: _Sweep, designs: PacedDesigns, one: int, prove: Callable[[float], float], table: Columns, knee: bool
+    sweep: _Sweep, designs: PacedDesigns, design: int, prove: Callable[[float], float], table: Columns, knee: bool
 ) -> FrontPoint:
     """A design of the front written out, with the bound that its pace puts on the cost of every design."""
     instance, interrupted = sweep.run.instance, sweep.run.instance.availability is not None
     # so that a bound at this pace is one that the design meets
-    pace = float(designs.pace[one]) * (ROUNDED if interrupted else ROUND_UP)
-    moved = at_pace(instance, pace, sweep.moving)
-    family, uplinks = designs.families[designs.family[one]], int(designs.uplinks[one])
-    best = written_out(moved, recomputed(moved, table, family, uplinks), prove(pace), table)
-    assert best.objective.gap is not None, "a bound of at least 0 leaves a gap"
-    assert best.objective.gap <= LARGEST_GAP, "the front and its certificate differ"
+    pace = float(designs.pace[design]) * (ROUNDED if interrupted else ROUND_UP)
+    question = at_pace(instance, pace, sweep.moving)
+    family, uplinks = designs.families[designs.family[design]], int(designs.uplinks[design])
+    answer = written_out(question, recomputed(question, table, family, uplinks), prove(pace), table)
+    assert answer.objective.gap is not None, "a bound of at least 0 leaves a gap"
+    assert answer.objective.gap <= LARGEST_GAP, "the front and its certificate differ"
     runs = tuple(
-        run.model_copy(update={"bound_s": allowed_s(moved, family, uplinks, workload, run)})
-        for run, workload in zip(best.workloads, moved.workload, strict=True)
+        run.model_copy(update={"bound_s": allowed_s(question, family, uplinks, workload, run)})
+        for run, workload in zip(answer.workloads, question.workload, strict=True)
     )
     days = instance.workload[0].train_days if len(instance.workload) == 1 else None
     return FrontPoint(
         pace=pace,
         days=None if days is None else days * pace,
         knee=knee,
-        best=best.model_copy(update={"workloads": runs}),
+        best=answer.model_copy(update={"workloads": runs}),
         workload_days=days_taken(instance, runs) if days is None else {},
     )

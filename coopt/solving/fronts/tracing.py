@@ -58,7 +58,7 @@ class Tracing:
 
     instance: Instance
     over: Collection[str] | None
-    wanted: int
+    point_count: int
     slowest: float | None
     tell: Callable[[str, tuple[int, int]], None]
     resolver: Resolver
@@ -74,45 +74,47 @@ class Tracing:
         UnprovenError
             When time ran out; `steps` hold what is proven by then.
         """
-        slow = self._slowest_pace()
-        last = self._solved(slow)
-        if last is None:
-            return "infeasible", self._no_plan(slow)
-        self._to_the_fastest(last)
+        slowest_pace = self._slowest_pace()
+        slowest_step = self._solved(slowest_pace)
+        if slowest_step is None:
+            return "infeasible", self._no_plan(slowest_pace)
+        self._to_the_fastest(slowest_step)
         self._end_in_time()
         if self.dated:
             self._solve_dates()
             return "whole front" if self._widest_gap() is None else "points asked for", ()
-        while len(self.steps) < self.wanted:
+        while len(self.steps) < self.point_count:
             gap = self._widest_gap()
             if gap is None:
                 return "whole front", ()
-            before, after = gap
-            self._solved(math.sqrt(before.holds * after.pace))
+            step, next_step = gap
+            # the geometric middle, since TOLERANCE is a share of the pace
+            self._solved(math.sqrt(step.holds * next_step.pace))
         return "points asked for", ()
 
     def points(self) -> tuple[FrontPoint, ...]:
         """The steps as points of a front, knees marked: all, or those asked for that tell most."""
         if not self.steps:
             return ()
-        paces, values = (np.array([getattr(one, name) for one in self.steps]) for name in ("pace", "value"))
-        bends, within = knees(paces, values), int((paces <= ROUND_UP).sum())
-        answer = [within - 1] if within else []
+        paces, values = (np.array([getattr(step, name) for step in self.steps]) for name in ("pace", "value"))
+        step_knees, in_bounds = knees(paces, values), int((paces <= ROUND_UP).sum())
+        answer = [in_bounds - 1] if in_bounds else []
         if self.dated:
-            kept = np.searchsorted(paces, np.array(self.dates) * (1.0 + 1e-12), side="right") - 1
-            shown = [*answer, *kept.tolist()] if len(kept) else [*range(len(paces))]
+            # a date that rounding puts before its step still shows it
+            dated_steps = np.searchsorted(paces, np.array(self.dates) * (1.0 + 1e-12), side="right") - 1
+            places = [*answer, *dated_steps.tolist()] if len(dated_steps) else [*range(len(paces))]
         else:
-            shown = chosen(paces, values, [0, len(paces) - 1, *answer, *bends], self.wanted)
+            places = most_telling(paces, values, [0, len(paces) - 1, *answer, *step_knees], self.point_count)
         return tuple(
             FrontPoint(
-                pace=one.pace,
-                knee=n in bends,
-                plan=one.plan,
-                solved_at=one.solved_at,
-                workload_days=days_taken(self.instance, [each.run for each in running(one.plan)]),
+                pace=step.pace,
+                knee=n in step_knees,
+                plan=step.plan,
+                solved_at=step.solved_at,
+                workload_days=days_taken(self.instance, [workload.run for workload in running(step.plan)]),
             )
-            for n, one in enumerate(self.steps)
-            if n in shown
+            for n, step in enumerate(self.steps)
+            if n in places
         )
 
     def _solve_dates(self) -> None:
@@ -121,56 +123,59 @@ class Tracing:
         A plan as cheap may be faster than the one that was found, as that was solved without a bound. So its pace is
         halved first, as long as the cost stays; dates are spaced again whenever one of them shortens the range.
         """
-        first, slow = self.steps[0].pace, math.inf
-        while first * (1 + TOLERANCE) < self.steps[-1].pace < slow:
-            slow = self.steps[-1].pace
-            self._solved((first + slow) / 2)
-        slow = math.inf
-        while self.steps[-1].pace < slow:
-            slow = self.steps[-1].pace
-            self.dates = np.linspace(self.steps[0].pace, slow, self.wanted - 1).tolist()
+        fastest_pace, slowest_pace = self.steps[0].pace, math.inf
+        while fastest_pace * (1 + TOLERANCE) < self.steps[-1].pace < slowest_pace:
+            slowest_pace = self.steps[-1].pace
+            self._solved((fastest_pace + slowest_pace) / 2)
+        slowest_pace = math.inf
+        while self.steps[-1].pace < slowest_pace:
+            slowest_pace = self.steps[-1].pace
+            self.dates = np.linspace(self.steps[0].pace, slowest_pace, self.point_count - 1).tolist()
             for date in self.dates[-2:0:-1]:
                 self._solved(date)
 
     def _end_in_time(self) -> None:
         """End the steps where patience does, with failures and no slowest pace given."""
-        latest = PATIENCE * self.steps[0].pace
-        if self.instance.availability is None or self.slowest is not None or self.steps[-1].pace <= latest:
+        slowest_pace = PATIENCE * self.steps[0].pace
+        if self.instance.availability is None or self.slowest is not None or self.steps[-1].pace <= slowest_pace:
             return
-        self._solved(latest)
-        self.steps = [one for one in self.steps if one.pace <= latest]
+        self._solved(slowest_pace)
+        self.steps = [step for step in self.steps if step.pace <= slowest_pace]
 
     def _slowest_pace(self) -> float:
         """The given slowest pace, else one at which no bound that moves rules out a plan."""
         if self.slowest is not None:
             return self.slowest
-        moving = [one for one in self.instance.workload if self.over is None or one.name in self.over]
-        return min(max(ample_s(workload) / workload.bound_s for workload in moving), LONGEST_S)
+        movers = [run for run in self.instance.workload if self.over is None or run.name in self.over]
+        return min(max(ample_s(workload) / workload.bound_s for workload in movers), LONGEST_S)
 
-    def _no_plan(self, slow: float) -> tuple[str, ...]:
+    def _no_plan(self, slowest_pace: float) -> tuple[str, ...]:
         """Why nothing is fast enough, or why there is nothing at all."""
-        plan = self.resolver.plan(self._at(slow))
+        plan = self.resolver.plan(self._at(slowest_pace))
         if self.slowest is None:
             return plan.explanation
-        return (f"no plan keeps {slow:.6g} times the bounds", *plan.explanation)
+        return (f"no plan keeps {slowest_pace:.6g} times the bounds", *plan.explanation)
 
-    def _to_the_fastest(self, last: Step) -> None:
+    def _to_the_fastest(self, slowest_step: Step) -> None:
         """Solve at the bounds of the instance and faster, until no plan is faster than the fastest found."""
-        feasible, pace = last.pace, min(1.0, last.pace)
-        while (found := self._solved(pace)) is not None and found.pace > 0:
-            feasible, pace = found.pace, found.pace / 2
-        impossible = pace
-        while feasible > impossible * (1 + TOLERANCE):
-            middle = math.sqrt(impossible * feasible)
-            found = self._solved(middle)
-            feasible, impossible = (feasible, middle) if found is None else (found.pace, impossible)
+        feasible_pace, pace = slowest_step.pace, min(1.0, slowest_step.pace)
+        while (step := self._solved(pace)) is not None and step.pace > 0:
+            feasible_pace, pace = step.pace, step.pace / 2
+        impossible_pace = pace
+        while feasible_pace > impossible_pace * (1 + TOLERANCE):
+            middle_pace = math.sqrt(impossible_pace * feasible_pace)
+            step = self._solved(middle_pace)
+            if step is None:
+                impossible_pace = middle_pace
+            else:
+                feasible_pace = step.pace
 
     def _widest_gap(self) -> tuple[Step, Step] | None:
         """The two neighbours with the most open between them; None where nothing is left to be found."""
         pairs = [
-            (before, after)
-            for before, after in zip(self.steps, self.steps[1:], strict=False)
-            if after.pace > before.holds * (1 + TOLERANCE)
+            (step, next_step)
+            for step, next_step in zip(self.steps, self.steps[1:], strict=False)
+            if next_step.pace > step.holds * (1 + TOLERANCE)
         ]
         return max(pairs, key=lambda pair: _open(*pair), default=None)
 
@@ -182,7 +187,8 @@ class Tracing:
         plan = self.resolver.plan(self._at(pace), reasons=False)
         value = plan.objective.value
         self.tell(
-            f"{len(self.steps)} of {self.wanted} points, {self.resolver.solves} solves", (len(self.steps), self.wanted)
+            f"{len(self.steps)} of {self.point_count} points, {self.resolver.solves} solves",
+            (len(self.steps), self.point_count),
         )
         if plan.cost is None or value is None:
             return None
@@ -193,56 +199,58 @@ class Tracing:
 
         So it is where days are kept with a probability: of fewer days a smaller share can be promised.
         """
-        attained = self._attained(pace, plan) * ROUND_UP
+        attained_pace = self._attained(pace, plan) * ROUND_UP
         solved_at = pace
-        asked = self.instance.availability
-        if plan.couplings.losses or (asked is not None and asked.confidence is not None):
-            again = self.resolver.plan(self._at(attained), reasons=False)
-            if again.objective.value is None or cheaper(value, again.objective.value):
-                attained = pace
+        availability = self.instance.availability
+        if plan.couplings.losses or (availability is not None and availability.confidence is not None):
+            tighter_plan = self.resolver.plan(self._at(attained_pace), reasons=False)
+            if tighter_plan.objective.value is None or cheaper(value, tighter_plan.objective.value):
+                attained_pace = pace
             else:
-                plan, solved_at = again, attained
-        return Step(pace=min(attained, pace), value=value, plan=plan, solved_at=solved_at, holds=pace)
+                plan, solved_at = tighter_plan, attained_pace
+        return Step(pace=min(attained_pace, pace), value=value, plan=plan, solved_at=solved_at, holds=pace)
 
     def _attained(self, pace: float, plan: Plan) -> float:
         """The slowest share of its bound that a workload takes whose bound moves, in bounds of the instance."""
         shares = [
-            one.run.iteration_time_s / one.run.bound_s
-            for one in running(plan)
-            if self.over is None or one.run.name in self.over
+            workload.run.iteration_time_s / workload.run.bound_s
+            for workload in running(plan)
+            if self.over is None or workload.run.name in self.over
         ]
         return pace * max(shares, default=1.0)
 
-    def _placed(self, found: Step) -> Step:
+    def _placed(self, new_step: Step) -> Step:
         """Put a step among the others; the same cost makes one step of two."""
-        for one in self.steps:
-            if not cheaper(one.value, found.value) and not cheaper(found.value, one.value):
-                one.holds = max(one.holds, found.holds)
-                if found.pace < one.pace:
-                    one.pace, one.plan, one.solved_at = found.pace, found.plan, found.solved_at
-                return one
-        self.steps.append(found)
-        self.steps.sort(key=lambda one: one.pace)
+        for step in self.steps:
+            if not cheaper(step.value, new_step.value) and not cheaper(new_step.value, step.value):
+                step.holds = max(step.holds, new_step.holds)
+                if new_step.pace < step.pace:
+                    step.pace, step.plan, step.solved_at = new_step.pace, new_step.plan, new_step.solved_at
+                return step
+        self.steps.append(new_step)
+        self.steps.sort(key=lambda step: step.pace)
         self.steps = [
-            one for n, one in enumerate(self.steps) if all(cheaper(one.value, b.value) for b in self.steps[:n])
+            step for n, step in enumerate(self.steps) if all(cheaper(step.value, b.value) for b in self.steps[:n])
         ]
-        return found
+        return new_step
 
 
 def days_taken(instance: Instance, runs: Iterable[WorkloadPlan]) -> dict[str, float]:
     """The days of training of each workload that has a bound on them, on the slowest of its runs: with interruptions,
     and with what a margin keeps free; none in phases, whose runs have bounds of their own."""
-    asked = {one.name: one for one in instance.workload if one.calendar and len(instance.years) == 1}
-    found: dict[str, float] = {}
+    workloads = {
+        workload.name: workload for workload in instance.workload if workload.calendar and len(instance.years) == 1
+    }
+    days_by_name: dict[str, float] = {}
     for run in runs:
-        if run.name in asked:
-            found[run.name] = max(found.get(run.name, 0.0), own_time(asked[run.name], run.promised_s))
-    return found
+        if run.name in workloads:
+            days_by_name[run.name] = max(days_by_name.get(run.name, 0.0), own_time(workloads[run.name], run.promised_s))
+    return days_by_name
 
 
-def _open(before: Step, after: Step) -> float:
+def _open(step: Step, next_step: Step) -> float:
     """The area between two steps in which others may lie."""
-    return (after.pace - before.holds) * (before.value - after.value)
+    return (next_step.pace - step.holds) * (step.value - next_step.value)
 
 
 def knees(pace: Floats, value: Floats) -> list[int]:
@@ -260,32 +268,32 @@ def knees(pace: Floats, value: Floats) -> list[int]:
     if len(pace) < 3:
         return []
     points = np.stack([_measured(pace), _measured(value)], axis=1)
-    found: list[tuple[float, int]] = []
+    depth_knees: list[tuple[float, int]] = []
     parts = [(0, len(points) - 1)]
     while parts:
         first, last = parts.pop()
         depths = _depths(points, first, last)
         if len(depths) and depths.max() >= DEPTH:
             knee = first + 1 + int(np.argmax(depths))
-            found.append((float(depths.max()), knee))
+            depth_knees.append((float(depths.max()), knee))
             parts += [(first, knee), (knee, last)]
-    return [knee for _, knee in sorted(found, key=lambda pair: (-pair[0], pair[1]))]
+    return [knee for _, knee in sorted(depth_knees, key=lambda pair: (-pair[0], pair[1]))]
 
 
 def _measured(numbers: Floats) -> Floats:
     """From 0 for the least to 1 for the largest."""
-    low, high = numbers.min(), numbers.max()
-    return np.asarray((numbers - low) / (high - low), dtype=np.float64)
+    least, largest = numbers.min(), numbers.max()
+    return np.asarray((numbers - least) / (largest - least), dtype=np.float64)
 
 
 def _depths(points: Floats, first: int, last: int) -> Floats:
     """How far every point between two lies below the line through them."""
-    along = points[last] - points[first]
-    off = points[first + 1 : last] - points[first]
-    return np.asarray((along[1] * off[:, 0] - along[0] * off[:, 1]) / np.hypot(*along), dtype=np.float64)
+    chord = points[last] - points[first]
+    offsets = points[first + 1 : last] - points[first]
+    return np.asarray((chord[1] * offsets[:, 0] - chord[0] * offsets[:, 1]) / np.hypot(*chord), dtype=np.float64)
 
 
-def chosen(pace: Floats, value: Floats, first: Iterable[int], wanted: int) -> list[int]:
+def most_telling(pace: Floats, value: Floats, seeds: Iterable[int], count: int) -> list[int]:
     """At most so many points, most telling first: the given ones, then always the one farthest from those chosen.
 
     Distance is the larger of the two differences, with both axes measured from 0 to 1: no step of the front that is
@@ -295,20 +303,20 @@ def chosen(pace: Floats, value: Floats, first: Iterable[int], wanted: int) -> li
     ----------
     pace, value
         Shape (n,).
-    first
+    seeds
         Points to take before all others, with repeats.
     """
-    taken = list(dict.fromkeys(first))[:wanted]
-    away = np.full(len(pace), np.inf)
-    for point in taken:
-        away = _nearer(away, pace, value, point)
-    while len(taken) < min(wanted, len(pace)):
-        taken.append(int(np.argmax(away)))
-        away = _nearer(away, pace, value, taken[-1])
-    return taken
+    points = list(dict.fromkeys(seeds))[:count]
+    distances = np.full(len(pace), np.inf)
+    for point in points:
+        distances = _nearer(distances, pace, value, point)
+    while len(points) < min(count, len(pace)):
+        points.append(int(np.argmax(distances)))
+        distances = _nearer(distances, pace, value, points[-1])
+    return points
 
 
-def evenly(measure: Floats, wanted: int) -> list[int]:
+def evenly(measure: Floats, count: int) -> list[int]:
     """Points whose measure is the largest within each of so many equal steps from its least to its most.
 
     Parameters
@@ -316,15 +324,16 @@ def evenly(measure: Floats, wanted: int) -> list[int]:
     measure
         Shape (n,): paces, which rise along the front, or values, which fall.
     """
-    places = np.argsort(measure, kind="stable")
-    steps = np.linspace(measure.min(), measure.max(), wanted) * (1.0 + 1e-12)
-    within = np.searchsorted(measure[places], steps, side="right") - 1
-    return list(dict.fromkeys(places[within].tolist()))
+    order = np.argsort(measure, kind="stable")
+    steps = np.linspace(measure.min(), measure.max(), count) * (1.0 + 1e-12)
+    positions = np.searchsorted(measure[order], steps, side="right") - 1
+    return list(dict.fromkeys(order[positions].tolist()))
 
 
-def _nearer(away: Floats, pace: Floats, value: Floats, point: int) -> Floats:
+def _nearer(distances: Floats, pace: Floats, value: Floats, point: int) -> Floats:
     """Distances to what is chosen once a point is chosen too; what is chosen has a negative one."""
-    both = [np.abs(axis - axis[point]) / max(float(np.ptp(axis)), 1e-300) for axis in (pace, value)]
-    found = np.minimum(away, np.maximum(*both))
-    found[point] = -1.0
-    return np.asarray(found, dtype=np.float64)
+    # along an axis on which all points are alike every difference is 0, and stays 0 over the least number
+    differences = [np.abs(axis - axis[point]) / max(float(np.ptp(axis)), 1e-300) for axis in (pace, value)]
+    nearest = np.minimum(distances, np.maximum(*differences))
+    nearest[point] = -1.0
+    return np.asarray(nearest, dtype=np.float64)

@@ -32,7 +32,15 @@ from coopt.solving.backend import Backend
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.runs import Counted, Method, NamedPrograms, Program, Run, StoppedError, Toll
-from coopt.solving.sites.arrays import Built, RingProblem, built, least_with, may_feed, promising, ring_problems
+from coopt.solving.sites.arrays import (
+    RingDesign,
+    RingProblem,
+    design_ring,
+    least_with,
+    may_feed,
+    promising,
+    ring_problems,
+)
 from coopt.solving.sites.options import (
     Networks,
     Offers,
@@ -52,11 +60,11 @@ MODEL = FORMULATIONS["ring"]
 def sites_plan(run: Run) -> Plan:
     """Sites, their networks and the channels between them at the least cost, with a proof."""
     instance, run.formulation = run.instance, "ring"
-    listed = _fed(run)
-    least, found = least_with(instance, list(listed.values())), dict[int, Offers]()
+    networks_of = _networks_by_shares(run)
+    floors, offers_of = least_with(instance, list(networks_of.values())), dict[int, Offers]()
     options, value, result = list[Option](), math.inf, None
-    while shares := promising(least, found, value * (1 - instance.solver.gap)):
-        options += _offered(run, [listed[n] for n in shares], found)
+    while shares := promising(floors, offers_of, value * (1 - instance.solver.gap)):
+        options += _options_of(run, [networks_of[n] for n in shares], offers_of)
         problems = ring_problems(instance, options)
         run.tell("build", f"{len(options):,} options, {len(problems):,} rings have some for every site")
         result = search_rings(instance, problems, run.backend, deadline=run.deadline)
@@ -65,56 +73,57 @@ def sites_plan(run: Run) -> Plan:
         if result.outcome not in ("optimal", "infeasible"):
             break
     if result is None or not options:
-        return infeasible(run, partial(no_option, instance, len(listed)))
+        return infeasible(run, partial(no_option, instance, len(networks_of)))
     if result.outcome == "infeasible":
-        return infeasible(run, partial(no_ring, run, options, lambda: _unfed(run, len(listed))))
-    result = replace(result, bound=min([result.bound, *(least[n] for n in listed.keys() - found.keys())]))
+        return infeasible(run, partial(no_ring, run, options, lambda: _unfed(run, len(networks_of))))
+    # rings with numbers of shares that were never listed are within the gap, and bound the proof as well
+    result = replace(result, bound=min([result.bound, *(floors[n] for n in networks_of.keys() - offers_of.keys())]))
     if result.found is None:
         return unknown(run, result.outcome, result.bound)
     return _plan(run, result, result.found)
 
 
-def offered(run: Run) -> list[Option]:
+def all_options(run: Run) -> list[Option]:
     """The options of every number of shares that some site can feed."""
-    return _offered(run, list(_fed(run).values()), {})
+    return _options_of(run, list(_networks_by_shares(run).values()), {})
 
 
-def _fed(run: Run) -> dict[int, Networks]:
+def _networks_by_shares(run: Run) -> dict[int, Networks]:
     """The networks for each number of shares that some site can feed."""
-    whole = run.instance.cluster.shares
-    assert whole is not None
-    found, measures = dict[int, Networks](), measures_of(run.instance)
-    for shares in range(1, whole + 1):
-        if not _can_be_fed(run.instance, shares):
+    all_shares = run.instance.cluster.shares
+    assert all_shares is not None
+    networks_of, measures = dict[int, Networks](), measures_of(run.instance)
+    for shares in range(1, all_shares + 1):
+        if not _can_be_fed(run.instance, shares):  # and none of more shares, whose GPUs draw more
             break
         run.check_clock()
-        found[shares] = networks(run.instance, shares, measures)
-    run.log.families = sum(len(one.families) for one in found.values())
+        networks_of[shares] = networks(run.instance, shares, measures)
+    run.log.families = sum(len(of_shares.families) for of_shares in networks_of.values())
     run.log.model_s = run.elapsed_s()
-    return found
+    return networks_of
 
 
-def _offered(run: Run, listed: Sequence[Networks], found: dict[int, Offers]) -> list[Option]:
+def _options_of(run: Run, networks: Sequence[Networks], offers_of: dict[int, Offers]) -> list[Option]:
     """The options of these networks, which are noted among those found."""
-    before = run.elapsed_s()
-    for networks_of_n in listed:
-        offer = found[networks_of_n.shares] = offers(networks_of_n, run.check_clock)
+    start_s = run.elapsed_s()
+    for of_shares in networks:
+        offer = offers_of[of_shares.shares] = offers(of_shares, run.check_clock)
         count = len(offer.options)
-        whole = f"{networks_of_n.shares} of {run.instance.cluster.shares} shares"
-        run.tell("columns", f"{whole}: {count:,} option{'' if count == 1 else 's'}")
-    gated = sum((one.gated for one in found.values()), Counter[str]())
-    run.log.table = Counted(gated=gated, kept=sum(one.mappings for one in found.values()))
-    run.log.columns_s += run.elapsed_s() - before
-    return [option for one in listed for option in found[one.shares].options]
+        place = f"{of_shares.shares} of {run.instance.cluster.shares} shares"
+        run.tell("columns", f"{place}: {count:,} option{'' if count == 1 else 's'}")
+    gated = sum((entry.gated for entry in offers_of.values()), Counter[str]())
+    run.log.table = Counted(gated=gated, kept=sum(entry.mappings for entry in offers_of.values()))
+    run.log.columns_s += run.elapsed_s() - start_s
+    return [option for entry in networks for option in offers_of[entry.shares].options]
 
 
-def _unfed(run: Run, fed: int) -> list[Option]:
-    """The options of more shares than the `fed` that some site can feed."""
-    whole = run.instance.cluster.shares
-    assert whole is not None
-    measures, more = measures_of(run.instance), range(fed + 1, whole + 1)
-    every = (offers(networks(run.instance, n, measures), run.check_clock) for n in more)
-    return [option for one in every for option in one.options]
+def _unfed(run: Run, fed_shares: int) -> list[Option]:
+    """The options of more shares than the `fed_shares` that some site can feed."""
+    all_shares = run.instance.cluster.shares
+    assert all_shares is not None
+    measures, counts = measures_of(run.instance), range(fed_shares + 1, all_shares + 1)
+    unfed_offers = (offers(networks(run.instance, n, measures), run.check_clock) for n in counts)
+    return [option for entry in unfed_offers for option in entry.options]
 
 
 def _can_be_fed(instance: Instance, shares: int) -> bool:
@@ -122,32 +131,32 @@ def _can_be_fed(instance: Instance, shares: int) -> bool:
     return any(may_feed(instance.objective, site, gpus_w(instance, shares)) for site in instance.site)
 
 
-def _plan(run: Run, result: Drive[Built], found: Built) -> Plan:
+def _plan(run: Run, result: Drive[RingDesign], ring_design: RingDesign) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
-    claim = claim_of(kind, found.whole.of(kind), result.bound)
+    claim = claim_of(kind, ring_design.bill.of(kind), result.bound)
     reason = ending(run, result.outcome, claim)
-    waits_s = [found.exchange_s(gradient_bytes(workload)) for workload in instance.workload]
-    sites = _sites(instance, found)
+    waits_s = [ring_design.exchange_s(gradient_bytes(workload)) for workload in instance.workload]
+    sites = _sites(instance, ring_design)
     parts = tuple(
         at_site(site.name, design_of(option.family, option.uplinks), _runs(instance, option, waits_s), cost)
-        for site, option, cost in zip(sites, found.options, found.costs, strict=True)
+        for site, option, cost in zip(sites, ring_design.options, ring_design.costs, strict=True)
     )
-    couplings = Couplings(sites=found.fed, ring=_ring(instance, found, waits_s))
-    return answered(run, reason, claim, cost=found.whole, parts=parts, couplings=couplings)
+    couplings = Couplings(sites=ring_design.site_powers, ring=_ring(instance, ring_design, waits_s))
+    return answered(run, reason, claim, cost=ring_design.bill, parts=parts, couplings=couplings)
 
 
-def _sites(instance: Instance, found: Built) -> list[Site]:
-    return [instance.site[i] for i in found.problem.ring.sites]
+def _sites(instance: Instance, ring_design: RingDesign) -> list[Site]:
+    return [instance.site[i] for i in ring_design.problem.ring.sites]
 
 
-def _ring(instance: Instance, found: Built, waits_s: Sequence[float]) -> Ring:
+def _ring(instance: Instance, ring_design: RingDesign, waits_s: Sequence[float]) -> Ring:
     """The ring that adds up gradients, the channels lit for it, and how long each workload waits for it."""
-    ring, sent = found.problem.ring, [gradient_bytes(workload) for workload in instance.workload]
+    ring, gradients = ring_design.problem.ring, [gradient_bytes(workload) for workload in instance.workload]
     assert instance.cluster.shares is not None
     return Ring(
         shares=instance.cluster.shares,
-        sites=tuple(site.name for site in _sites(instance, found)),
-        site_shares=tuple(option.shares for option in found.options),
+        sites=tuple(site.name for site in _sites(instance, ring_design)),
+        site_shares=tuple(option.shares for option in ring_design.options),
         wan=tuple(
             WanPlan(
                 between=link.between,
@@ -157,11 +166,11 @@ def _ring(instance: Instance, found: Built, waits_s: Sequence[float]) -> Ring:
                 usd=channels * link.usd,
                 w=channels * link.w,
             )
-            for link, channels in zip(ring.links, found.channels, strict=True)
+            for link, channels in zip(ring.links, ring_design.channels, strict=True)
         ),
         exchanges=tuple(
-            Exchange(workload=workload.name, sent_bytes=ring.share * each, exchange_s=wait_s)
-            for workload, each, wait_s in zip(instance.workload, sent, waits_s, strict=True)
+            Exchange(workload=workload.name, sent_bytes=ring.share * workload_bytes, exchange_s=wait_s)
+            for workload, workload_bytes, wait_s in zip(instance.workload, gradients, waits_s, strict=True)
         ),
     )
 
@@ -173,30 +182,30 @@ def _runs(instance: Instance, option: Option, waits_s: Sequence[float]) -> tuple
 def _running(instance: Instance, option: Option, w: int, wait_s: float) -> WorkloadPlan:
     """How a site trains its part of a batch; the wait for others stands beside its own data-parallel traffic."""
     row, _ = option.fastest(w, wait_s)
-    pool, seen = option.pools[w], (instance.cluster.gpu, option.context, option.uplinks, row)
-    alone, whole = workload_plan(pool, *seen), workload_plan(waiting(pool, wait_s), *seen)
-    own_s, all_s = alone.breakdown_s["dp"], whole.breakdown_s["dp"]
-    return whole.model_copy(update={"breakdown_s": whole.breakdown_s | {"dp": own_s, "wan": all_s - own_s}})
+    pool, place = option.pools[w], (instance.cluster.gpu, option.context, option.uplinks, row)
+    undelayed, delayed = workload_plan(pool, *place), workload_plan(waiting(pool, wait_s), *place)
+    own_dp_s, dp_s = undelayed.breakdown_s["dp"], delayed.breakdown_s["dp"]
+    return delayed.model_copy(update={"breakdown_s": delayed.breakdown_s | {"dp": own_dp_s, "wan": dp_s - own_dp_s}})
 
 
-def no_option(instance: Instance, most: int) -> tuple[str, ...]:
-    """No site trains any shares in time, even without a wait: why `most`, all that any site can feed, are not."""
-    whole = instance.cluster.shares
-    assert whole is not None
-    if most == 0:
+def no_option(instance: Instance, fed_shares: int) -> tuple[str, ...]:
+    """No site trains any shares in time, even without a wait: why `fed_shares`, all that any site can feed, are not."""
+    all_shares = instance.cluster.shares
+    assert all_shares is not None
+    if fed_shares == 0:
         return (
-            f"site: no site can feed the GPUs of one of {whole} shares, which take {gpus_w(instance, 1) / 1e6:.6g} MW "
-            "times its PUE: needs more power, more shares of less power each, or fewer GPUs",
+            f"site: no site can feed the GPUs of one of {all_shares} shares, which take "
+            f"{gpus_w(instance, 1) / 1e6:.6g} MW times its PUE: needs more power, "
+            "more shares of less power each, or fewer GPUs",
         )
-    local = local_question(instance, most)
-    every = tuple(families(local))
-    if every:
-        why = explain.no_design(local, every, columns(local, every, lambda _: None, lambda: None))
+    local = local_question(instance, fed_shares)
+    all_families = tuple(families(local))
+    if all_families:
+        reasons = explain.no_design(local, all_families, columns(local, all_families, lambda _: None, lambda: None))
     else:
-        why = explain.no_family(local)
-    return (
-        why if most == whole else tuple(f"{most} of {whole} shares, all that any site can feed: {one}" for one in why)
-    )
+        reasons = explain.no_family(local)
+    place = f"{fed_shares} of {all_shares} shares, all that any site can feed"
+    return reasons if fed_shares == all_shares else tuple(f"{place}: {reason}" for reason in reasons)
 
 
 UNTRIED = "no sites keep all limits at once, and there was no time to find out which of them must give"
@@ -208,21 +217,21 @@ def no_ring(run: Run, options: Sequence[Option], unfed: Callable[[], Sequence[Op
     `unfed` lists options that no site can feed, which one with more power could.
     """
     instance = run.instance
-    short = tuple(_power(instance, options))
-    if short:
-        return short
+    shortages = tuple(_power(instance, options))
+    if shortages:
+        return shortages
     try:
-        every = [*options, *unfed()]
+        all_options = [*options, *unfed()]
     except StoppedError:
         return (UNTRIED,)
-    tried = [
-        (text, search_rings(eased, ring_problems(eased, every), run.backend, deadline=run.deadline))
-        for text, eased in _eased(instance)
+    trials = [
+        (text, search_rings(question, ring_problems(question, all_options), run.backend, deadline=run.deadline))
+        for text, question in _eased(instance)
     ]
-    enough = [text for text, result in tried if result.found is not None]
-    if enough:
-        return tuple(f"no sites keep all limits at once; {text} there is a plan" for text in enough)
-    if all(result.outcome == "infeasible" for _, result in tried):
+    remedies = [text for text, result in trials if result.found is not None]
+    if remedies:
+        return tuple(f"no sites keep all limits at once; {text} there is a plan" for text in remedies)
+    if all(result.outcome == "infeasible" for _, result in trials):
         return ("no sites keep all limits at once, nor without any one of them: needs several of them looser",)
     return (UNTRIED,)
 
@@ -230,15 +239,17 @@ def no_ring(run: Run, options: Sequence[Option], unfed: Callable[[], Sequence[Op
 def _power(instance: Instance, options: Sequence[Option]) -> Iterator[str]:
     """All sites together cannot feed the GPUs."""
     assert instance.cluster.shares is not None
-    most = []
+    shares_fed = []
     for site in instance.site:
-        fed = [option.shares for option in options if may_feed(instance.objective, site, option.w)]
-        most.append(max(fed, default=0))
-    if sum(most) < instance.cluster.shares:
-        listed = ", ".join(f"{site.name} {count}" for site, count in zip(instance.site, most, strict=True))
+        shares = [option.shares for option in options if may_feed(instance.objective, site, option.w)]
+        shares_fed.append(max(shares, default=0))
+    fed_sum = sum(shares_fed)
+    if fed_sum < instance.cluster.shares:
+        site_list = ", ".join(f"{site.name} {count}" for site, count in zip(instance.site, shares_fed, strict=True))
         yield (
-            f"site: power_mw of all sites feeds {sum(most)} of {instance.cluster.shares} shares within the time bounds "
-            f"({listed}): needs more power, another site, looser bounds, more shares of less power each, or fewer GPUs"
+            f"site: power_mw of all sites feeds {fed_sum} of {instance.cluster.shares} shares within the time bounds "
+            f"({site_list}): needs more power, another site, looser bounds, more shares of less power "
+            "each, or fewer GPUs"
         )
 
 
@@ -248,9 +259,9 @@ def _eased(instance: Instance) -> Iterator[tuple[str, Instance]]:
         sites = list(instance.site)
         sites[s] = site.model_copy(update={"power_mw": PLENTY})
         yield f"with more power at {site.name}", instance.model_copy(update={"site": tuple(sites)})
-    wide = tuple(wan.model_copy(update={"most": PLENTY}) for wan in instance.wan)
-    if wide:
-        yield "with more channels (wan.most)", instance.model_copy(update={"wan": wide})
+    wans = tuple(wan.model_copy(update={"most": PLENTY}) for wan in instance.wan)
+    if wans:
+        yield "with more channels (wan.most)", instance.model_copy(update={"wan": wans})
     for name in type(instance.limits).model_fields:
         if getattr(instance.limits, name) is not None:
             limits = instance.limits.model_copy(update={name: None})
@@ -259,13 +270,13 @@ def _eased(instance: Instance) -> Iterator[tuple[str, Instance]]:
 
 def search_rings(
     instance: Instance, problems: Sequence[RingProblem], backend: Backend, *, deadline: float
-) -> Drive[Built]:
+) -> Drive[RingDesign]:
     """The cheapest choice over all rings, by rising bound of their relaxations."""
     toll = Toll()
     rings = [_subproblem(instance, problem, _relaxed(problem, backend, deadline, toll)) for problem in problems]
-    found = drive(rings, backend, gap=instance.solver.gap, deadline=deadline)
-    taken = {name: value + getattr(found, name) for name, value in toll.taken().items()}
-    return replace(found, **taken)
+    result = drive(rings, backend, gap=instance.solver.gap, deadline=deadline)
+    counts = {name: value + getattr(result, name) for name, value in toll.taken().items()}
+    return replace(result, **counts)
 
 
 def _relaxed(problem: RingProblem, backend: Backend, deadline: float, toll: Toll) -> float:
@@ -281,24 +292,26 @@ def _relaxed(problem: RingProblem, backend: Backend, deadline: float, toll: Toll
     return answer.bound * problem.scale if answer.outcome == "optimal" else -math.inf
 
 
-def _subproblem(instance: Instance, problem: RingProblem, bound: float) -> Subproblem[Built]:
+def _subproblem(instance: Instance, problem: RingProblem, bound: float) -> Subproblem[RingDesign]:
     """One ring by its formulation; a choice whose bills exceed a limit is cut off."""
 
-    def read(model: pyo.ConcreteModel) -> Decided[Built] | None:
-        chosen = tuple(max(options, key=lambda o: model.z[o].value) for options in model.options_of)
-        whole = built(instance, problem, chosen)
-        if whole.over:
-            add_choice_cut(model, list(chosen))
+    def read(model: pyo.ConcreteModel) -> Decided[RingDesign] | None:
+        choice = tuple(max(options, key=lambda o: model.z[o].value) for options in model.options_of)
+        ring_design = design_ring(instance, problem, choice)
+        if ring_design.broken_limits:
+            add_choice_cut(model, list(choice))
             return None
-        return Decided(choice=whole, value=whole.whole.of(instance.objective.minimize))
+        return Decided(choice=ring_design, value=ring_design.bill.of(instance.objective.minimize))
 
     return Subproblem(build=lambda: (build(problem.data, MODEL), problem.scale), read=read, bound=bound)
 
 
 def sites_programs(run: Run) -> NamedPrograms:
     """One program for each ring."""
-    problems = ring_problems(run.instance, offered(run))
-    return lambda name: (Program(model=build(one.data, FORMULATIONS[name]), unit=one.scale) for one in problems)
+    problems = ring_problems(run.instance, all_options(run))
+    return lambda name: (
+        Program(model=build(problem.data, FORMULATIONS[name]), unit=problem.scale) for problem in problems
+    )
 
 
 SITES = Method(plan=sites_plan, programs=sites_programs, formulations=lambda _: tuple(FORMULATIONS))

@@ -52,18 +52,18 @@ def every_ring(instance: Instance) -> Iterator[SiteRing]:
     for count in range(1, len(names) + 1):
         for sites in combinations(range(len(names)), count):
             for order in _orders(sites):
-                joined = [links.get(frozenset((names[i], names[j]))) for i, j in _neighbours(order)]
-                there = tuple(link for link in joined if link is not None)
-                if len(there) == len(joined):
-                    yield SiteRing(sites=order, links=there)
+                neighbour_links = [links.get(frozenset((names[i], names[j]))) for i, j in _neighbours(order)]
+                links_there = tuple(link for link in neighbour_links if link is not None)
+                if len(links_there) == len(neighbour_links):
+                    yield SiteRing(sites=order, links=links_there)
 
 
 def _orders(sites: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """The ways round: each cycle once, whichever way it is walked."""
-    first, *others = sites
-    for order in permutations(others):
+    start, *rest_sites = sites
+    for order in permutations(rest_sites):
         if len(order) < 2 or order[0] < order[-1]:
-            yield (first, *order)
+            yield (start, *order)
 
 
 def _neighbours(order: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -98,18 +98,18 @@ def channel_price(instance: Instance, link: Wan, kind: ObjectiveKind) -> float:
     return math.fsum(halves)
 
 
-def ring_problems(instance: Instance, offered: Sequence[Option]) -> list[RingProblem]:
+def ring_problems(instance: Instance, options: Sequence[Option]) -> list[RingProblem]:
     """The problem of every ring on which each site has some option."""
-    sent = [gradient_bytes(workload) for workload in instance.workload]
-    found = (_assembled(instance, ring, offered, sent) for ring in every_ring(instance))
-    return [problem for problem in found if problem is not None]
+    gradients = [gradient_bytes(workload) for workload in instance.workload]
+    problems = (_assembled(instance, ring, options, gradients) for ring in every_ring(instance))
+    return [problem for problem in problems if problem is not None]
 
 
 def _assembled(
-    instance: Instance, ring: SiteRing, offered: Sequence[Option], gradient_bytes: Sequence[float]
+    instance: Instance, ring: SiteRing, options: Sequence[Option], gradient_bytes: Sequence[float]
 ) -> RingProblem | None:
     """The problem of one ring; None where some site has no option."""
-    rows = list(_rows(instance, ring, offered, gradient_bytes))
+    rows = list(_rows(instance, ring, options, gradient_bytes))
     if {s for s, _, _ in rows} != set(range(len(ring.sites))):
         return None
     kind = instance.objective.minimize
@@ -136,17 +136,17 @@ Row = tuple[int, Option, list[int]]
 
 
 def _rows(
-    instance: Instance, ring: SiteRing, offered: Sequence[Option], gradient_bytes: Sequence[float]
+    instance: Instance, ring: SiteRing, options: Sequence[Option], gradient_bytes: Sequence[float]
 ) -> Iterator[Row]:
     """Site by position on the ring, option, channels it needs on each link, as far as site and links allow."""
     sites = [instance.site[i] for i in ring.sites]
-    for option in offered:
-        able = [s for s, site in enumerate(sites) if may_feed(instance.objective, site, option.w)]
-        if able:
+    for option in options:
+        places = [s for s, site in enumerate(sites) if may_feed(instance.objective, site, option.w)]
+        if places:
             needs = [_need(option, ring, link, gradient_bytes) for link in ring.links]
             channels = [need for need, link in zip(needs, ring.links, strict=True) if need <= link.most]
             if len(channels) == len(needs):
-                yield from ((s, option, channels) for s in able)
+                yield from ((s, option, channels) for s in places)
 
 
 def _need(option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[float]) -> int:
@@ -155,66 +155,69 @@ def _need(option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[fl
     They follow from the longest wait. Where it takes a whole number but for rounding, the time itself decides.
     """
     waits = zip(gradient_bytes, option.longest_s, strict=True)
-    least = max(_channels(ring, link, sent, longest_s) for sent, longest_s in waits)
-    if least > link.most + 0.5:
+    channels = max(_channels(ring, link, workload_bytes, longest_s) for workload_bytes, longest_s in waits)
+    # half a channel too many is no rounding: below that the time decides
+    if channels > link.most + 0.5:
         return link.most + 1
-    whole = max(round(least), 1)
-    if abs(least - whole) > ROUNDING * whole:
-        return max(math.ceil(least), 1)
-    return next(c for c in (whole, whole + 1) if c > whole or _in_time(option, ring, link, gradient_bytes, c))
+    rounded_channels = max(round(channels), 1)
+    if abs(channels - rounded_channels) > ROUNDING * rounded_channels:
+        return max(math.ceil(channels), 1)
+    is_enough = _in_time(option, ring, link, gradient_bytes, rounded_channels)
+    return rounded_channels if is_enough else rounded_channels + 1
 
 
-def _channels(ring: SiteRing, link: Wan, sent: float, longest_s: float) -> float:
+def _channels(ring: SiteRing, link: Wan, workload_bytes: float, longest_s: float) -> float:
     """Channels that fill the longest wait exactly (not whole); infinite where latency alone takes longer."""
-    left_s = longest_s - ring.latency_s
+    transfer_s = longest_s - ring.latency_s
     if math.isinf(longest_s):
         return 0.0
-    return ring.share * sent * 8 / (link.gbit_s * 1e9) / left_s if left_s > 0 else math.inf
+    return ring.share * workload_bytes * 8 / (link.gbit_s * 1e9) / transfer_s if transfer_s > 0 else math.inf
 
 
 def _in_time(option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[float], channels: int) -> bool:
-    return option.in_time([ring.exchange_s(sent, channels * link.gbit_s) for sent in gradient_bytes])
+    gbit_s = channels * link.gbit_s
+    return option.in_time([ring.exchange_s(workload_bytes, gbit_s) for workload_bytes in gradient_bytes])
 
 
 def _limits(instance: Instance, ring: SiteRing, rows: Sequence[tuple[int, Option]]) -> Iterator[SiteLimit]:
     """Each limit in units of its cap: power of every site, then power, purchase and racks of the whole."""
-    of, limits = instance.objective, instance.limits
-    on = np.array([s for s, _ in rows])
+    objective, limits = instance.objective, instance.limits
+    places = np.array([s for s, _ in rows])
     w, usd = (np.array([getattr(option, name) for _, option in rows]) for name in ("w", "usd"))
     link_w, link_usd = (np.array([getattr(link, name) for link in ring.links]) for name in ("w", "usd"))
     for s, site in enumerate(instance.site[i] for i in ring.sites):
         ends = np.array([site.name in link.between for link in ring.links], dtype=bool)
         yield SiteLimit(
             name=f"power of {site.name}",
-            use=fed_share(of, site, np.where(on == s, w, 0.0)),
-            channel=fed_share(of, site, link_w / 2 * ends),
+            use=fed_share(objective, site, np.where(places == s, w, 0.0)),
+            channel=fed_share(objective, site, link_w / 2 * ends),
             cap=1.0,
         )
-    filled = np.array([float(option.racks) for _, option in rows])
-    of_channels = limits.against(usd=link_usd, w=link_w, racks=np.zeros(len(ring.links)))
-    for key, (used, cap) in limits.against(usd=usd, w=w, racks=filled).items():
-        yield SiteLimit(name=key, use=used / cap, channel=of_channels[key][0] / cap, cap=1.0)
+    rack_counts = np.array([float(option.racks) for _, option in rows])
+    channel_uses = limits.against(usd=link_usd, w=link_w, racks=np.zeros(len(ring.links)))
+    for key, (use, cap) in limits.against(usd=usd, w=w, racks=rack_counts).items():
+        yield SiteLimit(name=key, use=use / cap, channel=channel_uses[key][0] / cap, cap=1.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Built:
+class RingDesign:
     """Options by position on the ring, channels of its links, the bill of each site and of everything.
 
-    `over` names the limits that are exceeded.
+    `broken_limits` names those that are exceeded.
     """
 
     problem: RingProblem
-    chosen: tuple[int, ...]
+    choice: tuple[int, ...]
     channels: tuple[int, ...]
     costs: tuple[Cost, ...]
-    fed: tuple[SitePower, ...]
-    whole: Cost
-    over: tuple[str, ...]
+    site_powers: tuple[SitePower, ...]
+    bill: Cost
+    broken_limits: tuple[str, ...]
 
     @property
     def options(self) -> tuple[Option, ...]:
         """The option of each site of the ring."""
-        return tuple(self.problem.options[o] for o in self.chosen)
+        return tuple(self.problem.options[o] for o in self.choice)
 
     def exchange_s(self, gradient_bytes: float) -> float:
         """Seconds that adding up these gradients takes."""
@@ -222,46 +225,55 @@ class Built:
         return self.problem.ring.exchange_s(gradient_bytes, min(rates, default=1.0))
 
 
-def built(instance: Instance, problem: RingProblem, chosen: tuple[int, ...]) -> Built:
+def design_ring(instance: Instance, problem: RingProblem, choice: tuple[int, ...]) -> RingDesign:
     """Bills, power and limits of one option for each site of a ring, with the fewest channels that do."""
     ring, objective = problem.ring, instance.objective
-    options = [problem.options[o] for o in chosen]
-    channels = tuple(int(problem.data.need[list(chosen), e].max()) for e in range(len(ring.links)))
+    options = [problem.options[o] for o in choice]
+    channels = tuple(int(problem.data.need[list(choice), e].max()) for e in range(len(ring.links)))
     sites = [instance.site[i] for i in ring.sites]
     costs = []
     for site, option in zip(sites, options, strict=True):
         local = local_question(instance, option.shares)
         items = cost_of(local, option.family, option.uplinks).items
         costs.append(total(electricity_of(objective, site), items))
-    lit = [line("wan", a.name, c, a.usd, a.w) for a, c in zip(ring.links, channels, strict=True)]
+    wan_lines = [line("wan", a.name, c, a.usd, a.w) for a, c in zip(ring.links, channels, strict=True)]
     half_w = {
         s.name: sum(c * a.w / 2 for a, c in zip(ring.links, channels, strict=True) if s.name in a.between)
         for s in sites
     }
-    fed = tuple(
+    powers = tuple(
         site_power(objective, site, cost.power_w + half_w[site.name]) for site, cost in zip(sites, costs, strict=True)
     )
     energy = sum(
         usd_per_w(electricity_of(objective, site)) * (cost.power_w + half_w[site.name])
         for site, cost in zip(sites, costs, strict=True)
     )
-    bill = total(objective, (*lines_by_product(item for cost in costs for item in cost.items), *lit))
-    whole = bill.model_copy(update={"tco_usd": owned_usd(objective, bill.capex_usd, 0.0) + energy})
+    purchase = total(objective, (*lines_by_product(item for cost in costs for item in cost.items), *wan_lines))
+    # each site pays for its electricity at its own price and PUE, half of the power of its links included
+    ring_bill = purchase.model_copy(update={"tco_usd": owned_usd(objective, purchase.capex_usd, 0.0) + energy})
     racks = sum(option.racks for option in options)
-    over = tuple(_over(instance, fed, whole, racks))
-    return Built(problem=problem, chosen=chosen, channels=channels, costs=tuple(costs), fed=fed, whole=whole, over=over)
+    broken_limits = tuple(_broken_limits(instance, powers, ring_bill, racks))
+    return RingDesign(
+        problem=problem,
+        choice=choice,
+        channels=channels,
+        costs=tuple(costs),
+        site_powers=powers,
+        bill=ring_bill,
+        broken_limits=broken_limits,
+    )
 
 
-def _over(instance: Instance, fed: tuple[SitePower, ...], whole: Cost, racks: int) -> list[str]:
-    over = [f"power of {one.site}" for one in fed if not one.is_fed]
-    taken = instance.limits.against(usd=whole.capex_usd, w=whole.power_w, racks=racks)
-    return over + [f"limits.{key}" for key, (used, cap) in taken.items() if used > cap]
+def _broken_limits(instance: Instance, powers: tuple[SitePower, ...], bill: Cost, racks: int) -> list[str]:
+    sites = [f"power of {power.site}" for power in powers if not power.is_fed]
+    uses = instance.limits.against(usd=bill.capex_usd, w=bill.power_w, racks=racks)
+    return sites + [f"limits.{key}" for key, (use, cap) in uses.items() if use > cap]
 
 
 SLACK = 1e-9  # of a bound: far more than the rounding of its sums and of a bill's
 
 
-def least_with(instance: Instance, listed: Sequence[Networks]) -> dict[int, float]:
+def least_with(instance: Instance, networks: Sequence[Networks]) -> dict[int, float]:
     """What a ring is worth at least that gives some site so many shares, by their number; infinite where none can.
 
     Of n shares a site costs at least what the cheapest network does that it can feed, however long an iteration takes
@@ -269,27 +281,28 @@ def least_with(instance: Instance, listed: Sequence[Networks]) -> dict[int, floa
     of such floors over all divisions of the shares among its sites in which one has n. Once some ring is known, numbers
     whose bound is not below its value are in no cheaper one: their options, which take long to list, are not needed.
     """
-    whole = instance.cluster.shares
-    assert whole is not None
-    floors = np.full((len(instance.site), whole + 1), math.inf)  # no site of a ring has 0 shares
-    for one in listed:
-        floors[:, one.shares] = [_floor(instance, s, one) for s in range(len(instance.site))]
-    found = np.full(whole + 1, math.inf)
+    all_shares = instance.cluster.shares
+    assert all_shares is not None
+    floors = np.full((len(instance.site), all_shares + 1), math.inf)  # no site of a ring has 0 shares
+    for of_shares in networks:
+        floors[:, of_shares.shares] = [_floor(instance, s, of_shares) for s in range(len(instance.site))]
+    bounds = np.full(all_shares + 1, math.inf)
     for sites in {frozenset(ring.sites) for ring in every_ring(instance)}:
         for s in sites:
-            others = np.array([0.0, *(math.inf for _ in range(whole))])
-            for other in sites - {s}:
-                others = _divided(others, floors[other])
-            found = np.minimum(found, floors[s] + others[::-1])
-    return {one.shares: float(found[one.shares]) for one in listed}
+            sums = np.array([0.0, *(math.inf for _ in range(all_shares))])
+            for neighbour in sites - {s}:
+                sums = _divided(sums, floors[neighbour])
+            # the others have the shares that the site leaves: sums of all_shares - n stand at n when reversed
+            bounds = np.minimum(bounds, floors[s] + sums[::-1])
+    return {of_shares.shares: float(bounds[of_shares.shares]) for of_shares in networks}
 
 
 def _floor(instance: Instance, s: int, networks: Networks) -> float:
     """The objective of the cheapest network that a site can feed, in time or not."""
     site, kind = instance.site[s], instance.objective.minimize
     local = electricity_of(instance.objective, site)
-    fed = ((usd, w) for usd, w, *_ in networks.rows if may_feed(instance.objective, site, w))
-    return min((weigh(local, usd, w, kind) for usd, w in fed), default=math.inf)
+    affordable = ((usd, w) for usd, w, *_ in networks.rows if may_feed(instance.objective, site, w))
+    return min((weigh(local, usd, w, kind) for usd, w in affordable), default=math.inf)
 
 
 def _divided(a: Floats, b: Floats) -> Floats:
@@ -297,13 +310,13 @@ def _divided(a: Floats, b: Floats) -> Floats:
     return np.array([(a[: n + 1] + b[n::-1]).min() for n in range(len(a))])
 
 
-def promising(least: Mapping[int, float], known: Mapping[int, object], value: float) -> list[int]:
-    """Numbers of shares, not `known` yet, that a ring may have which is worth less than `value`.
+def promising(floors: Mapping[int, float], listed_shares: Mapping[int, object], value: float) -> list[int]:
+    """Numbers of shares, not among `listed_shares` yet, that a ring may have which is worth less than `value`.
 
-    Without a ring so far these are the most promising, as many again as are known, and those as promising.
+    Without a ring so far these are the most promising, as many again as are listed, and those as promising.
     """
-    left = sorted((bound, shares) for shares, bound in least.items() if shares not in known)
-    if math.isinf(value) and left:
-        value = left[min(len(known), len(left) - 1)][0] * (1 + SLACK)
-        return [shares for bound, shares in left if bound <= value]
-    return [shares for bound, shares in left if bound * (1 - SLACK) < value]
+    open_bounds = sorted((bound, shares) for shares, bound in floors.items() if shares not in listed_shares)
+    if math.isinf(value) and open_bounds:
+        value = open_bounds[min(len(listed_shares), len(open_bounds) - 1)][0] * (1 + SLACK)
+        return [shares for bound, shares in open_bounds if bound <= value]
+    return [shares for bound, shares in open_bounds if bound * (1 - SLACK) < value]

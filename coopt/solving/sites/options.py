@@ -35,9 +35,9 @@ def gpus_w(instance: Instance, shares: int) -> float:
 
 def gradient_bytes(workload: Workload) -> float:
     """Bytes of the gradients of all parameters, as one GPU would hold them that trains the model alone."""
-    alone = Mappings.of(tp=np.ones(1, dtype=np.int64))
-    experts = held_expert_parameters(workload.model, alone, expert_tp=workload.options.expert_tp)
-    return float(workload.options.software.gradient_bytes * (held_parameters(workload.model, alone) + experts)[0])
+    undivided = Mappings.of(tp=np.ones(1, dtype=np.int64))
+    experts = held_expert_parameters(workload.model, undivided, expert_tp=workload.options.expert_tp)
+    return float(workload.options.software.gradient_bytes * (held_parameters(workload.model, undivided) + experts)[0])
 
 
 LOOK = 256  # networks between two looks at the clock
@@ -112,12 +112,12 @@ def networks(instance: Instance, shares: int, measures: tuple[ObjectiveKind, ...
         What optics are compared by in the question of all sites.
     """
     local = local_question(instance, shares)
-    every = tuple(families(local, measures))
-    rows = tuple(sorted(_priced(local, every), key=lambda row: row[:2]))
-    return Networks(shares=shares, local=local, families=every, rows=rows)
+    all_families = tuple(families(local, measures))
+    rows = tuple(sorted(_priced(local, all_families), key=lambda row: row[:2]))
+    return Networks(shares=shares, local=local, families=all_families, rows=rows)
 
 
-def offers(listed: Networks, check: Callable[[], None]) -> Offers:
+def offers(networks: Networks, check: Callable[[], None]) -> Offers:
     """The options that some networks are, which may be in time.
 
     Parameters
@@ -125,43 +125,44 @@ def offers(listed: Networks, check: Callable[[], None]) -> Offers:
     check
         Called now and then; may raise.
     """
-    local, every = listed.local, listed.families
-    found, seen = [], _Seen(len(local.workload))
-    asked = uplinks_asked(every)
-    alike = of_sites(asked)
-    places = _places(local, alike, check)
+    local, all_families = networks.local, networks.families
+    options, frontier = [], _Frontier(len(local.workload))
+    uplinks_of = uplinks_asked(all_families)
+    contexts_of = of_sites(uplinks_of)
+    places = _places(local, contexts_of, check)
 
     @cache
     def load(site: DomainSet) -> None:
         for pool in places[site].pools:
-            pool.load([context for context in alike[site] if not context.layout.is_flat])
+            pool.load([context for context in contexts_of[site] if not context.layout.is_flat])
 
     @cache
     def longest(context: Context) -> dict[int, tuple[float, ...]]:
-        uplinks, patience = asked[context], places[context.site].patience
-        if not all(each.knows(context, uplinks) for each in patience):
+        uplinks, patience = uplinks_of[context], places[context.site].patience
+        if not all(workload_waits.knows(context, uplinks) for workload_waits in patience):
             load(context.site)
-        waits = np.stack([each.longest_s(context, uplinks) for each in patience], axis=1)
+        waits = np.stack([workload_waits.longest_s(context, uplinks) for workload_waits in patience], axis=1)
         return dict(zip(uplinks.tolist(), map(tuple, waits.tolist()), strict=True))
 
-    for number, (usd, watts, offer, uplinks) in enumerate(listed.rows):
+    for number, (usd, watts, offer, uplinks) in enumerate(networks.rows):
         if number % LOOK == 0:
             check()
-        family, context, filled = offer
+        family, context, rack_count = offer
         place = places[context.site]
-        if min(place.roof_s) < 0 or seen.beats(watts, filled, place.roof_s):
+        # full bandwidth allows the longest waits: what loses with these need not be timed with its own
+        if min(place.roof_s) < 0 or frontier.beats(watts, rack_count, place.roof_s):
             continue
         longest_s = longest(context)[uplinks]
-        if min(longest_s) >= 0 and not seen.beats(watts, filled, longest_s):
-            seen.add(watts, filled, longest_s)
-            found.append(
+        if min(longest_s) >= 0 and not frontier.beats(watts, rack_count, longest_s):
+            frontier.add(watts, rack_count, longest_s)
+            options.append(
                 Option(
-                    shares=listed.shares,
+                    shares=networks.shares,
                     family=family,
                     uplinks=uplinks,
                     usd=usd,
                     w=watts,
-                    racks=filled,
+                    racks=rack_count,
                     longest_s=longest_s,
                     context=context,
                     pools=place.pools,
@@ -169,7 +170,7 @@ def offers(listed: Networks, check: Callable[[], None]) -> Offers:
             )
     mappings = sum(len(pool) for place in places.values() for pool in place.pools)
     gated = sum((place.gated for place in places.values()), Counter[str]())
-    return Offers(options=tuple(found), mappings=mappings, gated=gated)
+    return Offers(options=tuple(options), mappings=mappings, gated=gated)
 
 
 def _places(
@@ -181,45 +182,45 @@ def _places(
     sizes = {site.gpus for site in contexts}
     sources = {gpus: [fitting(workload, gpu, gpus) for workload in local.workload] for gpus in sizes}
     places = {}
-    for site, of_site in contexts.items():
+    for site, site_contexts in contexts.items():
         check()
-        best = full_bandwidth(list(of_site))
-        rows = [patient(source, gpu, domains[site.hb], site, best) for source in sources[site.gpus]]
-        waits, gated = tuple(each for each, _ in rows), sum((dropped for _, dropped in rows), Counter[str]())
-        roof_s = tuple(float(each.longest_s(best, np.array([1]))[0]) for each in waits)
-        places[site] = _SitePlace(
-            pools=tuple(wait.undelayed for wait in waits), gated=gated, patience=waits, roof_s=roof_s
-        )
+        ideal_context = full_bandwidth(list(site_contexts))
+        rows = [patient(source, gpu, domains[site.hb], site, ideal_context) for source in sources[site.gpus]]
+        patience = tuple(workload_waits for workload_waits, _ in rows)
+        gated = sum((drops for _, drops in rows), Counter[str]())
+        roof_s = tuple(float(waits.longest_s(ideal_context, np.array([1]))[0]) for waits in patience)
+        pools = tuple(waits.undelayed for waits in patience)
+        places[site] = _SitePlace(pools=pools, gated=gated, patience=patience, roof_s=roof_s)
     return places
 
 
-class _Seen:
+class _Frontier:
     """What the options found so far offer; all of them are no dearer than the next."""
 
     def __init__(self, workloads: int) -> None:
         self._rows = np.zeros((64, 2 + workloads))
         self._count = 0
 
-    def add(self, watts: float, filled: int, longest_s: Sequence[float]) -> None:
+    def add(self, watts: float, rack_count: int, longest_s: Sequence[float]) -> None:
         """Note an option."""
         if self._count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-        self._rows[self._count] = watts, filled, *(-s for s in longest_s)
+        self._rows[self._count] = watts, rack_count, *(-s for s in longest_s)
         self._count += 1
 
-    def beats(self, watts: float, filled: int, longest_s: Sequence[float]) -> bool:
+    def beats(self, watts: float, rack_count: int, longest_s: Sequence[float]) -> bool:
         """Whether one of them is nowhere worse."""
-        row = np.array([watts, filled, *(-s for s in longest_s)])
+        row = np.array([watts, rack_count, *(-s for s in longest_s)])
         return bool((self._rows[: self._count] <= row).all(axis=1).any())
 
 
 def _priced(
-    local: Instance, every: Sequence[Family]
+    local: Instance, all_families: Sequence[Family]
 ) -> Iterator[tuple[float, float, tuple[Family, Context, int], int]]:
     """Price (USD) and power (W) of every network: family with its context and racks, and uplinks."""
-    for family in every:
+    for family in all_families:
         counts, offer = open_bill(local, family), (family, context_of(family), racks(family) or 0)
         choices = np.array(family.uplink_choices)
         usd, watts = (counts.price(local.objective, kind).at(family, choices).tolist() for kind in ("capex", "power"))
-        for one in zip(usd, watts, family.uplink_choices, strict=True):
-            yield *one[:2], offer, one[2]
+        for row in zip(usd, watts, family.uplink_choices, strict=True):
+            yield *row[:2], offer, row[2]

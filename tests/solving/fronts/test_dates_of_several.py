@@ -160,7 +160,7 @@ def test_dates_lie_between_the_ends_where_the_cheapest_plan_turns_out_faster(wan
     stairs = Stairs(
         instance=fleet(0.4),
         over=None,
-        wanted=wanted,
+        point_count=wanted,
         slowest=1e6,
         tell=lambda message, done: None,
         resolver=Resolver(fleet(0.4)),

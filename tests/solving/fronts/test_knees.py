@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopt.solving.fronts.tracing import DEPTH, chosen, knees
+from coopt.solving.fronts.tracing import DEPTH, knees, most_telling
 
 
 def front(*points: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -59,19 +59,19 @@ def test_every_knee_lies_below_the_line_between_its_neighbouring_knees(points: t
 
 def test_points_are_chosen_by_what_is_farthest_from_the_others() -> None:
     pace, value = front((0, 100), (1, 99), (2, 50), (3, 49), (10, 0))
-    assert chosen(pace, value, [0, 4], 3) == [0, 4, 3]
-    assert chosen(pace, value, [0, 4, 0], 9) == [0, 4, 3, 1, 2]
+    assert most_telling(pace, value, [0, 4], 3) == [0, 4, 3]
+    assert most_telling(pace, value, [0, 4, 0], 9) == [0, 4, 3, 1, 2]
 
 
 @given(fronts, st.integers(2, 40))
 def test_no_point_is_chosen_twice_and_as_many_as_there_are(points: tuple[np.ndarray, np.ndarray], wanted: int) -> None:
     pace, value = points
-    found = chosen(pace, value, [0, len(pace) - 1], wanted)
+    found = most_telling(pace, value, [0, len(pace) - 1], wanted)
     assert len(set(found)) == len(found) == min(wanted, len(pace))
     assert found[:2] == [0, len(pace) - 1]
 
 
 def test_a_single_point_is_a_front() -> None:
     pace, value = front((1, 5))
-    assert chosen(pace, value, [0, 0], 5) == [0]
+    assert most_telling(pace, value, [0, 0], 5) == [0]
     assert knees(pace, value) == []

@@ -48,7 +48,7 @@ def test_a_traced_front_is_that_of_plain_enumeration(instance: Instance) -> None
     tracing = Tracing(
         instance=instance,
         over=None,
-        wanted=10_000,
+        point_count=10_000,
         slowest=None,
         tell=lambda message, done: None,
         resolver=Resolver(instance, shared_out=False),
