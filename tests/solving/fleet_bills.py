@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import accumulate
 
 import numpy as np
 
@@ -37,18 +38,19 @@ class Prices:
     def _table(self, phase: int, whole: int) -> Floats:
         """What it costs to go from so many units to so many within a phase; to all of them, or to more."""
         most = max(whole, self.begins[-1])
-        exactly = np.array([self.exactly(phase, units) for units in range(most + 1)])
+        exactly = np.array(self.exactly(phase, most))
         table = np.full((whole + 1, whole + 1), math.inf)
         for had in range(whole + 1):
             table[had, had:] = exactly[: whole + 1 - had]
             table[had, whole] = exactly[whole - had :].min()
         return table
 
-    def exactly(self, phase: int, units: int) -> float:
-        """The bill of exactly so many units in a phase."""
+    def exactly(self, phase: int, most: int) -> list[float]:
+        """The bill of exactly so many units in a phase, for every number up to `most`."""
+        each = [self._price(phase, units) for units in range(most + 1)]
         if self.all_units:
-            return units * self._price(phase, units)
-        return sum(self._price(phase, n) for n in range(units))
+            return [units * usd for units, usd in enumerate(each)]
+        return list(accumulate(each[:-1], initial=0.0))
 
     def _price(self, phase: int, units: int) -> float:
         brackets = zip(self.begins, self.usd[phase], strict=True)
