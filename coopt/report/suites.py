@@ -75,6 +75,7 @@ def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
     yield Text(f"{suite.name}: {words.counted(len(rows), 'case')} ({outcomes}).", style="bold")
     if suite.description:
         yield Text(suite.description.strip())
+    # A suite that names no tables still has its grids to show.
     views = suite.table or tuple(_usual(rows, grid) for grid in suite.grid)
     for view in views:
         yield ""
@@ -124,6 +125,7 @@ def _fitting(columns: Sequence[Sequence[str]]) -> int:
     room = PIPED_WIDTH
     for place, column in enumerate(columns):
         room -= max(len(line) for cell in column for line in cell.split("\n")) + GUTTER
+        # A first column that is too wide stays: a table without any would say nothing.
         if room < 0 and place:
             return place
     return len(columns)
@@ -150,6 +152,7 @@ def _numbers(rows: Sequence[Row], view: FigureView) -> RenderableType:
 
 
 def _point(view: FigureView, curve: Curve, x: float) -> str:
+    # Lines of one figure need not have points at the same places.
     if x not in curve.x:
         return ""
     place = curve.x.index(x)

@@ -123,6 +123,7 @@ def _worst_row(row: RowResult) -> tuple[Cell, ...]:
 def _refused(comparison: Comparison) -> Iterator[RenderableType]:
     """Runs whose mapping is said not to fit into memory."""
     refused = [row for row in comparison.rows if row.status == "evaluated" and row.refused]
+    # The worst first: the smaller the memory that there is beside what is needed, the further off the model.
     refused.sort(key=lambda row: (row.memory_limit_gib or 0.0) / (row.memory_gib or 1.0))
     if refused:
         rows = [(row.id, row.doubt, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}") for row in refused[:WORST]]

@@ -83,6 +83,7 @@ def exact(number: float) -> str:
     """`94,306,304`, or `6.90` and `37.975` where it is not whole: for bills."""
     if number == round(number):
         return f"{number:,.0f}"
+    # Two decimals at least, as money has, and more only where they are not zeros.
     integer, decimals = f"{number:,.4f}".split(".")
     return f"{integer}.{decimals[:2]}{decimals[2:].rstrip('0')}"
 
@@ -117,8 +118,10 @@ def digits(number: float, significant: int) -> str:
     """A number in plain notation with that many significant digits."""
     if number == 0 or not math.isfinite(number):
         return f"{number:.0f}"
+    # In plain notation so small a number would be mostly zeros.
     if abs(number) < 1e-6:
         return f"{number:.{significant - 1}e}"
+    # Rounded first: 9.9996 with four digits is 10.00, which has one digit more before the point.
     magnitude = math.floor(math.log10(float(f"{abs(number):.{significant - 1}e}")))
     return f"{number:,.{max(0, significant - 1 - magnitude)}f}"
 
@@ -126,6 +129,7 @@ def digits(number: float, significant: int) -> str:
 def percent(share: float) -> str:
     """`38.3%`; a share below 0.1% keeps two digits, so that a small gap does not read as none."""
     value = 100 * share
+    # What is rounding only reads as none, and so never as a gap of 1e-14.
     if abs(share) < ROUNDING or abs(value) >= 0.1:
         return f"{value if abs(share) >= ROUNDING else 0:.1f}%"
     return f"{digits(value, 2)}%"
