@@ -27,8 +27,7 @@ from coopt.network.shortfalls import nearest_shortfall
 from coopt.network.space import Space, families
 from coopt.perf.memory import GIB
 from coopt.solving.days import interrupted_paces
-from coopt.solving.reasons.limits import typed, with_part
-from coopt.solving.reasons.lists import text_of
+from coopt.solving.reasons.limits import text_of, typed, with_part
 from coopt.solving.runs import StoppedError
 
 LINK_ENDS = ("from NIC to leaf", "from leaf to the next tier", "to the core")  # of network.link_reach_m

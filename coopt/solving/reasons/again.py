@@ -36,8 +36,7 @@ from coopt.plan.parts import line
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.solving.days import demand, family_domain_lost, fewest_spares
-from coopt.solving.reasons.limits import limits_of, with_gpu, with_part, without_bound
-from coopt.solving.reasons.lists import lists_of
+from coopt.solving.reasons.limits import limits_of, lists_of, with_gpu, with_part, without_bound
 
 WIDEST_RATIO = 8.0  # of down to up bandwidth that is worth a try
 NO_MEMORY_LIMIT_GB = 1e15

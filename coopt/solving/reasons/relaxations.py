@@ -16,16 +16,21 @@ from coopt.perf.mapping import Bools
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.reasons.again import WIDEST_RATIO, feasible, solved
 from coopt.solving.reasons.designs import Designs, designs_of
-from coopt.solving.reasons.limits import Limit, limits_of, typed, with_gpu, with_part, without_bound
-from coopt.solving.reasons.lists import (
+from coopt.solving.reasons.limits import (
+    Limit,
     ListLimit,
     WayOut,
     adds_unmated,
+    limits_of,
     lists_of,
     mating_lists,
     relaxation,
     text_of,
+    typed,
     widened,
+    with_gpu,
+    with_part,
+    without_bound,
 )
 from coopt.solving.reasons.other_gpus import Attempt, another_gpu, fewer, more_or_fewer, nearby
 from coopt.solving.reasons.rivals import least_memory_bytes

@@ -16,7 +16,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.reasons.again import conflict_of, conflicts_of, dropped, drops, feasible
-from coopt.solving.reasons.lists import lists_of
+from coopt.solving.reasons.limits import lists_of
 from coopt.solving.reasons.why import explain
 from coopt.solving.sensitivity.explanations import explained
 from tests.conftest import ask, example_count, question, small_model

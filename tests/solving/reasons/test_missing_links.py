@@ -11,7 +11,7 @@ from coopt.instance.catalog import find
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Explanation
 from coopt.solving.answer import solve
-from coopt.solving.reasons.lists import text_of
+from coopt.solving.reasons.limits import text_of
 from coopt.solving.reasons.why import explain
 from coopt.solving.sensitivity.explanations import explained
 from tests.conftest import ask, small_model
