@@ -164,21 +164,21 @@ class _Search(Toll, Generic[Choice]):
     def _searched(self, subproblem: Subproblem[Choice], rest_bound: float) -> tuple[Outcome, float]:
         """Show by a few cases that a subproblem holds nothing better than the best so far; else solve it, and show what
         the solver says, as far as they do."""
-        if self.incumbent is not None and self._closed(subproblem, self.value):
+        if self.incumbent is not None and self._is_closed(subproblem, self.value):
             return "optimal", self.value
         outcome, bound = self._looked_into(subproblem, rest_bound)
         self.tried += 1
         while outcome == "optimal" and self.incumbent is not None:
             value = self.value
             target = min(max(bound, value * (1 - self.gap)), value)
-            if self._closed(subproblem, target):
+            if self._is_closed(subproblem, target):
                 return outcome, target
             if self.value == value:
                 break
             bound = -math.inf  # the solver overlooked a choice, so that its bound is none
         return outcome, bound
 
-    def _closed(self, subproblem: Subproblem[Choice], target: float) -> bool:
+    def _is_closed(self, subproblem: Subproblem[Choice], target: float) -> bool:
         """Whether cases prove that no choice of a subproblem is worth less than a target. One that is, since the solver
         overlooked it, is the best from then on."""
         if subproblem.close is None:

@@ -187,7 +187,7 @@ def evaluate_instance(
     )
     runs = [run for run in plans if run is not None]
     if len(runs) < len(plans):
-        workload = next(one for one, run in zip(workloads, plans, strict=True) if run is None)
+        workload = next(workload for workload, run in zip(workloads, plans, strict=True) if run is None)
         raise InstanceError(f"{instance.name}: {_no_placement(workload, family)}")
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
@@ -231,13 +231,13 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
 def with_one_cp(workloads: Iterable[Workload]) -> tuple[Workload, ...]:
     """The workloads without context parallelism where they say nothing of it, and TP, PP and DP do not settle it."""
 
-    def settled(workload: Workload) -> Workload:
+    def with_cp(workload: Workload) -> Workload:
         limits = workload.mapping
         if "cp" in limits.model_fields_set or None not in (limits.tp, limits.pp, limits.dp):
             return workload
         return workload.model_copy(update={"mapping": limits.model_copy(update={"cp": (1,)})})
 
-    return tuple(map(settled, workloads))
+    return tuple(map(with_cp, workloads))
 
 
 def open_design(instance: Instance) -> Iterator[str]:
@@ -245,12 +245,12 @@ def open_design(instance: Instance) -> Iterator[str]:
     network = instance.network
     for key, entries in instance.lists.items():
         if len(entries) > 1 and key != "network.optics":  # of which the cheapest are taken
-            yield _open(key, tuple(getattr(entry, "name", entry) for entry in entries))
+            yield _choice_left(key, tuple(getattr(entry, "name", entry) for entry in entries))
     ratio = network.oversubscription
     if (isinstance(ratio, tuple) and len(ratio) > 1) or (isinstance(ratio, float) and ratio > 1):
         values = ", ".join(f"{r:g}" for r in ratio) if isinstance(ratio, tuple) else f"anything up to {ratio:g}"
-        alone = f"--set network.oversubscription={only_ratio(instance)}"
-        yield f"network.oversubscription leaves {values}, needs one value to evaluate ({alone})"
+        remedy = f"--set network.oversubscription={only_ratio(instance)}"
+        yield f"network.oversubscription leaves {values}, needs one value to evaluate ({remedy})"
 
 
 def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
@@ -265,10 +265,10 @@ def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
         if len(values) > 1 and field.name != "dp":
             names = NAMED.get(field.name)
             labels = [names[v] for v in values] if names else values
-            yield _open(f"{key}.{field.name}", tuple(labels))
+            yield _choice_left(f"{key}.{field.name}", tuple(labels))
 
 
-def _open(key: str, values: tuple[Any, ...]) -> str:
+def _choice_left(key: str, values: tuple[Any, ...]) -> str:
     listing = ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
     return f"{key} leaves a choice ({listing}), needs one value to evaluate"
 

@@ -49,7 +49,7 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
         neighbours = tuple(sorted(space.nearby_counts()))
         return (
             f"{counts} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "
-            f"needs another GPU count (such as {_listed(neighbours)}) or another HB domain",
+            f"needs another GPU count (such as {_numbers_text(neighbours)}) or another HB domain",
         )
     if sentence := _no_reach(instance, _joins, may_own_ends=may_own_ends):
         return (sentence,)
@@ -228,7 +228,7 @@ def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, 
             f"{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"
         )
     else:
-        fastest_s, hb = _fastest(instance, families, table, w)
+        fastest_s, hb = _fastest_time(instance, families, table, w)
         if fastest_s > workload.bound_s:
             need_s = fastest_s * (1.0 + workload.time_margin)
             hint = f", that is {workload.in_own_units(need_s)}" if workload.max_iteration_time_s is None else ""
@@ -292,7 +292,7 @@ def _divides(workload: Workload, gpus: int) -> bool:
 
 def _such_as(numbers: Iterable[int]) -> str:
     """` (such as 992 or 1,024)`; empty without a number."""
-    listing = _listed(tuple(numbers))
+    listing = _numbers_text(tuple(numbers))
     return f" (such as {listing})" if listing else ""
 
 
@@ -323,7 +323,7 @@ def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> 
     return f"; {both(narrow)} {are}, and wider lists were not searched"
 
 
-def _fastest(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> tuple[float, str]:
+def _fastest_time(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> tuple[float, str]:
     """The least iteration time of a workload on any network, and the HB domain it takes.
 
     The few mappings with the lowest bound on their time go first; of the others only those are timed whose time at
@@ -331,6 +331,7 @@ def _fastest(instance: Instance, families: tuple[Family, ...], table: Columns, w
     """
     workload, gpu, discipline = instance.workload[w], instance.cluster.gpu, instance.network.discipline
     record = math.inf, "no network"
+    # of the families of a context the one with most uplinks comes last and stays
     widest = {context_of(family): family for family in sorted(families, key=lambda f: f.uplink_choices[-1])}
     sites = {context.site: family.hb for context, family in widest.items()}
 
@@ -358,5 +359,5 @@ def rounded_up(value: float) -> str:
     return f"{typed(value):,.10g}"
 
 
-def _listed(values: tuple[int, ...]) -> str:
+def _numbers_text(values: tuple[int, ...]) -> str:
     return alternatives(f"{value:,}" for value in values)

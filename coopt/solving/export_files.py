@@ -53,13 +53,13 @@ UNHURRIED_S = 1e9  # for what comes before a program; a number, since an answer 
 
 
 def model_lp(instance: Instance, plan: Plan, program: int | None = None) -> str:
-    r"""The program in LP format, with lines of comment that begin with `\`; see `_written`."""
-    return _written(instance, plan, "lp", "\\ ", program)
+    r"""The program in LP format, with lines of comment that begin with `\`; see `_program_file`."""
+    return _program_file(instance, plan, "lp", "\\ ", program)
 
 
 def model_mps(instance: Instance, plan: Plan, program: int | None = None) -> str:
-    """The program in MPS format, with lines of comment that begin with `*`; see `_written`."""
-    return _written(instance, plan, "mps", "* ", program)
+    """The program in MPS format, with lines of comment that begin with `*`; see `_program_file`."""
+    return _program_file(instance, plan, "mps", "* ", program)
 
 
 def formulations_of(instance: Instance) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def programs_of(instance: Instance) -> NamedPrograms:
     return method_of(instance.problem).programs(run)
 
 
-def _written(instance: Instance, plan: Plan, ending: str, mark: str, program: int | None) -> str:
+def _program_file(instance: Instance, plan: Plan, ending: str, mark: str, program: int | None) -> str:
     """The program that the formulation of a plan makes of its instance, in units of the objective.
 
     The optimum of one network is the value of a proven plan: cuts that recomputation took are searched again and are
@@ -200,8 +200,8 @@ def _text(program: Program, ending: str) -> str:
     lp.model_name_ = "coopt"
     lp.col_cost_ = np.asarray(lp.col_cost_) * program.unit
     lp.offset_ = lp.offset_ * program.unit + program.base
-    lp.col_names_ = [_plain(variable.name) for variable in variables]
-    lp.row_names_ = [_plain(row.name) for row in program.model.component_data_objects(pyo.Constraint, active=True)]
+    lp.col_names_ = [_plain_name(variable.name) for variable in variables]
+    lp.row_names_ = [_plain_name(row.name) for row in program.model.component_data_objects(pyo.Constraint, active=True)]
     h = QuietHighs()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"model.{ending}"
@@ -210,7 +210,7 @@ def _text(program: Program, ending: str) -> str:
         return file.read_text("utf-8").replace("\nsemi\nend", "\nend")  # an empty section that not all readers know
 
 
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     """`mapping[0,3]` as `mapping_0_3`: brackets and commas mean something else in these files."""
     return re.sub(r"\W+", "_", name).strip("_")
 
@@ -253,7 +253,7 @@ def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes |
     apart = -(-family.planes // plane_group) * plane_group  # numbers of planes from one port of a NIC to its next
     for port, (row, number) in product(range(ports), enumerate(flows.planes)):
         plane = port * apart + number
-        switches = _above(family, uplinks, plane, flows, routed)
+        switches = _upper_switches(family, uplinks, plane, flows, routed)
         leaves = ([f"leaf/{plane // plane_group}/{leaf}" for leaf in ends.tolist()] for ends in (flows.src, flows.dst))
         gpus = ([divmod(gpu, family.active) for gpu in of[row].tolist()] for of in (flows.src_gpu, flows.dst_gpu))
         sizes = (flows.size_bytes[row] / ports).tolist()
@@ -267,7 +267,7 @@ def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes |
             yield flows.kind, flows.collective, repr(size_bytes), *source, top, *destination, str(flows.round)
 
 
-def _above(
+def _upper_switches(
     family: Family, uplinks: int, plane: int, flows: LeafFlows, routed: PlaneRoutes | None
 ) -> Iterator[tuple[str, str, str]]:
     """Aggregation switch on the way up, spine or core, aggregation switch on the way down; empty where none is."""

@@ -23,7 +23,7 @@ from coopt.plan.schema import Cost, InstanceId
 from coopt.solving import explain
 from coopt.solving.arrays import fastest_row, workload_plan
 
-FIRST = 2048  # rows that are timed first: those which nothing but compute would make the fastest
+FIRST_ROWS = 2048  # rows that are timed first: those which nothing but compute would make the fastest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +53,10 @@ def fastest_design(instance: Instance) -> Evaluation | tuple[str, ...]:
     def in_time(outcome: Evaluation | tuple[str, ...]) -> bool:
         return not isinstance(outcome, tuple) and all(run.iteration_time_s <= run.bound_s for run in outcome.workloads)
 
-    return inside_first(instance, _fastest, in_time)[0]
+    return inside_first(instance, _fastest_network, in_time)[0]
 
 
-def _fastest(instance: Instance) -> Evaluation | tuple[str, ...]:
+def _fastest_network(instance: Instance) -> Evaluation | tuple[str, ...]:
     """The fastest design where workloads say whether TP groups may extend over HB domains."""
     candidates = tuple(families(instance))
     if not candidates:
@@ -118,7 +118,7 @@ def _quick(
     Rows whose time on no network undercuts the slowest of the best times found so far cannot be it.
     """
     gpu, order = instance.cluster.gpu, np.argsort(source.fastest_s, kind="stable")
-    pool = place(source.workload, gpu, family.hb, site, source.fit.take(order[:FIRST]))
+    pool = place(source.workload, gpu, family.hb, site, source.fit.take(order[:FIRST_ROWS]))
     pool = in_orders(pool, family.discipline)
     slowest = max(fastest_row(pool, context, uplinks)[1] for context, uplinks in dict.fromkeys(seen))
     rows = order[source.fastest_s[order] <= slowest]

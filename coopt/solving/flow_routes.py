@@ -109,6 +109,7 @@ def route_exactly(clos: TwoLayer, flows: Flows, *, time_limit_s: float = 60.0, t
         if answer.outcome in ("optimal", "infeasible"):
             floor = level
         elif np.isfinite(answer.bound):
+            # loads are whole numbers of 1/unit: a bound between two of them proves the upper one
             floor = max(floor, min(level, int(np.ceil(answer.bound - 1e-6))))
     return ExactRoutes(
         cores=cores,

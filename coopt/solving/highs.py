@@ -131,7 +131,7 @@ def solve(
         ended = watched(h, on_standing, cancel, started + time_limit_s)
     finally:
         ALONE.release()
-    if ended.left:
+    if ended.abandoned:
         return _abandoned_answer(lp, columns, ended, handed_over - started, time.perf_counter() - handed_over)
     outcome, detail = _outcome(h, ended.interrupted)
     info, bound = h.getInfo(), _bound(h.getInfo(), outcome)

@@ -233,6 +233,7 @@ def _most_uplinks(instance: Instance, family: Family, value: float) -> int | Non
     affine = price(instance, family, instance.objective.minimize)
     u = np.array(family.uplink_choices)
     prices = affine.at(family, u)
+    # the affine price adds up in another order than the bill: it says which numbers to try
     for uplinks in u[np.isclose(prices, value, rtol=1e-9, atol=1e-9)][::-1].tolist():
         cost = cost_of(instance, family, uplinks)
         if cost.of(instance.objective.minimize) == value and within_limits(instance, family, cost):

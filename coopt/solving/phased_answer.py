@@ -206,7 +206,7 @@ def _in_phase(instance: Instance, t: int, text: str) -> str:
 
 
 Uplinks = tuple[int, ...]
-Open = list[tuple[int, Uplinks]]  # lines that begin with what is in place, and their uplinks so far
+OpenLines = list[tuple[int, Uplinks]]  # lines that begin with what is in place, and their uplinks so far
 
 
 def without_foresight(instance: Instance, demand: Demand, value: float | None) -> Myopic:
@@ -217,7 +217,7 @@ def without_foresight(instance: Instance, demand: Demand, value: float | None) -
     value
         The objective of the plan to compare with; None without one.
     """
-    open_lines: Open = [(f, ()) for f in range(len(demand.lines))]
+    open_lines: OpenLines = [(f, ()) for f in range(len(demand.lines))]
     steps: list[MyopicStep] = []
     growth = None
     for t, phase in enumerate(instance.phase):
@@ -237,7 +237,7 @@ def without_foresight(instance: Instance, demand: Demand, value: float | None) -
 
 
 def _lines_in_place(
-    demand: Demand, open_lines: Open, t: int, uplinks: int, design: Design
+    demand: Demand, open_lines: OpenLines, t: int, uplinks: int, design: Design
 ) -> Iterator[tuple[int, Uplinks]]:
     """Lines that stand as built, with their uplinks."""
     for f, history in open_lines:
@@ -259,7 +259,7 @@ def _uplinks(demand: Demand, f: int, t: int, history: Sequence[int]) -> int | No
     return fewest if fewest is not None and fewest <= choices[-1] else None
 
 
-def _cheapest_growth(instance: Instance, demand: Demand, able: Open, t: int) -> tuple[Growth, Design]:
+def _cheapest_growth(instance: Instance, demand: Demand, able: OpenLines, t: int) -> tuple[Growth, Design]:
     """What adds least in a phase, with electricity and work where they count; the earliest among equals."""
     grown = (grown_at(instance, demand.lines[f], uplinks, ahead=False) for f, uplinks in able)
     cheapest_growth = min(grown, key=lambda growth: _added(instance, growth, t))
@@ -276,7 +276,7 @@ def _design(line: Line, uplinks: Sequence[int]) -> Design:
     return design_of(line.phases[len(uplinks) - 1], uplinks[-1])
 
 
-def _dead_end(instance: Instance, demand: Demand, open_lines: Open, t: int, design: Design | None) -> str:
+def _dead_end(instance: Instance, demand: Demand, open_lines: OpenLines, t: int, design: Design | None) -> str:
     """Which phase cannot be served from what stands, and what it would have to keep."""
     phase = instance.phase[t]
     is_timely = any(demand.timely[f][t] for f, _ in open_lines)

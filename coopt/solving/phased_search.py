@@ -226,8 +226,8 @@ def scaled(data: PhasedData, unit: float) -> PhasedData:
 class PhasePrices:
     """What a unit of each item costs: bought in a phase, and standing in it; shape (T, I). Objective units."""
 
-    bought: Floats
-    standing: Floats
+    purchase: Floats
+    upkeep: Floats
 
 
 def numbers_of(
@@ -235,7 +235,9 @@ def numbers_of(
 ) -> PhasedData:
     """The numbers of some lines, in units of the objective."""
     bills = [[open_bill(instance, family) for family in line.phases] for line in lines]
-    units: dict[Key, Item] = {key: item for row in bills for one in row for key, item in one.units.items()}
+    units: dict[Key, Item] = {
+        key: item for row in bills for quantities in row for key, item in quantities.units.items()
+    }
     prices = _prices(instance, list(units.values()))
     retrofits = [[line.retrofit(t) for t in range(len(line.phases))] for line in lines]
     return PhasedData(
@@ -243,13 +245,13 @@ def numbers_of(
         max_uplinks=_table([[uplinks[-1] for uplinks in row] for row in uplinks_by_line]),
         leaves=_table([[family.leaves if family.tiers == 2 else 0 for family in line.phases] for line in lines]),
         ports=_table([[family.spine_ports for family in line.phases] for line in lines]),
-        stood=_table([[one.leaves for one in row] for row in retrofits]),
-        trunks=_table([[one.trunks for one in row] for row in retrofits]),
+        stood=_table([[retrofit.leaves for retrofit in row] for row in retrofits]),
+        trunks=_table([[retrofit.trunks for retrofit in row] for row in retrofits]),
         fixed=_counts(bills, list(units), "fixed"),
         uplink=_counts(bills, list(units), "uplink"),
         spine=_counts(bills, list(units), "spine"),
-        price=prices.bought,
-        run=prices.standing,
+        price=prices.purchase,
+        run=prices.upkeep,
         labour=np.array([link_labour_usd(instance, t) for t in range(len(instance.years))]),
     )
 
@@ -258,10 +260,10 @@ def _prices(instance: Instance, items: list[Item]) -> PhasePrices:
     phases = range(len(instance.phase))
     usd = np.array([[item.unit_usd * factor(instance, t, item.kind) for item in items] for t in phases])
     if instance.objective.minimize != "tco":
-        return PhasePrices(bought=usd, standing=np.zeros_like(usd))
+        return PhasePrices(purchase=usd, upkeep=np.zeros_like(usd))
     energy = np.outer([energy_usd_per_w(instance, t) for t in phases], [item.unit_w for item in items])
     support = usd * np.array([[support_share(instance, t)] for t in phases])
-    return PhasePrices(bought=usd * bought_share(instance), standing=energy + support)
+    return PhasePrices(purchase=usd * bought_share(instance), upkeep=energy + support)
 
 
 def _table(rows: list[list[int]]) -> Ints:
@@ -304,18 +306,19 @@ def _shortest(uplink: Floats, spine: Floats, data: PhasedData) -> Floats:
         spines = -(-data.leaves[:, t, None] * u // data.ports[:, t, None])
         cost = uplink[:, t, None] * u + spine[:, t, None] * spines
         inside = (u >= data.min_uplinks[:, t, None]) & (u <= data.max_uplinks[:, t, None])
+        # of all numbers of uplinks no larger, which the phase before may have had, the cheapest counts
         costs = np.where(inside, np.minimum.accumulate(costs, axis=1) + cost, np.inf)
     return np.asarray(costs.min(axis=1), dtype=np.float64)
 
 
 def phased_programs(run: Run) -> NamedPrograms:
     """All lines in one program."""
-    every = tuple(lines_of(run.instance))
-    asked = demanded(run.instance, every, lambda _: None, run.check_clock)
-    serving = asked.serving
+    candidates = tuple(lines_of(run.instance))
+    demand = demanded(run.instance, candidates, lambda _: None, run.check_clock)
+    serving = demand.serving
     if not serving:
         return no_programs
-    data = numbers_of(run.instance, [every[f] for f in serving], [asked.allowed[f] for f in serving])
+    data = numbers_of(run.instance, [candidates[f] for f in serving], [demand.allowed[f] for f in serving])
     unit = max(float(line_bounds(data).min()), 1.0) / LARGEST
     small = scaled(data, unit)
     return lambda name: iter([Program(model=build(small, FORMULATIONS[name]), unit=unit)])

@@ -17,7 +17,7 @@ from coopt.solving.outcome import claim_of, identity, unknown, within_gap
 from coopt.solving.plan_routes import CHARGED_AS, route_plan
 from coopt.solving.runs import Run
 
-LESS = 1e-6
+LESS_SHARE = 1e-6
 """By what share a ratio has to be lower, so that a network is ruled out that has it."""
 MISSED = "routes that miss a bound"
 
@@ -51,9 +51,9 @@ def _routed(question: Instance, plan: Plan, run: Run) -> tuple[Plan, list[Part]]
         run.tell("routes", f"paths of the flows of {part.name}")
         routing = route_plan(question, plan, part=part.name, with_links=False)
         slow = slowed_by(routing.collectives)
-        runs = tuple(one.model_copy(update={"routes": slow.get(one.name, {})}) for one in part.workloads)
+        runs = tuple(workload.model_copy(update={"routes": slow.get(workload.name, {})}) for workload in part.workloads)
         parts.append(part.model_copy(update={"workloads": runs}))
-        if not all(one.within_bound for one in routing.workloads):
+        if not all(workload.within_bound for workload in routing.workloads):
             missed.append(part)
     top = parts[0].workloads if plan.workloads else ()
     return plan.model_copy(update={"parts": tuple(parts), "workloads": top}), missed
@@ -76,7 +76,7 @@ def _with_more_uplinks(question: Instance, missed: Iterable[Part]) -> Instance |
     """The question without networks as tapered as these; None where none is left."""
     tiers = [tier for part in missed if part.design for tier in part.design.fabric.tier if tier.uplinks_per_switch]
     # a network as tapered as the worst of these may have the routes that miss: the limit goes just below its ratio
-    ratio = max(tier.down_ports / tier.uplinks_per_switch for tier in tiers) * (1 - LESS)
+    ratio = max(tier.down_ports / tier.uplinks_per_switch for tier in tiers) * (1 - LESS_SHARE)
     ratios = question.network.oversubscription
     if isinstance(ratios, tuple):
         lower: tuple[float, ...] | float = tuple(value for value in ratios if value <= ratio)

@@ -44,7 +44,7 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     parts = {} if instance is None else placed_parts(instance, plan)
     halls = {name: part.hall for name, part in parts.items() if part is not None}
     dated = [DatedNetwork(part.slot, part.phase, _in_hall(_part(part), halls.get(part.name))) for part in plan.parts]
-    networks, unknown = tuple(_bought(instance, dated)), [*_without_lengths(plan)]
+    networks, unknown = tuple(_phase_networks(instance, dated)), [*_without_lengths(plan)]
     if instance is None:
         unknown += _splitters(plan)
         return _whole_bill(name, networks, plan.cost, None, unknown, _worst_prices(plan))
@@ -53,7 +53,7 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
         cores = [
             DatedNetwork(core.site or "", core.phase, _core(instance, core, of_cores)) for core in plan.couplings.cores
         ]
-        networks += tuple(_bought(instance, cores))
+        networks += tuple(_phase_networks(instance, cores))
         if len(of_cores) < len(cores):
             unknown.append("lengths of cables into the core, as nobody knows how many racks all islands fill")
     notes = (*_worst_prices(plan), *plan_order_notes(instance, plan, parts))
@@ -83,12 +83,14 @@ def _splitters(plan: Plan) -> Iterator[str]:
 def network_bill(instance: Instance, family: Family, uplinks: int, cost: Cost) -> NetworksBill:
     """The bill of one network, with the lengths of its cables where a hall is known."""
     design, hall = design_of(family, uplinks), network_hall(instance, family, uplinks)
-    (network,) = _bought(instance, [DatedNetwork("network", None, _in_hall(_network("network", design, cost), hall))])
+    (network,) = _phase_networks(
+        instance, [DatedNetwork("network", None, _in_hall(_network("network", design, cost), hall))]
+    )
     cabled = [] if hall is None else [(hall, family.optics)]
     return _whole_bill(instance.name, (network,), cost, instance, (), order_notes(instance, design, cabled))
 
 
-def _bought(instance: Instance | None, dated: Sequence[DatedNetwork]) -> Iterator[BilledNetwork]:
+def _phase_networks(instance: Instance | None, dated: Sequence[DatedNetwork]) -> Iterator[BilledNetwork]:
     """The networks with the cables and racks that each phase adds."""
     grows = Counter(entry.name for entry in dated)
     yield from _billed_racks(instance, _with_added(dated, {name for name, n in grows.items() if n > 1}))

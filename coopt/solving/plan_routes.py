@@ -79,7 +79,7 @@ def route_plan(
     if algorithm is not None and algorithm not in NAMES:
         raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
     is_pinned = algorithm is None and instance.network.discipline.routing == "pinned"
-    algorithm, stretched = _named(instance.network, algorithm)
+    algorithm, stretched = _algorithm_of(instance.network, algorithm)
     network = trusted_part(instance, plan, "route", part)
     family = network.family
     if failed_cores and family.tiers < 2:
@@ -93,7 +93,7 @@ def route_plan(
         charged = _charged(network, split, run, stretched)
         flown = _flown(network, workload, run, choice)
         routes = [
-            _collective(workload.name, of_planes, charged, stretched, family.nic_planes, whole=is_pinned)
+            _collective(workload.name, of_planes, charged, stretched, family.nic_planes, pinned=is_pinned)
             for of_planes in flown
         ]
         collectives += routes
@@ -105,11 +105,11 @@ def route_plan(
         algorithm=algorithm,
         seed=seed,
         failed_cores=failed_cores,
-        routing=max((one.routing for one in collectives), default=1.0),
+        routing=max((routes.routing for routes in collectives), default=1.0),
         collectives=tuple(collectives),
         workloads=tuple(times),
         links=tuple(links),
-        seconds=sum(one.seconds for one in collectives),
+        seconds=sum(routes.seconds for routes in collectives),
     )
 
 
@@ -136,7 +136,7 @@ def _routed(network: PartNetwork, workload: Workload, run: WorkloadPlan, routed_
     )
 
 
-def _named(network: Network, algorithm: str | None) -> tuple[str, float]:
+def _algorithm_of(network: Network, algorithm: str | None) -> tuple[str, float]:
     """The algorithm, and what stretches flows on the links that it gives them.
 
     Where none is asked for it is that of the discipline: flows are sprayed, which has an efficiency, spread so that the
@@ -173,24 +173,25 @@ def _charged(network: PartNetwork, split: RankGrid, run: WorkloadPlan, stretched
     """The loads of every kind of traffic round rings, and of every round of other ways that the plan names."""
     family, uplinks = network.family, max(network.uplinks, 1)
     groups = groups_of(split.workload, split.mapping, split.placement)
+    # factors of 1: what links carry before the discipline stretches it
     evenly = Discipline(family.discipline.charge, 1.0, 1.0)
     layout, ways = context_of(family).layout, _named_ways(network, split, run).flows
     even, charged = (
         crossings(layout, discipline, groups, ways=ways, exact=True) for discipline in (evenly, family.discipline)
     )
-    carried = [one.carried(uplinks)[:, 0].tolist() for one in (even, charged)]
+    carried = [load.carried(uplinks)[:, 0].tolist() for load in (even, charged)]
     rings = {kind: (load, max(1.0, slow)) for kind, load, slow in zip(KINDS, *carried, strict=True)}
     loads = {(kind, "ring", 0): (*figures, 1.0) for kind, figures in rings.items()}
-    by_ways = [one.carried_by_ways(uplinks)[:, 0].tolist() if one.ways else [] for one in (even, charged)]
+    by_ways = [load.carried_by_ways(uplinks)[:, 0].tolist() if load.ways else [] for load in (even, charged)]
     turns: Counter[tuple[str, str]] = Counter()
-    for n, one in enumerate(way_patterns(groups, ways)):
-        way = one.kind, one.flows
-        figures = (by_ways[0][n], max(1.0, by_ways[1][n])) if even.ways else rings[one.kind]
-        loads[*way, turns[way]] = (*figures, float(one.share[0]))
+    for n, pattern in enumerate(way_patterns(groups, ways)):
+        way = pattern.kind, pattern.flows
+        figures = (by_ways[0][n], max(1.0, by_ways[1][n])) if even.ways else rings[pattern.kind]
+        loads[*way, turns[way]] = (*figures, float(pattern.share[0]))
         turns[way] += 1
     return {
-        one: KindLoad(even=load, stretched=load * stretched, charged=slow, share=share)
-        for one, (load, slow, share) in loads.items()
+        way: KindLoad(even=load, stretched=load * stretched, charged=slow, share=share)
+        for way, (load, slow, share) in loads.items()
     }
 
 
@@ -208,12 +209,12 @@ def _collective(
     stretched: float,
     ports: int,
     *,
-    whole: bool,
+    pinned: bool,
 ) -> CollectiveRoutes:
     """What a collective, or a round of one, comes to, over planes that are alike.
 
-    Each port of a NIC carries its share of every flow. Flows that are pinned keep `whole` to one link of a bundle, so
-    that its busiest link has the next whole number.
+    Each port of a NIC carries its share of every flow. Flows that are `pinned` keep to one link of a bundle each,
+    so that its busiest link has the next whole number.
     """
     flows_of_plane = of_planes[0][0]
     alpha = max(routed.alpha for _, routed in of_planes)
@@ -224,7 +225,8 @@ def _collective(
     )  # two exchange as in a ring
     rates = np.concatenate([group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes])
     weights = np.concatenate([np.full(len(np.unique(flows.group)), len(flows.planes)) for flows, _ in of_planes])
-    stretch = (math.ceil(alpha * (1 - CLOSE)) if whole else alpha) / flows_of_plane.per_nic * stretched
+    # CLOSE keeps a load that rounding put above a whole number from counting as the next one
+    stretch = (math.ceil(alpha * (1 - CLOSE)) if pinned else alpha) / flows_of_plane.per_nic * stretched
     return CollectiveRoutes(
         workload=workload,
         kind=flows_of_plane.kind,
@@ -274,7 +276,7 @@ def _routed_time_s(
 
     Collectives go the ways that the plan names, whatever they take.
     """
-    slow = {one: max(1.0, load.stretched) for one, load in charged.items()}
+    slow = {way: max(1.0, load.stretched) for way, load in charged.items()}
     for routes in collectives:
         kind, flows = CHARGED_AS.get(routes.collective, routes.collective), FLOWS[routes.way]
         at = kind, flows, max(routes.round - 1, 0)
@@ -282,9 +284,9 @@ def _routed_time_s(
         slow[at] = max(slow[at], routes.stretch)
     rates = {kind: slow[kind, "ring", 0] / network.family.byte_s for kind in KINDS}
     ways: dict[tuple[str, str], float] = defaultdict(float)
-    for one, factor in slow.items():
-        if one[1] != "ring":
-            ways[one[:2]] += factor * charged[one].share / network.family.byte_s
+    for way, factor in slow.items():
+        if way[1] != "ring":
+            ways[way[:2]] += factor * charged[way].share / network.family.byte_s
     gpu, hb = network.question.cluster.gpu, network.family.hb
     iteration_model = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
     iteration_model = delayed(

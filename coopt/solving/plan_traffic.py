@@ -120,6 +120,8 @@ def _trained(
     replicas, y = replicas_of(workload, UNIT, split.mapping, split.placement), board.domains
     across_s = 0.0
     for half in (*replicas.shared_exchange(), *replicas.expert_exchange()):
+        # at one second a byte seconds are bytes; from each of y domains goes (y - 1)/y of the data of one of the two
+        # phases of an all-reduce
         sent_bytes = float(half.at(Reciprocals.everywhere(1.0)).sum() - half.at(NO_NETWORK).sum())
         data_bytes = family.active * sent_bytes * y / (y - 1)
         across_s += all_reduce_s(board, schedule, data_bytes, latency_s) / 2 if data_bytes else 0.0

@@ -70,7 +70,9 @@ def _compared(row: ReproducedRow, design: PublishedDesign) -> ReproducedRow:
     answer = CheapestNetwork(published_usd=usd, usd=usd, why="")
     if rival_network is not None and rival_network.usd < usd:
         counts = _counts(rival_network.family, rival_network.uplinks)
-        reason = f"{_words(rival_network.family, rival_network.uplinks)}; {_saved(row.counted, counts)}{_given(design)}"
+        reason = (
+            f"{_words(rival_network.family, rival_network.uplinks)}; {_saved(row.counted, counts)}{_fixed_keys(design)}"
+        )
         answer = CheapestNetwork(published_usd=usd, usd=rival_network.usd, counted=counts, why=reason)
     return row.model_copy(update={"cheapest": answer})
 
@@ -84,14 +86,14 @@ def _words(family: Family, uplinks: int) -> str:
     return f"{family.fabric}, {family.down} end points and {uplinks} uplinks to a leaf{boxes}"
 
 
-def _saved(theirs: Counts, ours: Counts) -> str:
+def _saved(source_counts: Counts, ours: Counts) -> str:
     """What a network has less than another, in words; both have links."""
-    assert theirs.links is not None
+    assert source_counts.links is not None
     assert ours.links is not None
     savings = {
-        "tier": len(theirs.switches) - len(ours.switches),
-        "switch": sum(theirs.switches) - sum(ours.switches),
-        "cable": sum(theirs.links) - sum(ours.links),
+        "tier": len(source_counts.switches) - len(ours.switches),
+        "switch": sum(source_counts.switches) - sum(ours.switches),
+        "cable": sum(source_counts.links) - sum(ours.links),
     }
     plural = {"tier": "tiers", "switch": "switches", "cable": "cables"}
     words = [
@@ -102,7 +104,7 @@ def _saved(theirs: Counts, ours: Counts) -> str:
     return ", ".join(words) or "switches of fewer ports"
 
 
-def _given(design: PublishedDesign) -> str:
+def _fixed_keys(design: PublishedDesign) -> str:
     """What the design fixes beside its products and its fabric, which the cheapest network need not keep."""
     keys = [key for key in ("rails", "unit_domains", "leaf_domains", "pod") if getattr(design, key) is not None]
     keys += [f"tiers[{n}].{key}" for n, tier in enumerate(design.tiers) for key in ("down", "up") if getattr(tier, key)]
@@ -255,17 +257,17 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
     )
 
 
-def _other_optics(ours: dict[str, int], theirs: dict[str, int]) -> Iterator[str]:
+def _other_optics(ours: dict[str, int], source_counts: dict[str, int]) -> Iterator[str]:
     """Products of which others are counted, in words."""
-    for name in dict.fromkeys((*theirs, *ours)):
-        count, published = ours.get(name, 0), theirs.get(name, 0)
+    for name in dict.fromkeys((*source_counts, *ours)):
+        count, published = ours.get(name, 0), source_counts.get(name, 0)
         if count != published:
             yield f"{errors.counted(count, 'module')} of {name} as counted and {published:,} as published"
 
 
-def _differences(noun: str, ours: tuple[int, ...], theirs: tuple[int, ...]) -> Iterator[str]:
+def _differences(noun: str, ours: tuple[int, ...], source_counts: tuple[int, ...]) -> Iterator[str]:
     """Tiers that are off, in words; a tier that one of both lacks has none."""
-    for tier, (count, rival_count) in enumerate(zip_longest(ours, theirs, fillvalue=0), start=1):
+    for tier, (count, rival_count) in enumerate(zip_longest(ours, source_counts, fillvalue=0), start=1):
         if count != rival_count:
             count_text = errors.counted(count, noun) if count else f"no {noun}"
             published = f"{rival_count:,}" if rival_count else "none"

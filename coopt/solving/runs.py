@@ -197,6 +197,7 @@ def overridden(caller: str, instance: Instance, solver: dict[str, Any], objectiv
         if wrong := list(choice_complaints(question)):
             raise InstanceError(f"{caller}: {sentence}" for sentence in wrong)
         return question
+    # what the instance breaks by itself is not the caller's doing
     complaints = set(disagreements(instance))
     if new := [sentence for sentence in disagreements(question) if sentence not in complaints]:
         raise InstanceError(f"{caller}: {sentence}" for sentence in new)

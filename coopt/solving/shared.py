@@ -94,17 +94,17 @@ def _search(run: Run, field: Field, winner: Candidate, found: list[Alternative])
         if result.outcome == "infeasible":
             return "no other design"
         if result.found is None:
-            return _named(result.outcome)
+            return _stop_reason(result.outcome)
         alternative = alternative_of(run, result, result.found, field.table)
         stop = ending(run, result.outcome, alternative.objective)
         if stop != "optimal":
-            return _named(stop)
+            return _stop_reason(stop)
         found.append(alternative)
         design = result.found
     return "all found"
 
 
-def _named(stop: str) -> Literal["time limit", "interrupted", "not proven"]:
+def _stop_reason(stop: str) -> Literal["time limit", "interrupted", "not proven"]:
     """Why a search ended without a proof."""
     return "time limit" if stop == "time limit" else "interrupted" if stop == "interrupted" else "not proven"
 

@@ -90,14 +90,14 @@ def interrupts_heard(heard: threading.Event, *, raised: bool = True) -> Iterator
 
 
 class Ending(NamedTuple):
-    """How a search came to its end; `left` where it was told to stop, or should have, and was not waited for.
+    """How a search came to its end; `abandoned` where it was told to stop, or should have, and was not waited for.
 
     HiGHS then runs on in its thread, which a process need not wait for, and says no more than what it had told: how far
     it was, and its best solution, column by column.
     """
 
     interrupted: bool
-    left: bool
+    abandoned: bool
     standing: SearchStanding | None
     solution: NDArray[np.float64] | None
 
@@ -115,14 +115,14 @@ def watched(h: Any, on_standing: OnStanding | None, cancel: threading.Event, dea
 def _watched(h: Any, on_standing: OnStanding | None, cancelled: Callable[[], bool], deadline: float) -> Ending:
     h.HandleUserInterrupt = True
     latest, solutions = list[SearchStanding](), list[NDArray[np.float64]]()
-    h.cbMipInterrupt.subscribe(lambda event: _put(latest, _standing(event.data_out)))
+    h.cbMipInterrupt.subscribe(lambda event: _put(latest, _standing_of(event.data_out)))
     h.cbMipImprovingSolution.subscribe(lambda event: _put(solutions, np.array(event.data_out.mip_solution)))
     search = threading.Thread(target=_run, args=(h,), daemon=True)  # highspy's own allows one search in a process
     search.start()
     interrupted, told_s = False, time.perf_counter()
 
-    def ending(*, left: bool) -> Ending:
-        return Ending(interrupted, left, latest[0] if latest else None, solutions[0] if solutions else None)
+    def ending(*, abandoned: bool) -> Ending:
+        return Ending(interrupted, abandoned, latest[0] if latest else None, solutions[0] if solutions else None)
 
     try:
         while True:
@@ -130,8 +130,9 @@ def _watched(h: Any, on_standing: OnStanding | None, cancelled: Callable[[], boo
                 search.join(POLL_S)
                 done, now_s = not search.is_alive(), time.perf_counter()
                 if done or now_s > deadline + DEAF_S:
-                    return ending(left=not done)
+                    return ending(abandoned=not done)
                 if cancelled() and not interrupted:
+                    # from here it has DEAF_S to stop, whatever time it had left
                     interrupted, deadline = True, min(deadline, now_s)
                     h.cancelSolve()
                 if on_standing and latest and not interrupted and now_s - told_s >= TELL_S:
@@ -160,7 +161,7 @@ def _put(place: list[Any], value: Any) -> None:
     place[:] = [value]
 
 
-def _standing(data: Any) -> SearchStanding:
+def _standing_of(data: Any) -> SearchStanding:
     value, bound = float(data.mip_primal_bound), float(data.mip_dual_bound)
     return SearchStanding(
         nodes=max(int(data.mip_node_count), 0),

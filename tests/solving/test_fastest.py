@@ -46,7 +46,7 @@ def test_a_plan_within_memory_and_limits_exists_at_the_fastest_pace_and_none_bel
 
 def test_rows_that_are_not_timed_first_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fastest_design(ask())
-    monkeypatch.setattr(fastest, "FIRST", 1)
+    monkeypatch.setattr(fastest, "FIRST_ROWS", 1)
     assert fastest_design(ask()) == whole
 
 

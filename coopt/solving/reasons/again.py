@@ -40,7 +40,7 @@ from coopt.solving.reasons.limits import limits_of, lists_of, with_gpu, with_par
 
 WIDEST_RATIO = 8.0  # of down to up bandwidth that is worth a try
 NO_MEMORY_LIMIT_GB = 1e15
-FEW = 256
+FEW_MAPPINGS = 256
 """Mappings that are looked at first."""
 Drop = Callable[[Instance], Instance]
 
@@ -226,18 +226,18 @@ def _any_in_time(
     def serve(pools: list[Pool]) -> bool:
         return _any_serves(instance, space.families(site.gpus, hb, site.domains, gears), pools)
 
-    if serve([_fastest(mappings, ideal) for mappings, _ in timely]):
+    if serve([_fastest_mappings(mappings, ideal) for mappings, _ in timely]):
         return True
-    if all(len(mappings) <= FEW for mappings, _ in timely):
+    if all(len(mappings) <= FEW_MAPPINGS for mappings, _ in timely):
         return False
     pairs = zip(sources, timely, strict=True)
     return serve([pool(source, gpu, hb, site, ideal, listing)[0] for source, listing in pairs])
 
 
-def _fastest(mappings: Pool, context: Context) -> Pool:
+def _fastest_mappings(mappings: Pool, context: Context) -> Pool:
     """A few mappings, the fastest on the best network."""
-    if len(mappings) > FEW:
-        mappings = mappings.take(np.argpartition(mappings.time_s(context, 1), FEW)[:FEW])
+    if len(mappings) > FEW_MAPPINGS:
+        mappings = mappings.take(np.argpartition(mappings.time_s(context, 1), FEW_MAPPINGS)[:FEW_MAPPINGS])
     return in_orders(mappings, context.discipline)
 
 

@@ -131,14 +131,14 @@ def _of_families(instance: Instance, families: tuple[Family, ...]) -> Designs:
     family = np.repeat(np.arange(len(families)), sizes)
     uplinks = np.fromiter((u for member in families for u in member.uplink_choices), dtype=np.int64, count=sum(sizes))
     keys = [limit.key for limit in limits_of(instance)]
-    return priced(instance, families, family, uplinks, dict(zip(keys, _seconds(instance, families), strict=False)))
+    return with_bills(instance, families, family, uplinks, dict(zip(keys, _seconds(instance, families), strict=False)))
 
 
-def priced(
+def with_bills(
     instance: Instance, families: tuple[Family, ...], family: Ints, uplinks: Ints, times: dict[str, Floats]
 ) -> Designs:
     """Designs of known iteration times with their bills."""
-    lines, counts = _counted(instance, families)
+    lines, counts = _line_counts(instance, families)
     usd, w = (
         _sums(counts, [entry.unit_usd for entry in lines.values()]),
         _sums(counts, [entry.unit_w for entry in lines.values()]),
@@ -193,7 +193,7 @@ def _worth(instance: Instance, billed: Floats, seconds: Floats) -> Floats:
     return np.asarray(weight_of(instance) * seconds * (1.0 if kind == "time" else billed), dtype=np.float64)
 
 
-def _counted(instance: Instance, families: tuple[Family, ...]) -> tuple[dict[Line, Item], Ints]:
+def _line_counts(instance: Instance, families: tuple[Family, ...]) -> tuple[dict[Line, Item], Ints]:
     """The lines of all bills, and how many of each every design buys; shape (designs, lines)."""
     lines: dict[Line, Item] = {}
     columns: dict[Line, list[tuple[int, Ints]]] = {}

@@ -75,16 +75,16 @@ def sentence(text: str) -> str:
     return text if "." in word or "_" in word else text[0].upper() + text[1:]
 
 
-def amount(kind: ObjectiveKind, value: float, more: str = "") -> str:
-    """`$12,345,678`, `7,235 W` or `0.658867 s an iteration`, with a word such as `more` behind the unit."""
-    more = more and f" {more}"
+def amount(kind: ObjectiveKind, value: float, word: str = "") -> str:
+    """`$12,345,678`, `7,235 W` or `0.658867 s an iteration`, with a `word` such as more behind the unit."""
+    suffix = word and f" {word}"
     if kind == "time":
-        return f"{number(value)} s{more} an iteration"
+        return f"{number(value)} s{suffix} an iteration"
     if kind == "usd_per_token":
-        return f"${number(1e6 * value)} per million tokens{more}"
+        return f"${number(1e6 * value)} per million tokens{suffix}"
     if kind == "carbon":
-        return f"{number(value / 1000)} t of CO2{more}"
-    return f"{value:,.0f} W{more}" if kind == "power" else f"${value:,.0f}{more}"
+        return f"{number(value / 1000)} t of CO2{suffix}"
+    return f"{value:,.0f} W{suffix}" if kind == "power" else f"${value:,.0f}{suffix}"
 
 
 def number(value: float) -> str:
@@ -179,7 +179,7 @@ def why_billed_more(objective: Objective, ours: Cost, rival: Cost) -> str:
     count.subtract(_count_by_kind(ours))
     kinds = sorted((kind for kind in weight if weight[kind] > 0), key=lambda kind: -weight[kind])
     sums = {kind: amount(objective.minimize, weight[kind]) for kind in kinds}
-    additions = [f"{_counted(count[kind], kind)} ({sums[kind]})" for kind in kinds if count[kind] > 0]
+    additions = [f"{_more_of(count[kind], kind)} ({sums[kind]})" for kind in kinds if count[kind] > 0]
     dearer = [f"{owner} {DEARER[kind]} cost {sums[kind]} more" for kind in kinds if count[kind] <= 0]
     return ", and ".join([*([f"{subject} takes {both(additions)}"] if additions else []), *dearer])
 
@@ -195,7 +195,7 @@ def why_worse(objective: Objective, ours: Cost, rival: Cost) -> str:
     return f"{BILLS[billed]} is {amount(billed, abs(extra))} {'more' if extra > 0 else 'less'}"
 
 
-def _counted(number: int, kind: ItemKind) -> str:
+def _more_of(number: int, kind: ItemKind) -> str:
     """`1 more switch`, `8 more NICs`."""
     noun = MORE[kind]
     if number == 1:

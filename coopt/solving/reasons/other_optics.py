@@ -79,6 +79,7 @@ class Floors:
         per_module = np.array([of_optic.get(name, 0.0) for name in self.optics], dtype=np.float64)
         modules = self.shares * (self.values + increase * per_module)
         of_ends = np.where(self.shares > 0, modules, np.inf).min(axis=-1, initial=np.inf)
+        # nothing fits at levels that a family does not have, which take no modules
         of_links = np.where(np.isfinite(of_ends), of_ends, 0.0).sum(axis=-1)
         beside = self.beside + increase * (units[self.rows] - self.counts @ per_module)
         return np.asarray(beside + (self.links * of_links[self.kind].T).sum(axis=0), dtype=np.float64)

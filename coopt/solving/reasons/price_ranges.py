@@ -19,7 +19,7 @@ from coopt.network.parts import HOURS_PER_YEAR
 from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.explanation import PriceRange
 from coopt.plan.schema import Design, Item
-from coopt.solving.reasons.designs import ROUNDING, Designs, Line, joint_designs, priced
+from coopt.solving.reasons.designs import ROUNDING, Designs, Line, joint_designs, with_bills
 from coopt.solving.reasons.other_optics import Floors, with_other_optics, would_do
 
 HAIR = 1e-9  # of what the plan costs: far above what sums lose by rounding
@@ -120,11 +120,11 @@ def with_near_optics(designs: Designs, row: int, *, is_guest: bool = False) -> D
     key_of = {number: replace(designs.families[number], optics=()) for number in serving}
     key = key_of.get(family)
     wide = with_optics_of(designs, [number for number in serving if key_of[number] == key])
-    promising = {key_of[number] for number in _near(wide, row, np.array(serving))}
+    promising = {key_of[number] for number in _near_families(wide, row, np.array(serving))}
     wide = with_optics_of(
         designs, [number for number in serving if key_of[number] == key or key_of[number] in promising]
     )
-    return wide if not _missing(wide) else with_optics_of(designs, serving)
+    return wide if not _lacks_optic(wide) else with_optics_of(designs, serving)
 
 
 def in_time(designs: Designs) -> Bools:
@@ -144,11 +144,11 @@ def with_optics_of(designs: Designs, numbers: list[int]) -> Designs:
     times = {key: use[rows] for key, use in designs.uses.items() if key.startswith("workload")}
     family, uplinks = np.repeat(np.arange(len(pairs)), sizes), designs.uplinks[rows]
     return joint_designs(
-        designs, priced(designs.instance, tuple(family for _, family in pairs), family, uplinks, times)
+        designs, with_bills(designs.instance, tuple(family for _, family in pairs), family, uplinks, times)
     )
 
 
-def _near(designs: Designs, row: int, serving: Ints) -> list[int]:
+def _near_families(designs: Designs, row: int, serving: Ints) -> list[int]:
     """The families of which some design in time may cost no more than the plan at an end of the range of a price."""
     floors = Floors.of(designs, np.flatnonzero(in_time(designs) & np.isin(designs.family, serving)))
     is_near, value = np.zeros(len(floors.rows), dtype=np.bool_), float(designs.value[row])
@@ -173,7 +173,7 @@ def _not_bought(designs: Designs) -> Iterator[Price]:
             )
 
 
-def _missing(designs: Designs) -> bool:
+def _lacks_optic(designs: Designs) -> bool:
     """Whether some optic that would do for links is bought by no design that keeps the limits."""
     is_bought = np.asarray(designs.counts[designs.met()].any(axis=0)).tolist()
     names = {
@@ -236,8 +236,8 @@ def _range(designs: Designs, row: int, price: Price) -> PriceRange:
         now=price.now,
         low=start if start > price.now * ROUNDING else 0.0,
         high=min(end, ceiling) if min(end, ceiling) < price.highest else None,
-        below=_first(designs, lows == start) if start > price.now * ROUNDING else None,
-        above=_first(designs, highs == end) if end < min(ceiling, price.highest) else None,
+        below=_cheapest_design(designs, lows == start) if start > price.now * ROUNDING else None,
+        above=_cheapest_design(designs, highs == end) if end < min(ceiling, price.highest) else None,
     )
 
 
@@ -251,7 +251,7 @@ def _dearest_within_limit(designs: Designs, price: Price) -> Floats:
     return np.where(price.bought > 0, bears, np.where(room >= 0, np.inf, -np.inf))
 
 
-def _first(designs: Designs, among: Bools) -> Design:
+def _cheapest_design(designs: Designs, among: Bools) -> Design:
     row = designs.cheapest(among)
     assert row is not None, "an end of a range is somebody's"
     return designs.design(row)

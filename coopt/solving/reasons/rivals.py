@@ -57,7 +57,7 @@ def rivals_of(designs: Designs, row: int) -> Iterator[Rival]:
     own_family, _ = designs.of(row)
     for part, choice_of in CHOICES.items():
         names_by_family = [choice_of(family) for family in designs.families]
-        for choice in _listed(designs.instance, part):
+        for choice in _names_in(designs.instance, part):
             if choice not in choice_of(own_family):
                 among = np.array([choice in names for names in names_by_family], dtype=np.bool_)
                 yield _rival(designs, row, part, choice, among[designs.family])
@@ -76,7 +76,7 @@ def runner_up(designs: Designs, base: int) -> RunnerUp | None:
     )
 
 
-def _listed(instance: Instance, part: str) -> list[str]:
+def _names_in(instance: Instance, part: str) -> list[str]:
     return [str(getattr(entry, "name", entry)) for entry in instance.lists[part]]
 
 
@@ -341,18 +341,18 @@ def least_memory_bytes(designs: Designs, among: Bools) -> float | None:
         of_site = {context: uplinks for context, uplinks in widest.items() if context.site == site}
         need_bytes = np.zeros(len(of_site))
         for w in range(len(designs.instance.workload)):
-            need_bytes = np.maximum(need_bytes, _of_workload(designs, w, domains[site.hb], of_site, below=floor))
+            need_bytes = np.maximum(need_bytes, _of_workload(designs, w, domains[site.hb], of_site, ceiling=floor))
         floor = min(floor, float(need_bytes.min()))
     return floor if np.isfinite(floor) else None
 
 
-def _of_workload(designs: Designs, w: int, hb: HbDomain, widest: dict[Context, int], *, below: float) -> Floats:
-    """The least bytes of a mapping of one workload that is in time, on each context with its uplinks, if below some."""
+def _of_workload(designs: Designs, w: int, hb: HbDomain, widest: dict[Context, int], *, ceiling: float) -> Floats:
+    """The least bytes of a mapping of one workload that is in time, by context, if below the ceiling."""
     instance, contexts = designs.instance, list(widest)
     workload, gpu, site = instance.workload[w], instance.cluster.gpu, contexts[0].site
     ideal = full_bandwidth(contexts)
     choices, _ = mappings(workload, site.gpus)
-    candidates = choices.take(memory_bytes(workload, choices) < below)
+    candidates = choices.take(memory_bytes(workload, choices) < ceiling)
     timely = candidates.take(
         least_time_s(workload, gpu, candidates, hb_gbyte_s=hb.gbyte_s, byte_s=ideal.byte_s) <= workload.bound_s
     )

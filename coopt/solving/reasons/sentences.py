@@ -93,7 +93,7 @@ def of_bound(kind: ObjectiveKind, value: float, design: Design, bound: Bound, *,
 
 def seen_from(ours: Design, rival: Design | None) -> str:
     """The other design, or what alone sets it apart."""
-    rival = _one(rival)
+    rival = _design_of(rival)
     if rival == ours:
         return f"{SAME} with another mapping"
     if label(rival) != label(ours):
@@ -106,7 +106,7 @@ def seen_from(ours: Design, rival: Design | None) -> str:
     return f"{label(rival)}{uplinks}"
 
 
-def _one(design: Design | None) -> Design:
+def _design_of(design: Design | None) -> Design:
     """The design of an answer to a question of one network, which has one."""
     assert design is not None
     return design
@@ -217,5 +217,5 @@ def _of_one_conflict(conflict: tuple[str, ...]) -> str:
 
 def of_relaxation(kind: ObjectiveKind, relaxation: Relaxation) -> str:
     """`It is enough to set x = 3 (now 2, +50%): ...`."""
-    outcome = f"{label(_one(relaxation.design))} then {costs(kind, relaxation.value)}."
+    outcome = f"{label(_design_of(relaxation.design))} then {costs(kind, relaxation.value)}."
     return " ".join([f"It is enough to set {changes_of(relaxation)}: {outcome}", *relaxation.notes])

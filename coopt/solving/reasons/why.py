@@ -108,7 +108,7 @@ def _of_choices(
     question, optimum = placed_as(question, optimum)
     if optimum.cost is None:
         return _no_choice(question, optimum, on_progress, WAYS_OUT_S if ways_out_s is None else ways_out_s)
-    designs = _others(resolver, question, optimum.chosen)
+    designs = _other_designs(resolver, question, optimum.chosen)
     rivals, missed = list[Rival](), list[str]()
     for entry in others_of(question, optimum.chosen):
         try:
@@ -184,7 +184,7 @@ def _unknown(instance: Instance, stop: UnprovenError) -> Explanation:
     return Explanation(**_heading(instance), status="unknown", sentences=(text,))
 
 
-def _others(resolver: Resolver, question: Instance, choice: Chosen) -> Iterator[Designs]:
+def _other_designs(resolver: Resolver, question: Instance, choice: Chosen) -> Iterator[Designs]:
     """The designs of every choice of an open question but one; UnprovenError where the time has passed."""
     for alternative in choices_of(question):
         if alternative != choice:
@@ -273,8 +273,10 @@ def _feasible(
             say.seen_from(design, designs.design(cheapest_row)),
         )
         sentences.append(f"It is not the {SAYINGS[kind].best}: {better} meets every bound and {price_text}.")
-    sentences += [sentence for one in bounds for sentence in say.of_bound(kind, value, design, one, optimal=optimal)]
-    sentences += [say.of_rival(kind, value, one) for one in own_rivals]
+    sentences += [
+        sentence for bound in bounds for sentence in say.of_bound(kind, value, design, bound, optimal=optimal)
+    ]
+    sentences += [say.of_rival(kind, value, rival) for rival in own_rivals]
     if optimal:
         if not untried:
             sentences.append(say.of_no_prices(kind) if designs.is_timed else say.of_prices(design, prices))

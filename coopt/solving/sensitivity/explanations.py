@@ -152,19 +152,19 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
     optimal = not cheaper(optimum_value, value)
     question_of = partial(bound_on, study.resolver, instance, plan, value, optimum_value)
     limits = {limit.key: limit for limit in limits_on_use(instance)}
-    bounds = [one for key, limit in limits.items() for one in study.tried(key, partial(question_of, limit))]
+    bounds = [bound for key, limit in limits.items() for bound in study.tried(key, partial(question_of, limit))]
     compared = partial(rivals_in, study.resolver, instance, plan, value)
     rivals = [
-        one
+        rival
         for entries in lists_of_choices(instance)
-        for some in study.tried(entries[0].part, partial(compared, entries))
-        for one in some
+        for answer in study.tried(entries[0].part, partial(compared, entries))
+        for rival in answer
     ]
     # steps come last: where time runs out, that a bound binds and what rivals cost says more
     stepped = partial(with_steps, study.resolver, instance, value)
     bounds = [
-        next(iter(study.tried(f"a step of {one.limit}", partial(stepped, limits[one.limit], one))), one)
-        for one in bounds
+        next(iter(study.tried(f"a step of {bound.limit}", partial(stepped, limits[bound.limit], bound))), bound)
+        for bound in bounds
     ]
     prices = _prices(study, open_question, plan, value) if optimal else ()
     sentences = [f"{_subject(instance)} {amount(kind, value)}{_proof(optimum) if optimal else ''}."]
@@ -172,8 +172,8 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
         sentences.append(
             f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, optimum_value - value, value)}."
         )
-    sentences += [sentence for one in bounds for sentence in of_bound(kind, value, one, optimal=optimal)]
-    sentences += [of_rival(kind, value, one) for one in rivals if not _is_told(one, rivals)]
+    sentences += [sentence for bound in bounds for sentence in of_bound(kind, value, bound, optimal=optimal)]
+    sentences += [of_rival(kind, value, rival) for rival in rivals if not _is_told(rival, rivals)]
     sentences += [of_prices(prices)] if prices else []
     return study.explanation(
         optimum.status if optimal else "feasible",

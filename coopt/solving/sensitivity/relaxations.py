@@ -55,29 +55,31 @@ def relaxations_of(
         Called with other GPUs that do not help.
     """
     numbers = numeric_limits(instance)
-    of_sites = list(_told(answers("the power of all sites together", partial(_all_sites, resolver, instance, numbers))))
+    of_sites = list(
+        _ways_out(answers("the power of all sites together", partial(_all_sites, resolver, instance, numbers)))
+    )
     yield from of_sites
     enough = any(len(relaxation.changes) == 1 for relaxation in of_sites)
-    for key, ask in _alone(resolver, instance, numbers, in_vain):
-        for way_out in _told(answers(key, ask)):
+    for key, ask in _single_limits(resolver, instance, numbers, in_vain):
+        for way_out in _ways_out(answers(key, ask)):
             enough = True
             yield way_out
     if enough:
         return
-    ask_jointly = partial(_together, resolver, instance, numbers)
+    ask_jointly = partial(_joint_limits, resolver, instance, numbers)
     known_keys = {_keys(relaxation) for relaxation in of_sites}
-    for way_out in _told(answers("all limits together", ask_jointly)):
+    for way_out in _ways_out(answers("all limits together", ask_jointly)):
         if _keys(way_out) not in known_keys:
             yield way_out
     for pairs in answers("pairs of limits", partial(_promising_pairs, resolver, instance, numbers)):
         yield from _pairs(resolver, instance, pairs, answers)
 
 
-def _told(answers: Iterable[Relaxation | None]) -> Iterator[Relaxation]:
+def _ways_out(answers: Iterable[Relaxation | None]) -> Iterator[Relaxation]:
     return (answer for answer in answers if answer is not None)
 
 
-def _alone(
+def _single_limits(
     resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit], in_vain: Callable[[str], None]
 ) -> Iterator[tuple[str, Callable[[], Relaxation | None]]]:
     """Every limit by its key, and the question whether it alone is enough; those first that are likely and quick."""
@@ -171,7 +173,7 @@ def _all_sites(resolver: Resolver, instance: Instance, numbers: Sequence[Numeric
     return relaxation if float(change.to) > asked_alone else None
 
 
-def _together(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:
+def _joint_limits(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:
     """All limits on use by one share."""
     if resolver.any_plan(_gone(instance, numbers)) is None:
         return None
@@ -188,7 +190,7 @@ def _pairs(
     count = 0
     for left, right in pairs:
         key = f"{left.key} with {right.key}"
-        for way_out in _told(answers(key, partial(_two_numbers, resolver, instance, left, right))):
+        for way_out in _ways_out(answers(key, partial(_two_numbers, resolver, instance, left, right))):
             yield way_out
             count += 1
         if count == MOST_PAIRS:
@@ -227,7 +229,7 @@ def least_number(resolver: Resolver, instance: Instance, limit: NumericLimit) ->
     plan = resolver.any_plan(limit.within(instance, limit.loosest))
     if plan is None:
         return None
-    low, high = limit.now, _taken(limit, plan, limit.loosest)
+    low, high = limit.now, _use_within(limit, plan, limit.loosest)
     while abs(high - low) > (1 if limit.whole else TOLERANCE * abs(high)):
         middle = math.sqrt(low * high)  # halves the ratio: the loosest number may be powers of ten away
         if limit.whole:
@@ -236,11 +238,11 @@ def least_number(resolver: Resolver, instance: Instance, limit: NumericLimit) ->
         if plan is None:
             low = middle
         else:
-            high = _taken(limit, plan, middle)
+            high = _use_within(limit, plan, middle)
     return high
 
 
-def _taken(limit: NumericLimit, plan: Any, number: float) -> float:
+def _use_within(limit: NumericLimit, plan: Any, number: float) -> float:
     """What a plan within a number takes of the limit, which is enough as well."""
     use = limit.used(plan)
     if use is None or use <= 0 or limit.moves_use:

@@ -116,6 +116,7 @@ class Resolver:
         self.check_clock()
         started = time.perf_counter()
         left_s = max(self._deadline - started, 1e-9)
+        # the first question is the plan itself, without which the others are not asked: it may take all the time
         if self._first_s is not None and self._shared_out:
             left_s = min(left_s, max(left_s / SHARE, AS_LONG * self._first_s))
         solver = self._solver.model_copy(update={"gap": gap, "time_limit_s": left_s})
