@@ -157,7 +157,8 @@ class Space:
 
     def domain_counts(self, gpus: int, hb: HbDomain, fill: DomainFill | None = None) -> tuple[int, ...]:
         """How many HB domains of a kind may hold the GPUs, filled as the instance has it or otherwise."""
-        layers = max(workload.model.layers for workload in self.instance.workload)
+        # where nothing trains any more, what stands may have been built for any model
+        layers = max((workload.model.layers for workload in self.instance.workload), default=gpus)
         return domain_counts(gpus, hb, fill or self.instance.network.domain_fill, most_blocks=layers)
 
     def sites(self, gpus: int) -> Iterator[tuple[HbDomain, int]]:

@@ -176,23 +176,27 @@ def _part_rows(
     """Names of the columns of words and of numbers, and a row for each part."""
     rows: list[tuple[str, ...]] = []
     dated = any(workload.calendar for part in plan.parts for workload in workloads_in(instance, part.phase))
-    for part in parts:
-        network = network_of(part)
-        # Of several workloads the tightest is shown: if that one is in time, so are the others.
-        run = min(part.workloads, key=lambda run: run.slack)
-        of = f"{words.digits(run.iteration_time_s, 4)} of {words.seconds(run.bound_s)}"
-        fabric = "direct" if isinstance(network, DirectLinks) else network.fabric.kind if network.fabric.tiers else "-"
-        goodput = (words.percent(run.uptime.goodput),) if run.uptime else ()
-        workload_of_run = next(
-            candidate for candidate in workloads_in(instance, part.phase) if candidate.name == run.name
-        )
-        days, gpus = (words.days_of(run, workload_of_run),) if dated else (), words.count(network.gpus)
-        rows.append(
-            (part.name, words.domains_built(network), fabric, gpus, of, *days, *goodput, words.percent(run.slack))
-        )
     goodput = ("goodput",) if any(run.uptime for run in plan.runs) else ()
     numbers = ("GPUs", "iteration", *(("days",) if dated else ()), *goodput, "slack")
+    for part in parts:
+        network = network_of(part)
+        fabric = "direct" if isinstance(network, DirectLinks) else network.fabric.kind if network.fabric.tiers else "-"
+        training = _training(instance, part, dated=dated) or ("-",) * len(numbers[1:])
+        rows.append((part.name, words.domains_built(network), fabric, words.count(network.gpus), *training))
     return ("Part", "HB domains", "fabric"), numbers, rows
+
+
+def _training(instance: Instance, part: Part, *, dated: bool) -> tuple[str, ...]:
+    """How the workload with the least slack runs on a part; nothing where none trains there any more."""
+    if not part.workloads:
+        return ()
+    # Of several workloads the tightest is shown: if that one is in time, so are the others.
+    run = min(part.workloads, key=lambda run: run.slack)
+    of = f"{words.digits(run.iteration_time_s, 4)} of {words.seconds(run.bound_s)}"
+    workload = next(candidate for candidate in workloads_in(instance, part.phase) if candidate.name == run.name)
+    days = (words.days_of(run, workload),) if dated else ()
+    goodput = (words.percent(run.uptime.goodput),) if run.uptime else ()
+    return of, *days, *goodput, words.percent(run.slack)
 
 
 def _first_lines(
