@@ -86,12 +86,12 @@ UNPRINTED = r"\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\uf
 """Characters, as ranges of a pattern, that control a text or its direction: what is read would not be what is there."""
 
 
-def _whole(value: Any) -> Any:
+def _whole_number(value: Any) -> Any:
     """`1e3`, which TOML reads as a float, where a whole number is meant."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+Whole = Annotated[int, BeforeValidator(_whole_number)]
 Positive = Annotated[float, Field(gt=0, le=1e15), AfterValidator(_not_vanishing)]
 NonNegative = Annotated[float, Field(ge=0, le=1e15)]
 Fraction = Annotated[float, Field(gt=0, le=1), AfterValidator(_not_vanishing)]

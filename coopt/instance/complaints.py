@@ -108,7 +108,7 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
             else:
                 yield f"{place}: {line}" if item["loc"] else line
     else:
-        value_text = f" = {_short(value)}" if not isinstance(value, Mapping) else " = a table"
+        value_text = f" = {_excerpt(value)}" if not isinstance(value, Mapping) else " = a table"
         yield f"{place}{value_text}: {_need(item)}"
 
 
@@ -136,7 +136,7 @@ def key_path(loc: tuple[int | str, ...]) -> str:
     return path
 
 
-def _short(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     if isinstance(value, datetime.date | datetime.time):
         return str(value)
     text = repr(list(value) if isinstance(value, tuple) else value)

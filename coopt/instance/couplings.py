@@ -188,12 +188,12 @@ class PriceFactors(Table):
     energy: Annotated[PriceFactor, Field(description="electricity, from this phase to the next")] = 1.0
 
 
-def _named(value: Any) -> Any:
+def _workload_row(value: Any) -> Any:
     """A workload may be given by its name alone."""
     return {"name": value} if isinstance(value, str) else value
 
 
-Named = Annotated[PhaseWorkload, BeforeValidator(_named, json_schema_input_type=str | PhaseWorkload)]
+NamedWorkload = Annotated[PhaseWorkload, BeforeValidator(_workload_row, json_schema_input_type=str | PhaseWorkload)]
 
 
 class Phase(Table):
@@ -202,7 +202,7 @@ class Phase(Table):
     year: Annotated[float, Field(ge=0, le=10_000, description="when it begins, such as 2027 or 1.5")]
     gpus: Annotated[Count, Field(description="GPUs that train, those of earlier phases included")]
     workloads: Annotated[
-        tuple[Named, ...],
+        tuple[NamedWorkload, ...],
         one_or_many,
         Field(description="workloads that train, by name or with a bound of their own; left out: all"),
     ] = ()

@@ -149,7 +149,7 @@ def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[Publi
     try:
         designs = validated(DesignFile, table, file.parent).design
     except ValidationError as error:
-        raise InstanceError(f"{file.name}: {_named(line, table)}" for line in sentences(error, DesignFile)) from None
+        raise InstanceError(f"{file.name}: {_with_id(line, table)}" for line in sentences(error, DesignFile)) from None
     ids = Counter(design.id for design in designs)
     repetitions = [f"{file.name}: design {name!r}: id stands twice, needs another one" for name in ids if ids[name] > 1]
     if repetitions:
@@ -172,7 +172,7 @@ def _beside(design: PublishedDesign, hb_domains: int | None) -> PublishedDesign:
     return design.model_copy(update={"domains": by.per_hb_domain * hb_domains + by.more})
 
 
-def _named(sentence: str, table: dict[str, Any]) -> str:
+def _with_id(sentence: str, table: dict[str, Any]) -> str:
     """The sentence with the id of a design in place of its number."""
     match = re.match(r"design\[(\d+)\]\.?", sentence)
     rows = table.get("design")

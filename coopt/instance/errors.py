@@ -29,15 +29,15 @@ class InstanceError(ValueError):
 
 def alternatives(names: Iterable[str]) -> str:
     """`a, b or c`; empty without any."""
-    return _joined(names, "or")
+    return _enumeration(names, "or")
 
 
 def both(names: Iterable[str]) -> str:
     """`a, b and c`; empty without any."""
-    return _joined(names, "and")
+    return _enumeration(names, "and")
 
 
-def _joined(names: Iterable[str], word: str) -> str:
+def _enumeration(names: Iterable[str], word: str) -> str:
     *front, tail = [*names] or [""]
     return f"{', '.join(front)} {word} {tail}" if front else tail
 
@@ -99,10 +99,10 @@ def with_names(text: str, names: Sequence[str] | Mapping[str, Sequence[str]]) ->
         Those of workloads, or those of the rows of every table that has some, by its key.
     """
     tables = names if isinstance(names, Mapping) else {"workload": names}
-    return NUMBERED.sub(lambda match: _named(match, tables), text)
+    return NUMBERED.sub(lambda match: _named_row(match, tables), text)
 
 
-def _named(match: re.Match[str], tables: Mapping[str, Sequence[str]]) -> str:
+def _named_row(match: re.Match[str], tables: Mapping[str, Sequence[str]]) -> str:
     """A row by its name; what only looks like one, within a name of somebody's own, stays."""
     table, row, inner_row = match[1], int(match[2]), match[3]
     place = f"{table}[{_called(tables.get(table, ()), row)}]"

@@ -218,15 +218,15 @@ class Switch(Entry):
     w: Annotated[Watts, Field(description="power of the whole switch, without optics unless they are inside (W)")]
 
     _port_margin: float = PrivateAttr(default=0.0)
-    _whole: tuple[int, tuple[SwitchMode, ...]] | None = PrivateAttr(default=None)
+    _full_ports: tuple[int, tuple[SwitchMode, ...]] | None = PrivateAttr(default=None)
 
     @field_serializer("radix")
     def _whole_radix(self, radix: int) -> int:
-        return self._whole[0] if self._whole else radix
+        return self._full_ports[0] if self._full_ports else radix
 
     @field_serializer("modes")
     def _whole_modes(self, modes: tuple[SwitchMode, ...]) -> tuple[SwitchMode, ...]:
-        return self._whole[1] if self._whole else modes
+        return self._full_ports[1] if self._full_ports else modes
 
     def with_port_margin(self, share: float) -> Switch:
         """The switch with that share of its ports kept free, as `radix` and `modes` then say; written out it is whole.
@@ -236,7 +236,7 @@ class Switch(Entry):
         ValueError
             When fewer than two ports are left.
         """
-        radix, modes = self._whole or (self.radix, self.modes)
+        radix, modes = self._full_ports or (self.radix, self.modes)
         ports_left = [_ports_left(ports_of_box, share) for ports_of_box in (radix, *(mode.radix for mode in modes))]
         if min(ports_left) < LEAST_PORTS:
             raise ValueError(
@@ -246,13 +246,13 @@ class Switch(Entry):
         pairs = zip(modes, ports_left[1:], strict=True)
         smaller_modes = tuple(mode.model_copy(update={"radix": ports}) for mode, ports in pairs)
         switch = self.model_copy(update={"radix": ports_left[0], "modes": smaller_modes})
-        switch._port_margin, switch._whole = share, (radix, modes) if share else None
+        switch._port_margin, switch._full_ports = share, (radix, modes) if share else None
         return switch
 
     @property
     def free_ports(self) -> int:
         """Ports that are kept free, of the switch as it stands."""
-        return self._whole[0] - self.radix if self._whole else 0
+        return self._full_ports[0] - self.radix if self._full_ports else 0
 
     @property
     def port_margin(self) -> float:
@@ -281,7 +281,7 @@ class Switch(Entry):
     def cage_gbit_s(self) -> float:
         """The rate of the modules it takes: of the ports of a cage, or of the fastest port (Gbit/s)."""
         if self.cages is not None:
-            return (self._whole[0] if self._whole else self.radix) // self.cages * self.port_gbit_s
+            return (self._full_ports[0] if self._full_ports else self.radix) // self.cages * self.port_gbit_s
         return max(self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes), 0.0)
 
 

@@ -39,7 +39,7 @@ LISTS = (
     "hb_domains", "fabrics", "nics", "nics_per_gpu", "gpus_per_nic", "nic_planes", "pod_bundles", "switches", "optics",
 )  # fmt: skip
 """Keys of a network whose entries are chosen from."""
-Asked = Literal["ring", "losses", "failures", "direct", "phases", "core"]
+TableKind = Literal["ring", "losses", "failures", "direct", "phases", "core"]
 Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", "fleet", "choice"]
 
 
@@ -254,9 +254,9 @@ class Question(Table):
         tables = self.asks("ring", "losses", "failures", "direct", "phases")
         return tables + [name for name, is_asked in further.items() if is_asked]
 
-    def asks(self, *tables: Asked) -> list[str]:
+    def asks(self, *tables: TableKind) -> list[str]:
         """Which of these tables a question has, as people call them."""
-        contents: dict[Asked, tuple[str, object]] = {
+        contents: dict[TableKind, tuple[str, object]] = {
             "ring": ("[[site]] tables without sharing.mode = 'partition'", self.site and self.sharing.mode == "time"),
             "losses": ("robust.survive", self.losses),
             "failures": ("an [availability] table", self.availability),

@@ -202,7 +202,7 @@ def _flat(place: str, value: Any) -> Iterator[tuple[str, Value]]:
 def _lines(before: Plan, after: Plan) -> Iterator[LineChange]:
     old_bill, new_bill = _bill(before), _bill(after)
     for kind, item in dict.fromkeys((*old_bill, *new_bill)):
-        old, new = (bill.get((kind, item), _Bought()) for bill in (old_bill, new_bill))
+        old, new = (bill.get((kind, item), _Purchase()) for bill in (old_bill, new_bill))
         if old != new:
             yield LineChange(
                 item=item, kind=kind, before=old.count, after=new.count, usd=new.usd - old.usd, w=new.w - old.w
@@ -210,19 +210,19 @@ def _lines(before: Plan, after: Plan) -> Iterator[LineChange]:
 
 
 @dataclass(frozen=True)
-class _Bought:
+class _Purchase:
     """All units of an item, at whatever prices: discounts and phases give one item several lines of a bill."""
 
     count: int = 0
     usd: float = 0.0
     w: float = 0.0
 
-    def __add__(self, item: Item) -> _Bought:
-        return _Bought(self.count + item.count, self.usd + item.usd, self.w + item.w)
+    def __add__(self, item: Item) -> _Purchase:
+        return _Purchase(self.count + item.count, self.usd + item.usd, self.w + item.w)
 
 
-def _bill(plan: Plan) -> dict[tuple[str, str], _Bought]:
-    purchases: dict[tuple[str, str], _Bought] = {}
+def _bill(plan: Plan) -> dict[tuple[str, str], _Purchase]:
+    purchases: dict[tuple[str, str], _Purchase] = {}
     for item in plan.cost.items if plan.cost else ():
-        purchases[item.kind, item.item] = purchases.get((item.kind, item.item), _Bought()) + item
+        purchases[item.kind, item.item] = purchases.get((item.kind, item.item), _Purchase()) + item
     return purchases

@@ -28,7 +28,9 @@ def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
         parts = [part for part in plan.parts if part.phase == year]
         networks = [network for part in parts if (network := part.design or part.links) is not None]
         islands = instance.sharing.mode == "partition"
-        checks = [check for part in parts for check in _of_workloads(part.workloads, "" if islands else _where(part))]
+        checks = [
+            check for part in parts for check in _of_workloads(part.workloads, "" if islands else _site_text(part))
+        ]
         if islands:
             gpus = float(sum(network.gpus for network in networks))
             checks += [_check("GPUs", gpus, float(caps[t]), "GPUs")]
@@ -46,7 +48,7 @@ def limit_checks(
     yield from _of_limits(instance, cost, [design])
 
 
-def _where(part: Part) -> str:
+def _site_text(part: Part) -> str:
     """At which site a workload runs that runs at several."""
     return "" if part.site is None else f" at {part.site}"
 

@@ -61,23 +61,23 @@ def instance_schema() -> dict[str, Any]:
 
 def file_schema(form: type[BaseModel]) -> dict[str, Any]:
     """The schema of a form as TOML holds it: bounds under their JSON names, a list of one without brackets."""
-    schema: dict[str, Any] = _with_names(_plain(form.model_json_schema(by_alias=True)))
+    schema: dict[str, Any] = _with_names(_in_schema_words(form.model_json_schema(by_alias=True)))
     for table in (schema, *schema.get("$defs", {}).values()):
         properties = table.get("properties", {})
         properties |= {name: _one_or_many(part) for name, part in properties.items()}
     return schema
 
 
-def _plain(part: Any) -> Any:
+def _in_schema_words(part: Any) -> Any:
     """Bounds that pydantic checks around a conversion, and so leaves under its own names, in JSON Schema's words."""
     if isinstance(part, list):
-        return [_plain(value) for value in part]
+        return [_in_schema_words(value) for value in part]
     if not isinstance(part, dict):
         return part
     words = dict(OUTSIDE_WORDS)
     if part.get("type") == "array":
         words |= {"minLength": "minItems", "maxLength": "maxItems"}
-    return {words.get(key, key): _plain(value) for key, value in part.items()}
+    return {words.get(key, key): _in_schema_words(value) for key, value in part.items()}
 
 
 def _with_names(part: Any) -> Any:

@@ -117,18 +117,18 @@ def proof_json(proof: Proof) -> str:
 
 def read_plan(path: str | Path) -> Plan:
     """Read a plan file; InstanceError names every key that is wrong."""
-    return _read(path, Plan, "a plan", "`coopt solve INSTANCE -o {}` writes one")
+    return _document(path, Plan, "a plan", "`coopt solve INSTANCE -o {}` writes one")
 
 
 def read_proof(path: str | Path) -> Proof:
     """Read the file of a proof; InstanceError names every key that is wrong."""
-    return _read(path, Proof, "a proof", "`coopt prove INSTANCE PLAN.json -o {}` writes one")
+    return _document(path, Proof, "a proof", "`coopt prove INSTANCE PLAN.json -o {}` writes one")
 
 
 Document = TypeVar("Document", Plan, Proof)
 
 
-def _read(path: str | Path, form: type[Document], document: str, remedy: str) -> Document:
+def _document(path: str | Path, form: type[Document], document: str, remedy: str) -> Document:
     file = Path(path)
     text = read_text(file, "a JSON text file", f"{document} ({remedy.format(file.name)})")
     try:

@@ -68,11 +68,11 @@ def _ports(instance: Question) -> Iterator[str]:
     served_runs = [(nic, planes) for nic, planes in nic_runs if nic.gbit_s / planes in ports]
     if not served_runs:
         rates = numbers(sorted({nic.gbit_s / planes for nic, planes in nic_runs}))
-        switches = _few(f"{way.name!r} {way.port_gbit_s:g} Gbit/s" for way in network.switch_ways)
+        switches = _listing(f"{way.name!r} {way.port_gbit_s:g} Gbit/s" for way in network.switch_ways)
         yield f"network.nics: no switch has ports of a NIC's rate ({rates} Gbit/s), needs one; there are {switches}"
         return
     modules = dict.fromkeys(_module_text(nic.gbit_s / planes, planes // nic.cages) for nic, planes in served_runs)
-    optics = _few(f"{optic.name!r} {optic.gbit_s:g} Gbit/s over {optic.reach_m:g} m" for optic in network.optics)
+    optics = _listing(f"{optic.name!r} {optic.gbit_s:g} Gbit/s over {optic.reach_m:g} m" for optic in network.optics)
     yield (
         "network.optics: none joins a NIC to ports of its rate: needs one of "
         f"{alternatives(modules)}, over {reach_m:g} m at least; there are {optics}"
@@ -84,7 +84,7 @@ def _module_text(gbit_s: float, links: int) -> str:
     return f"{links * gbit_s:g} Gbit/s" + (f" that breaks out into {links} x {gbit_s:g}" if links > 1 else "")
 
 
-def _few(texts: Iterable[str]) -> str:
+def _listing(texts: Iterable[str]) -> str:
     """The first of a list, and how many there are more."""
     items = list(texts)
     remainder = [f"{len(items) - MOST_NAMED} more"] if len(items) > MOST_NAMED else []

@@ -67,7 +67,7 @@ def timed_plan(run: Run) -> Plan:
     run.log.families = len(all_families)
     run.log.table = table = unbounded(billed, all_families, lambda site: run.check_clock())
     designs = all_designs(billed, all_families, table, run.check_clock)
-    design = None if designs is None else _best(instance, designs)
+    design = None if designs is None else _best_design(instance, designs)
     if designs is None or design is None:
         return infeasible(run, lambda: shared_plan(replace(run, instance=billed)).explanation)
     run.tell("build", f"{len(designs.pace):,} designs gone through")
@@ -86,7 +86,7 @@ def timed_plan(run: Run) -> Plan:
     return answered(run, "optimal", claim, cost=answer.cost, parts=parts)
 
 
-def _best(instance: Instance, designs: PacedDesigns) -> int | None:
+def _best_design(instance: Instance, designs: PacedDesigns) -> int | None:
     """The design of least worth within the bound; of equal ones the cheapest, then the fastest."""
     in_bound = np.flatnonzero(designs.pace <= ROUNDED)
     if not len(in_bound):

@@ -177,7 +177,7 @@ class Tracing:
             for step, next_step in zip(self.steps, self.steps[1:], strict=False)
             if next_step.pace > step.holds * (1 + TOLERANCE)
         ]
-        return max(pairs, key=lambda pair: _open(*pair), default=None)
+        return max(pairs, key=lambda pair: _open_area(*pair), default=None)
 
     def _at(self, pace: float) -> Instance:
         return at_pace(self.instance, min(pace, LONGEST_S), self.over)
@@ -192,7 +192,7 @@ class Tracing:
         )
         if plan.cost is None or value is None:
             return None
-        return self._placed(self._tightened(pace, plan, value))
+        return self._insert(self._tightened(pace, plan, value))
 
     def _tightened(self, pace: float, plan: Plan, value: float) -> Step:
         """A plan at the pace it attains; where that is not known to do after losses as well, it is solved for.
@@ -219,7 +219,7 @@ class Tracing:
         ]
         return pace * max(shares, default=1.0)
 
-    def _placed(self, new_step: Step) -> Step:
+    def _insert(self, new_step: Step) -> Step:
         """Put a step among the others; the same cost makes one step of two."""
         for step in self.steps:
             if not cheaper(step.value, new_step.value) and not cheaper(new_step.value, step.value):
@@ -248,7 +248,7 @@ def days_taken(instance: Instance, runs: Iterable[WorkloadPlan]) -> dict[str, fl
     return days_by_name
 
 
-def _open(step: Step, next_step: Step) -> float:
+def _open_area(step: Step, next_step: Step) -> float:
     """The area between two steps in which others may lie."""
     return (next_step.pace - step.holds) * (step.value - next_step.value)
 

@@ -113,7 +113,7 @@ def networks(instance: Instance, shares: int, measures: tuple[ObjectiveKind, ...
     """
     local = local_question(instance, shares)
     all_families = tuple(families(local, measures))
-    rows = tuple(sorted(_priced(local, all_families), key=lambda row: row[:2]))
+    rows = tuple(sorted(_bill_rows(local, all_families), key=lambda row: row[:2]))
     return Networks(shares=shares, local=local, families=all_families, rows=rows)
 
 
@@ -214,7 +214,7 @@ class _Frontier:
         return bool((self._rows[: self._count] <= row).all(axis=1).any())
 
 
-def _priced(
+def _bill_rows(
     local: Instance, all_families: Sequence[Family]
 ) -> Iterator[tuple[float, float, tuple[Family, Context, int], int]]:
     """Price (USD) and power (W) of every network: family with its context and racks, and uplinks."""
