@@ -143,6 +143,7 @@ def ports_of_modules(switch: Switch, links: int) -> int:
     A switch of one rate of a box of the catalog has the cages of the box.
     """
     box = box_of(switch.name) or switch
+    # a number of cages that is whole but for rounding does not lose one
     cages = math.floor(switch.radix * switch.port_gbit_s / box.cage_gbit_s * (1.0 + 1e-12))
     return min(switch.radix, links * cages)
 
@@ -268,5 +269,6 @@ def _without(source: Provenance, base: Entry, changes: Mapping[str, Any]) -> Pro
         ):
             fields.append(field)
         elif not inner_key and isinstance(change, Mapping) and isinstance(table, BaseModel):
+            # what told a whole table still tells the figures of it that stay
             fields += [f"{field_key}.{key}" for key in type(table).model_fields if key not in change]
     return source.model_copy(update={"fields": tuple(fields)}) if fields else None

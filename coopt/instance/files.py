@@ -101,6 +101,7 @@ def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str
         result = copy.deepcopy(dict(table))
         for key, value in overrides.items():
             check_numbers(value, f"{file}: override {key}")
+            # names are read again each time, as the override before may have changed one
             _put(result, in_dots(key, names_in(result)), copy.deepcopy(value), file)
     except RecursionError:
         raise InstanceError(f"{file}: nested too deeply, needs flat tables") from None

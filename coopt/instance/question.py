@@ -345,6 +345,7 @@ class Question(Table):
         couplings = self.site or self.phase or self.robust or self.availability or many_sided
         grows_otherwise = self.phase and (self.robust or many_sided)
         interrupted = self.availability and (self.phase or self.robust)
+        # the first that is asked for: choices are made before any other search, and a fleet combines those after it
         kinds: dict[Problem, object] = {
             "choice": self.cluster.generations
             or any(workload.batches or workload.options.allowed.listed for workload in self.workload),

@@ -125,6 +125,7 @@ def write_text(path: str | Path, text: str) -> None:
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a file of any kind as `write_text` does."""
     file = Path(os.path.realpath(path))
+    # in the same folder, since a file replaces another at once only within a file system
     temporary = file.parent / f".{uuid.uuid4().hex}.tmp"
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -139,6 +140,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 
 def write_new_text(path: str | Path, text: str) -> None:
     """Write a file that is not there yet, whole or not at all."""
+    # an empty file takes the name first: replacing alone would overwrite a file that somebody else writes meanwhile
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except FileExistsError:

@@ -217,7 +217,6 @@ class ScalingLaw(Entry):
         .. math:: N = \left(\frac{\alpha a}{\beta b}\right)^{1/(\alpha+\beta)} \left(C/6\right)^{\beta/(\alpha+\beta)}
         """
         exponents, pairs = self.alpha + self.beta, flop / FLOP_PER_PARAMETER
-        parameters = (self.alpha * self.a / (self.beta * self.b)) ** (1.0 / exponents) * pairs ** (
-            self.beta / exponents
-        )
+        ratio = self.alpha * self.a / (self.beta * self.b)
+        parameters = ratio ** (1.0 / exponents) * pairs ** (self.beta / exponents)
         return parameters, pairs / parameters

@@ -57,6 +57,7 @@ def bounded(workload: Workload, bound: dict[str, float]) -> Workload:
     """A workload with another bound, checked anew."""
     if not bound:
         return workload
+    # checked, since a bound on days may contradict the tokens; a table that is made anew has no margin
     moved = type(workload).model_validate(dict(workload) | dict.fromkeys(BOUND_KEYS) | bound)
     return moved.with_margin(workload.time_margin)
 
@@ -131,7 +132,7 @@ def local_question(instance: Q, shares: int) -> Q:
             update={"gpus": tuple(gpus * shares // all_shares for gpus in cluster.gpus), "shares": None}
         ),
         "workload": tuple(part_of(workload, shares, all_shares) for workload in instance.workload),
-        "limits": Limits(),
+        "limits": Limits(),  # they hold for all sites together
     }
     return instance.model_copy(update={"site": (), "wan": ()} | changes)
 

@@ -258,6 +258,7 @@ def with_named_lines(content: Any, years: Iterable[float] = ()) -> Any:
         return content
     if isinstance(text := content.get("item"), str):
         return content if "name" in content else {**content, **_line_fields(text, content.get("kind"), years)}
+    # only lines of the bill of all phases say their year: those in "cost", beside the phases
     dates = {"cost": [*_years(content)], "items": years}
     return {
         key: with_named_lines(entry, dates.get(key, ())) if key in BILLS else entry for key, entry in content.items()
