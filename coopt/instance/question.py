@@ -369,6 +369,7 @@ class Question(Table):
         return identity
 
     def _identity(self) -> str:
+        # what cannot change a plan of this question is no part of it, so that plans stay its answers
         network_exclusions: dict[str, Any] = {"hall": True, "spares": True}
         network_exclusions |= {"domain_fill": True} if self.even_for else {}
         network_exclusions |= {"link_ends": True} if self.same_ends else {}
