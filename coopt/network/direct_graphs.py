@@ -117,6 +117,7 @@ def catalog_parts(names: Mapping[str, str | None]) -> dict[str, Any]:
 def _check_rates(graph: nx.Graph, rates: dict[str, float], switch: Switch | None) -> None:
     for tail, head, data in graph.edges(data=True):
         kinds = {graph.nodes[tail]["kind"], graph.nodes[head]["kind"]}
+        # A switch has to run at the rates of its own links alone.
         switched = {switch.name: switch.port_gbit_s} if switch is not None and "switch" in kinds else {}
         for name, rate in (rates | switched).items():
             if rate != data["gbit_s"]:

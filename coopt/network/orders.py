@@ -83,6 +83,7 @@ def _module_notes(instance: Instance, design: Design, to_core: tuple[int, str] |
     for tier, next_tier in zip_longest(fabric.tier, fabric.tier[1:]):
         way = switch_of(instance, fabric, tier, rate)
         optics = [optic_of.get(name) for name in (tier.optic, *(next_tier.ends[:1] if next_tier else ()))]
+        # A part that the instance does not list may be anything, so nothing is said of it.
         if way is None or any(optic is None or not optic.links_of(rate) for optic in optics):
             continue
         ports_used = [_ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch, tier.uplinks_per_switch]

@@ -250,6 +250,7 @@ def spread_tiers(plane: Plane, flows: Flows, *, seed: int = 0, failed_cores: int
         between = Flows(src=flows.src // plane.pods.leaves, dst=flows.dst // plane.pods.leaves, group=flows.group)
         src, dst, count = _pair_counts(between, pods)
         rows = pods * slices[:, None]
+        # Flows are spread over the slices first, so each slice has an equal share of those between two pods.
         counts = np.tile(count / len(slices), len(slices))
         loads.append(spread_loads(top_layer, (rows + src).ravel(), (rows + dst).ravel(), counts))
         ends.append((between, top_layer.links.reshape(-1, pods, top_layer.cores).sum(axis=(0, 2))))

@@ -51,6 +51,7 @@ def _depth_first(board: Board) -> tuple[list[int], dict[int, int]]:
             exits[neighbour] -= 1
         ahead = [neighbour for neighbour in board.neighbours[vertex] if neighbour not in parent]
         ahead.sort(key=lambda neighbour: (neighbour >= board.domains, exits[neighbour], neighbour))
+        # What lies beyond a domain that a switch led to comes last: the walk goes on through switches first.
         if vertex < board.domains <= origin:
             waiting.extendleft((neighbour, vertex) for neighbour in ahead)
         else:
@@ -68,6 +69,7 @@ def _through_tree(parent: dict[int, int], start: int, end: int) -> Path:
     while parent[up[-1]] != up[-1]:
         up.append(parent[up[-1]])
     down = [end]
+    # Both climb towards the root: the first vertex that they share is where the path turns.
     while down[-1] not in up:
         down.append(parent[down[-1]])
     return (*up[: up.index(down[-1])], *reversed(down))
@@ -158,6 +160,7 @@ def _doubled(board: Board, order: Sequence[int]) -> Schedule:
     for step, bit in enumerate(order):
         paths = spread_paths(board, [(rank, rank ^ 1 << bit) for rank in range(n)])
         hops += [Hop(step, chunk, path) for (rank, _), path in paths.items() for chunk in chunks_of[rank]]
+        # All partners exchange at once: what comes in a step is handed on in the next one only.
         chunks_of = [chunks_of[rank] + chunks_of[rank ^ 1 << bit] for rank in range(n)]
     return schedule_of(board, "halving-doubling", hops)
 

@@ -144,6 +144,7 @@ def translates_schedule(board: Board, seed: int) -> Schedule | None:
         return None
     group = GridGroup(shape=(board.domains,))
     order = ring_order(board)
+    # From the most shifts down: more of them in a step make a shallower tree, if they can be routed.
     for offsets in _shifts(board):
         routes = _routes(board, order, offsets)
         if routes is not None:
