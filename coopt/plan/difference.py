@@ -58,6 +58,7 @@ def difference_of(before: Plan, after: Plan) -> Difference:
     ()
     """
     old_values, new_values = dict(_values(before)), dict(_values(after))
+    # in the order of the plan that has more values, as the other may lack whole sections of it
     keys = dict.fromkeys(
         (*new_values, *old_values) if len(new_values) > len(old_values) else (*old_values, *new_values)
     )

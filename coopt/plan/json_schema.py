@@ -106,9 +106,8 @@ def _one_or_many(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _options(part: dict[str, Any]) -> list[dict[str, Any]]:
+    # annotations stand once, outside the choice of list or entry
     content = {key: value for key, value in part.items() if key not in ANNOTATIONS}
-    return (
-        [content, content["items"]]
-        if content.get("type") == "array" and isinstance(content.get("items"), dict)
-        else [part]
-    )
+    if content.get("type") != "array" or not isinstance(content.get("items"), dict):
+        return [part]
+    return [content, content["items"]]

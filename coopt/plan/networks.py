@@ -187,11 +187,9 @@ class NetworksBill(Record):
     def left_over(self) -> Counter[Item] | None:
         """What is bought beside the lines of networks, by a unit of each; None where those are not among what is
         bought, as at prices by quantity, or where several phases share units."""
-        network_items, all_items = (
-            _counts(item for network in self.networks for item in network.items),
-            _counts(self.items),
-        )
-        return all_items - network_items if network_items <= all_items else None
+        of_networks = _counts(item for network in self.networks for item in network.items)
+        purchase = _counts(self.items)
+        return purchase - of_networks if of_networks <= purchase else None
 
     @property
     def unpriced(self) -> tuple[str, ...]:

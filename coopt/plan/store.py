@@ -91,7 +91,7 @@ def placed_as(instance: Instance, plan: Plan) -> tuple[Instance, Plan]:
     """The question that says of TP groups across HB domains what a plan does, with the plan as its answer."""
     question = with_tp(instance, across=plan.tp_across)
     if question is instance or plan.instance.sha256 != instance.sha256:
-        return question, plan
+        return question, plan  # nothing to say, or the plan of another question, which it stays
     return question, _answering(question, plan, plan.chosen)
 
 

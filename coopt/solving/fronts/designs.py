@@ -100,7 +100,7 @@ def _best_design(instance: Instance, designs: PacedDesigns) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class PacedDesigns:
-    """PacedDesigns within the limits that run every workload, one entry each, families in turn and uplinks rising.
+    """Designs within the limits that run every workload, one entry each, families in turn and uplinks rising.
 
     `families` have only the uplinks that limits leave them. `value` is the objective (USD or W), up to rounding.
     """

@@ -290,6 +290,7 @@ def _certify(sweep: _Sweep, designs: PacedDesigns, front: Ints, table: Columns) 
     run = sweep.run
     pace, value = designs.pace[front], designs.value[front]
     front_knees = knees(pace, value)
+    # cost falls along the front, so that the last design within the bounds is the cheapest of those
     in_bounds = int((pace <= 1.0).sum())
     answer = [in_bounds - 1] if in_bounds else []
     if sweep.reading is None:

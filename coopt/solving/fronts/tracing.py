@@ -131,7 +131,7 @@ class Tracing:
         while self.steps[-1].pace < slowest_pace:
             slowest_pace = self.steps[-1].pace
             self.dates = np.linspace(self.steps[0].pace, slowest_pace, self.point_count - 1).tolist()
-            for date in self.dates[-2:0:-1]:
+            for date in self.dates[-2:0:-1]:  # both ends are steps already
                 self._solved(date)
 
     def _end_in_time(self) -> None:

@@ -116,7 +116,7 @@ def _assembled(
     local = [electricity_of(instance.objective, instance.site[s]) for s in ring.sites]
     cost = [weigh(local[s], option.usd, option.w, kind) for s, option, _ in rows]
     channel = [channel_price(instance, link, kind) for link in ring.links]
-    scale = max([*cost, *channel]) / LARGEST or 1.0
+    scale = max([*cost, *channel]) / LARGEST or 1.0  # of a question in which nothing costs anything
     assert instance.cluster.shares is not None
     data = SitesData(
         sites=len(ring.sites),
