@@ -132,6 +132,7 @@ def solve(
     )
     with interrupts_heard(cancel):
         plan = _ended(run)
+        # whoever interrupted the first search waits for no second one
         if witness is not None and witness_question is not None and plan.stop_reason != "interrupted":
             second = Run(
                 instance=witness_question, backend=backend_of(witness_question.solver, cancel), on_progress=on_progress

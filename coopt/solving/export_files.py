@@ -156,7 +156,7 @@ def _model(instance: Instance, plan: Plan) -> tuple[SharedProblem, pyo.ConcreteM
 
     deadline = time.perf_counter() + instance.solver.time_limit_s
     drive([replace(network, build=build_once)], backend, gap=instance.solver.gap, deadline=deadline)
-    return problem, models[0]
+    return problem, models[0]  # the search added its cuts to it
 
 
 def _about(instance: Instance, plan: Plan, place: int, count: int) -> Iterator[str]:

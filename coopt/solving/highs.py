@@ -147,7 +147,7 @@ def solve(
         detail=detail,
         value=info.objective_function_value if has_solution else None,
         bound=bound,
-        nodes=max(int(info.mip_node_count), 0),
+        nodes=max(int(info.mip_node_count), 0),  # -1 without whole variables
         handover_s=handed_over - started,
         solve_s=time.perf_counter() - handed_over,
     )

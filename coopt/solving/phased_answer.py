@@ -102,7 +102,7 @@ def _plan(run: Run, demand: Demand, result: Drive[Growth], growth: Growth) -> Pl
     if reason == "optimal" and not within_gap(run, claim):
         reason = "the solver's own gap"
     steps = range(len(instance.phase))
-    couplings = Couplings(growth=growth.spent, myopic=without_foresight(instance, demand, claim.value))
+    couplings = Couplings(growth=growth.spending, myopic=without_foresight(instance, demand, claim.value))
     parts = tuple(_part(instance, demand, growth, t) for t in steps)
     return answered(run, reason, claim, cost=growth.cost, parts=parts, couplings=couplings)
 
@@ -116,7 +116,7 @@ def _part(instance: Instance, demand: Demand, growth: Growth, t: int) -> Part:
         design=design_of(family, uplinks),
         workloads=_workloads(demand, growth, t),
         cost=cost_of(instance, family, uplinks),
-        power_w=growth.spent[t].power_w,
+        power_w=growth.spending[t].power_w,
     )
 
 
@@ -226,7 +226,7 @@ def without_foresight(instance: Instance, demand: Demand, value: float | None) -
             reason = _dead_end(instance, demand, open_lines, t, steps[-1].design if steps else None)
             return Myopic(steps=tuple(steps), value=None, saving=None, dead_end=reason)
         growth, design = _cheapest_growth(instance, demand, able, t)
-        expense = growth.spent[t]
+        expense = growth.spending[t]
         paid = {"capex_usd": expense.capex_usd, "energy_usd": expense.energy_usd, "work_usd": expense.work_usd}
         steps.append(MyopicStep(year=phase.year, design=design, **paid))
         open_lines = list(_lines_in_place(demand, open_lines, t, growth.uplinks[-1], design))
@@ -267,7 +267,7 @@ def _cheapest_growth(instance: Instance, demand: Demand, able: OpenLines, t: int
 
 
 def _added(instance: Instance, growth: Growth, t: int) -> float:
-    expense = growth.spent[t]
+    expense = growth.spending[t]
     return expense.capex_usd + (expense.energy_usd + expense.work_usd if instance.objective.minimize == "tco" else 0.0)
 
 

@@ -144,14 +144,14 @@ class Growth:
 
     line: Line
     uplinks: tuple[int, ...]
-    spent: tuple[PhaseSpending, ...]
+    spending: tuple[PhaseSpending, ...]
     cost: Cost
 
 
 def grown_at(instance: Instance, line: Line, uplinks: Sequence[int], *, ahead: bool = True) -> Growth:
     """What it amounts to when a line grows with these uplinks."""
     bills = spending(instance, line, uplinks, ahead=ahead)
-    return Growth(line=line, uplinks=tuple(uplinks), spent=bills, cost=whole_cost(bills))
+    return Growth(line=line, uplinks=tuple(uplinks), spending=bills, cost=whole_cost(bills))
 
 
 def search_lines(
@@ -193,9 +193,9 @@ def _of_line(instance: Instance, line: Line, data: PhasedData, bound: float) -> 
     def read(model: pyo.ConcreteModel) -> Decided[Growth]:
         decided = [round(model.u[0, t].value) for t in model.T]
         offered = [family.uplink_choices for family in line.phases]
-        lower = [family.most_offered(u) for family, u in zip(line.phases, decided, strict=True)]
-        upper = [choices[bisect_left(choices, u)] for choices, u in zip(offered, decided, strict=True)]
-        return min((_at(uplinks) for uplinks in (lower, upper)), key=lambda decision: decision.value)
+        floors = [family.most_offered(u) for family, u in zip(line.phases, decided, strict=True)]
+        ceilings = [choices[bisect_left(choices, u)] for choices, u in zip(offered, decided, strict=True)]
+        return min((_at(uplinks) for uplinks in (floors, ceilings)), key=lambda decision: decision.value)
 
     def _at(uplinks: Sequence[int]) -> Decided[Growth]:
         growth = grown_at(instance, line, uplinks)

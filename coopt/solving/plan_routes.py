@@ -249,7 +249,7 @@ def _collective(
 
 def _links(workload: str, network: PartNetwork, flows: LeafFlows, routed: PlaneRoutes) -> Iterator[LinkLoad]:
     for level, loads in enumerate(routed.loads, start=2):
-        for lower, upper in np.argwhere(loads.links > 0).tolist():
+        for lower_switch, upper_switch in np.argwhere(loads.links > 0).tolist():
             yield LinkLoad(
                 workload=workload,
                 collective=flows.collective,
@@ -257,11 +257,11 @@ def _links(workload: str, network: PartNetwork, flows: LeafFlows, routed: PlaneR
                 planes=network.family.nic_planes * len(flows.planes),
                 plane=flows.planes[0],
                 level=level,
-                lower=lower,
-                upper=upper,
-                links=int(loads.links[lower, upper]),
-                up=loads.up[lower, upper].item(),
-                down=loads.down[lower, upper].item(),
+                lower=lower_switch,
+                upper=upper_switch,
+                links=int(loads.links[lower_switch, upper_switch]),
+                up=loads.up[lower_switch, upper_switch].item(),
+                down=loads.down[lower_switch, upper_switch].item(),
             )
 
 

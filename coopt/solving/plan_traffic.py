@@ -188,6 +188,7 @@ def check_runs(instance: Instance, plan: Plan, purpose: str, part: str | None = 
     if hb is None or nic is None:
         raise InstanceError(f"{instance.name}: the plan's network is not one this instance allows, {NEEDED}")
     byte_s = nic.gbit_s * 1e9 / 8
+    # all GPUs of a domain share its links: the seconds that each byte of one of them takes
     seen = {phase.name: links.hb_domain.active / (phase.pace_links * byte_s) for phase in links.phases}
 
     def time_s(pool: Pool, row: int) -> float:

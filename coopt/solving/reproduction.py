@@ -154,7 +154,7 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
 
 def _parts(design: PublishedDesign, fabric: SwitchedKind, size: int, stack: tuple[int, ...]) -> Parts:
     """Domains of so many GPUs, NICs with a port on each plane, and switches with so many ports on each tier."""
-    leaf, *upper = (
+    leaf, *upper_switches = (
         Switch(name=f"{ports} ports", radix=ports, port_gbit_s=NIC_PORT_GBIT_S, usd=0.0, w=0.0) for ports in stack
     )
     nic_gbit_s = NIC_PORT_GBIT_S * design.planes
@@ -167,7 +167,7 @@ def _parts(design: PublishedDesign, fabric: SwitchedKind, size: int, stack: tupl
         nics_per_gpu=design.nic_ports // design.planes,
         nic_planes=design.planes,
         switch=leaf,
-        upper=tuple(upper),
+        upper=tuple(upper_switches),
     )
 
 

@@ -130,7 +130,7 @@ def _of_families(instance: Instance, families: tuple[Family, ...]) -> Designs:
     sizes = [len(family.uplink_choices) for family in families]
     family = np.repeat(np.arange(len(families)), sizes)
     uplinks = np.fromiter((u for member in families for u in member.uplink_choices), dtype=np.int64, count=sum(sizes))
-    keys = [limit.key for limit in limits_of(instance)]
+    keys = [limit.key for limit in limits_of(instance)]  # time bounds come first, one of each workload
     return with_bills(instance, families, family, uplinks, dict(zip(keys, _seconds(instance, families), strict=False)))
 
 

@@ -124,6 +124,7 @@ def with_near_optics(designs: Designs, row: int, *, is_guest: bool = False) -> D
     wide = with_optics_of(
         designs, [number for number in serving if key_of[number] == key or key_of[number] in promising]
     )
+    # only what some design buys has a range: where these few leave out an optic, all designs are listed
     return wide if not _lacks_optic(wide) else with_optics_of(designs, serving)
 
 

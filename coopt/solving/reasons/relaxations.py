@@ -65,6 +65,7 @@ def relaxations_of(instance: Instance, conflicts: tuple[tuple[str, ...], ...]) -
     part_lists = tuple(lists[key] for key in PARTS if key in lists)
     if len(part_lists) > 1 and set(PARTS) & conflict and not any(_keys(entry) <= set(PARTS) for entry in relaxations):
         yield from filter(None, map(verified, _widened(instance, part_lists)))
+    # no design has a finite time where no mapping fits: then memory gives first, and the rest after it
     joint = _jointly(designs) or (() if relaxations else _after_memory(designs))
     yield from filter(None, map(verified, joint))
     if not len(designs):

@@ -237,6 +237,7 @@ def rival_choice(resolver: Resolver, open_question: Instance, plan: Plan, entry:
     if value is None or rival.cost is None:
         reason = "; ".join(rival.explanation) or "nothing meets every bound"
         return Rival(part=part, choice=name, value=None, extra=None, design=None, why=reason)
+    # batches differ: a time of an iteration counts by what it comes to over the training
     value *= seconds_weight(question, kind) / seconds_weight(at_choice(open_question, plan.chosen), kind)
     is_equal = not cheaper(value, ours) and not cheaper(ours, value)
     reason = SAYINGS[kind].same if is_equal else why_worse(open_question.objective, plan.cost, rival.cost)

@@ -57,7 +57,7 @@ class _Study:
     untried: list[str] = field(default_factory=list)
     within_s: float | None = None
 
-    def tried(self, key: str, ask: Callable[[], Answer]) -> Iterable[Answer]:
+    def answers(self, key: str, ask: Callable[[], Answer]) -> Iterable[Answer]:
         """The answer to a question about a key; nothing where it was not proven in time."""
         self.tell(key)
         try:
@@ -127,7 +127,7 @@ def explained(
 
 def _infeasible(study: _Study, answer: Plan) -> Explanation:
     in_vain: list[str] = []
-    ways_out = relaxations_of(study.resolver, study.instance, study.tried, in_vain.append)
+    ways_out = relaxations_of(study.resolver, study.instance, study.answers, in_vain.append)
     relaxations = sorted(ways_out, key=changes_and_cost)
     kind = study.instance.objective.minimize
     sentences = [
@@ -152,18 +152,18 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
     optimal = not cheaper(optimum_value, value)
     question_of = partial(bound_on, study.resolver, instance, plan, value, optimum_value)
     limits = {limit.key: limit for limit in limits_on_use(instance)}
-    bounds = [bound for key, limit in limits.items() for bound in study.tried(key, partial(question_of, limit))]
+    bounds = [bound for key, limit in limits.items() for bound in study.answers(key, partial(question_of, limit))]
     compared = partial(rivals_in, study.resolver, instance, plan, value)
     rivals = [
         rival
         for entries in lists_of_choices(instance)
-        for answer in study.tried(entries[0].part, partial(compared, entries))
+        for answer in study.answers(entries[0].part, partial(compared, entries))
         for rival in answer
     ]
     # steps come last: where time runs out, that a bound binds and what rivals cost says more
     stepped = partial(with_steps, study.resolver, instance, value)
     bounds = [
-        next(iter(study.tried(f"a step of {bound.limit}", partial(stepped, limits[bound.limit], bound))), bound)
+        next(iter(study.answers(f"a step of {bound.limit}", partial(stepped, limits[bound.limit], bound))), bound)
         for bound in bounds
     ]
     prices = _prices(study, open_question, plan, value) if optimal else ()
@@ -205,7 +205,7 @@ def _prices(study: _Study, instance: Instance, plan: Plan, value: float) -> tupl
     return tuple(
         prices
         for price in prices_of(instance)
-        for prices in study.tried(f"the price of {price.product[1]}", partial(range_of, price))
+        for prices in study.answers(f"the price of {price.product[1]}", partial(range_of, price))
     )
 
 

@@ -30,7 +30,7 @@ class NumericLimit:
     """A limit by its key in the instance, in the user's own unit.
 
     `loosest` is the number at which it limits nothing, or beyond which nobody would go; `used` is what a plan takes of
-    it, None where that is no number of the plan. `changed` moves more than the number at
+    it, None where that is no number of the plan. `with_number` moves more than the number at
     the key. `structural` limits shape networks, or say how sure days are, and do not bound what is used.
     With `moves_use` the number itself moves what plans take: days that are kept with a probability are fewer beside the
     mean where there are more of them.
@@ -41,7 +41,7 @@ class NumericLimit:
     now: float
     loosest: float
     used: Use = lambda _: None
-    changed: Change | None = None
+    with_number: Change | None = None
     whole: bool = False
     structural: bool = False
     moves_use: bool = False
@@ -62,7 +62,7 @@ class NumericLimit:
     def within(self, instance: Instance, number: float) -> Instance:
         """The instance with another number, which is whole where it counts."""
         value = round(number) if self.whole else number
-        return with_value(instance, self.key, value) if self.changed is None else self.changed(instance, value)
+        return with_value(instance, self.key, value) if self.with_number is None else self.with_number(instance, value)
 
     def enough(self, number: float) -> float:
         """A number short enough to type and no tighter than a given one."""
@@ -185,7 +185,7 @@ def _gpus(instance: Instance) -> Iterator[NumericLimit]:
             unit="GPUs",
             now=cap,
             loosest=cap * MORE_GPUS,
-            changed=lambda question, number, t=t: with_gpu_cap(question, t, number),  # type: ignore[misc]
+            with_number=lambda question, number, t=t: with_gpu_cap(question, t, number),  # type: ignore[misc]
             used=lambda plan, t=t: contents.gpus(plan, t),  # type: ignore[misc]
             whole=True,
         )

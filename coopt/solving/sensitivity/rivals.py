@@ -50,7 +50,7 @@ class ListedChoice:
         """The entry as it stands in the instance."""
         return self.entry.name if isinstance(self.entry, Entry) else str(self.entry)
 
-    def alone(self, instance: Instance) -> Instance:
+    def as_only(self, instance: Instance) -> Instance:
         """The instance with nothing else in the list."""
         return _with_list(instance, self.part, (self.entry,))
 
@@ -83,7 +83,7 @@ def _rival(resolver: Resolver, instance: Instance, plan: Plan, value: float, cho
 
     None where the rest of the instance needs the list as it is.
     """
-    without, restricted = choice.excluded(instance), choice.alone(instance)
+    without, restricted = choice.excluded(instance), choice.as_only(instance)
     if _goes_together(instance, without):
         rival = _compared(resolver, instance, plan, value, choice, without, excluded=True)
         if rival.value is None or cheaper(value, rival.value):
@@ -151,16 +151,16 @@ class ProductPrice:
     product: tuple[str, str]
     unit: str
     now: float
-    changed: Callable[[Instance, float], Instance]
+    with_price: Callable[[Instance, float], Instance]
 
-    def spent(self, plan: Plan) -> float:
+    def spending(self, plan: Plan) -> float:
         """What the plan spends on the product (USD or W)."""
         items = [item for item in bought(plan) if item.product == self.product]
         return sum(item.w if self.unit == "W" else item.usd for item in items)
 
     def slope(self, instance: Instance, plan: Plan, at: float) -> float:
         """How much the objective of a plan of such a price rises with it, with labour and support."""
-        per_price = self.spent(plan) / at
+        per_price = self.spending(plan) / at
         if instance.objective.minimize != "tco":
             return per_price
         return per_price * bought_share(instance) + sum(self._supported(instance, plan))
@@ -186,13 +186,13 @@ def prices_of(instance: Instance) -> Iterator[ProductPrice]:
                     product=(kind, entry.name),
                     unit=unit,
                     now=getattr(entry, key),
-                    changed=partial(_with_price, table, place, key),
+                    with_price=partial(_with_price, table, place, key),
                 )
     key = "w" if watts else "usd"
     for gpu in instance.cluster.generations or (instance.cluster.gpu,):
-        amount, changed = getattr(gpu, key), partial(_with_gpu, gpu.name, key)
+        amount, with_price = getattr(gpu, key), partial(_with_gpu, gpu.name, key)
         if amount > 0 and ("gpu", gpu.name) not in discounted:
-            yield ProductPrice(product=("gpu", gpu.name), unit=unit, now=amount, changed=changed)
+            yield ProductPrice(product=("gpu", gpu.name), unit=unit, now=amount, with_price=with_price)
 
 
 def _with_price(table: str, place: int, key: str, instance: Instance, price: float) -> Instance:
@@ -228,7 +228,7 @@ def price_range(resolver: Resolver, instance: Instance, plan: Plan, value: float
 def _affordable(instance: Instance, plan: Plan, price: ProductPrice) -> float:
     """The price at which the plan exhausts the limit on purchase, or on power."""
     assert plan.cost is not None
-    spending, cap = price.spent(plan), instance.limits.sums.get("capex" if price.unit == "USD" else "power")
+    spending, cap = price.spending(plan), instance.limits.sums.get("capex" if price.unit == "USD" else "power")
     if cap is None or spending == 0:
         return price.now * TIMES
     use = plan.cost.capex_usd if price.unit == "USD" else plan.cost.power_w
@@ -243,7 +243,7 @@ def _end(
     if not slope and farthest >= price.now:
         return farthest, None  # what the plan does not buy may cost more
     for _ in range(MOST_STEPS):
-        rival = resolver.plan(price.changed(instance, end), reasons=False)
+        rival = resolver.plan(price.with_price(instance, end), reasons=False)
         rival_value, ours = value_of(rival), value + slope * (end - price.now)
         if rival_value is None or rival_value >= ours - abs(ours) * ROUNDING:
             return end, taker
