@@ -6,7 +6,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.question import BILLED
 from coopt.instance.schema import Instance, ObjectiveKind
 
-OTHERS = {
+KIND_WORDS = {
     "partition": ("gives each workload an island of its own", "sharing.mode = 'partition'"),
     "phased": ("grows in phases", "[[phase]]"),
     "sites": ("spreads over several sites", "[[site]]"),
@@ -43,7 +43,7 @@ def require_decided(instance: Instance, task: str) -> None:
         When the instance does; `task` is what was to be done.
     """
     if instance.problem == "choice":
-        words, table = OTHERS["choice"]
+        words, table = KIND_WORDS["choice"]
         raise InstanceError(
             f"{instance.name}: {words}, and {task} needs one value in place of {table}; a plan says which it takes "
             "(`chosen`)"
@@ -88,7 +88,7 @@ def require_one_network(instance: Instance, task: str) -> None:
         When the instance is of another kind; `task` is what was to be done.
     """
     if instance.problem != "shared":
-        words, table = OTHERS[instance.problem]
+        words, table = KIND_WORDS[instance.problem]
         raise InstanceError(
             f"{instance.name}: {words}, which {task} does not know, needs an instance of one network, without {table}"
         )

@@ -148,7 +148,7 @@ def _places(text: str, kind: str) -> list[tuple[int, tuple[str, ...]]]:
 HEAD = ("kind", "name")
 APART = (*HEAD, "source")  # columns that are no figures
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-NEEDED = "needs the columns kind and name, and figures such as usd"
+COLUMNS_NEED = "needs the columns kind and name, and figures such as usd"
 THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")  # `1,536`
 
 
@@ -225,7 +225,7 @@ def _check_head(file: Path, head: str, columns: list[str]) -> None:
         if {cell.strip().lower() for cell in head.split(sign)} >= set(HEAD):
             raise InstanceError(f"{file.name}: {signs} separate its columns, needs commas (1.5 for one and a half)")
     gaps = both(f"{name}{_closest(name, columns)}" for name in lacking)
-    raise InstanceError(f"{file.name}: has no column {gaps}, {NEEDED}")
+    raise InstanceError(f"{file.name}: has no column {gaps}, {COLUMNS_NEED}")
 
 
 def _has_text(row: Mapping[str | None, Any]) -> bool:

@@ -12,7 +12,7 @@ from coopt.instance.question import CostKind, Question
 from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 
 Q = TypeVar("Q", bound=Question)
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
 def of_phase(instance: Q, number: int) -> Q:
@@ -249,7 +249,7 @@ def with_tp(instance: Q, *, across: bool) -> Q:
     return instance.model_copy(update={"workload": tuple(workloads)})
 
 
-def inside_first(instance: Q, answer: Callable[[Q], Found], enough: Callable[[Found], bool]) -> tuple[Found, bool]:
+def inside_first(instance: Q, answer: Callable[[Q], Answer], enough: Callable[[Answer], bool]) -> tuple[Answer, bool]:
     """An answer with TP groups inside HB domains where that is left open, with groups across if it is not enough.
 
     Returns

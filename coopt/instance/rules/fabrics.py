@@ -54,7 +54,7 @@ def _ports(instance: Question) -> Iterator[str]:
         for switch in network.switch_ways
         if switch.port_gbit_s == (rate := nic.gbit_s / planes)
         for optic in optics_in_reach
-        if optic.links_of(rate) == planes // nic.cages
+        if optic.links_of(rate) == planes // nic.cages  # a module fills a cage, whose planes it breaks out into
     ]
     if any(network.tier_switches == "same" or mate(*ends) for ends in joints):
         return
@@ -64,6 +64,7 @@ def _ports(instance: Question) -> Iterator[str]:
             "lane_gbit_s), needs network.switches and network.optics of its lanes"
         )
         return
+    # nothing joins: the first thing that is missing on the way from NIC over switch to optic is said, and no other
     ports = {way.port_gbit_s for way in network.switch_ways}
     served_runs = [(nic, planes) for nic, planes in nic_runs if nic.gbit_s / planes in ports]
     if not served_runs:
