@@ -76,7 +76,7 @@ def simulated_in_rounds(instance: Instance, plan: Plan) -> bool:
     assert part.design is not None
     (run,), network = placed_runs(instance, part), network_of(instance, part.name, part.design)
     tied, work = run.workload.model.tied_embeddings, Clock(run.workload, instance.cluster.gpu).work(run.split)
-    carrier = network.carrier(run.place, run.split, is_tied=tied, chosen=True)
+    carrier = network.carrier(run.place, run.split, is_tied=tied, has_choice=True)
     gradients = IterationSimulation(run.workload, instance.cluster.gpu, work, run.place, carrier).gradients
     phases = [one.phase for stage in gradients for one in stage if one.phase and one.name == "dp"]
     return all(phase.startswith("round") for phase in phases)
