@@ -184,6 +184,7 @@ def demand(
         need = seconds / workload.bound_s
         if workload.calendar:
             broken = interruptions(availability, workload, counts)
+            # infinite, and so never in time, where interruptions leave no time to train
             need = np.divide(need, broken.trained, out=np.full(len(choices), np.inf), where=broken.trained > 0)
             bounded.append((workload, seconds, broken))
         else:

@@ -101,6 +101,7 @@ def _on_site(
         _quick(instance, site_networks[0].family, site, fits[w, site.gpus], seen) for w in range(len(instance.workload))
     )
     shares: dict[tuple[Context, int], float] = {}
+    # times depend on context and uplinks alone: networks that differ in other parts have them once
     for context, uplinks in dict.fromkeys(seen):
         times = [fastest_row(pool, context, uplinks)[1] for pool in pools]
         shares[context, uplinks] = max(

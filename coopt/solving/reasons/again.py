@@ -151,6 +151,7 @@ def feasible(instance: Instance) -> bool:
     tried too, each with the fewest spare domains (docs/days.md).
     """
     space = _space_within_limits(instance)
+    # sites of one number of GPUs follow each other, so that their mappings are listed once
     for gpus, of_size in groupby(space.all_sites(), key=itemgetter(0)):
         sources = [fitting(workload, instance.cluster.gpu, gpus) for workload in instance.workload]
         sources.sort(key=_quick)  # the workload with fewest mappings rules out a site soonest

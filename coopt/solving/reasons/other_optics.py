@@ -113,6 +113,7 @@ def _shares(instance: Instance, family: Family) -> Floats:
         for n, optic in enumerate(network.optics):
             links = optic.links_of(rate)
             if links and optic.reach_m >= network.link_reach_m[level]:
+                # a cage of a NIC takes one module, which has to serve all ports of the cage
                 at_nic = lower_switch is not None or links * family.nic.cages == family.nic_planes
                 shares[level, :, n] = at_nic and fits(optic, rate, lower_switch), fits(optic, rate, upper_switch)
                 shares[level, :, n] /= links

@@ -288,6 +288,7 @@ def _bound(designs: Designs, base: int, limit: Limit, better: Bools) -> Bound:
         return NextPlan(bound=bound, value=float(designs.value[row]), extra=designs.extra(row, base), design=design)
 
     waiting = designs.met(limit.key) & better & np.isfinite(use)
+    # as the bound is loosened, those that ask for least come in first
     is_next = waiting & (use == use[waiting].min(initial=np.inf))
     looser = moved(designs.cheapest(is_next))
     return Bound(

@@ -232,7 +232,7 @@ def least_number(resolver: Resolver, instance: Instance, limit: NumericLimit) ->
     low, high = limit.now, _use_within(limit, plan, limit.loosest)
     while abs(high - low) > (1 if limit.whole else TOLERANCE * abs(high)):
         middle = math.sqrt(low * high)  # halves the ratio: the loosest number may be powers of ten away
-        if limit.whole:
+        if limit.whole:  # strictly between the ends, so that the interval shrinks
             middle = min(max(round(middle), low + 1), high - 1)
         plan = resolver.any_plan(limit.within(instance, middle))
         if plan is None:
@@ -273,7 +273,7 @@ def _all_numbers(resolver: Resolver, instance: Instance, limits: Sequence[Numeri
     while resolver.any_plan(_with_numbers(instance, moved(high))) is None:
         if all(_times(limit, high) == limit.loosest for limit in limits):
             return None
-        low, high = high, high**2
+        low, high = high, high**2  # squared, as limits may be powers of ten away from what is enough
     while high / low > 1 + TOLERANCE:
         middle = math.sqrt(low * high)
         low, high = (
