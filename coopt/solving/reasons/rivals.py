@@ -38,7 +38,6 @@ from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
 OtherChoice = tuple[str, str, Chosen]
 SAME_TIME = 1e-9
 
-
 CHOICES: dict[str, Callable[[Family], tuple[str, ...]]] = {
     "cluster.gpus": lambda family: (str(family.gpus),),
     "network.hb_domains": lambda family: (family.hb.name,),
@@ -106,12 +105,8 @@ def _given_by(designs: Designs, base: int, row: int) -> str:
         joins = "its switches join any two GPUs, while rails of the plan meet only in HB domains"
     elif _has_rails_apart(rival) and _joins_all(ours):
         joins = "its rails meet only in HB domains, while switches of the plan join any two GPUs"
-    switches, own_switches = 2 * rival.tiers - 1, 2 * ours.tiers - 1
-    way = (
-        f"a route passes at most {counted(switches, 'switch')}, in place of {own_switches}"
-        if switches != own_switches
-        else ""
-    )
+    hops, own_hops = 2 * rival.tiers - 1, 2 * ours.tiers - 1
+    way = f"a route passes at most {counted(hops, 'switch')}, in place of {own_hops}" if hops != own_hops else ""
     speeds = () if designs.instance.objective.minimize == "time" else (_how_fast(designs, base, row),)
     phrases = ", and ".join(filter(None, (joins, way))), "; ".join([*speeds, _without_leaf(rival, ours)])
     return ". ".join(map(sentence, filter(None, phrases)))
@@ -354,15 +349,12 @@ def _of_workload(designs: Designs, w: int, hb: HbDomain, widest: dict[Context, i
     workload, gpu, site = instance.workload[w], instance.cluster.gpu, contexts[0].site
     ideal = full_bandwidth(contexts)
     choices, _ = mappings(workload, site.gpus)
-    candidates = choices.take(memory_bytes(workload, choices) < ceiling)
-    timely = candidates.take(
-        least_time_s(workload, gpu, candidates, hb_gbyte_s=hb.gbyte_s, byte_s=ideal.byte_s) <= workload.bound_s
-    )
+    fit = choices.take(memory_bytes(workload, choices) < ceiling)
+    timely = fit.take(least_time_s(workload, gpu, fit, hb_gbyte_s=hb.gbyte_s, byte_s=ideal.byte_s) <= workload.bound_s)
     rows = place(workload, gpu, hb, site, timely)
     pool = in_orders(rows.take(np.flatnonzero(rows.time_s(ideal, 1) <= workload.bound_s)), ideal.discipline)
     pool.load([context for context in contexts if not context.layout.is_flat])
-    need_bytes = memory_bytes(workload, pool.mappings)
+    needs = memory_bytes(workload, pool.mappings)
     return np.array(
-        [need_bytes[pool.time_s(c, u) <= workload.bound_s].min(initial=np.inf) for c, u in widest.items()],
-        dtype=np.float64,
+        [needs[pool.time_s(c, u) <= workload.bound_s].min(initial=np.inf) for c, u in widest.items()], dtype=np.float64
     )

@@ -127,30 +127,24 @@ def explained(
 
 def _infeasible(study: _Study, answer: Plan) -> Explanation:
     in_vain: list[str] = []
-    ways_out = relaxations_of(study.resolver, study.instance, study.answers, in_vain.append)
-    relaxations = sorted(ways_out, key=changes_and_cost)
+    answers = relaxations_of(study.resolver, study.instance, study.answers, in_vain.append)
+    ways_out = sorted(answers, key=changes_and_cost)
     kind = study.instance.objective.minimize
-    sentences = [
-        "No plan meets the bounds.",
-        *answer.explanation,
-        *(of_relaxation(kind, relaxation) for relaxation in relaxations),
-    ]
-    if not relaxations and not study.untried:
+    sentences = ["No plan meets the bounds.", *answer.explanation, *(of_relaxation(kind, way) for way in ways_out)]
+    if not ways_out and not study.untried:
         sentences.append("No limit that is a number, and no list, lets a plan in: what is asked has to change.")
     sentences += of_gpus_in_vain(in_vain)
-    sentences += left_out_of_sums(
-        study.instance, (change.limit for relaxation in relaxations for change in relaxation.changes)
-    )
-    return study.explanation("infeasible", sentences, relaxations=tuple(relaxations))
+    sentences += left_out_of_sums(study.instance, (change.limit for way in ways_out for change in way.changes))
+    return study.explanation("infeasible", sentences, relaxations=tuple(ways_out))
 
 
 def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance) -> Explanation:
     instance, kind = study.instance, study.instance.objective.minimize
-    value, optimum_value = value_of(plan), value_of(optimum)
+    value, floor = value_of(plan), value_of(optimum)
     assert value is not None
-    assert optimum_value is not None
-    optimal = not cheaper(optimum_value, value)
-    question_of = partial(bound_on, study.resolver, instance, plan, value, optimum_value)
+    assert floor is not None
+    optimal = not cheaper(floor, value)
+    question_of = partial(bound_on, study.resolver, instance, plan, value, floor)
     limits = {limit.key: limit for limit in limits_on_use(instance)}
     bounds = [bound for key, limit in limits.items() for bound in study.answers(key, partial(question_of, limit))]
     compared = partial(rivals_in, study.resolver, instance, plan, value)
@@ -169,9 +163,7 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
     prices = _prices(study, open_question, plan, value) if optimal else ()
     sentences = [f"{_subject(instance)} {amount(kind, value)}{_proof(optimum) if optimal else ''}."]
     if not optimal:
-        sentences.append(
-            f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, optimum_value - value, value)}."
-        )
+        sentences.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, floor - value, value)}.")
     sentences += [sentence for bound in bounds for sentence in of_bound(kind, value, bound, optimal=optimal)]
     sentences += [of_rival(kind, value, rival) for rival in rivals if not _is_told(rival, rivals)]
     sentences += [of_prices(prices)] if prices else []
@@ -188,12 +180,8 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
 
 def _is_told(rival: Rival, rivals: Sequence[Rival]) -> bool:
     """Whether what a plan without a choice costs is told of one with another choice alone, which is then the best."""
-    substitutes = (substitute for substitute in rivals if substitute.part == rival.part and not substitute.excluded)
-    return (
-        rival.excluded
-        and rival.extra is not None
-        and any(substitute.extra == rival.extra for substitute in substitutes)
-    )
+    peers = (peer for peer in rivals if peer.part == rival.part and not peer.excluded)
+    return rival.excluded and rival.extra is not None and any(peer.extra == rival.extra for peer in peers)
 
 
 def _prices(study: _Study, instance: Instance, plan: Plan, value: float) -> tuple[PriceRange, ...]:
