@@ -189,7 +189,7 @@ def _answer(run: Run) -> Plan:
     """The answer to a problem of any kind, with routes where flows are pinned to paths."""
     if run.instance.problem == "choice" or run.instance.network.discipline.routing != "pinned":
         return _charged(run)
-    from coopt.solving.pinned_routes import with_routes
+    from coopt.solving.plan_routes import with_routes
 
     return with_routes(run, _charged)
 

@@ -37,12 +37,7 @@ from coopt.verifier.checks.claims import (
     only_network,
 )
 from coopt.verifier.checks.verdict import Check, Ledger, Value, Verdict
-from coopt.verifier.clusters import (
-    check_on_links,
-    check_partition,
-    check_robust,
-    check_shared,
-)
+from coopt.verifier.clusters import check_on_links, check_partition, check_robust, check_shared
 from coopt.verifier.couplings.growth import check_phased_bound, phase_places
 from coopt.verifier.couplings.prices import CAPS
 from coopt.verifier.couplings.purchases import check_phased

@@ -11,7 +11,7 @@ import coopt
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.plan.traffic import Routing
-from coopt.solving import pinned_routes
+from coopt.solving import plan_routes
 from coopt.solving.plan_routes import CHARGED_AS
 from tests.conftest import ask, switch
 
@@ -33,14 +33,14 @@ def pinned(**changes: Any) -> Instance:
 
 def routed_otherwise(monkeypatch: pytest.MonkeyPatch, misses: Callable[[Plan], bool]) -> None:
     """Let routes miss the bounds of some plans."""
-    found = pinned_routes.route_plan
+    found = plan_routes.route_plan
 
     def routes(instance: Instance, plan: Plan, **options: Any) -> Routing:
         routing = found(instance, plan, **options)
         late = tuple(one.model_copy(update={"within_bound": not misses(plan)}) for one in routing.workloads)
         return routing.model_copy(update={"workloads": late})
 
-    monkeypatch.setattr(pinned_routes, "route_plan", routes)
+    monkeypatch.setattr(plan_routes, "route_plan", routes)
 
 
 def ratio(plan: Plan) -> float:
@@ -73,7 +73,7 @@ def test_a_network_whose_routes_miss_a_bound_is_ruled_out(monkeypatch: pytest.Mo
     routed_otherwise(monkeypatch, lambda plan: ratio(plan) > 1.5)
     plan = coopt.solve(instance)
     assert ratio(plan) <= 1.5
-    assert (plan.status, plan.stop_reason) == ("feasible", pinned_routes.MISSED)
+    assert (plan.status, plan.stop_reason) == ("feasible", plan_routes.MISSED)
     assert plan.objective.bound == first.objective.value
     assert plan.objective.value is not None
     assert first.objective.value is not None
@@ -93,7 +93,7 @@ def test_without_any_network_whose_routes_keep_a_bound_there_is_no_plan(monkeypa
     bound = coopt.solve(instance).objective.bound
     routed_otherwise(monkeypatch, lambda plan: True)
     plan = coopt.solve(instance)
-    assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", pinned_routes.MISSED, bound)
+    assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", plan_routes.MISSED, bound)
 
 
 @pytest.mark.parametrize(
