@@ -48,7 +48,7 @@ class Limits(Table):
         Racks may be unknown where they have no limit.
         """
         amounts = {"power_mw": w / 1e6, "capex_usd": usd, "racks": racks}
-        return {key: (amounts[key], cap) for key, cap in self.given.items()}
+        return {key: (amount, cap) for key, amount in amounts.items() if (cap := self.given.get(key)) is not None}
 
     @property
     def given(self) -> dict[str, float]:

@@ -44,8 +44,8 @@ def electricity_of(objective: Objective, site: Site | None) -> Objective:
     """The objective at a site's own PUE and price of electricity; as it is where there are no sites."""
     if site is None:
         return objective
-    overrides = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
-    return objective.model_copy(update={key: value for key, value in overrides.items() if value is not None})
+    usd_per_kwh = objective.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
+    return objective.model_copy(update={"pue": pue_at(objective, site), "usd_per_kwh": usd_per_kwh})
 
 
 def pue_at(objective: Objective, site: Site) -> float:

@@ -38,7 +38,7 @@ class CorePlan(Record):
 
     def below(self, links: CoreLinks) -> str:
         """The product at the lower ends of links into it."""
-        return links.optic_below or self.optic
+        return self.optic if links.optic_below is None else links.optic_below
 
     @property
     def optics(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.growth import growths_of, least_growth_below
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
-from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_worth, least_racks, levels
+from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_caps, exact_worth, least_racks, levels
 from coopt.verifier.parts.enumeration import Condition, DesignChain, design_chains, no_condition
 from coopt.verifier.parts.layouts import Chain
 from coopt.verifier.parts.spans import reach_of
@@ -317,7 +317,7 @@ def _lines(instance: Instance, row: DesignChain, up: int) -> list[CountedItem]:
 def _keeps_limits(instance: Instance, row: DesignChain, up: int) -> bool:
     """Whether a design may keep the limits: sums that are over one by their rounding alone are not held against it."""
     limits, hb = instance.limits, row.family.hb
-    if any(exact_value(instance, row, up, of) > decimal(most) * (1 + SLACK) for of, most in limits.sums.items()):
+    if any(exact_value(instance, row, up, kind) > cap * (1 + SLACK) for kind, cap in exact_caps(instance)):
         return False
     return (
         limits.racks is None or hb.racks is None or least_racks(row.family.domains, hb.racks, -LENIENT) <= limits.racks

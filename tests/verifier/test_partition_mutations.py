@@ -85,13 +85,22 @@ def test_a_core_nobody_asked_for_is_rejected() -> None:
     assert "core" in {check.name for check in verify(without, claimed).failures}
 
 
-@pytest.mark.parametrize("changes", [[{"site": "east"}], [{"phase": 2026.0}], [{}, {}]])
+@pytest.mark.parametrize("changes", [[{"site": "east"}], [{"site": ""}], [{"phase": 2026.0}], [{}, {}]])
 def test_islands_share_one_core_of_no_site_and_no_phase(changes: list[dict[str, str | float]]) -> None:
     asked = CASES["core"]()
     plan = solve(asked)
     (core,) = plan.couplings.cores
     elsewhere = with_couplings(plan, cores=tuple(core.model_copy(update=change) for change in changes))
     assert "core" in {check.name for check in verify(asked, elsewhere).failures}
+
+
+def test_links_into_a_core_that_name_no_product_are_rejected() -> None:
+    asked = CASES["core"]()
+    plan = solve(asked)
+    (shared,) = plan.couplings.cores
+    nameless = tuple(links.model_copy(update={"optic_below": ""}) for links in shared.core.islands)
+    forged = shared.model_copy(update={"core": shared.core.model_copy(update={"islands": nameless})})
+    assert "core-links" in {check.name for check in verify(asked, with_couplings(plan, cores=(forged,))).failures}
 
 
 def test_an_infeasible_answer_has_no_core() -> None:

@@ -64,7 +64,7 @@ class ListedChoice:
 def lists_of_choices(instance: Instance) -> Iterator[tuple[ListedChoice, ...]]:
     """The entries of every list with more than one, and the numbers of GPUs to choose from."""
     for part, entries in instance.lists.items():
-        if len(entries) > 1 and part != "network.pod_bundles":
+        if len(entries) > 1:
             yield tuple(ListedChoice(part=part, entry=entry) for entry in entries)
 
 

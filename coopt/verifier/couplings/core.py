@@ -194,7 +194,7 @@ def check_core_end(
 def core_end_of(plan: Plan, island: str) -> str | None:
     """What the plan has at the lower ends of links of an island into a core, from the last phase on; None without."""
     cores = [shared_core.core for shared_core in plan.couplings.cores]
-    optics = [claim.optic_below or core.optic for core in cores for claim in core.islands if claim.workload == island]
+    optics = [core.below(claim) for core in cores for claim in core.islands if claim.workload == island]
     return optics[-1] if optics else None
 
 
@@ -236,14 +236,16 @@ def check_cores(ledger: Ledger, instance: Instance, plan: Plan, joints_by_place:
         How islands join the core of each place where some stand.
     """
     switch, kind, cores = core_switch(instance), plan.objective.kind, plan.couplings.cores
-    places = tuple(_place(*place) for place in joints_by_place)
-    claimed_places = tuple(_place(shared_core.phase, shared_core.site) for shared_core in cores)
-    claimed_text, places_text = (", ".join(names) or "nowhere" for names in (claimed_places, places))
+    places, claimed_places = tuple(joints_by_place), tuple((core.phase, core.site) for core in cores)
+    # years that differ may read alike, so that places are compared and not what they are called
+    claimed_text, places_text = (
+        ", ".join(_place(*place) for place in listed) or "nowhere" for listed in (claimed_places, places)
+    )
     fault = f"The plan has cores {claimed_text}, islands share them {places_text}."
-    if not ledger.same("core", claimed_places, places, fault) or switch is None:
+    if not ledger.holds("core", claimed_places == places, claimed_text, places_text, fault) or switch is None:
         return
     for place, shared_core, joints in zip(places, cores, joints_by_place.values(), strict=True):
-        ledger.turn_to(f"Core {place}")
+        ledger.turn_to(f"Core {_place(*place)}")
         core = shared_core.core
         fault = f"It has switch {core.switch.name}, the instance asks for {switch.name}."
         ledger.same("core", core.switch.name, switch.name, fault)
@@ -267,9 +269,7 @@ def check_cores(ledger: Ledger, instance: Instance, plan: Plan, joints_by_place:
 def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) -> None:
     """Check the links of every island that stands there."""
     needed_links = [(name, joint.links, joint.per_leaf, joint.ends.below.name) for name, joint in joints.items()]
-    claimed_links = [
-        (claim.workload, claim.links, claim.per_leaf, claim.optic_below or core.optic) for claim in core.islands
-    ]
+    claimed_links = [(claim.workload, claim.links, claim.per_leaf, core.below(claim)) for claim in core.islands]
     expected_texts, claimed_texts = (
         tuple(
             f"{name}: {links} links, {per_leaf} from each leaf, by {optic_below}"

@@ -64,7 +64,7 @@ def loss_condition(question: Instance, margin: float = STRICT) -> Condition:
 
 
 def _stands_all(question: Instance, losses: Losses, margin: float) -> Condition:
-    """The same for some losses alone."""
+    """The condition that a design meets the longer bounds after each of some losses."""
     parts = {part: factor for part, factor in losses.items() if part != "domain"}
     trainers = {factor: Trainer(after_a_loss(question, factor), margin) for factor in set(parts.values())}
     # A lost domain takes GPUs along, so that jobs start again elsewhere; other parts only make traffic slower.

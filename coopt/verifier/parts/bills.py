@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -248,10 +248,21 @@ def domain_lines(instance: Instance, family: DesignFamily) -> list[CountedItem]:
 
 def within_limits(instance: Instance, family: DesignFamily, sums: BillTotal, margin: float = 0.0) -> bool:
     """Whether price, power and racks stay within their limits; a negative `margin` puts rounding in their favour."""
-    slack, domain_racks = max(-margin, 0.0), family.hb.racks
-    filled = 0 if domain_racks is None else least_racks(family.bought, domain_racks, slack)
-    sums_and_limits = instance.limits.against(usd=sums.capex_usd, w=sums.power_w, racks=filled)
-    return all(keeps(total, limit, margin) for total, limit in sums_and_limits.values())
+    limits = instance.limits
+    if not (keeps(sums.capex_usd, limits.capex_usd, margin) and keeps(sums.power_w / 1e6, limits.power_mw, margin)):
+        return False
+    if limits.racks is None or family.hb.racks is None:
+        return True
+    return least_racks(family.bought, family.hb.racks, max(-margin, 0.0)) <= limits.racks
+
+
+def exact_caps(instance: Instance) -> Iterator[tuple[ObjectiveKind, Fraction]]:
+    """The limits on purchase (USD) and power (W) that are set, as they are written."""
+    limits = instance.limits
+    if limits.capex_usd is not None:
+        yield "capex", decimal(limits.capex_usd)
+    if limits.power_mw is not None:
+        yield "power", decimal(limits.power_mw) * 1_000_000
 
 
 def keeps(total: float, limit: float | None, margin: float) -> bool:

@@ -23,16 +23,19 @@ from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair, lin
 
 def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
     """Whether an optic that adds more to the objective than another may still be the better one."""
-    sharing = instance.sharing
+    limits, sharing, robust = instance.limits, instance.sharing, instance.robust
     if sharing.most_products.optics is not None:
         return True
     if "optics" not in instance.objective.include:
         return False
-    by_quantity = any(discount.kind == "optics" for discount in sharing.discount)
-    if instance.limited_sums - {kind} or (kind != "power" and by_quantity):
+    if (limits.capex_usd is not None and kind != "capex") or (limits.power_mw is not None and kind != "power"):
         return True
-    uncertain = len({factors["optics"] for factors in instance.outlooks}) > 1
-    return kind == "tco" and (instance.electricity_differs or uncertain)
+    by_quantity = any(discount.kind == "optics" for discount in sharing.discount)
+    # a site feeds so much power and no more, at a price of its own
+    if kind != "power" and (instance.sites != (None,) or by_quantity):
+        return True
+    uncertain = robust is not None and robust.aim == "regret" and robust.prices.optics[0] < robust.prices.optics[1]
+    return kind == "tco" and (len(instance.years) > 1 or uncertain)
 
 
 Ends = Nic | NetworkGear

@@ -9,10 +9,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from coopt.instance.couplings import part_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_least_efficiency, trained_on
+from coopt.instance.variants import at_least_efficiency, phases_of
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Design, InstanceId, Part, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question
@@ -122,7 +123,14 @@ def workloads_of_part(instance: Instance, part: Part, gpus: int) -> list[tuple[W
         When the plan runs other workloads there.
     """
     claimed_names = [claim.name for claim in part.workloads]
-    workloads = trained_on(instance, part.phase, claimed_names, gpus)
+    question = dict(zip(instance.years, phases_of(instance), strict=True)).get(part.phase, instance)
+    workloads = question.workload
+    if instance.sharing.mode == "partition":
+        workloads = tuple(workload for workload in workloads if workload.name in claimed_names)
+    all_shares = instance.cluster.shares
+    if all_shares is not None:
+        shares = instance.cluster.shares_of(gpus)
+        workloads = tuple(part_of(workload, shares, all_shares) for workload in workloads)
     if [workload.name for workload in workloads] != claimed_names:
         names = ", ".join(repr(workload.name) for workload in workloads) or "nothing"
         raise InstanceError(
