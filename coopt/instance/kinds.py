@@ -20,6 +20,13 @@ KIND_WORDS = {
 }
 
 
+def kind_words(instance: Instance) -> tuple[str, str]:
+    """What a question of another kind than one network does, and what in it makes it do so."""
+    if instance.problem == "fleet" and instance.sharing.mode == "time":
+        return KIND_WORDS["robust" if instance.years == (None,) else "phased"]
+    return KIND_WORDS[instance.problem]
+
+
 def require_no_failures(instance: Instance, task: str) -> None:
     """Refuse a question with failures where these are not counted.
 
@@ -88,7 +95,7 @@ def require_one_network(instance: Instance, task: str) -> None:
         When the instance is of another kind; `task` is what was to be done.
     """
     if instance.problem != "shared":
-        words, table = KIND_WORDS[instance.problem]
+        words, table = kind_words(instance)
         raise InstanceError(
             f"{instance.name}: {words}, which {task} does not know, needs an instance of one network, without {table}"
         )

@@ -9,7 +9,7 @@ from coopt.fabric.bills import BESIDE, cables_of, compared, design_bill, designs
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
-from coopt.instance.kinds import KIND_WORDS
+from coopt.instance.kinds import kind_words
 from coopt.instance.network import not_counted
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_toml
@@ -169,7 +169,7 @@ def _with_designs(bill: NetworksBill, domains: int, file: str | Path | None) -> 
 def _instance_bill(instance: Instance) -> tuple[NetworksBill, int]:
     """The bill of the only network, and its HB domains; wiring and optics, which have no key, are the cheapest."""
     if instance.problem != "shared":
-        words, table = KIND_WORDS[instance.problem]
+        words, table = kind_words(instance)
         raise InstanceError(
             f"{instance.name}: {words} ({table}), and bom solves nothing: needs its plan as well (coopt bom INSTANCE "
             "PLAN.json)"

@@ -198,9 +198,11 @@ def single_demand(all_demands: tuple[TrafficDemand, ...], option: str) -> Traffi
     Raises
     ------
     InstanceError
-        When there are several.
+        When there are several, or none, as on a part that no longer trains.
     """
     require_one_workload([demand.workload for demand in all_demands], option)
+    if not all_demands:
+        raise InstanceError(f"{option}: nothing trains on this part, needs --part with one that trains a workload")
     return all_demands[0]
 
 

@@ -106,6 +106,17 @@ def test_every_part_of_every_plan_is_answered(case: Case, command: str) -> None:
             assert done.stdout.strip()
 
 
+def test_files_of_one_workload_are_refused_where_nothing_trains(coopt: Coopt, tmp_path: Path) -> None:
+    case = Case(coopt, "fleet at sites in phases", tmp_path)
+    (idle,) = [part.name for part in case.plan.parts if not part.workloads]
+    for command, *options in (
+        ("traffic", "--matrix", tmp_path / "pairs.csv"),
+        ("chakra", "-o", tmp_path / "traces.zip"),
+    ):
+        done = case.run(command, "--part", idle, *options)
+        assert (done.exit_code, "nothing trains on this part" in done.stderr) == (1, True), done.stderr
+
+
 @pytest.mark.parametrize("command", SHOWN)
 def test_without_a_name_all_parts_are_answered_in_turn(case: Case, command: str) -> None:
     if (command, case.kind) in NO_ANSWER:

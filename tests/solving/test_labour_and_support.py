@@ -225,9 +225,10 @@ def test_each_phase_has_its_labour_and_support() -> None:
     assert "of labour and support" in text
 
 
-def test_a_price_weighs_with_the_support_of_all_phases_where_questions_are_solved_again() -> None:
+@pytest.mark.parametrize("doubt", [{}, {"robust": {"prices": {"optics": [0.5, 2.0]}}}], ids=["", "at worst prices"])
+def test_a_price_weighs_with_the_support_of_all_phases_where_questions_are_solved_again(doubt: dict[str, Any]) -> None:
     """Within its range the plan stays, and its cost follows the price by the slope that the range was found with."""
-    instance = ask(**GROWING | {"network__hb_domains": "hgx-h100-8"})
+    instance = ask(**GROWING | doubt | {"network__hb_domains": "hgx-h100-8"})
     plan, found = coopt.solve(instance), explained(instance, None)
     (price,) = [one for one in found.prices if one.item == "400g-199"]
     assert price.high is None or price.high > price.now * 1.01

@@ -13,7 +13,7 @@ from coopt.columns.pace import unbounded
 from coopt.columns.table import Columns
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import has_front, require_billed
+from coopt.instance.kinds import has_front, kind_words, require_billed
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_pace, inside_first
 from coopt.instance.workload import LONGEST_S, ROUND_UP
@@ -206,9 +206,10 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
         if not over:
             raise InstanceError("pareto: over = 'days': no workload has a bound on days, needs train_days")
         if reading == "budget" and instance.problem != "shared":
+            words, table = kind_words(instance)
             raise InstanceError(
-                f"{instance.name}: budgets are read off a list of all designs, which only one network has, needs "
-                "--over days or a workload"
+                f"{instance.name}: {words}, and budgets are read off a list of all designs of one network, needs "
+                f"--over days or a workload, or an instance without {table}"
             )
     for name in over:
         if name not in names:

@@ -168,9 +168,10 @@ class ProductPrice:
     def _supported(self, instance: Instance, plan: Plan) -> Iterator[float]:
         """Support of the units that stand in each phase, for each USD of the price."""
         kinds: dict[tuple[str, str], str] = {item.product: paid_as(instance, item) for item in bought(plan)}
+        kind = kinds.get(self.product, self.product[0])
+        worst = instance.worst_prices.get(kind, 1.0)  # what is supported is priced as it is bought
         for t, count in enumerate(plan.couplings.standing_counts(self.product)):
-            by = factor(instance, t, kinds.get(self.product, self.product[0]))
-            yield count * by * support_share(instance, t)
+            yield count * worst * factor(instance, t, kind) * support_share(instance, t)
 
 
 def prices_of(instance: Instance) -> Iterator[ProductPrice]:

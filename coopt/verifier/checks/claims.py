@@ -352,4 +352,4 @@ def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             powers_w += [w for year, w in plan.couplings.drawn_w(plan.cost).items() if year == part.phase]
         fault = f"Part {part.name!r} draws {part.power_w:,.2f} W, and {powers_w} W by its bill and phase."
         fine = all(agree(part.power_w, power_w) for power_w in powers_w)
-        ledger.holds("part-power", fine, part.power_w, tuple(map(str, powers_w)), fault, TOLERANCE)
+        ledger.holds("part-power", fine, part.power_w, tuple(dict.fromkeys(map(str, powers_w))), fault, TOLERANCE)
