@@ -152,7 +152,7 @@ class Stairs(Tracing):
             return None
         least_pace, value = fits[-1]
         slower = min(pace, 3 * least_pace)
-        return self._placed(Step(pace=slower, value=value, plan=Plan.model_construct(), solved_at=pace, holds=pace))
+        return self._insert(Step(pace=slower, value=value, plan=Plan.model_construct(), solved_at=pace, holds=pace))
 
 
 @pytest.mark.parametrize("wanted", [3, 4, 6, 12])
