@@ -26,15 +26,17 @@ from coopt.verifier.couplings.prices import (
     counts_together,
     question_of_island,
 )
-from coopt.verifier.parts.bills import (
-    bill,
-    bill_total,
-    check_bill,
-    check_objective,
-)
+from coopt.verifier.parts.bills import bill, bill_total
 from coopt.verifier.parts.design_checks import check_design
 from coopt.verifier.parts.direct_links import check_direct
-from coopt.verifier.parts.part_checks import CountedPart, check_part, check_part_bill, check_part_runs
+from coopt.verifier.parts.part_checks import (
+    CountedPart,
+    check_bill,
+    check_objective,
+    check_part,
+    check_part_bill,
+    check_part_runs,
+)
 from coopt.verifier.parts.workload_checks import match_workloads
 from coopt.verifier.simulation.interruptions import check_promises
 

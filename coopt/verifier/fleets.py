@@ -36,11 +36,11 @@ from coopt.verifier.couplings.stages import (
     moves_leaves,
     standing_by,
 )
-from coopt.verifier.parts.bills import bill, bill_total, check_bill
+from coopt.verifier.parts.bills import bill, bill_total
 from coopt.verifier.parts.design_checks import check_design, check_gear, check_spare_domains
 from coopt.verifier.parts.layouts import cages, uplink_menus
 from coopt.verifier.parts.network_checks import check_network
-from coopt.verifier.parts.part_checks import CountedPart, check_interruptions, check_part, check_part_runs
+from coopt.verifier.parts.part_checks import CountedPart, check_bill, check_interruptions, check_part, check_part_runs
 from coopt.verifier.parts.space import links_needed
 from coopt.verifier.parts.workload_checks import check_mappings, check_run, match_workloads
 from coopt.verifier.simulation.interruptions import check_promises

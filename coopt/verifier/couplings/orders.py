@@ -20,7 +20,8 @@ from coopt.verifier.couplings.fleet import (
 )
 from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.couplings.purchases import RETROFIT, check_dated, check_spent
-from coopt.verifier.parts.bills import BillTotal, LineKey, check_products, check_sums, is_product, key_of
+from coopt.verifier.parts.bills import BillTotal, LineKey, key_of
+from coopt.verifier.parts.part_checks import check_products, check_sums, is_product
 
 
 def least_usd(tariffs: Sequence[Tariff], needs: Sequence[int]) -> float:

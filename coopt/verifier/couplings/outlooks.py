@@ -17,10 +17,10 @@ from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, 
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.losses import check_losses, loss_condition
 from coopt.verifier.couplings.orders import fleet_total
-from coopt.verifier.parts.bills import BillTotal, bill, bill_total, check_objective, levels
+from coopt.verifier.parts.bills import BillTotal, bill, bill_total, levels
 from coopt.verifier.parts.enumeration import designs_below
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.parts.part_checks import CountedPart
+from coopt.verifier.parts.part_checks import CountedPart, check_objective
 from coopt.verifier.parts.space import DesignFamily, OpticPair, run_for
 
 

@@ -16,17 +16,9 @@ from coopt.instance.workload import Workload
 from coopt.plan.schema import Cost
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.couplings.core import Joint
-from coopt.verifier.parts.bills import (
-    BillTotal,
-    LineKey,
-    SwitchLevel,
-    UnitPrice,
-    check_products,
-    check_sums,
-    key_of,
-    priced_total,
-)
+from coopt.verifier.parts.bills import BillTotal, LineKey, SwitchLevel, UnitPrice, key_of, priced_total
 from coopt.verifier.parts.layouts import ceil_ratio
+from coopt.verifier.parts.part_checks import check_products, check_sums
 from coopt.verifier.parts.space import DesignFamily, OpticPair, core_switch
 
 ProductKey = tuple[CostKind, str]

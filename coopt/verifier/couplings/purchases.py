@@ -37,21 +37,9 @@ from coopt.verifier.couplings.growth import (
 )
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.stages import GrowthStage
-from coopt.verifier.parts.bills import (
-    BillTotal,
-    CountedItem,
-    LineKey,
-    UnitPrice,
-    bill,
-    bill_total,
-    check_bill,
-    check_objective,
-    check_sums,
-    is_product,
-    key_of,
-    least_racks,
-)
+from coopt.verifier.parts.bills import BillTotal, CountedItem, LineKey, UnitPrice, bill, bill_total, key_of, least_racks
 from coopt.verifier.parts.design_checks import check_gear
+from coopt.verifier.parts.part_checks import check_bill, check_objective, check_sums, is_product
 
 RETROFIT = "retrofit links"
 

@@ -20,17 +20,9 @@ from coopt.verifier.checks.claims import Place
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.sites import check_facility, objective_at
-from coopt.verifier.parts.bills import (
-    CountedItem,
-    bill,
-    bill_total,
-    check_bill,
-    check_objective,
-    electricity_usd,
-    owned_usd,
-)
+from coopt.verifier.parts.bills import CountedItem, bill, bill_total, electricity_usd, owned_usd
 from coopt.verifier.parts.design_checks import check_design
-from coopt.verifier.parts.part_checks import check_part, check_part_bill, check_part_runs
+from coopt.verifier.parts.part_checks import check_bill, check_objective, check_part, check_part_bill, check_part_runs
 from coopt.verifier.parts.workload_checks import match_workloads
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import held_parameters

@@ -1,4 +1,4 @@
-"""What a design costs: lines of the bill, sums, whether they keep limits; and whether the bill of a plan says so.
+"""What a design costs: lines of the bill, sums, and whether they keep limits.
 
 Its ports count to switches, links and modules of each level, over all planes.
 """
@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple
 from coopt.instance.hardware import Panel
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
 from coopt.plan.parts import ItemKind
-from coopt.plan.schema import Cost, Item, Plan
-from coopt.verifier.checks.verdict import ROUNDING, TOLERANCE, Ledger, agree
+from coopt.plan.schema import Item
+from coopt.verifier.checks.verdict import ROUNDING
 from coopt.verifier.parts.layouts import (
     Ports,
     ceil_ratio,
@@ -29,7 +29,6 @@ from coopt.verifier.parts.layouts import (
 from coopt.verifier.parts.space import DesignFamily, OpticPair
 
 IDLE, SPARE = " (idle)", " (spare)"
-CountedLine = tuple[int, float, float]
 
 
 class LineKey(NamedTuple):
@@ -51,83 +50,6 @@ class LineKey(NamedTuple):
 def key_of(item: Item) -> LineKey:
     """What a line says that it has units of."""
     return LineKey(item.kind, item.name, item.idle, item.spare, item.year)
-
-
-def check_bill(ledger: Ledger, lines: Iterable[CountedItem], sums: BillTotal, cost: Cost) -> None:
-    """Check that a bill has these lines, that they are counts times units, and that they have these sums."""
-    check_products(ledger, cost.items)
-    _lines(ledger, lines, cost.items)
-    check_sums(ledger, sums, cost)
-
-
-def check_sums(ledger: Ledger, sums: BillTotal, cost: Cost) -> None:
-    """Check purchase, power and total cost."""
-    for name, claimed_sum, recomputed, unit in (
-        ("capex", cost.capex_usd, sums.capex_usd, "USD"),
-        ("power", cost.power_w, sums.power_w, "W"),
-        ("tco", cost.tco_usd, sums.tco_usd, "USD"),
-    ):
-        fault = f"The {name} of what is built is {recomputed:,.2f} {unit}, the plan says {claimed_sum:,.2f}."
-        ledger.close(name, claimed_sum, recomputed, fault)
-
-
-def is_product(item: Item) -> bool:
-    """Whether a line is its count times its units, and says so in words."""
-    is_count_times_units = agree(item.usd, item.count * item.unit_usd) and agree(item.w, item.count * item.unit_w)
-    return is_count_times_units and item.item == key_of(item).text
-
-
-def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
-    """Check that every line is its count times its units and is named so, and that the count is one or more."""
-    faults = tuple(item.item for item in items if item.count < 1 or not is_product(item))
-    fault = f"The lines of {', '.join(faults)} are not a count of one or more times their units, named as these are."
-    ledger.holds("bill-products", not faults, faults, (), fault, TOLERANCE)
-
-
-def _lines(ledger: Ledger, lines: Iterable[CountedItem], items: Iterable[Item]) -> None:
-    """Check that items, counts and units are the expected ones; lines of one item add up."""
-    expected: dict[LineKey, CountedLine] = {}
-    for line in lines:
-        _add(expected, line.key, (line.amount, line.unit_usd, line.unit_w))
-    claimed_rows: dict[LineKey, CountedLine] = {}
-    item_rows = [(key_of(item), (item.count, item.unit_usd, item.unit_w)) for item in items]
-    mismatches = [key.text for key, row in item_rows if not _add(claimed_rows, key, row)]
-    differing = [
-        key for key in {**expected, **claimed_rows} if not _same_line(expected.get(key), claimed_rows.get(key))
-    ]
-    faults = ", ".join([f"{key.kind} {key.text}" for key in differing] + mismatches)
-    ledger.holds(
-        "bill-lines",
-        not differing and not mismatches,
-        tuple(_text(key, row) for key, row in claimed_rows.items()),
-        tuple(_text(key, row) for key, row in expected.items()),
-        f"The bill differs from what the design needs in: {faults}.",
-        TOLERANCE,
-    )
-
-
-def _add(rows: dict[LineKey, CountedLine], key: LineKey, row: CountedLine) -> bool:
-    """Add a row to those of the same thing; False where its units differ from theirs."""
-    known_row = rows.get(key)
-    rows[key] = row if known_row is None else (known_row[0] + row[0], *known_row[1:])
-    return known_row is None or known_row[1:] == row[1:]
-
-
-def _same_line(a: CountedLine | None, b: CountedLine | None) -> bool:
-    return a is not None and b is not None and a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2])
-
-
-def _text(key: LineKey, row: CountedLine) -> str:
-    return f"{key.kind}: {row[0]} x {key.text} at {row[1]:g} USD, {row[2]:g} W"
-
-
-def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
-    """Check that the value is the recomputed cost."""
-    objective = plan.objective
-    recomputed = sums.of(objective.kind)
-    value = objective.value
-    fault = f"The {objective.kind} of the design is {recomputed:,.2f}, the objective says {value}."
-    ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, fault, TOLERANCE)
 
 
 class CountedItem(NamedTuple):

@@ -20,7 +20,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.parts import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
-from coopt.verifier.parts.bills import BillTotal, CountedItem, bill_total, cheapest_panel, check_bill, domain_lines
+from coopt.verifier.parts.bills import BillTotal, CountedItem, bill_total, cheapest_panel, domain_lines
 from coopt.verifier.parts.design_checks import check_domains
 from coopt.verifier.parts.link_demands import (
     NEED_ROUNDING,
@@ -35,6 +35,7 @@ from coopt.verifier.parts.link_demands import (
     speeds_on,
 )
 from coopt.verifier.parts.optics import allowed_optics
+from coopt.verifier.parts.part_checks import check_bill
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run_at_speed, match_workloads
 from coopt.verifier.training.iteration import iteration_s

@@ -1,4 +1,4 @@
-"""Check one part of a plan: a network that stands somewhere, with what trains on it."""
+"""Check one part of a plan: a network that stands somewhere, with what trains on it and its bill; and sums of plans."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.workload import Workload
-from coopt.plan.schema import Cost, Design, WorkloadPlan
-from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.parts.bills import BillTotal, SwitchLevel, bill, bill_total, check_bill
+from coopt.plan.schema import Cost, Design, Item, Plan, WorkloadPlan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.parts.bills import BillTotal, CountedItem, LineKey, SwitchLevel, bill, bill_total, key_of
 from coopt.verifier.parts.design_checks import check_ports, held_in_cages
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
 from coopt.verifier.parts.network_checks import check_network
@@ -22,6 +22,9 @@ from coopt.verifier.parts.space import DesignFamily, OpticPair, cage_count
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run
+
+CountedLine = tuple[int, float, float]
+"""A count, and the price (USD) and power (W) of a unit."""
 
 
 class CountedPart(NamedTuple):
@@ -143,3 +146,80 @@ def check_interruptions(
         )
     check_uptime(ledger, run.workload, run.claim.uptime, uptime)
     return uptime.promised if uptime and run.workload.calendar else 1.0
+
+
+def check_bill(ledger: Ledger, lines: Iterable[CountedItem], sums: BillTotal, cost: Cost) -> None:
+    """Check that a bill has these lines, that they are counts times units, and that they have these sums."""
+    check_products(ledger, cost.items)
+    _lines(ledger, lines, cost.items)
+    check_sums(ledger, sums, cost)
+
+
+def check_sums(ledger: Ledger, sums: BillTotal, cost: Cost) -> None:
+    """Check purchase, power and total cost."""
+    for name, claimed_sum, recomputed, unit in (
+        ("capex", cost.capex_usd, sums.capex_usd, "USD"),
+        ("power", cost.power_w, sums.power_w, "W"),
+        ("tco", cost.tco_usd, sums.tco_usd, "USD"),
+    ):
+        fault = f"The {name} of what is built is {recomputed:,.2f} {unit}, the plan says {claimed_sum:,.2f}."
+        ledger.close(name, claimed_sum, recomputed, fault)
+
+
+def is_product(item: Item) -> bool:
+    """Whether a line is its count times its units, and says so in words."""
+    is_count_times_units = agree(item.usd, item.count * item.unit_usd) and agree(item.w, item.count * item.unit_w)
+    return is_count_times_units and item.item == key_of(item).text
+
+
+def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
+    """Check that every line is its count times its units and is named so, and that the count is one or more."""
+    faults = tuple(item.item for item in items if item.count < 1 or not is_product(item))
+    fault = f"The lines of {', '.join(faults)} are not a count of one or more times their units, named as these are."
+    ledger.holds("bill-products", not faults, faults, (), fault, TOLERANCE)
+
+
+def _lines(ledger: Ledger, lines: Iterable[CountedItem], items: Iterable[Item]) -> None:
+    """Check that items, counts and units are the expected ones; lines of one item add up."""
+    expected: dict[LineKey, CountedLine] = {}
+    for line in lines:
+        _add(expected, line.key, (line.amount, line.unit_usd, line.unit_w))
+    claimed_rows: dict[LineKey, CountedLine] = {}
+    item_rows = [(key_of(item), (item.count, item.unit_usd, item.unit_w)) for item in items]
+    mismatches = [key.text for key, row in item_rows if not _add(claimed_rows, key, row)]
+    differing = [
+        key for key in {**expected, **claimed_rows} if not _same_line(expected.get(key), claimed_rows.get(key))
+    ]
+    faults = ", ".join([f"{key.kind} {key.text}" for key in differing] + mismatches)
+    ledger.holds(
+        "bill-lines",
+        not differing and not mismatches,
+        tuple(_text(key, row) for key, row in claimed_rows.items()),
+        tuple(_text(key, row) for key, row in expected.items()),
+        f"The bill differs from what the design needs in: {faults}.",
+        TOLERANCE,
+    )
+
+
+def _add(rows: dict[LineKey, CountedLine], key: LineKey, row: CountedLine) -> bool:
+    """Add a row to those of the same thing; False where its units differ from theirs."""
+    known_row = rows.get(key)
+    rows[key] = row if known_row is None else (known_row[0] + row[0], *known_row[1:])
+    return known_row is None or known_row[1:] == row[1:]
+
+
+def _same_line(a: CountedLine | None, b: CountedLine | None) -> bool:
+    return a is not None and b is not None and a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2])
+
+
+def _text(key: LineKey, row: CountedLine) -> str:
+    return f"{key.kind}: {row[0]} x {key.text} at {row[1]:g} USD, {row[2]:g} W"
+
+
+def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
+    """Check that the value is the recomputed cost."""
+    objective = plan.objective
+    recomputed = sums.of(objective.kind)
+    value = objective.value
+    fault = f"The {objective.kind} of the design is {recomputed:,.2f}, the objective says {value}."
+    ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, fault, TOLERANCE)
