@@ -260,7 +260,7 @@ def variance_s(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s: f
 
 def _attempts(rate: Floats, length_s: Floats, extra_s: Floats, extra_variance: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of attempts until one succeeds, where each failure takes some more seconds."""
-    # exp of more would overflow, and nothing gets done there anyway
+    # exp of far more would overflow, and nothing gets done here already
     u = np.minimum(rate * length_s, HOPELESS)
     fails, mean_failures = -np.expm1(-u), np.expm1(u)
     failed_s = length_s * _partial(u, 1) / np.where(fails > 0, fails, 1.0)

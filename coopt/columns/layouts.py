@@ -142,11 +142,9 @@ class PodParts:
         row, segment = self._spread(layout)
         domains, stage, closes, inner = (column[row] for column in arguments)
         segment_lines, nic = (self.a[segment], self.b[segment], domains, stage, closes), send[row]
-        all_rails, stage_ends, single = (
-            self._rails(segment, 0, nic) * count_line(*segment_lines),
-            count_ends(*segment_lines),
-            nic // inner,
-        )
+        all_rails = self._rails(segment, 0, nic) * count_line(*segment_lines)
+        stage_ends = count_ends(*segment_lines)
+        single = nic // inner
         first_rails, last_rails = self._rails(segment, 0, single), self._rails(segment, nic - single, nic)
         ways = (
             first_rails * stage_ends.first_out + last_rails * stage_ends.last_out,

@@ -270,10 +270,8 @@ class Patience:
         return (context, uplinks.tobytes()) in self.waits_s
 
     def _longest_s(self, context: Context, uplinks: Ints) -> Floats:
-        r, bound_s = (
-            self.undelayed.charged(self.undelayed.reciprocals(context, uplinks[:, None])),
-            self.undelayed.workload.bound_s,
-        )
+        r = self.undelayed.charged(self.undelayed.reciprocals(context, uplinks[:, None]))
+        bound_s = self.undelayed.workload.bound_s
         waits_s = np.full((len(uplinks), len(self.undelayed)), np.inf)
         for piece, delayed_piece in zip(self.undelayed.pieces, self.delayed.pieces, strict=True):
             at_once, slope = piece.at(r), delayed_piece.fixed - piece.fixed  # a second longer, whatever the network

@@ -84,9 +84,8 @@ def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows]
                 anywhere = _of_windows(rows, groups, pattern, span, rails)
                 table[k] = np.where(applies & after_loss, anywhere, table[k])
         leaf[k, cut] = all_senders
-        if pattern.flows == "trees" and len(
-            steady
-        ):  # after a loss groups begin anywhere: all senders may have all edges
+        # after a loss groups begin anywhere: all senders may have all edges
+        if pattern.flows == "trees" and len(steady):
             leaf[k, steady] = most_edges(rows.take(steady), *(column[steady] for column in pattern.columns))
         if parts is not None:
             pod[k, mixed] = _of_mixed_pods(parts, pattern, rows.nics[mixed], mixed)
@@ -179,10 +178,8 @@ def _cut_of_blocks(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
     block = stride * members
     in_one_block = a // block == (b - 1) // block
     head_start, tail_end = a % block, b - (b - 1) // block * block
-    starts, stops = (
-        np.stack([head_start, np.zeros_like(head_start)]),
-        np.stack([np.where(in_one_block, tail_end, block), tail_end]),
-    )
+    starts = np.stack([head_start, np.zeros_like(head_start)])
+    stops = np.stack([np.where(in_one_block, tail_end, block), tail_end])
     (begin, past), (end, beyond) = np.divmod(starts, stride), np.divmod(stops, stride)
     low_offset, high_offset = np.minimum(past, beyond), np.maximum(past, beyond)
     # each of the strides has its edges, as its members begin one earlier or later

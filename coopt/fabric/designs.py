@@ -104,7 +104,7 @@ def tier_ports(design: PublishedDesign, origin: str) -> tuple[TierPorts, ...]:
             _split(port_gbit_s, rate, f"{origin}: tiers[{number}]") for rate in (down_gbit_s, up_gbit_s)
         )
         free_ports = tier.ports - -(-(tier.up or 0) // up_split)
-        # where uplinks are open, no more than half of the ports go down
+        # below the top no more than half of the ports go down, and no more than uplinks leave
         ports_down = free_ports if number == len(design.tiers) - 1 else min(free_ports, tier.ports // 2)
         down = ports_down * down_split if tier.down is None else tier.down
         ports = TierPorts(

@@ -174,9 +174,8 @@ def _table_at(table: type[BaseModel], key: str) -> type[BaseModel] | None:
     field = table.model_fields.get(key)
     if field is None:
         return None
-    input_types = (
-        getattr(metadata, "json_schema_input_type", None) for metadata in field.metadata
-    )  # such as a range for a list
+    # such as a range for a list
+    input_types = (getattr(metadata, "json_schema_input_type", None) for metadata in field.metadata)
     return next(filter(None, map(model_in, (field.annotation, *input_types))), None)
 
 

@@ -102,15 +102,13 @@ def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ..
         fitting = [optic for optic in network.optics if optic.links_of(rate) == 1 and optic.reach_m >= reach_m]
         return tuple(fitting) if beaten else optics_worth_having(instance, rate, reach_m)
     # A module carries links of one island, so that a switch has to take at least one for each.
-    reaching, islands = (
-        [candidate for candidate in network.optics if candidate.reach_m >= reach_m],
-        len(instance.workload),
-    )
-    fitting = [candidate for candidate in reaching if module_places(network, switch, candidate) >= islands]
+    reaching = [optic for optic in network.optics if optic.reach_m >= reach_m]
+    islands = len(instance.workload)
+    fitting = [optic for optic in reaching if module_places(network, switch, optic) >= islands]
     if beaten:
         return tuple(fitting)
     return modules_worth_having(
-        fitting, rate, values_of(instance), lambda candidate: candidate.fibre or ("product", candidate.name)
+        fitting, rate, values_of(instance), lambda optic: optic.fibre or ("product", optic.name)
     )
 
 

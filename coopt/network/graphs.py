@@ -47,9 +47,8 @@ def _add_nics(graph: Graph, family: Family) -> None:
     leaves = leaf_numbers(family).tolist()
     per_gpu, in_plane = family.nics_per_gpu, rails_of(family) // family.planes
     planes_per_switch = family.planes_together
-    of_port = -(
-        -family.planes // planes_per_switch
-    )  # planes of all first ports, or their switches where planes share one
+    # planes of all first ports, or their switches where planes share one
+    of_port = -(-family.planes // planes_per_switch)
     for rail, domain in product(range(rails_of(family)), range(family.domains)):
         rank, adapter = divmod(rail * family.gpus_per_nic, per_gpu)
         plane, row = divmod(rail, in_plane)

@@ -235,9 +235,8 @@ def work_usd(instance: Instance, goods_usd: Sequence[float], support_usd: Sequen
 def factors_paid(instance: Instance, start: int) -> list[dict[str, float]]:
     """What an island that stands from a phase on pays for each kind of item over the price of the instance, in every
     phase that it pays in; empty where nothing grows."""
-    phases_paid = (
-        len(instance.phase) if instance.objective.support_share else start + 1
-    )  # support is paid in all phases
+    # support is paid in all phases
+    phases_paid = len(instance.phase) if instance.objective.support_share else start + 1
     return [phase.price.model_dump(exclude={"energy"}) for phase in instance.phase[:phases_paid]]
 
 
@@ -278,9 +277,7 @@ def spending(
         phases.append(PhaseBill(purchases=items, stored=waiting, power_w=power_w, energy_usd=energy_usd))
         standing_usd = math.fsum(item.usd * factor(instance, t, item.kind) for item in lines)
         support_usd.append(standing_usd * support_share(instance, t))
-    return spendings(
-        instance, phases, work_usd(instance, [phase_spending.goods_usd for phase_spending in phases], support_usd)
-    )
+    return spendings(instance, phases, work_usd(instance, [phase.goods_usd for phase in phases], support_usd))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,20 +295,21 @@ class PhaseBill:
         return math.fsum(item.usd for item in self.purchases if item.kind != "labour")
 
 
-def spendings(instance: Instance, phases: Sequence[PhaseBill], work: Sequence[float]) -> tuple[PhaseSpending, ...]:
+def spendings(instance: Instance, bills: Sequence[PhaseBill], work: Sequence[float]) -> tuple[PhaseSpending, ...]:
     """What each phase spends, with its labour and support (USD); empty where nothing grows."""
+    # lengths differ where the first phases alone are looked at, or nothing grows
     return tuple(
         PhaseSpending(
             year=phase.year,
             years=years_of(instance, t),
-            bought=phase_bill.purchases,
-            stored=phase_bill.stored,
-            capex_usd=math.fsum(item.usd for item in phase_bill.purchases),
-            power_w=phase_bill.power_w,
-            energy_usd=phase_bill.energy_usd,
-            work_usd=work_usd,
+            bought=bill_of_phase.purchases,
+            stored=bill_of_phase.stored,
+            capex_usd=math.fsum(item.usd for item in bill_of_phase.purchases),
+            power_w=bill_of_phase.power_w,
+            energy_usd=bill_of_phase.energy_usd,
+            work_usd=paid_usd,
         )
-        for t, (phase, phase_bill, work_usd) in enumerate(zip(instance.phase, phases, work, strict=False))
+        for t, (phase, bill_of_phase, paid_usd) in enumerate(zip(instance.phase, bills, work, strict=False))
     )
 
 

@@ -117,7 +117,7 @@ def core_halls(instance: Instance, plan: Plan, parts: PlacedParts) -> Iterator[C
     for coupling in plan.couplings.cores:
         at_site = [part for part in plan.parts if part.site == coupling.site]
         parts_here = {part.name: parts[part.name] for part in at_site}
-        known_parts = {name: other for name, other in parts_here.items() if other is not None}
+        known_parts = {name: placed for name, placed in parts_here.items() if placed is not None}
         # Where one island fills nobody knows how many racks, nobody knows where the core stands.
         if len(known_parts) == len(parts_here):
             last_coupling = [other for other in plan.couplings.cores if other.site == coupling.site][-1]
@@ -150,7 +150,7 @@ def site_halls(instance: Instance, plan: Plan) -> Iterator[SiteHall]:
     for site in dict.fromkeys(part.site for part in plan.parts):
         at_site = [part for part in plan.parts if part.site == site]
         parts_here = {part.slot: parts[part.name] for part in at_site if site not in cores}
-        end_halls = {name: placed_part.end_hall for name, placed_part in parts_here.items() if placed_part is not None}
+        end_halls = {name: placed.end_hall for name, placed in parts_here.items() if placed is not None}
         if site in cores:
             yield cores[site]
         elif end_halls:

@@ -48,9 +48,8 @@ def order_notes_of_parts(
         for name, joint in joints.items()
         if joint is not None and joint.links.per_leaf
     }
-    halls = {name: [*placed_optics(instance, design)] for name, design in designs.items()}
-    if parts and instance.problem != "shared":
-        halls |= {name: [(joint.hall, joint.network.family.optics)] for name, joint in parts.items() if joint}
+    halls = {name: [(part.hall, part.network.family.optics)] for name, part in (parts or {}).items() if part}
+    halls = {name: halls.get(name) or [*placed_optics(instance, design)] for name, design in designs.items()}
     yield from notes_by_part(
         {name: order_notes(instance, design, halls[name], core_ends.get(name)) for name, design in designs.items()}
     )

@@ -249,10 +249,8 @@ class Iteration:
 
     def _passes_s(self, r: Reciprocals, visits: Any, spared_layers: Any, spared_forward: Any) -> dict[str, Floats]:
         """What passes take by cause where the last stage is waited for so often, and so many layers are spared."""
-        m, layer_passes = (
-            self.micro_batches,
-            self.layers * self.micro_batches - self.missing_layers * visits - spared_layers,
-        )
+        m = self.micro_batches
+        layer_passes = self.layers * m - self.missing_layers * visits - spared_layers
         return {
             "compute": (self.layer * layer_passes + self.accumulation * m - self.forward * spared_forward).at(r),
             "logits": (self.logits * visits).at(r),

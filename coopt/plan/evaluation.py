@@ -24,10 +24,10 @@ def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
     if plan.cost is None:
         return
     questions, caps = phases_of(instance), [*instance.gpu_caps.values()]
+    islands = instance.sharing.mode == "partition"
     for t, (year, power_w) in enumerate(plan.couplings.drawn_w(plan.cost).items()):
         parts = [part for part in plan.parts if part.phase == year]
         networks = [network for part in parts if (network := part.design or part.links) is not None]
-        islands = instance.sharing.mode == "partition"
         checks = [
             check for part in parts for check in _of_workloads(part.workloads, "" if islands else _site_text(part))
         ]

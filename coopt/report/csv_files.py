@@ -129,10 +129,8 @@ def _order_row(
     elif item.kind == "hb" and pack_size > 1:
         words = f"HB domain of {pack_size} GPUs: interconnect, and its servers where these are counted"
     name = "" if network is None else network.name
-    # Fifteen digits: a product of floats must not show a price that no list has.
-    unit_usd, unit_w = (
-        float(f"{value * pack_size:.15g}") for value in (item.unit_usd, item.unit_w)
-    )  # 72 x 75.95 is 5468.4
+    # Fifteen digits: 72 x 75.95 is 5468.4, and a product of floats must not show a price that no list has.
+    unit_usd, unit_w = (float(f"{value * pack_size:.15g}") for value in (item.unit_usd, item.unit_w))
     return item.item, words, item.count // pack_size, unit_usd, item.usd, unit_w, item.w, name
 
 

@@ -305,10 +305,8 @@ def check_row(check: Check) -> tuple[Cell, ...]:
     again.
     """
     is_full = not check.ok or check.name in SOURCES
-    claimed_text, recomputed_text = (
-        value_text(check.claimed, full=not check.ok),
-        value_text(check.recomputed, full=is_full),
-    )
+    claimed_text = value_text(check.claimed, full=not check.ok)
+    recomputed_text = value_text(check.recomputed, full=is_full)
     # Where nothing bounds the time, its check holds a number that stands for no bound, which nobody should read.
     if check.name in TIMES and isinstance(check.claimed, float) and check.claimed >= LONGEST_S:
         claimed_text = words.NO_BOUND

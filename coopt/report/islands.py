@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from coopt.instance.couplings import Discount
 from coopt.instance.schema import Instance
-from coopt.instance.variants import as_billed, workloads_in
+from coopt.instance.variants import workloads_in
 from coopt.plan.contents import products
 from coopt.plan.couplings import CorePlan, Part, SharedCore
 from coopt.plan.evaluation import plan_checks
@@ -205,9 +205,11 @@ def _uptime_cells(uptime: Uptime) -> tuple[str, ...]:
 
 def _bills(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
     """The bill of everything, or of every phase at its prices."""
-    prices = "prices" if as_billed(instance) is instance else "worst prices"
-    title = f"{BILL}, all islands together{'' if prices == 'prices' else f', at the {prices}'}"
-    yield from [*bills_by_phase(plan, cost, prices)] or bill_tables(instance, cost, title)
+    if plan.couplings.growth:
+        yield from bills_by_phase(plan, cost, "worst prices" if instance.worst_prices else "prices")
+    else:
+        at_prices = ", at the worst prices" if instance.worst_prices else ""
+        yield from bill_tables(instance, cost, f"{BILL}, all islands together{at_prices}")
 
 
 def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:

@@ -8,7 +8,6 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.schema import Instance
-from coopt.instance.variants import as_billed
 from coopt.instance.workload import LONGEST_S
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import Baseline
@@ -67,7 +66,7 @@ def _one_network(
     baseline: Baseline | None,
 ) -> Iterator[RenderableType]:
     """The network that workloads use in turn, their runs, what it saves, what it stands, and what comes next."""
-    bill = BILL if as_billed(instance) is instance else f"{BILL}, at the worst prices"
+    bill = f"{BILL}, at the worst prices" if instance.worst_prices else BILL
     yield from part_tables(instance, network, zip(plan.workloads, instance.workload, strict=True), cost, bill=bill)
     yield ""
     yield margins_table(limit_checks(instance, network, cost, plan.workloads))
@@ -148,9 +147,7 @@ def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation
 
 def evaluation_headline(instance: Instance, evaluation: Evaluation) -> str:
     """The given design, its price, and which bounds it misses."""
-    design_text = (
-        f"{words.design_text(evaluation.design)}, {price(instance, instance.objective.minimize, evaluation.cost)}"
-    )
+    offer = f"{words.design_text(evaluation.design)}, {price(instance, instance.objective.minimize, evaluation.cost)}"
     missed = [check.name for check in evaluation.limits if not check.ok]
     outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
-    return f"Given: {design_text}; {outcome}."
+    return f"Given: {offer}; {outcome}."

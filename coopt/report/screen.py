@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -153,13 +152,12 @@ def _runs(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
 def parts_table(instance: Instance, plan: Plan) -> FigureTable:
     """Every part with its domains, the GPUs that train there, and its workload with the least slack, in order."""
     sited = len({part.site for part in plan.parts}) > 1
-    grows, purchases = len(plan.couplings.years) > 1, plan.couplings.bought(plan.cost) if plan.cost else {}
-    title = "What stands when" if grows else "What stands where" if sited else "Who has what"
+    growth = plan.couplings.growth
+    title = "What stands when" if growth else "What stands where" if sited else "Who has what"
     names, numbers, rows = _part_rows(instance, plan, plan.parts)
-    if grows and len(purchases) == len(plan.parts):  # one network: what a phase buys is bought for it
+    if growth and len(growth) == len(plan.parts):  # one network: what a phase buys is bought for it
         numbers = (*numbers, "buys $")
-        paid = (math.fsum(item.usd for item in items) for items in purchases.values())
-        rows = [(*row, _rounded(usd)) for row, usd in zip(rows, paid, strict=True)]
+        rows = [(*row, _rounded(spending.capex_usd)) for row, spending in zip(rows, growth, strict=True)]
     return figures(title, names, numbers, rows)
 
 

@@ -97,11 +97,10 @@ def backend_of(solver: Solver, cancel: threading.Event | None = None) -> Backend
         When Pyomo knows no such solver or it is not installed here.
     """
     cancel = cancel or threading.Event()
+    settings = settings_of(solver)
     if solver.name == BUILT_IN:
-        settings = highs.options(gap=solver.gap, threads=solver.threads, seed=solver.seed)
         return Backend(name="HiGHS", version=highs.version(), settings=settings, cancel=cancel)
     interface, version = found_here(solver)
-    settings = settings_of(solver)
     return Backend(name=solver.name, version=version, settings=settings, interface=interface, cancel=cancel)
 
 
@@ -123,12 +122,12 @@ def found_here(solver: Solver) -> tuple[Any, str]:
         interface = _solvers()(name)
         return interface, _version(interface)
     choices = alternatives(map(repr, (BUILT_IN, *filter(_available, (*HIGHS, *NAMES, *OTHERS)))))
-    raise InstanceError(f"solver.name = {name!r}: {reason}, needs {choices}") from None
+    raise InstanceError(f"solver.name = {name!r}: {reason}, needs {choices}")
 
 
 def settings_of(solver: Solver) -> Settings:
     """Gap, threads and seed under the names the solver has for them."""
-    if solver.name in HIGHS:
+    if solver.name in (BUILT_IN, *HIGHS):
         return highs.options(gap=solver.gap, threads=solver.threads, seed=solver.seed)
     values = (solver.gap, solver.threads, solver.seed)
     return {name: value for name, value in zip(NAMES.get(solver.name, ()), values, strict=False) if name}

@@ -120,7 +120,7 @@ def taken_share(
     availability: Availability, workload: Workload, stops: Interruptions, shares: Floats, running: float, waits_s: float
 ) -> Floats:
     """What share of its days a workload takes, with those of its bound that iterations take without interruptions."""
-    # NEVER keeps the division finite; the last line then says that a run which trains never takes forever
+    # NEVER keeps the division finite; the last line then says that what never trains takes forever
     mean = 1.0 / np.maximum(stops.trained * running, NEVER)
     days_share = mean * shares
     if availability.confidence is not None and workload.train_days is not None:

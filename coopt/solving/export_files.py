@@ -259,9 +259,8 @@ def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes |
         sizes = (flows.size_bytes[row] / ports).tolist()
         records = zip(*gpus, flows.adapter[row].tolist(), sizes, *leaves, switches, strict=True)
         for (d, g), (e, h), nic, size_bytes, source_leaf, destination_leaf, (up, top, down) in records:
-            source_nic, destination_nic = (
-                gpu - gpu % family.gpus_per_nic for gpu in (g, h)
-            )  # a NIC is named for its first GPU
+            # a NIC is named for its first GPU
+            source_nic, destination_nic = (gpu - gpu % family.gpus_per_nic for gpu in (g, h))
             source = (f"gpu/{d}/{g}", f"nic/{d}/{source_nic}/{nic}", source_leaf, up)
             destination = (down, destination_leaf, f"nic/{e}/{destination_nic}/{nic}", f"gpu/{e}/{h}")
             yield flows.kind, flows.collective, repr(size_bytes), *source, top, *destination, str(flows.round)

@@ -230,9 +230,8 @@ def _collective(
     alpha = max(routed.alpha for _, routed in of_planes)
     bound = max(routed.bound for _, routed in of_planes)
     kind = CHARGED_AS.get(flows_of_plane.collective, flows_of_plane.collective)
-    load = charged.get(
-        (kind, flows_of_plane.flows, flows_of_plane.turn), charged[kind, "ring", 0]
-    )  # two exchange as in a ring
+    # two exchange as in a ring
+    load = charged.get((kind, flows_of_plane.flows, flows_of_plane.turn), charged[kind, "ring", 0])
     rates = np.concatenate([group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes])
     weights = np.concatenate([np.full(len(np.unique(flows.group)), len(flows.planes)) for flows, _ in of_planes])
     # CLOSE keeps a load that rounding put above a whole number from counting as the next one

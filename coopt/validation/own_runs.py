@@ -277,9 +277,8 @@ def _iterations(lines: list[str]) -> tuple[float, str]:
     """Seconds of an iteration, and the batch where the lines tell it."""
     iterations = list(_timed(lines))
     last_batch = iterations[-1][1]
-    steady = [seconds for seconds, _ in takewhile(lambda iteration: iteration[1] == last_batch, reversed(iterations))][
-        ::-1
-    ]
+    last_first = takewhile(lambda iteration: iteration[1] == last_batch, reversed(iterations))
+    steady = [seconds for seconds, _ in last_first][::-1]
     # where the batch grew before, those that warm up came with a smaller one
     warm_up = 0 if len(steady) < len(iterations) else min(WARM_UP, len(steady) - 1)
     return median(steady[warm_up:]), last_batch

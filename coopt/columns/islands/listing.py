@@ -223,10 +223,8 @@ class Market:
         island_sites, u, at = sites.take(shapes.site), uplinks, np.arange(len(uplinks))
         units, tiers = self.units_of_gpus(island_sites), shapes.tiers
         planes, leaves, pods = shapes.planes, shapes.leaves, shapes.pods
-        nics, core_links = (
-            island_sites.domains * self.sizes[island_sites.hb] * shapes.nics_per_gpu * (tiers > 0),
-            shapes.core_links,
-        )
+        nics = island_sites.domains * self.sizes[island_sites.hb] * shapes.nics_per_gpu * (tiers > 0)
+        core_links = shapes.core_links
         # of even bundles a spine takes as many links of each leaf; else leaves fill its ports
         spine_ports = np.where(shapes.bundle > 0, leaves * shapes.bundle, shapes.radix)
         spines = np.where(tiers == 2, planes * -(-leaves * u // spine_ports), 0)

@@ -82,15 +82,15 @@ def _failures(instance: Question) -> Iterator[str]:
     """Failures are counted for each network alone, whose runs restart and do not go on with less."""
     if instance.availability is None:
         return
-    exclusions = {
+    tables = {
         "one model trained at several sites": instance.asks("ring"),
         "robust.survive, where training goes on after a loss": instance.losses,
         "the fabric 'direct'": "direct" in instance.network.fabrics,
     }
-    contents = [name for name, content in exclusions.items() if content]
-    if contents:
+    names = [name for name, content in tables.items() if content]
+    if names:
         need = "networks of switches, each workload at one site, runs that restart, or no [availability]"
-        yield f"availability: failures are not counted with {', '.join(contents)}, needs {need}"
+        yield f"availability: failures are not counted with {', '.join(names)}, needs {need}"
     hosted, sharing = instance.availability.rates.gpus_per_host, instance.network.gpus_per_nic
     if any(hosted % gpus for gpus in sharing):
         yield (

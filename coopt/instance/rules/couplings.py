@@ -17,7 +17,7 @@ from coopt.instance.variants import bounded, list_prices
 
 
 def exclusions(instance: Question) -> Iterator[str]:
-    """Couplings that no plan combines; a fleet of islands may have sites, phases and doubts at once."""
+    """Sentences about couplings that no plan combines; a fleet of islands may have sites, phases and doubts at once."""
     islands, direct = instance.sharing.mode == "partition", "direct" in instance.network.fabrics
     tables: dict[str, object] = {"several sites": instance.site}
     if instance.site or direct:

@@ -150,7 +150,7 @@ def alternated(left: Ints, right: Ints) -> Bools:
     following = right[left]
     smallest = np.arange(left.size)
     distance = 1
-    # Pointer doubling: after k rounds each edge knows the smallest of the 2^k edges that follow it in its walk.
+    # Pointer doubling: after k rounds each edge knows the smallest of the 2^k edges of its walk from itself on.
     while distance < left.size:
         smallest = np.minimum(smallest, smallest[following])
         following = following[following]

@@ -242,10 +242,8 @@ def site_hall_drawing(hall: SiteHall) -> Drawing:
     longest = min(per_row, max(block.racks for block in blocks))
     for line, block in enumerate(blocks):
         first_rack = block.first_row * per_row
-        racks, amid = (
-            range(first_rack, first_rack + min(per_row, block.racks)),
-            {first_rack + spot for spot in block.amid},
-        )
+        racks = range(first_rack, first_rack + min(per_row, block.racks))
+        amid = {first_rack + spot for spot in block.amid}
         parts += rack_row(line, racks, amid, longest)
     names = row_names("core" if block.is_core else f"row {block.first_row:,}" for block in blocks)
     return Drawing(title="hall", parts=tuple(parts), frames=(), lines=(), legend={}, rows=names)

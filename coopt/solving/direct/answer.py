@@ -139,10 +139,8 @@ def search_links(
                     bounds[n] = max(_value_bound(row, progress), row_bound)
                     heappush(waiting, (turn, bounds[n], n))
                 continue
-            max_links, is_alone = (
-                row.place.most_links(value),
-                all(other_bound >= value * (1 - gap) for _, other_bound, _ in waiting),
-            )
+            max_links = row.place.most_links(value)
+            is_alone = all(other_bound >= value * (1 - gap) for _, other_bound, _ in waiting)
             further = climb(
                 row.demands, progress, backend, deadline, _enough(row, progress, gap), max_links, is_alone=is_alone
             )

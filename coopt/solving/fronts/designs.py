@@ -115,10 +115,8 @@ class PacedDesigns:
         """The fewest uplinks with which each family keeps a pace, one more than its most where it cannot; (F,)."""
         # pace never rises with uplinks, so that the designs of a family that are too slow come first
         ends = np.searchsorted(self.family, np.arange(len(self.families) + 1))
-        first_design, last_design = (
-            ends[:-1] + np.add.reduceat(self.pace > pace, ends[:-1], dtype=np.int64),
-            ends[1:] - 1,
-        )
+        first_design = ends[:-1] + np.add.reduceat(self.pace > pace, ends[:-1], dtype=np.int64)
+        last_design = ends[1:] - 1
         return np.where(
             first_design > last_design,
             self.uplinks[last_design] + 1,

@@ -163,7 +163,7 @@ def _least_bound_s(run: Run, workload: Workload) -> float | None:
     while not _serves(run, run.instance, workload, long_enough):
         too_short, long_enough = long_enough, 2 * long_enough
     while long_enough > too_short * (1 + CLOSE):
-        # The geometric mean halves the ratio, which is what `CLOSE` measures.
+        # The geometric mean leaves the root of the ratio on either side, and the ratio is what `CLOSE` bounds.
         middle = (too_short * long_enough) ** 0.5
         if _serves(run, run.instance, workload, middle):
             long_enough = middle

@@ -40,7 +40,7 @@ import numpy as np
 from coopt.columns.dominance import Slopes, needed_options
 from coopt.solving.highs import LARGEST, NEAR
 from coopt.solving.proofs.tree import Prover
-from formulations.partition_data import Bools, Floats, Ints, LimitedUse, PartitionData, PriceOutlook, Product
+from formulations.partition_data import Bools, Ints, LimitedUse, PartitionData, PriceOutlook, Product
 
 SLACK = 1e-9  # of a limit in a program, which a solver may miss by as much; what is found is held to the limit itself
 
@@ -189,20 +189,13 @@ def slopes_of(data: PartitionData) -> Slopes:
     A unit needed in a phase may be bought in it or before, so it adds no more than the least first price so far. One
     less is needed: of the purchases so far the last can be smaller, which saves no less than the least last price.
     """
-    prices = [outlook.prices for outlook in data.outlooks] or [tuple(product.usd for product in data.products)]
     min_usd, max_usd = np.full(len(data.products), np.inf), np.zeros(len(data.products))
-    for usd in prices:
-        for p in range(len(data.products)):
+    for products in data.products_by_outlook or (data.products,):
+        for p in range(len(products)):
             chain = data.chain(p)
-            min_usd[p] = min(min_usd[p], *(_least_saving(data, q, usd[q]) for q in chain))
-            max_usd[p] = max(max_usd[p], min(float(usd[q][0]) for q in chain))
+            min_usd[p] = min(min_usd[p], *(products[q].slopes[0] for q in chain))
+            max_usd[p] = max(max_usd[p], min(products[q].slopes[1] for q in chain))
     return Slopes(least_usd=min_usd, most_usd=max_usd)
-
-
-def _least_saving(data: PartitionData, p: int, usd: Floats) -> float:
-    # One unit less may miss the threshold of a price for all units, so that nothing is saved for sure.
-    spare = data.products[p].discount == "all-units" and len(usd) > 1
-    return 0.0 if spare else float(usd[-1])
 
 
 def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData, float]:

@@ -164,9 +164,8 @@ class _Pieces:
             return build(small, self.equations), scale
 
         def closer(value: float) -> Subproblem[Ints] | None:
-            costs = value + max(
-                (outlook.min_value for outlook in part.outlooks), default=0.0
-            )  # a regret is a difference of costs
+            # a regret is a difference of costs
+            costs = value + max((outlook.min_value for outlook in part.outlooks), default=0.0)
             return self._of(number, rows, part, bound, best_value=costs) if 0 < costs < COARSE * scale else None
 
         def read(model: pyo.ConcreteModel) -> Decided[Ints] | None:
@@ -243,11 +242,9 @@ def _linear(data: PartitionData) -> CostLine:
         opex = opex + core.opex * share
     lines = [_line_below(data, p) for p in range(len(data.products))]
     offsets, slopes = np.array([line[0] for line in lines]), np.array([line[1] for line in lines])
-    capex, constant, max_bill = (
-        data.usd + quantity @ slopes,
-        float(offsets.sum()),
-        float(sum(line[2] for line in lines)),
-    )
+    capex = data.usd + quantity @ slopes
+    constant = float(offsets.sum())
+    max_bill = float(sum(line[2] for line in lines))
     uses = [(limit.use + _by_cores(limit, shares), limit.cap) for limit in data.limits]
     if data.budget is not None:
         uses.append((capex, data.budget - constant + LEEWAY * (data.budget + max_bill)))

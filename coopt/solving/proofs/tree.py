@@ -190,7 +190,7 @@ class Prover:
             branching = None if is_late else self._cut_of(place)
             if branching is None:
                 self.proven = min(self.proven, self._left_open(place.proof))
-            if branching is not None:
+            else:
                 place.cut, sides = branching
                 place.sides = tuple(map(self._place, sides))
                 for side in place.sides:

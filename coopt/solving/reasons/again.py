@@ -76,7 +76,7 @@ def conflict_of(instance: Instance) -> tuple[str, ...]:
     """Keys of limits that conflict in an infeasible instance; empty where it is so without any of them."""
     without, conflict = instance, []
     for key, drop in drops(instance).items():
-        # without it and all that went before some design gets in: no conflict of what is left lacks it
+        # without it and all that was dropped so far some design gets in: every conflict of what is left has it
         remainder = drop(without)
         if feasible(remainder):
             conflict.append(key)

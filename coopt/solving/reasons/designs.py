@@ -139,10 +139,8 @@ def with_bills(
 ) -> Designs:
     """Designs of known iteration times with their bills."""
     lines, counts = _line_counts(instance, families)
-    usd, w = (
-        _sums(counts, [entry.unit_usd for entry in lines.values()]),
-        _sums(counts, [entry.unit_w for entry in lines.values()]),
-    )
+    usd = _sums(counts, [entry.unit_usd for entry in lines.values()])
+    w = _sums(counts, [entry.unit_w for entry in lines.values()])
     caps = {limit.key: limit.cap for limit in limits_of(instance)}
     billed = {"capex": usd, "power": w, "tco": owned_usd(instance.objective, usd, w)}[instance.objective.billed]
     racked = np.array([racks(entry) or 0 for entry in families], dtype=np.float64)[family]

@@ -160,10 +160,8 @@ def faster_gpus(instance: Instance) -> Iterator[tuple[Gpu, tuple[HbDomain, ...]]
 
     Those of the same maker, by the first word of what the catalog says of them, come first; then the slowest.
     """
-    reference, hb_domains = (
-        instance.cluster.gpu,
-        [entry for entry in entries("hb_domain").values() if isinstance(entry, HbDomain)],
-    )
+    reference = instance.cluster.gpu
+    hb_domains = [entry for entry in entries("hb_domain").values() if isinstance(entry, HbDomain)]
     gpus = [
         entry
         for entry in entries("gpu").values()

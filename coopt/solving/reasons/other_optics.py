@@ -142,10 +142,8 @@ def with_other_optics(instance: Instance, families: tuple[Family, ...]) -> Itera
     for _, group in groupby(enumerate(families), key=lambda pair: replace(pair[1], optics=())):
         members = list(group)
         number, family = members[0]
-        optics_in_use, per_module = (
-            {member.optics for _, member in members},
-            {member.per_module for _, member in members},
-        )
+        optics_in_use = {member.optics for _, member in members}
+        per_module = {member.per_module for _, member in members}
         mating = family.switches if instance.network.tier_switches == "any" else ()
         key = (family.nic.name, family.nic_planes, *(member.name for member in mating))
         if key not in choices:

@@ -268,10 +268,8 @@ def _feasible(
     certain = f", and no design {SAYINGS[kind].does} less" if optimal else ""
     sentences = [f"The plan, {label(design)}, {costs(kind, value)}{certain}."]
     if not optimal:
-        price_text, better = (
-            costs_more(kind, designs.extra(cheapest_row, row), value),
-            say.seen_from(design, designs.design(cheapest_row)),
-        )
+        price_text = costs_more(kind, designs.extra(cheapest_row, row), value)
+        better = say.seen_from(design, designs.design(cheapest_row))
         sentences.append(f"It is not the {SAYINGS[kind].best}: {better} meets every bound and {price_text}.")
     sentences += [
         sentence for bound in bounds for sentence in say.of_bound(kind, value, design, bound, optimal=optimal)

@@ -231,7 +231,7 @@ def least_number(resolver: Resolver, instance: Instance, limit: NumericLimit) ->
         return None
     low, high = limit.now, _use_within(limit, plan, limit.loosest)
     while abs(high - low) > (1 if limit.whole else TOLERANCE * abs(high)):
-        middle = math.sqrt(low * high)  # halves the ratio: the loosest number may be powers of ten away
+        middle = math.sqrt(low * high)  # takes the root of the ratio: the loosest number may be powers of ten away
         if limit.whole:  # strictly between the ends, so that the interval shrinks
             middle = min(max(round(middle), low + 1), high - 1)
         plan = resolver.any_plan(limit.within(instance, middle))

@@ -249,7 +249,7 @@ def check_form(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -
     fault = f"The couplings speak of other parts than those of the plan: {', '.join(strange)}."
     ledger.holds("coupled", not strange, tuple(strange), (), fault)
     _check_networks(ledger, instance, plan, form)
-    _check_repeated(ledger, instance, plan)
+    _check_repeated(ledger, plan, form)
     _check_powers(ledger, instance, plan)
 
 
@@ -320,17 +320,13 @@ def _check_networks(ledger: Ledger, instance: Instance, plan: Plan, form: PlanFo
     ledger.holds("part-bills", fine, len(billed), len(plan.parts), fault)
 
 
-def _check_repeated(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+def _check_repeated(ledger: Ledger, plan: Plan, form: PlanForm) -> None:
     """The top of a plan repeats its only part, and has no design of one among several."""
     only = plan.parts[0] if len(plan.parts) == 1 else None
-    wrong = list(_unlike(plan, only, billed=only is not None and only.name == NETWORK and _is_whole(instance)))
+    # where workloads stand at the top, the only part is all that is bought
+    wrong = list(_unlike(plan, only, billed=only is not None and only.name == NETWORK and "workloads" in form.has))
     fault = f"At its top the plan says something else than in its parts: {', '.join(wrong)}."
     ledger.holds("repeated", not wrong, tuple(wrong), (), fault)
-
-
-def _is_whole(instance: Instance) -> bool:
-    """Whether the only part is all that is bought."""
-    return instance.problem in ("shared", "robust", "direct")
 
 
 def _unlike(plan: Plan, only: Part | None, *, billed: bool) -> Iterator[str]:
@@ -345,11 +341,12 @@ def _unlike(plan: Plan, only: Part | None, *, billed: bool) -> Iterator[str]:
 def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """The power of a part is that of its bill, and of its phase where it is all that stands then."""
     # Islands share a phase, so that only one network is all that its phase draws.
-    is_phased = instance.sharing.mode == "time"
+    has_one_network = instance.sharing.mode == "time"
+    drawn_w = plan.couplings.drawn_w(plan.cost) if plan.cost is not None and has_one_network else {}
     for part in plan.parts:
         powers_w = [part.cost.power_w] if part.cost is not None else []
-        if plan.cost is not None and is_phased and part.phase is not None:
-            powers_w += [w for year, w in plan.couplings.drawn_w(plan.cost).items() if year == part.phase]
+        if part.phase is not None and part.phase in drawn_w:
+            powers_w.append(drawn_w[part.phase])
         fault = f"Part {part.name!r} draws {part.power_w:,.2f} W, and {powers_w} W by its bill and phase."
         fine = all(agree(part.power_w, power_w) for power_w in powers_w)
         ledger.holds("part-power", fine, part.power_w, tuple(dict.fromkeys(map(str, powers_w))), fault, TOLERANCE)

@@ -41,21 +41,21 @@ def certain_question(instance: Instance) -> Instance:
     if robust is None:
         return instance
     if robust.aim == "regret":
-        return question_at_list_prices(instance, robust.efficiency[0])
+        return _at_list_prices(instance, robust.efficiency[0])
     question = at_efficiency(instance, robust.efficiency[0])
     # Cost never falls as a price rises, so that the upper ends of all intervals are the worst.
     worst = at_prices(question, {kind: worst_factor for kind, (_, worst_factor) in robust.prices.intervals.items()})
     return worst.model_copy(update={"robust": robust.certain})
 
 
-def question_at_list_prices(instance: Instance, efficiency: float) -> Instance:
+def _at_list_prices(instance: Instance, efficiency: float) -> Instance:
     """The question at list prices; it keeps in mind that prices may turn out otherwise, which makes optics a choice."""
     return at_efficiency(instance, efficiency).model_copy(update={"robust": instance.robust})
 
 
 def hopeful_question(instance: Instance) -> Instance:
     """The question at list prices and the best efficiency, at which the best plans are that regret is measured from."""
-    return question_at_list_prices(instance, instance.efficiencies[1])
+    return _at_list_prices(instance, instance.efficiencies[1])
 
 
 def check_terms(ledger: Ledger, robust: Robust, claim: Standing | Outlooks) -> None:

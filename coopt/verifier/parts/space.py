@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -226,7 +226,7 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
             way = run_for(switch, nic, planes)
             is_linkable = network.tier_switches == "same" or linkable(nic, switch)
             if way is not None and is_linkable and (core is None or core.port_gbit_s == way.port_gbit_s):
-                # GPUs share NICs where each would have one of its own else
+                # GPUs share NICs only where each would otherwise have one of its own
                 for sharers in dict.fromkeys(network.gpus_per_nic) if per_gpu == 1 else set(network.gpus_per_nic) & {1}:
                     gear = NetworkGear(kind, nic, per_gpu, way, network.discipline, planes, sharers)
                     yield gear
@@ -300,7 +300,7 @@ def radices(family: DesignFamily) -> tuple[int, ...]:
 def families(instance: Instance) -> Iterator[DesignFamily]:
     """All families of an instance."""
     parts = list(gears(instance))
-    for bare in domain_sets(instance):
+    for bare in domain_sets(instance, instance.cluster.gpus):
         yield from _joined(bare, parts)
 
 
@@ -310,11 +310,13 @@ def families_of(instance: Instance, gpus: int, parts: Sequence[NetworkGear]) -> 
         yield from _joined(bare, parts)
 
 
-def domain_sets(instance: Instance, sizes: Sequence[int] = ()) -> Iterator[DesignFamily]:
-    """Domains that may hold some numbers of GPUs, or all that are asked for; what joins them is left open."""
-    for gpus, hb in product(sizes or dict.fromkeys(instance.cluster.gpus), instance.network.hb_domains):
-        for domains in domain_counts_of(instance, gpus, hb.size):
-            yield DesignFamily(gpus, hb, domains, None, links_needed(instance, gpus))
+def domain_sets(instance: Instance, sizes: Iterable[int]) -> Iterator[DesignFamily]:
+    """Domains that may hold these numbers of GPUs; what joins them is left open."""
+    for gpus in dict.fromkeys(sizes):
+        to_core = links_needed(instance, gpus)
+        for hb in instance.network.hb_domains:
+            for domains in domain_counts_of(instance, gpus, hb.size):
+                yield DesignFamily(gpus, hb, domains, None, to_core)
 
 
 def _joined(bare: DesignFamily, parts: Sequence[NetworkGear]) -> Iterator[DesignFamily]:

@@ -200,9 +200,9 @@ class Timings:
         others, for one network after the other."""
         key, speed, bound_s = (index, _group(family), wait_s), _undisturbed(family), self.bound_s(index, LENIENT)
         if key not in self._after_waits:
-            near_works = (candidate for _, candidate in self.near_works(family, index, LENIENT))
             waiting_works = (
-                PlacedWork(placed_work.work._replace(wait_s=wait_s), placed_work.place) for placed_work in near_works
+                PlacedWork(placed_work.work._replace(wait_s=wait_s), placed_work.place)
+                for _, placed_work in self.near_works(family, index, LENIENT)
             )
             timed = (
                 (iteration_s(placed_work.work, placed_work.place, speed), placed_work) for placed_work in waiting_works

@@ -128,8 +128,9 @@ def lost_domain(availability: Availability, size: int, needed_gpus: int, per_gpu
             # a NIC that is out takes all GPUs that share it, as a host does with all of its own
             nic_chances[nic_gpus] += down["nic"]
             host_chances = _sum_chances(host_chances, nic_chances)
-        for k, chance in enumerate(host_chances):
-            host_chances[k] = (1 - down["host"]) * chance + down["host"] * (k == host_gpus)
+        host_chances = [
+            (1 - down["host"]) * chance + down["host"] * (k == host_gpus) for k, chance in enumerate(host_chances)
+        ]
         lost_chances = _sum_chances(lost_chances, host_chances)
     # a domain works while no more GPUs are lost than it has beyond those that train
     return 1 - (1 - down["domain"]) * math.fsum(lost_chances[: size - needed_gpus + 1])

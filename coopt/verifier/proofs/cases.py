@@ -17,7 +17,7 @@ from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.core import questions_by_core_optic
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.fleet_paths import IslandPaths, TooManyError
-from coopt.verifier.couplings.outlooks import certain_question, question_at_list_prices
+from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
 from coopt.verifier.proofs.choices import OpenChoices, OpenIsland
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains, PriceFloors
@@ -299,9 +299,9 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     turns = [(turn.factors, turn.best) for turn in plan.couplings.turns]
     if [factors for factors, _ in turns] != instance.outlooks or len(proof.bests) != len(turns):
         return ProvenCases(-math.inf, 0, 0, "plan and proof do not have every way that prices may turn out")
-    least_question, most_question = (question_at_list_prices(instance, factor) for factor in instance.efficiencies)
-    certain, leaves, opened = QuestionIslands(least_question, kind), 0, 0
-    hopeful = certain if least_question == most_question else QuestionIslands(most_question, kind)
+    certain, leaves, opened = _islands_of(instance, kind), 0, 0
+    least, best = instance.efficiencies
+    hopeful = certain if least == best else QuestionIslands(hopeful_question(instance), kind)
     for (factors, best_value), cases in zip(turns, proof.bests, strict=True):
         outcome = hopeful.proven([(factors, 0.0)], best_value * JUST_ABOVE, cases)
         leaves, opened = leaves + outcome.leaves, opened + outcome.opened

@@ -137,9 +137,8 @@ class IslandMenu:
             menu.rivals = self._rivals.count
         groups, looked_at = [group for group in menu.networks.values() if selection(group.usage)], set[int]()
         networks = (network for group in groups for network in group.networks)
-        for network in sorted(
-            networks, key=lambda network: network.usd
-        ):  # cheap ones first: most others need no timing
+        # cheap ones first: most others need no timing
+        for network in sorted(networks, key=lambda network: network.usd):
             if selection(network.usage):
                 looked_at.add(id(network))
                 for island in self._timed(network):

@@ -155,7 +155,7 @@ class FairRates:
         """The pace of each phase of a set; phases that share nothing, directly or by others, do not matter."""
         paces: dict[int, float] = {}
         while under_way:
-            # phases component by resources are filled by themselves, so that they are known beside any others
+            # phases that resources join are filled by themselves, so that their paces are known whatever else is on
             component, added = 0, under_way & -under_way
             while added:
                 component |= added
