@@ -17,7 +17,7 @@ from coopt.plan.traffic import Fault, FaultedWorkload, Faults
 from coopt.report import words
 from coopt.report.parts import degrees, uptime_text
 from coopt.report.tables import Cell, facts, figures
-from coopt.report.traffic import COLLECTIVES
+from coopt.report.traffic import COLLECTIVES, NOTHING_TRAINS
 
 SURVIVES = "Training survives the loss of any one part"
 AIMS = ("robust.aim", "outlooks.aim")
@@ -148,8 +148,10 @@ def _factors(turn: Turn) -> str:
 def faults_report(faults: Faults) -> Iterator[RenderableType]:
     """A sentence, a table of parts, then spares and alignment."""
     yield Text(faults_headline(faults), style="bold")
-    yield ""
     names = [workload.name for workload in faults.faults[0].workloads]
+    if not names:
+        return
+    yield ""
     times = names if len(names) > 1 else ["iteration"]
     yield figures("Without one", ("part", "what keeps it going"), ("how many", *times), map(_row, faults.faults))
     yield _spares(faults)
@@ -169,6 +171,8 @@ def faults_report(faults: Faults) -> Iterator[RenderableType]:
 
 def faults_headline(faults: Faults) -> str:
     """The worst that one lost part does."""
+    if not faults.faults[0].workloads:
+        return NOTHING_TRAINS
     stops = [fault.part for fault in faults.faults if fault.effect == "stops"]
     slowdowns = [fault.slowdown for fault in faults.faults if fault.slowdown is not None]
     late_kinds = sum(

@@ -44,7 +44,8 @@ def headline(instance: Instance, plan: Plan) -> str:
     proof = _proof(plan.objective)
     if plan.status == "optimal" and instance.minimizes_regret:
         verb_less = "draws less" if plan.objective.kind == "power" else "is cheaper"
-        return f"Build {decided}: whatever prices come, no plan {verb_less} by more than {_value_text(plan)}; {proof}."
+        most = f"no plan {verb_less} by more than {_value_text(plan)}"
+        return f"{_verb(plan)} {decided}: whatever prices come, {most}; {proof}."
     if plan.status == "optimal":
         cost = price(instance, plan.objective.kind, plan.cost, prices_of_value(plan))
         timed = _timed(instance, plan) if plan.objective.kind in TIMED else ""

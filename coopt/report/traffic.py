@@ -28,6 +28,7 @@ COLLECTIVES = {
     "tp": "tensor parallel", "cp": "context parallel", "ep": "experts", "pp": "pipeline hops", "dp": "data parallel",
     "embedding": "tied embedding",
 }  # fmt: skip
+NOTHING_TRAINS = "Nothing trains on this part."
 COUNTING = (
     "A message counts where its way is highest: inside the HB domain, on the leaf where both ends hang, or above. "
     "What a rank passes on, round a ring or to a GPU of another rail, counts on every leg."
@@ -116,6 +117,9 @@ def _workload(workload: RoutedWorkload) -> tuple[Cell, ...]:
 
 def traffic_report(report: TrafficReport) -> Iterator[RenderableType]:
     """For each workload a sentence, its classes by phase and place, and what one GPU sends."""
+    if not report.workloads:
+        yield Text(NOTHING_TRAINS, style="bold")
+        return
     for workload in report.workloads:
         yield Text(traffic_headline(workload), style="bold")
         if not workload.classes:
@@ -206,6 +210,9 @@ def _digits(number: float) -> str:
 
 def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> Iterator[RenderableType]:
     """The verdict on each workload, where its time goes, and what its traffic meets on the network."""
+    if not workloads:
+        yield Text(NOTHING_TRAINS, style="bold")
+        return
     for workload in workloads:
         yield Text(simulation_headline(workload), style="bold")
     yield ""

@@ -117,6 +117,14 @@ def test_files_of_one_workload_are_refused_where_nothing_trains(coopt: Coopt, tm
         assert (done.exit_code, "nothing trains on this part" in done.stderr) == (1, True), done.stderr
 
 
+def test_a_part_on_which_nothing_trains_is_answered_in_a_sentence(coopt: Coopt, tmp_path: Path) -> None:
+    case = Case(coopt, "fleet at sites in phases", tmp_path)
+    (idle,) = [part.name for part in case.plan.parts if not part.workloads]
+    for command in ("traffic", "faults", "simulate"):
+        done = case.coopt(command, *case.files, "--part", idle)
+        assert (done.exit_code, done.stdout.strip()) == (0, "Nothing trains on this part."), done.stderr
+
+
 @pytest.mark.parametrize("command", SHOWN)
 def test_without_a_name_all_parts_are_answered_in_turn(case: Case, command: str) -> None:
     if (command, case.kind) in NO_ANSWER:

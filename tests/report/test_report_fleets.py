@@ -69,6 +69,9 @@ def test_the_decision_counts_the_islands_of_the_last_phase_and_names_their_sites
     sites = sorted({part.site for part in plan.parts if part.site})
     assert said.startswith(f"Grow in 2 phases to 2 islands with 32 GPUs in all at {' and '.join(sites)}, for $")
     assert said.endswith(" at the worst prices; proven optimal.")
+    regretting = ask(**FLEET | {"robust": {**FLEET["robust"], "aim": "regret"}})
+    assert headline(regretting, plan).startswith("Grow in 2 phases to 2 islands with 32 GPUs in all")
+    assert ": whatever prices come, no plan is cheaper by more than $" in headline(regretting, plan)
 
 
 def test_every_island_is_told_in_every_phase() -> None:
