@@ -50,22 +50,7 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
         name=design.id,
         fabric=design.fabric,
         gpus=design.gpus,
-        tier=tuple(
-            BilledTier(
-                level=number,
-                switches=tier.switches,
-                down_ports=tier.down_ports,
-                uplinks_per_switch=tier.uplinks,
-                links=tier.links,
-                bundle=tier.bundle,
-                switch=form.switch.name if form.switch else "",
-                optic=" / ".join(_optics(ends, number - 1)),
-                cables=tuple(CableLength(length_m=m, count=count) for m, count in sorted(cables.items())),
-            )
-            for number, (tier, form, cables) in enumerate(
-                zip(tiers, design.tiers, lengths or [Lengths()] * len(tiers), strict=True), start=1
-            )
-        ),
+        tier=tuple(_billed_tiers(design, tiers, ends, lengths or [Lengths()] * len(tiers))),
         oversubscription=float(bandwidth(chain, uplinks).beyond),
         pair_share=worst_pair_share(chain, uplinks),
         switch_racks=racks,
@@ -75,6 +60,23 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
         usd=math.fsum(item.usd for item in items),
         w=math.fsum(item.w for item in items),
     )
+
+
+def _billed_tiers(
+    design: PublishedDesign, tiers: Sequence[TierLevel], ends: tuple[CableEnds, ...], lengths: Sequence[Lengths]
+) -> Iterator[BilledTier]:
+    for number, (tier, form, cables) in enumerate(zip(tiers, design.tiers, lengths, strict=True), start=1):
+        yield BilledTier(
+            level=number,
+            switches=tier.switches,
+            down_ports=tier.down_ports,
+            uplinks_per_switch=tier.uplinks,
+            links=tier.links,
+            bundle=tier.bundle,
+            switch=form.switch.name if form.switch else "",
+            optic=" / ".join(_optics(ends, number - 1)),
+            cables=tuple(CableLength(length_m=m, count=count) for m, count in sorted(cables.items())),
+        )
 
 
 def _optics(ends: tuple[CableEnds, ...], tier: int) -> dict[str, None]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from coopt.instance.question import BILLED
 from coopt.instance.schema import BillKind, Instance, SwitchedKind
 from coopt.instance.variants import as_billed
-from coopt.network.family import Family, levels
+from coopt.network.family import Family, Level, levels
 from coopt.network.goods import modules
 from coopt.network.parts import cost_of, racks
 from coopt.network.space import Space
@@ -35,23 +35,7 @@ def design_of(family: Family, uplinks: int) -> Design:
         switch_count=sum(level.switches for level in tiers),
         transceiver_count=sum(map(sum, modules(family, uplinks))),
         pod_bundle=family.pods.each if family.pods else 1,
-        tier=tuple(
-            Tier(
-                level=number,
-                switches=level.switches,
-                down_ports=level.down_ports,
-                uplinks_per_switch=level.uplinks,
-                links=level.links,
-                optic=ends.above.name,
-                optic_below=ends.below.name if ends.below.name != ends.above.name else None,
-                switch=switch.name
-                if any(upper_switch.name != family.switch.name for upper_switch in family.upper)
-                else None,
-            )
-            for number, (level, ends, switch) in enumerate(
-                zip(tiers, family.optics, family.switches, strict=True), start=1
-            )
-        ),
+        tier=tuple(_tiers(family, tiers)),
     )
     hb = HbDomainChoice(name=family.hb.name, size=family.hb.size, count=family.domains, active=family.active)
     return Design(
@@ -62,6 +46,23 @@ def design_of(family: Family, uplinks: int) -> Design:
         fabric=fabric,
         racks=racks(family),
     )
+
+
+def _tiers(family: Family, counted_levels: Sequence[Level]) -> Iterator[Tier]:
+    names_switches = any(upper_switch.name != family.switch.name for upper_switch in family.upper)
+    for number, (level, ends, switch) in enumerate(
+        zip(counted_levels, family.optics, family.switches, strict=True), start=1
+    ):
+        yield Tier(
+            level=number,
+            switches=level.switches,
+            down_ports=level.down_ports,
+            uplinks_per_switch=level.uplinks,
+            links=level.links,
+            optic=ends.above.name,
+            optic_below=ends.below.name if ends.below.name != ends.above.name else None,
+            switch=switch.name if names_switches else None,
+        )
 
 
 class Baseline(NamedTuple):

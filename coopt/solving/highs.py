@@ -134,11 +134,7 @@ def solve(
     if ended.abandoned:
         return _abandoned_answer(lp, columns, ended, handed_over - started, time.perf_counter() - handed_over)
     outcome, detail = _outcome(h, ended.interrupted)
-    info, bound = h.getInfo(), _bound(h.getInfo(), outcome)
-    # HiGHS's own bound holds within its tolerances only; multipliers prove one where no variable is whole or endless
-    bounded = np.isfinite(lp.col_lower_).all() and np.isfinite(lp.col_upper_).all()
-    if outcome == "optimal" and bounded and highspy.HighsVarType.kInteger not in lp.integrality_:
-        bound = safe_bound(lp, np.asarray(h.getSolution().row_dual))
+    info = h.getInfo()
     has_solution = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     if has_solution:
         _load(columns, np.asarray(h.getSolution().col_value))
@@ -146,11 +142,19 @@ def solve(
         outcome=outcome,
         detail=detail,
         value=info.objective_function_value if has_solution else None,
-        bound=bound,
+        bound=_proven_bound(h, lp, outcome),
         nodes=max(int(info.mip_node_count), 0),  # -1 without whole variables
         handover_s=handed_over - started,
         solve_s=time.perf_counter() - handed_over,
     )
+
+
+def _proven_bound(h: Any, lp: Any, outcome: Outcome) -> float:
+    # HiGHS's own bound holds within its tolerances only; multipliers prove one where no variable is whole or endless
+    is_bounded = np.isfinite(lp.col_lower_).all() and np.isfinite(lp.col_upper_).all()
+    if outcome == "optimal" and is_bounded and highspy.HighsVarType.kInteger not in lp.integrality_:
+        return safe_bound(lp, np.asarray(h.getSolution().row_dual))
+    return _bound(h.getInfo(), outcome)
 
 
 def safe_bound(lp: Any, multipliers: NDArray[np.float64]) -> float:

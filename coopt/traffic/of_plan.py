@@ -96,19 +96,8 @@ def _on_planes(
     per_nic = max(
         int(np.unique(gpu // family.gpus_per_nic, return_counts=True)[1].max()) for gpu in (table[:, 0], table[:, 1])
     )
-    order = np.argsort(plane, kind="stable")
-    numbers, starts = np.unique(plane[order], return_index=True)
-    planes_by_flows: dict[bytes, list[tuple[int, Ints]]] = {}
-    ends_by_flows: dict[bytes, Ints] = {}
-    for number, numbers_of_plane in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
-        plane_ends = ends[numbers_of_plane]
-        # groups are numbered anew in each plane, so that planes with the same flows have the same key
-        plane_ends[:, 2] = np.unique(plane_ends[:, 2], return_inverse=True)[1]
-        key = plane_ends.tobytes()
-        planes_by_flows.setdefault(key, []).append((number, numbers_of_plane))
-        ends_by_flows[key] = plane_ends
-    for key, planes in planes_by_flows.items():
-        (a, b, g), flows = ends_by_flows[key].T, np.stack([numbers_of_plane for _, numbers_of_plane in planes])
+    for plane_ends, planes in _planes_alike(ends, plane):
+        (a, b, g), flows = plane_ends.T, np.stack([numbers_of_plane for _, numbers_of_plane in planes])
         yield LeafFlows(
             kind=stream.kind,
             collective=stream.collective,
@@ -125,6 +114,23 @@ def _on_planes(
             adapter=adapter[flows],
             size_bytes=sizes[flows],
         )
+
+
+def _planes_alike(ends: Ints, plane: Ints) -> Iterator[tuple[Ints, list[tuple[int, Ints]]]]:
+    """Leaves and group of the flows of planes that carry the same, with each such plane and the numbers of its flows.
+
+    `ends` has shape (flows, 3), `plane` (flows,).
+    """
+    order = np.argsort(plane, kind="stable")
+    numbers, starts = np.unique(plane[order], return_index=True)
+    planes_by_flows: dict[bytes, tuple[Ints, list[tuple[int, Ints]]]] = {}
+    for number, numbers_of_plane in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+        plane_ends = ends[numbers_of_plane]
+        # groups are numbered anew in each plane, so that planes with the same flows have the same key
+        plane_ends[:, 2] = np.unique(plane_ends[:, 2], return_inverse=True)[1]
+        _, planes = planes_by_flows.setdefault(plane_ends.tobytes(), (plane_ends, []))
+        planes.append((number, numbers_of_plane))
+    yield from planes_by_flows.values()
 
 
 def demands(

@@ -108,13 +108,7 @@ def run_of(row: Measurement) -> MeasuredRun:
     split = split_of(row, model, stack, size, assumptions)
     measured_s = measured_seconds(row, model, gpu.peak_flop_s(precision), assumptions)
     workload = _workload(row, model, stack, split, precision, measured_s, assumptions)
-    if row.micro_batch is None:
-        split = with_largest_micro_batch(workload, gpu, split) if split.pp == 1 else split
-        assumptions.append(f"micro-batch {split.micro_batch}")
-    if not row.recompute and not any("recipe" in text for text in assumptions):
-        split = with_least_recomputation(workload, gpu, split)
-        fits = ", the least that fits into memory" if split.recompute else ""
-        assumptions.append(f"recomputation {RECOMPUTE[split.recompute]}{fits}")
+    split = _fitted(row, workload, gpu, split, assumptions)
     if device.hb_gbyte_s is not None:
         assumptions.append(f"{row.gpu} as {gpu.name} with {device.hb_gbyte_s:g} GB/s inside the domain")
     if row.nic_gbps_per_gpu is None:
@@ -133,6 +127,20 @@ def run_of(row: Measurement) -> MeasuredRun:
         counts_flops=row.tflops_per_gpu is not None,
         assumptions=tuple(assumptions),
     )
+
+
+def _fitted(
+    row: Measurement, workload: Workload, gpu: Gpu, split: MeasuredSplit, assumptions: list[str]
+) -> MeasuredSplit:
+    """The split with the micro-batch and the recomputation that memory suggests, where the row does not say them."""
+    if row.micro_batch is None:
+        split = with_largest_micro_batch(workload, gpu, split) if split.pp == 1 else split
+        assumptions.append(f"micro-batch {split.micro_batch}")
+    if not row.recompute and not any("recipe" in text for text in assumptions):
+        split = with_least_recomputation(workload, gpu, split)
+        fits = ", the least that fits into memory" if split.recompute else ""
+        assumptions.append(f"recomputation {RECOMPUTE[split.recompute]}{fits}")
+    return split
 
 
 def _workload(

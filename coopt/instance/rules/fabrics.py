@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from coopt.instance.errors import alternatives, both
-from coopt.instance.hardware import mate
+from coopt.instance.hardware import Nic, mate
+from coopt.instance.network import Network
 from coopt.instance.question import Question
 
 MOST_NAMED = 4  # products that a complaint names
@@ -64,17 +65,20 @@ def _ports(instance: Question) -> Iterator[str]:
             "lane_gbit_s), needs network.switches and network.optics of its lanes"
         )
         return
-    # nothing joins: the first thing that is missing on the way from NIC over switch to optic is said, and no other
+    yield _missing_joint(network, nic_runs, reach_m)
+
+
+def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: float) -> str:
+    """The first thing that is missing on the way from NIC over switch to optic, and no other."""
     ports = {way.port_gbit_s for way in network.switch_ways}
     served_runs = [(nic, planes) for nic, planes in nic_runs if nic.gbit_s / planes in ports]
     if not served_runs:
         rates = numbers(sorted({nic.gbit_s / planes for nic, planes in nic_runs}))
         switches = _listing(f"{way.name!r} {way.port_gbit_s:g} Gbit/s" for way in network.switch_ways)
-        yield f"network.nics: no switch has ports of a NIC's rate ({rates} Gbit/s), needs one; there are {switches}"
-        return
+        return f"network.nics: no switch has ports of a NIC's rate ({rates} Gbit/s), needs one; there are {switches}"
     modules = dict.fromkeys(_module_text(nic.gbit_s / planes, planes // nic.cages) for nic, planes in served_runs)
     optics = _listing(f"{optic.name!r} {optic.gbit_s:g} Gbit/s over {optic.reach_m:g} m" for optic in network.optics)
-    yield (
+    return (
         "network.optics: none joins a NIC to ports of its rate: needs one of "
         f"{alternatives(modules)}, over {reach_m:g} m at least; there are {optics}"
     )
