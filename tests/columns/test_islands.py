@@ -15,7 +15,7 @@ from coopt.columns.grid import mappings
 from coopt.columns.islands import needs, options
 from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Islands, Market
-from coopt.columns.islands.options import ListedIslands, islands_of, list_options
+from coopt.columns.islands.options import ListedIslands, has_island, islands_of, list_options, within_bounds
 from coopt.columns.islands.shapes import quick_degrees, sites_of
 from coopt.instance.files import load
 from coopt.instance.schema import Instance
@@ -110,6 +110,19 @@ def test_mappings_in_time_are_kept_for_other_prices_and_listed_anew_for_other_pa
         assert np.array_equal(again.islands.units, alone.islands.units)
         assert again.gated == alone.gated
     assert looked_into == [True, False, True, True, False]
+
+
+@settings(max_examples=example_count(20))
+@given(st.one_of(partitions(), partitions(core=True)))
+def test_an_island_at_a_shorter_bound_is_found_as_if_mappings_were_listed_at_that(instance: Instance) -> None:
+    asked = next(iter(with_core_optics(instance)))
+
+    def at(slower: float) -> Workload:
+        return asked.workload[0].model_copy(update={"max_iteration_time_s": asked.workload[0].bound_s * slower})
+
+    is_served = within_bounds(asked, at(8.0), lambda: None)
+    for slower in (8.0, 0.5, 2.0, 1.0):
+        assert is_served(at(slower).bound_s) == has_island(asked, at(slower), lambda: None)
 
 
 @settings(max_examples=example_count(40))

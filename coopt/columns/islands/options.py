@@ -14,8 +14,6 @@ from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.needs import Rows, fastest_byte_s, quick_mappings, rows_of, uplinks_needed
 from coopt.columns.islands.shapes import Shapes, Sites, quick_degrees, shapes_of, sites_of
-from coopt.instance.hardware import Gpu
-from coopt.instance.network import Network
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import Bools, Floats, Ints
@@ -122,53 +120,114 @@ def list_options(
 def islands_of(
     coupling: Coupling, workload: Workload, on_step: Callable[[], None], listings: ListedIslands | None = None
 ) -> tuple[Islands, Counter[str]]:
-    """The islands of one workload, and how many were dropped by cause."""
+    """The islands of one workload, and how many were dropped by cause; sizes that cannot win any more are not looked
+    into."""
     gated: Counter[str] = Counter()
-    *_, islands = _islands_by_size(coupling, workload, on_step, listings or ListedIslands(), gated)
+    islands, looked_into = coupling.market.no_islands(), 0
+    by_size = _SitesBySize.of(coupling, workload)
+    for window in by_size.windows():
+        sites = by_size.open_sites(window, coupling.of_islands(islands))
+        if len(sites):
+            on_step()
+            looked_into += len(sites)
+            listing = partial(by_size.rows, sites)
+            rows = listing() if listings is None else listings.rows(workload, coupling.market, sites, listing)
+            if rows is not None:
+                islands = _networks(coupling, sites, rows, islands, gated)
+    if len(by_size.sites):
+        gated["dominated"] += len(by_size.sites) - looked_into
     return islands, gated
 
 
 def has_island(instance: Instance, workload: Workload, on_step: Callable[[], None]) -> bool:
     """Whether a workload has an island in a question; the smallest ones are looked for first."""
+    return within_bounds(instance, workload, on_step)(workload.bound_s)
+
+
+def within_bounds(instance: Instance, workload: Workload, on_step: Callable[[], None]) -> Callable[[float], bool]:
+    """Whether a workload has an island in a question at some bound, no longer than its own.
+
+    What is in time at a bound is so at a longer one as well, so mappings are listed at its own, and once.
+    """
     coupling = Coupling(market=Market(instance=instance))
-    return any(len(islands) for islands in _islands_by_size(coupling, workload, on_step, ListedIslands(), Counter()))
+    nothing, byte_s = coupling.market.no_islands(), fastest_byte_s(instance.network)
+    listed, unlisted = list[tuple[Sites, Rows]](), _rows_by_size(coupling, workload, on_step)
+
+    def every() -> Iterator[tuple[Sites, Rows]]:
+        yield from listed
+        for found in unlisted:
+            listed.append(found)
+            yield found
+
+    def is_served(bound_s: float) -> bool:
+        for sites, rows in every():
+            on_step()
+            within = replace(rows, bound_s=bound_s)
+            if within.in_time_alone(byte_s).any() and len(_networks(coupling, sites, within, nothing, Counter())):
+                return True
+        return False
+
+    return is_served
 
 
-def _islands_by_size(
-    coupling: Coupling, workload: Workload, on_step: Callable[[], None], listings: ListedIslands, gated: Counter[str]
-) -> Iterator[Islands]:
-    """The islands up to some size, none at first and in the end all; sizes that cannot win any more are not looked
-    into."""
-    market = coupling.market
-    network, gpu = market.instance.network, market.instance.cluster.gpu
-    degrees = quick_degrees(workload, gpu, market.instance.cluster.most_gpus)
-    sizes = degrees.prod(axis=1)
-    all_sites, looked_into = sites_of(np.unique(sizes), network.hb_domains), 0
-    is_closed = np.zeros(len(network.hb_domains), dtype=np.bool_)
-    yield (islands := market.no_islands())
-    for window in windows(np.unique(sizes)):
-        rivals = coupling.of_islands(islands)
-        is_closed |= coupling.closed_domains(int(window[0]), rivals)
-        if is_closed.all():
-            break
-        sites = all_sites.take(np.isin(all_sites.gpus, window) & ~is_closed[all_sites.hb])
-        sites = sites.take(~coupling.wholly_beaten(sites, rivals))
+def _rows_by_size(coupling: Coupling, workload: Workload, on_step: Callable[[], None]) -> Iterator[tuple[Sites, Rows]]:
+    """Sites with the mappings that are in time there, the smallest first, as if no island were known."""
+    nothing = coupling.of_islands(coupling.market.no_islands())
+    by_size = _SitesBySize.of(coupling, workload)
+    for window in by_size.windows():
+        sites = by_size.open_sites(window, nothing)
         if len(sites):
             on_step()
-            looked_into += len(sites)
-            of_size = degrees[np.isin(sizes, sites.gpus)]
-            rows = listings.rows(workload, market, sites, partial(_rows, workload, gpu, network, sites, of_size))
+            rows = by_size.rows(sites)
             if rows is not None:
-                yield (islands := _networks(coupling, sites, rows, islands, gated))
-    if len(all_sites):
-        gated["dominated"] += len(all_sites) - looked_into
+                yield sites, rows
 
 
-def _rows(workload: Workload, gpu: Gpu, network: Network, sites: Sites, degrees: Ints) -> Rows | None:
-    """The mappings in time on some site with all that its NICs can give; None where no list of degrees has any."""
-    byte_s = fastest_byte_s(network)
-    mappings = quick_mappings(workload, gpu, network, degrees, byte_s)
-    return rows_of(workload, gpu, network, sites, mappings, byte_s) if len(mappings) else None
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _SitesBySize:
+    """The sites of a workload, looked into from the smallest on, and the HB domains on which none may win any more."""
+
+    coupling: Coupling
+    workload: Workload
+    degrees: Ints
+    sites: Sites
+    is_closed: Bools
+
+    @classmethod
+    def of(cls, coupling: Coupling, workload: Workload) -> _SitesBySize:
+        """All sites on which compute alone leaves the workload in time."""
+        cluster, hb_domains = coupling.market.instance.cluster, coupling.market.instance.network.hb_domains
+        degrees = quick_degrees(workload, cluster.gpu, cluster.most_gpus)
+        return cls(
+            coupling=coupling,
+            workload=workload,
+            degrees=degrees,
+            sites=sites_of(np.unique(degrees.prod(axis=1)), hb_domains),
+            is_closed=np.zeros(len(hb_domains), dtype=np.bool_),
+        )
+
+    def windows(self) -> Iterator[Ints]:
+        """Sizes in rising order, some at a time, while an HB domain is open."""
+        for window in windows(np.unique(self.degrees.prod(axis=1))):
+            if self.is_closed.all():
+                return
+            yield window
+
+    def open_sites(self, window: Ints, rivals: Usage) -> Sites:
+        """The sites of some sizes on which an island may stand that rivals do not dominate."""
+        self.is_closed[:] |= self.coupling.closed_domains(int(window[0]), rivals)
+        sites = self.sites.take(np.isin(self.sites.gpus, window) & ~self.is_closed[self.sites.hb])
+        return sites.take(~self.coupling.wholly_beaten(sites, rivals))
+
+    def rows(self, sites: Sites) -> Rows | None:
+        """The mappings in time on some sites with all that NICs can give; None where no list of degrees has any."""
+        instance = self.coupling.market.instance
+        of_size = self.degrees[np.isin(self.degrees.prod(axis=1), sites.gpus)]
+        byte_s = fastest_byte_s(instance.network)
+        mappings = quick_mappings(self.workload, instance.cluster.gpu, instance.network, of_size, byte_s)
+        if not len(mappings):
+            return None
+        return rows_of(self.workload, instance.cluster.gpu, instance.network, sites, mappings, byte_s)
 
 
 def windows(sizes: Ints) -> Iterator[Ints]:

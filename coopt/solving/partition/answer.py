@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from coopt.columns.islands.listing import Market
-from coopt.columns.islands.options import has_island, list_options
+from coopt.columns.islands.options import has_island, list_options, within_bounds
 from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -162,10 +162,11 @@ def _least_bound_s(run: Run, workload: Workload) -> float | None:
     too_short, long_enough = workload.bound_s, 2 * workload.bound_s
     while not _serves(run, run.instance, workload, long_enough):
         too_short, long_enough = long_enough, 2 * long_enough
+    is_served = within_bounds(*_slowed(run.instance, workload, long_enough), run.check_clock)
     while long_enough > too_short * (1 + CLOSE):
         # The geometric mean leaves the root of the ratio on either side, and the ratio is what `CLOSE` bounds.
         middle = (too_short * long_enough) ** 0.5
-        if _serves(run, run.instance, workload, middle):
+        if is_served(middle):
             long_enough = middle
         else:
             too_short = middle
@@ -173,9 +174,14 @@ def _least_bound_s(run: Run, workload: Workload) -> float | None:
 
 
 def _serves(run: Run, instance: Instance, workload: Workload, bound_s: float) -> bool:
+    return has_island(*_slowed(instance, workload, bound_s), run.check_clock)
+
+
+def _slowed(instance: Instance, workload: Workload, bound_s: float) -> tuple[Instance, Workload]:
+    """A question of one workload at another bound, and the workload."""
     slower = {"max_iteration_time_s": bound_s, "min_tokens_per_s": None, "train_days": None, "train_tokens": None}
     question = instance.model_copy(update={"workload": (workload.model_copy(update=slower),)})
-    return has_island(question, question.workload[0], run.check_clock)
+    return question, question.workload[0]
 
 
 def _with_more_gpus(run: Run, variant: Variant) -> PartitionData:
