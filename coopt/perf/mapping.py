@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,10 @@ OUTERMOST = ("pp", "dp")
 STAGES_APART, STAGES_TOGETHER = range(2)
 """Which dimension lies outermost across domains: stages far apart, or the stages of a pipeline side by side."""
 NAMED = {"recompute": RECOMPUTE, "outermost": OUTERMOST}
-LARGEST_TABLE = 1 << 22
+FEW_ROWS = 1 << 11
+"""Rows up to which to sort them costs less than to number their columns one by one."""
+SMALL_TABLE, TABLE_PER_ROW = 1 << 15, 1 << 7
+"""Entries of a table, at all and for each row, up to which to fill it costs less than to sort the rows."""
 UNSPLIT = {"recompute": NONE, "sequence_parallel": 0, "zero": 0, "offload_percent": 0, "outermost": STAGES_APART}
 """What a field holds where nothing is split or saved; 1 for all others, which are degrees and counts."""
 
@@ -78,7 +81,7 @@ class Mappings:
 
     def take(self, rows: Ints | Bools | slice) -> Mappings:
         """The chosen rows."""
-        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        return Mappings(**{name: column[rows] for name, column in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +104,7 @@ class Placements:
 
     def take(self, rows: Ints | Bools | slice) -> Placements:
         """The chosen rows."""
-        columns = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(self, **{name: column[rows] for name, column in columns.items() if column is not None})
+        return Placements(**{name: column[rows] for name, column in vars(self).items() if column is not None})
 
     def dp_across(self, mappings: Mappings) -> Ints:
         """d_l: domains that hold the replicas of a stage; shape (n,)."""
@@ -172,21 +174,22 @@ def stage_layers(model: Transformer, mappings: Mappings) -> tuple[Ints, Ints]:
 
 
 def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
-    """The distinct rows of some columns of small whole numbers, without sorting when their range allows.
+    """The distinct rows of some columns of small whole numbers, without sorting where that costs less.
 
-    Where the range does not, as of powers of two up to a hundred thousand, each column is numbered first: that keeps
-    the order of its values, so rows and their order are those of sorting. Where there are too many combinations even
-    so, rows are sorted as single numbers.
+    Where many rows have too many combinations for a table, as of powers of two up to a hundred thousand, each column is
+    numbered first: that keeps the order of its values, so rows and their order are those of sorting.
 
     Returns
     -------
     rows, position
         `rows[j][position]` is column j again; rows come in rising order.
     """
-    if not len(columns[0]):
+    count = len(columns[0])
+    if not count:
         return tuple(column[:0] for column in columns), np.zeros(0, dtype=np.int64)
     sizes = [int(column.max()) + 1 for column in columns]
-    if math.prod(sizes) <= LARGEST_TABLE:
+    combinations = math.prod(sizes)
+    if combinations <= np.iinfo(np.int64).max and (count <= FEW_ROWS or _may_fill(combinations, count)):
         return _looked_up(columns, sizes)
     values, numbers = zip(*(_numbered(column, size) for column, size in zip(columns, sizes, strict=True)), strict=True)
     sizes = [len(present) for present in values]
@@ -199,17 +202,13 @@ def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
 
 def _looked_up(columns: Sequence[Ints], sizes: Sequence[int]) -> tuple[tuple[Ints, ...], Ints]:
     """`distinct_rows` of columns below the given sizes, by the number of each row among all that there could be."""
-    key = np.zeros(len(columns[0]), dtype=np.int64)
-    for column, size in zip(columns, sizes, strict=True):
-        key = key * size + column
-    keys, position = _numbered(key, math.prod(sizes))
-    return tuple(np.unravel_index(keys, sizes)), position
+    keys, position = _numbered(np.ravel_multi_index(tuple(columns), sizes), math.prod(sizes))
+    return np.unravel_index(keys, sizes), position
 
 
 def _numbered(column: Ints, size: int) -> tuple[Ints, Ints]:
     """The distinct values of a column below `size` in rising order, and the number of each entry among them."""
-    # to fill a table so much larger than the column would take longer than to sort it
-    if size > max(LARGEST_TABLE, 4 * len(column)):
+    if not _may_fill(size, len(column)):
         values, position = np.unique(column, return_inverse=True)
         return values, position.ravel()
     present = np.zeros(size, dtype=np.bool_)
@@ -218,6 +217,11 @@ def _numbered(column: Ints, size: int) -> tuple[Ints, Ints]:
     number = np.empty(size, dtype=np.int64)
     number[values] = np.arange(len(values))
     return values, number[column]
+
+
+def _may_fill(size: int, count: int) -> bool:
+    """Whether to fill a table of that size costs less than to sort so many rows."""
+    return size <= max(SMALL_TABLE, TABLE_PER_ROW * count)
 
 
 def representatives(*columns: Ints) -> tuple[Ints, Ints]:

@@ -25,13 +25,17 @@ def test_every_dropped_row_has_a_kept_one_that_is_nowhere_larger(rows: list[tupl
 
 
 @settings(max_examples=example_count(100))
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3000), st.integers(0, 3000)), min_size=1, max_size=60))
-def test_distinct_rows_bring_every_row_back(rows: list[tuple[int, int, int]]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3000), st.integers(0, 3000)), min_size=1, max_size=60),
+    st.sampled_from([1, 1 << 20, 1 << 30]),
+)
+def test_distinct_rows_bring_every_row_back(rows: list[tuple[int, int, int]], unit: int) -> None:
     columns = np.array(rows, dtype=np.int64).T
-    for used in (columns[:2], columns):  # a small span is looked up in a table, a large one sorted
+    # looked up in a table, sorted by one number, or column by column, and by all where one number is too small
+    for used in (columns[:2], columns * unit, np.tile(columns * unit, 100), np.tile(columns, (6, 1))):
         found, position = distinct_rows(*used)
         np.testing.assert_array_equal(np.stack(found)[:, position], used)
-        assert len({tuple(row) for row in np.stack(found).T}) == len(found[0])
+        assert [*zip(*found, strict=True)] == sorted({*zip(*used, strict=True)})
 
 
 def test_no_rows_are_fine() -> None:
