@@ -16,7 +16,8 @@ from coopt.perf.parameters import with_bits
 
 # rows, columns and relative efficiency of the output tiles a library chooses from
 TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
-TILE_COLUMNS = np.array(TILES).T
+TILE_ROWS, TILE_COLUMNS, TILE_SHARES = np.array(TILES).T
+TILE_COSTS = TILE_ROWS * TILE_COLUMNS / TILE_SHARES
 BYTES = 2  # of a 16-bit number
 GRAPH_PAUSE_S = 1e-6  # between two kernels of a CUDA graph (judgement)
 # fused attention, fitted to the kernels of benchmarks/kernels-h200.csv; docs/model.md, Kernels
@@ -125,11 +126,9 @@ class Device:
         """
         rate = rate or self.workload_rate
         m, n, k, batch = (np.asarray(x, dtype=np.float64) for x in (m, n, k, batch))
-        sms = self.gpu.sm_count
-        shape = (len(TILES), *[1] * max(m.ndim, n.ndim, batch.ndim))
-        rows, columns, shares = (np.reshape(numbers, shape) for numbers in TILE_COLUMNS)
-        waves = np.ceil(np.ceil(m / rows) * np.ceil(n / columns) * batch / sms)
-        quickest = (waves * (rows * columns / shares)).min(0)
+        sms, shape = self.gpu.sm_count, (-1, *[1] * max(m.ndim, n.ndim, batch.ndim))
+        tiles = np.ceil(m / TILE_ROWS.reshape(shape)) * np.ceil(n / TILE_COLUMNS.reshape(shape))
+        quickest = np.minimum.reduce(np.ceil(tiles * batch / sms) * TILE_COSTS.reshape(shape))
         tile = 2.0 * sms * quickest * (k + rate.k0) / rate.flop_s
         traffic = self.stream_s(batch * (rate.input_bytes * (m * k + k * n) + BYTES * m * n))
         return np.asarray(np.maximum(tile, traffic) + self.pause_s, dtype=np.float64)
@@ -178,8 +177,9 @@ class Passes:
 
 def product(device: Device, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Passes:
     """A matrix product with its data gradient (m, k, n) and its weight gradient (k, n, m), all three side by side."""
-    m, n, k, batch = np.broadcast_arrays(m, n, k, batch)
-    seconds = device.product_s(np.stack((m, m, k)), np.stack((n, k, n)), np.stack((k, n, m)), batch, rate)
+    sizes = np.empty((3, *np.broadcast(m, n, k, batch).shape))
+    sizes[0], sizes[1], sizes[2] = m, n, k
+    seconds = device.product_s(sizes[[0, 0, 2]], sizes[[1, 2, 1]], sizes[[2, 1, 0]], batch, rate)
     return Passes(seconds[0], seconds[1] + seconds[2], seconds[2] if device.splits_backward else 0.0)
 
 

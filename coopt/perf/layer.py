@@ -290,7 +290,9 @@ def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) ->
         NORM_ACT: norms + _cheap_s(workload, device, t, rows),
         NORM_FFN: norms + feed_forward.forward,
     }
-    repeat_s = np.select([recompute == kind for kind in repeats], np.broadcast_arrays(*repeats.values()))
+    repeat_s: Any = 0.0
+    for kind, seconds in repeats.items():
+        repeat_s = np.where(recompute == kind, seconds, repeat_s)
     return Passes(layer.forward, layer.backward + repeat_s, layer.weights)
 
 
