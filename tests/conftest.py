@@ -149,7 +149,7 @@ def value_of(plan: Plan) -> float:
 
 def value(instance: Instance) -> float:
     """The least objective of a question; infinite where nothing answers."""
-    return value_of(coopt.solve(instance))
+    return value_of(coopt.solve(instance, reasons=False))
 
 
 DISCIPLINES: tuple[dict[str, Any], ...] = (

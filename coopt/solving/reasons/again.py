@@ -9,7 +9,6 @@ design does. Where several such sets keep every design out, each is found once t
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,8 +21,8 @@ from coopt.columns.context import Context, DomainSet, context_of, domains_filled
 from coopt.columns.fittings import ROUNDING, Fitting, fitting
 from coopt.columns.layouts import NicLayout
 from coopt.columns.pace import least_times_s
-from coopt.columns.pools import Pool, in_orders, in_time, pool
-from coopt.instance.hardware import HbDomain
+from coopt.columns.pools import Pool, in_orders, place, pool
+from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import MOST_TIERS
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
@@ -31,7 +30,7 @@ from coopt.network.family import Family, Gear
 from coopt.network.optics import values_of
 from coopt.network.parts import cost_of, domain_lines, included_lines, keeps_limits, racks_of, total, within_limits
 from coopt.network.space import Space, families
-from coopt.perf.mapping import Floats
+from coopt.perf.mapping import Floats, Ints
 from coopt.plan.parts import line
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
@@ -40,8 +39,8 @@ from coopt.solving.reasons.limits import limits_of, lists_of, with_gpu, with_par
 
 WIDEST_RATIO = 8.0  # of down to up bandwidth that is worth a try
 NO_MEMORY_LIMIT_GB = 1e15
-FEW_MAPPINGS = 256
-"""Mappings that are looked at first."""
+FEW_MAPPINGS = 64
+"""Mappings that are looked at first, in all their placements."""
 Drop = Callable[[Instance], Instance]
 
 
@@ -126,15 +125,15 @@ class UnprovenError(Exception):
     """A solve ended without proof; the reason is its text."""
 
 
-def solved(instance: Instance) -> Plan:
-    """The optimum of an instance, or that there is none.
+def solved(instance: Instance, *, reasons: bool = False) -> Plan:
+    """The optimum of an instance, or that there is none, on request with why.
 
     Raises
     ------
     UnprovenError
         When the solver's time limit passed first.
     """
-    plan = solve(with_part(instance, "solver", {"gap": 0.0, "top": 1}))
+    plan = solve(with_part(instance, "solver", {"gap": 0.0, "top": 1}), reasons=reasons)
     if plan.stop_reason == "interrupted":
         raise KeyboardInterrupt
     if plan.status not in ("optimal", "infeasible"):
@@ -154,6 +153,8 @@ def feasible(instance: Instance) -> bool:
     # sites of one number of GPUs follow each other, so that their mappings are listed once
     for gpus, of_size in groupby(space.all_sites(), key=itemgetter(0)):
         sources = [fitting(workload, instance.cluster.gpu, gpus) for workload in instance.workload]
+        if not all(map(_quick, sources)):
+            continue
         sources.sort(key=_quick)  # the workload with fewest mappings rules out a site soonest
         for _, hb, domains in of_size:
             for site, gears in _sites(space, gpus, hb, domains).items():
@@ -212,34 +213,45 @@ def _least_of_an_end(instance: Instance, gbit_s: float) -> tuple[float, float]:
 def _any_in_time(
     space: Space, sources: Sequence[Fitting], hb: HbDomain, site: DomainSet, gears: Sequence[Gear]
 ) -> bool:
-    """Whether a family that some gears join serves: on the fastest mappings of each workload, which do more often than
-    not, or else on all that dominance, which takes longest, leaves."""
+    """Whether a family that some gears join serves: on the mappings of each workload that may be fastest, which do more
+    often than not, or else on all that dominance, which takes longest, leaves."""
     instance, gpu = space.instance, space.instance.cluster.gpu
     layout = NicLayout(domains=site.domains, span=site.domains)
     byte_s = max(gear.byte_s for gear in gears)
     ideal = Context(site=site, byte_s=byte_s, layout=layout, discipline=instance.network.discipline)
-    timely = list[tuple[Pool, Counter[str]]]()
-    for source in sources:
-        timely.append(in_time(source, gpu, hb, site, ideal))
-        if not len(timely[-1][0]):
-            return False
 
     def serve(pools: list[Pool]) -> bool:
         return _any_serves(instance, space.families(site.gpus, hb, site.domains, gears), pools)
 
-    if serve([_fastest_mappings(mappings, ideal) for mappings, _ in timely]):
+    candidates = list[Ints]()
+    for source in sources:
+        candidates.append(_may_be_in_time(source, gpu, hb, ideal))
+        if not len(candidates[-1]):
+            return False
+    first = [
+        _placed_in_time(source, gpu, hb, ideal, rows[:FEW_MAPPINGS])
+        for source, rows in zip(sources, candidates, strict=True)
+    ]
+    if all(map(len, first)) and serve(first):
         return True
-    if all(len(mappings) <= FEW_MAPPINGS for mappings, _ in timely):
+    if all(len(rows) <= FEW_MAPPINGS for rows in candidates):
         return False
-    pairs = zip(sources, timely, strict=True)
-    return serve([pool(source, gpu, hb, site, ideal, listing)[0] for source, listing in pairs])
+    pools = [pool(source, gpu, hb, site, ideal)[0] for source in sources]
+    return all(map(len, pools)) and serve(pools)
 
 
-def _fastest_mappings(mappings: Pool, context: Context) -> Pool:
-    """A few mappings, the fastest on the best network."""
-    if len(mappings) > FEW_MAPPINGS:
-        mappings = mappings.take(np.argpartition(mappings.time_s(context, 1), FEW_MAPPINGS)[:FEW_MAPPINGS])
-    return in_orders(mappings, context.discipline)
+def _may_be_in_time(source: Fitting, gpu: Gpu, hb: HbDomain, best: Context) -> Ints:
+    """Rows of the mappings that may meet their bound on the best network, first those that may be the fastest."""
+    floor_s, bound_s = source.least_s(gpu, hb.gbyte_s, best.byte_s), source.workload.bound_s
+    rows = np.flatnonzero((source.fastest_s <= bound_s) & (floor_s <= bound_s))
+    return rows[np.argsort(floor_s[rows], kind="stable")]
+
+
+def _placed_in_time(source: Fitting, gpu: Gpu, hb: HbDomain, best: Context, rows: Ints) -> Pool:
+    """Some mappings in all the places in which they meet their bound on the best network."""
+    placed = place(source.workload, gpu, hb, best.site, source.fit.take(rows))
+    timely = placed.take(np.flatnonzero(placed.time_s(best, 1) <= source.workload.bound_s))
+    return in_orders(timely, best.discipline)
 
 
 def _quick(source: Fitting) -> int:

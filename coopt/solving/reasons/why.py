@@ -214,7 +214,8 @@ def _explained(
         check_same_question(instance, plan)
     try:
         has_design = plan is not None and plan.design is not None
-        question, answer = placed_as(instance, solved(instance) if plan is None or not has_design else plan)
+        known = plan if has_design else None
+        question, answer = placed_as(instance, known or solved(instance, reasons=True))
         if answer.design is None:
             return _infeasible(question, answer)
         return say.with_tp_said(_feasible(question, answer, others, rivals, proven=not has_design), answer)
