@@ -11,8 +11,9 @@ from coopt.instance.workload import Workload
 from coopt.plan.schema import MappingChoice
 from coopt.verifier.training.communication import traffic_of
 from coopt.verifier.training.iteration import met_parameters, model_flop_per_token
-from coopt.verifier.training.layer import layer_s, weights_s
-from coopt.verifier.training.mappings import mapping_fault, scalar_mapping, splits
+from coopt.verifier.training.kernels import Machine
+from coopt.verifier.training.layer import LayerTimes, layer_s
+from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, scalar_mapping, splits
 from coopt.verifier.training.memory import whole_layer_bytes
 from coopt.verifier.training.placing import held_parameters, layer_shares, mamba_shard, shard
 from coopt.verifier.training.work import Clock
@@ -27,6 +28,11 @@ MIXER = [(32, 64 + 64 + 2 * 2 * 32 + 4, 64), (32, 64, 64)]
 """Of one of two GPUs: 4 heads of 16, 2 groups, 32 rows; the input projection gives gate, x, B, C and a step a head."""
 SCORES, STATES, MIXED, CARRIED = (128, 128, 32), (16, 32, 128), (128, 16, 128), (128, 16, 32)
 """Of a chunk of 128 tokens: in each group, and three in each head. 32 rows are a quarter of a chunk."""
+
+
+def weights_s(here: Workload, machine: Machine, mapped: ScalarMapping) -> float:
+    """Seconds of gradients of weights of the mean layer."""
+    return LayerTimes(here, machine).weights_s(mapped)
 
 
 def hybrid(model: dict[str, Any] | None = None, **options: Any) -> Workload:

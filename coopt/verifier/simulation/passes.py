@@ -20,8 +20,8 @@ from coopt.verifier.training.gathers import (
     taken_ways,
 )
 from coopt.verifier.training.iteration import exchanges, experts_s, tp_group
-from coopt.verifier.training.kernels import machine_of, predicting
-from coopt.verifier.training.layer import Pass, core_pass, layer_and_waits, layer_pass, logits_pass
+from coopt.verifier.training.kernels import Pass, machine_of, predicting
+from coopt.verifier.training.layer import LayerTimes, layer_pass, logits_pass
 from coopt.verifier.training.placing import Placement, expert_share, layer_shares
 from coopt.verifier.training.work import Work
 
@@ -61,7 +61,8 @@ class PassTimes:
     def __init__(self, workload: Workload, gpu: Gpu, work: Work, place: Placement, speed: LayerSpeeds) -> None:
         machine, split = machine_of(workload, gpu), work.split
         self._work, self._model = work, workload.model
-        self._layer, waits = layer_and_waits(workload, machine, split)
+        layers = LayerTimes(workload, machine)
+        self._layer, waits = layers.of(split)
         self._logits = logits_pass(workload, machine, split)
         further_workload = predicting(workload)
         self._predicting = layer_pass(further_workload, machine_of(further_workload, gpu), split)
@@ -87,7 +88,7 @@ class PassTimes:
         ahead_s = of_experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
         self._experts = Pass(ahead_s, of_experts_s - ahead_s)
         # of all rounds the first is forward, and hides behind the core and the waits of its own pass
-        hidden_by = zip(core_pass(workload, machine, split), waits, strict=True)
+        hidden_by = zip(layers.core_pass(split), waits, strict=True)
         behind_s = [sum(parts_s) if split.cp > 1 else 0.0 for parts_s in hidden_by]
         over_cp = Group(place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte)
         ring_s = gather_s(work.traffic.ring_bytes, over_cp, work.links)

@@ -1,14 +1,16 @@
-"""Seconds of single kernels on a GPU: matrix products, fused attention, and what moves bytes."""
+"""Seconds of single kernels on a GPU: matrix products, fused attention, and what moves bytes; products of a layer."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
+from coopt.verifier.training.placing import MambaShard, Shard, latent_width
 
 # rows and columns of the tiles that a library chooses among, and the share x_t of the law that they reach
 TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
@@ -148,6 +150,34 @@ def _up(a: float, b: int) -> float:
     return -(-a // b)
 
 
+class Pass(NamedTuple):
+    """Seconds forward and backward."""
+
+    forward_s: float
+    backward_s: float
+
+
+def total(summands: Iterable[Pass]) -> Pass:
+    """Passes one after the other."""
+    passes = list(summands)
+    return Pass(sum(single.forward_s for single in passes), sum(single.backward_s for single in passes))
+
+
+def scaled(seconds: Pass, share: float) -> Pass:
+    """A share of both passes."""
+    return Pass(share * seconds.forward_s, share * seconds.backward_s)
+
+
+def products(engine: Engine, shapes: Iterable[MatrixProduct]) -> Pass:
+    """Matrix products forward, and the gradients of each backward."""
+    return total(Pass(product_s(engine, shape), gradients_s(engine, shape)) for shape in shapes)
+
+
+def weight_gradients_s(engine: Engine, shapes: Iterable[MatrixProduct]) -> float:
+    """Seconds of the weight gradients of some products."""
+    return sum(product_s(engine, MatrixProduct(shape.k, shape.n, shape.m, shape.batch)) for shape in shapes)
+
+
 class FusedKernel(NamedTuple):
     """One pass of fused attention: how often it multiplies columns, and what it costs beside."""
 
@@ -195,3 +225,43 @@ def fused_s(machine: Machine, kernel: FusedKernel, model: Transformer, work: Fus
         machine.attention_flop_s / machine.layers.processors * (reference + FUSED_FORWARD.softmax) / reference
     )
     return waves * longest * FUSED_BLOCK * 2 * kernel.columns(model) / column_flop_s
+
+
+def projection_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
+    """The products around the attention core."""
+    n, h, columns = part.rows, model.hidden, part.widths
+    tp = model.heads // part.heads
+    shapes = [MatrixProduct(n, h, columns.values)]
+    if not model.kv_rank:
+        return [*shapes, MatrixProduct(n, columns.queries + columns.keys_values, h)]
+    if model.q_rank:
+        shapes += [MatrixProduct(n, model.q_rank, h), MatrixProduct(n, columns.queries, model.q_rank)]
+    else:
+        shapes.append(MatrixProduct(n, columns.queries, h))
+    shapes.append(MatrixProduct(n, model.kv_rank + model.rope_dim, h))
+    return [*shapes, MatrixProduct(n, latent_width(model, tp), model.kv_rank)]
+
+
+def mamba_shapes(model: Transformer, part: Shard, mixer: MambaShard) -> list[MatrixProduct]:
+    """The projections of a Mamba-2 mixer."""
+    return [
+        MatrixProduct(part.rows, mixer.projected, model.hidden),
+        MatrixProduct(part.rows, model.hidden, mixer.head_columns),
+    ]
+
+
+def feed_forward_shapes(model: Transformer, h: int, rows: float, width: float, batch: int = 1) -> list[MatrixProduct]:
+    """The products up and down of a feed-forward layer of that width, on rows of width h."""
+    up = MatrixProduct(rows, (2 if model.gated else 1) * width, h, batch)
+    return [up, MatrixProduct(rows, h, width, batch)]
+
+
+def latent_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
+    """Projections of tokens to the width of their experts and back; none where that is their own."""
+    rows, h, narrow = part.rows / part.norm_parts, model.hidden, model.expert_latent
+    return [MatrixProduct(rows, narrow, h), MatrixProduct(rows, h, narrow)] if narrow else []
+
+
+def router_shape(model: Transformer, part: Shard) -> MatrixProduct:
+    """The product that says where each token goes."""
+    return MatrixProduct(part.rows / part.norm_parts, model.experts, model.hidden)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from coopt.instance.transformer import Transformer
@@ -11,20 +10,27 @@ from coopt.verifier.training.kernels import (
     FUSED_BACKWARD,
     FUSED_BLOCK,
     FUSED_FORWARD,
-    Engine,
     FusedWork,
     Machine,
     MatrixProduct,
+    Pass,
+    feed_forward_shapes,
     fused_s,
-    gradients_s,
+    latent_shapes,
     layers_in_16_bits,
+    mamba_shapes,
     moved_s,
     product_s,
+    products,
+    projection_shapes,
+    router_shape,
+    scaled,
+    total,
+    weight_gradients_s,
 )
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.memory import kept_bytes
 from coopt.verifier.training.placing import (
-    MambaShard,
     Shard,
     expert_share,
     latent_width,
@@ -48,13 +54,6 @@ GATE_FORWARD, GATE_BACKWARD, TRANSPOSED = 6, 18, 4
 STARTED_KERNELS, STARTED_FOR_EXPERT, STARTED_IN_PAIRS = 103, 2 + 4, 1.5
 
 
-class Pass(NamedTuple):
-    """Seconds forward and backward."""
-
-    forward_s: float
-    backward_s: float
-
-
 def layer_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds of the mean layer and micro-batch: forward, backward and what is recomputed."""
     return sum(layer_pass(workload, machine, split))
@@ -62,91 +61,153 @@ def layer_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float
 
 def layer_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     """The mean layer and micro-batch: its kernels, and the waits for the host."""
-    return layer_and_waits(workload, machine, split)[0]
+    return LayerTimes(workload, machine).of(split)[0]
 
 
-def layer_and_waits(workload: Workload, machine: Machine, split: ScalarMapping) -> tuple[Pass, Pass]:
-    """The mean layer and micro-batch, and that part of it in which the GPU waits for the host; both passes are
-    stretched alike."""
-    busy = _kernels(workload, machine, split)
-    stretch = max(0.0, _launches_s(workload, split) / sum(busy) - 1)
-    waits = _scaled(busy, stretch)
-    return _total([busy, waits]), waits
+class LayerTimes:
+    """The mean layer and micro-batch of one workload on one GPU; nothing is computed twice."""
+
+    def __init__(self, workload: Workload, machine: Machine) -> None:
+        self._workload, self._host_byte_s = workload, machine.host_byte_s
+        self._kernels = LayerKernels(workload, machine)
+        self._wide_kernels = LayerKernels(workload, machine.in_16_bits) if machine.in_16_bits else None
+        self._passes: dict[tuple[object, ...], tuple[Pass, Pass]] = {}
+
+    def of(self, split: ScalarMapping) -> tuple[Pass, Pass]:
+        """The mean layer and micro-batch, and that part of it in which the GPU waits for the host; both passes are
+        stretched alike."""
+        key = split.of_layer
+        if key not in self._passes:
+            busy = self._busy(split)
+            stretch = max(0.0, _launches_s(self._workload, split) / sum(busy) - 1)
+            waits = scaled(busy, stretch)
+            self._passes[key] = total([busy, waits]), waits
+        return self._passes[key]
+
+    def weights_s(self, split: ScalarMapping) -> float:
+        """Seconds of the backward pass of the mean layer that give gradients of weights, as far as kernels take longer
+        than the host needs to start them."""
+        own_s = self._kernels.weights_s(split)
+        if self._wide_kernels:
+            own_s += layers_in_16_bits(self._workload) * (self._wide_kernels.weights_s(split) - own_s)
+        # put off, they wait for no host: only what kernels take beyond its starts can move
+        return min(own_s, max(0.0, sum(self._busy(split)) - _launches_s(self._workload, split)))
+
+    def core_pass(self, split: ScalarMapping) -> Pass:
+        """The attention core of a layer and micro-batch; where it is repeated with the whole layer, that runs
+        backward."""
+        core = self._kernels.core(split)
+        return Pass(core.forward_s, core.backward_s + (core.forward_s if split.recompute == "full" else 0.0))
+
+    def _busy(self, split: ScalarMapping) -> Pass:
+        """The kernels of the mean layer and micro-batch. Each pass is as long at least as activations take to the
+        host's memory or from there."""
+        mean, workload = self._kernels.of(split), self._workload
+        if self._wide_kernels:
+            wide = layers_in_16_bits(workload)
+            mean = total([scaled(mean, 1 - wide), scaled(self._wide_kernels.of(split), wide)])
+        if not split.offload_percent:
+            return mean
+        away_s = split.offload_percent / 100 * kept_bytes(workload, split, shard(workload, split)) / self._host_byte_s
+        return Pass(max(mean.forward_s, away_s), max(mean.backward_s, away_s))
 
 
-def weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
-    """Seconds of the backward pass of the mean layer that give gradients of weights, as far as kernels take longer than
-    the host needs to start them."""
-    wide, own_s = layers_in_16_bits(workload), _own_weights_s(workload, machine, split)
-    if machine.in_16_bits:
-        own_s += wide * (_own_weights_s(workload, machine.in_16_bits, split) - own_s)
-    # put off, they wait for no host: only what kernels take beyond its starts can move
-    return min(own_s, max(0.0, sum(_kernels(workload, machine, split)) - _launches_s(workload, split)))
+class OncePasses(NamedTuple):
+    """The kernels of the mean layer where nothing is recomputed, and those of them that follow attention."""
+
+    layer: Pass
+    feed_forward: Pass
+
+
+class LayerKernels:
+    """The kernels of the mean layer and micro-batch in one precision; those that do not depend on what is recomputed
+    are timed once."""
+
+    def __init__(self, workload: Workload, machine: Machine) -> None:
+        self._workload, self._machine = workload, machine
+        self._cores: dict[tuple[int, ...], Pass] = {}
+        self._once: dict[tuple[int, ...], OncePasses] = {}
+        self._weights_s: dict[tuple[int, ...], float] = {}
+
+    def of(self, split: ScalarMapping) -> Pass:
+        """All of them; what is recomputed runs backward."""
+        workload, machine = self._workload, self._machine
+        layer, feed_forward = self._without_repeats(split)
+        again_s = 0.0
+        if split.recompute == "full":
+            again_s = layer.forward_s
+        elif split.recompute == "norm+ffn":
+            again_s = _norms_again_s(workload, machine, shard(workload, split)) + feed_forward.forward_s
+        elif split.recompute == "norm+act":
+            part = shard(workload, split)
+            again_s = _norms_again_s(workload, machine, part) + _cheap_again_s(workload, machine, split, part)
+        elif split.recompute == "selective" and workload.options.attention == "unfused":
+            again_s = layer_shares(workload.model).attention * self.core(split).forward_s
+        return Pass(layer.forward_s, layer.backward_s + again_s)
+
+    def core(self, split: ScalarMapping) -> Pass:
+        """The attention core of a layer that has one."""
+        key = (split.tp, split.cp, split.micro_batch)
+        if key not in self._cores:
+            self._cores[key] = _core(self._workload, self._machine, split)
+        return self._cores[key]
+
+    def weights_s(self, split: ScalarMapping) -> float:
+        """Those that give gradients of weights."""
+        key = _shape_of(split)
+        if key not in self._weights_s:
+            self._weights_s[key] = _own_weights_s(self._workload, self._machine, split)
+        return self._weights_s[key]
+
+    def _without_repeats(self, split: ScalarMapping) -> OncePasses:
+        key = _shape_of(split)
+        if key not in self._once:
+            workload, machine, model = self._workload, self._machine, self._workload.model
+            part, share = shard(workload, split), layer_shares(model)
+            projections = products(
+                machine.engine(workload.options.software.attention_bits), projection_shapes(model, part)
+            )
+            passes = [scaled(projections, share.attention), scaled(self.core(split), share.attention)]
+            passes.append(_norms(workload, machine, part))
+            if share.mamba:
+                passes.append(scaled(_mamba(workload, machine, part, split), share.mamba))
+            feed_forward = _mean_feed_forward(workload, machine, split, part)
+            self._once[key] = OncePasses(total([*passes, feed_forward]), feed_forward)
+        return self._once[key]
+
+
+def _shape_of(split: ScalarMapping) -> tuple[int, ...]:
+    """What kernels depend on that are not recomputed."""
+    return split.tp, split.cp, split.ep, split.micro_batch, split.sequence_parallel
 
 
 def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds that gradients of weights take, of the mean layer of one precision."""
     model, part, software = workload.model, shard(workload, split), workload.options.software
     share, h = layer_shares(model), model.hidden
-    own_s = share.attention * _weights_s(machine.engine(software.attention_bits), _projection_shapes(model, part))
+    own_s = share.attention * weight_gradients_s(
+        machine.engine(software.attention_bits), projection_shapes(model, part)
+    )
     if share.mamba:
-        input_projection, output_projection = _mamba_shapes(model, part, mamba_shard(model, split.tp))
-        mixer_s = _weights_s(machine.layers, [input_projection])
-        mixer_s += _weights_s(machine.engine(software.mamba_output_bits), [output_projection])
+        input_projection, output_projection = mamba_shapes(model, part, mamba_shard(model, split.tp))
+        mixer_s = weight_gradients_s(machine.layers, [input_projection])
+        mixer_s += weight_gradients_s(machine.engine(software.mamba_output_bits), [output_projection])
         own_s += share.mamba * mixer_s
     if not model.experts:
-        dense = _feed_forward_shapes(model, h, part.rows, model.ffn // split.tp)
-        own_s += share.plain * _weights_s(machine.layers, dense)
+        dense = feed_forward_shapes(model, h, part.rows, model.ffn // split.tp)
+        own_s += share.plain * weight_gradients_s(machine.layers, dense)
     else:
         width = routed_width(model)
-        mixed = _feed_forward_shapes(model, width, part.expert_rows, model.ffn // part.expert_cut, part.experts)
+        mixed = feed_forward_shapes(model, width, part.expert_rows, model.ffn // part.expert_cut, part.experts)
         if model.shared_ffn:
-            mixed += _feed_forward_shapes(model, h, part.rows, model.shared_ffn // split.tp)
-        router_s = _weights_s(machine.wide, [_router_shape(model, part)])
-        router_s += _weights_s(machine.engine(software.latent_bits), _latent_shapes(model, part))
-        own_s += share.experts * (_weights_s(machine.layers, mixed) + router_s)
+            mixed += feed_forward_shapes(model, h, part.rows, model.shared_ffn // split.tp)
+        router_s = weight_gradients_s(machine.wide, [router_shape(model, part)])
+        router_s += weight_gradients_s(machine.engine(software.latent_bits), latent_shapes(model, part))
+        own_s += share.experts * (weight_gradients_s(machine.layers, mixed) + router_s)
         if model.dense_layers:
-            dense = _feed_forward_shapes(model, h, part.rows, model.dense_ffn // split.tp)
-            own_s += share.plain * _weights_s(machine.layers, dense)
+            dense = feed_forward_shapes(model, h, part.rows, model.dense_ffn // split.tp)
+            own_s += share.plain * weight_gradients_s(machine.layers, dense)
     return own_s
-
-
-def _weights_s(engine: Engine, shapes: Iterable[MatrixProduct]) -> float:
-    return sum(product_s(engine, MatrixProduct(shape.k, shape.n, shape.m, shape.batch)) for shape in shapes)
-
-
-def _kernels(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
-    """The kernels of the mean layer and micro-batch. Each pass is as long at least as activations take to the host's
-    memory or from there."""
-    mean = _of_one_precision(workload, machine, split)
-    if machine.in_16_bits:
-        wide, in_16_bits = layers_in_16_bits(workload), _of_one_precision(workload, machine.in_16_bits, split)
-        mean = _total([_scaled(mean, 1 - wide), _scaled(in_16_bits, wide)])
-    away_s = split.offload_percent / 100 * kept_bytes(workload, split, shard(workload, split)) / machine.host_byte_s
-    return Pass(max(mean.forward_s, away_s), max(mean.backward_s, away_s))
-
-
-def _of_one_precision(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
-    """The kernels of the mean layer in one precision; what is recomputed runs backward."""
-    part, share = shard(workload, split), layer_shares(workload.model)
-    core = _scaled(_core(workload, machine, split), share.attention)
-    around = _projection_shapes(workload.model, part)
-    projections = _scaled(_products(machine.engine(workload.options.software.attention_bits), around), share.attention)
-    passes = [projections, core, _norms(workload, machine, part)]
-    if share.mamba:
-        passes.append(_scaled(_mamba(workload, machine, part, split), share.mamba))
-    feed_forward = _mean_feed_forward(workload, machine, split, part)
-    layer = _total([*passes, feed_forward])
-    again_s = 0.0
-    if split.recompute == "full":
-        again_s = layer.forward_s
-    elif split.recompute == "norm+ffn":
-        again_s = _norms_again_s(workload, machine, part) + feed_forward.forward_s
-    elif split.recompute == "norm+act":
-        again_s = _norms_again_s(workload, machine, part) + _cheap_again_s(workload, machine, split, part)
-    elif split.recompute == "selective" and workload.options.attention == "unfused":
-        again_s = core.forward_s
-    return Pass(layer.forward_s, layer.backward_s + again_s)
 
 
 def _launches_s(workload: Workload, split: ScalarMapping) -> float:
@@ -182,17 +243,6 @@ def _cheap_again_s(workload: Workload, machine: Machine, split: ScalarMapping, p
     return total
 
 
-def core_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
-    """Seconds of the attention core of a layer and micro-batch, in all passes for which keys and values go round."""
-    return sum(core_pass(workload, machine, split))
-
-
-def core_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
-    """The attention core of a layer and micro-batch; where it is repeated with the whole layer, that runs backward."""
-    core = _core(workload, machine, split)
-    return Pass(core.forward_s, core.backward_s + (core.forward_s if split.recompute == "full" else 0.0))
-
-
 def logits_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds of the logits of one micro-batch on the last stage: product, gradients, softmax."""
     return sum(logits_pass(workload, machine, split))
@@ -203,44 +253,8 @@ def logits_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> P
     part = shard(workload, split)
     shape = MatrixProduct(part.rows, part.vocab, workload.model.hidden)
     loss = workload.options.software.loss_bytes * part.rows * part.vocab
-    product = _products(machine.wide, [shape])
+    product = products(machine.wide, [shape])
     return Pass(product.forward_s + moved_s(machine.wide, loss), product.backward_s)
-
-
-def _total(summands: Iterable[Pass]) -> Pass:
-    passes = list(summands)
-    return Pass(sum(single.forward_s for single in passes), sum(single.backward_s for single in passes))
-
-
-def _scaled(seconds: Pass, share: float) -> Pass:
-    return Pass(share * seconds.forward_s, share * seconds.backward_s)
-
-
-def _products(engine: Engine, shapes: Iterable[MatrixProduct]) -> Pass:
-    return _total(Pass(product_s(engine, shape), gradients_s(engine, shape)) for shape in shapes)
-
-
-def _projection_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
-    """The products around the attention core."""
-    n, h, columns = part.rows, model.hidden, part.widths
-    tp = model.heads // part.heads
-    shapes = [MatrixProduct(n, h, columns.values)]
-    if not model.kv_rank:
-        return [*shapes, MatrixProduct(n, columns.queries + columns.keys_values, h)]
-    if model.q_rank:
-        shapes += [MatrixProduct(n, model.q_rank, h), MatrixProduct(n, columns.queries, model.q_rank)]
-    else:
-        shapes.append(MatrixProduct(n, columns.queries, h))
-    shapes.append(MatrixProduct(n, model.kv_rank + model.rope_dim, h))
-    return [*shapes, MatrixProduct(n, latent_width(model, tp), model.kv_rank)]
-
-
-def _mamba_shapes(model: Transformer, part: Shard, mixer: MambaShard) -> list[MatrixProduct]:
-    """The projections of a Mamba-2 mixer."""
-    return [
-        MatrixProduct(part.rows, mixer.projected, model.hidden),
-        MatrixProduct(part.rows, model.hidden, mixer.head_columns),
-    ]
 
 
 def _mamba(workload: Workload, machine: Machine, part: Shard, split: ScalarMapping) -> Pass:
@@ -251,7 +265,7 @@ def _mamba(workload: Workload, machine: Machine, part: Shard, split: ScalarMappi
     q, p, n, chunks = SCAN_CHUNK, model.mamba_head_dim, model.mamba_state, part.rows / SCAN_CHUNK
     of_group, of_head = chunks * mixer.groups, chunks * mixer.heads
     repeated = [MatrixProduct(q, q, n, of_group), MatrixProduct(p, n, q, of_head)]
-    scan = _products(machine.scores, [*repeated, MatrixProduct(q, p, q, of_head), MatrixProduct(q, p, n, of_head)])
+    scan = products(machine.scores, [*repeated, MatrixProduct(q, p, q, of_head), MatrixProduct(q, p, n, of_head)])
     repeated_backward = [*repeated, MatrixProduct(q, q, p, of_head)]
     # kernels keep neither scores nor states: both are taken once more backward
     again_s = sum(product_s(machine.scores, shape) for shape in repeated_backward)
@@ -267,10 +281,10 @@ def _mamba(workload: Workload, machine: Machine, part: Shard, split: ScalarMappi
         moved_s(engine, forward) + SCAN_FORWARD * engine.kernel_s,
         moved_s(engine, backward) + SCAN_BACKWARD * engine.kernel_s,
     )
-    scanned = _scaled(_total([scan, carried]), SCAN_STRETCH)
-    input_projection, output_projection = _mamba_shapes(model, part, mixer)
-    output = _products(machine.engine(workload.options.software.mamba_output_bits), [output_projection])
-    return _total([_products(engine, [input_projection]), output, scanned, around])
+    scanned = scaled(total([scan, carried]), SCAN_STRETCH)
+    input_projection, output_projection = mamba_shapes(model, part, mixer)
+    output = products(machine.engine(workload.options.software.mamba_output_bits), [output_projection])
+    return total([products(engine, [input_projection]), output, scanned, around])
 
 
 def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
@@ -287,7 +301,7 @@ def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     forward = SCORES_FORWARD if fused else UNFUSED_SCORES_FORWARD
     backward = SCORES_BACKWARD if fused else UNFUSED_SCORES_BACKWARD
     moved = Pass(moved_s(machine.scores, forward * w), moved_s(machine.scores, backward * w))
-    return _total([_products(machine.scores, [scores, context]), moved])
+    return total([products(machine.scores, [scores, context]), moved])
 
 
 def _fused_core(model: Transformer, machine: Machine, split: ScalarMapping) -> Pass:
@@ -308,7 +322,7 @@ def _fused_core(model: Transformer, machine: Machine, split: ScalarMapping) -> P
         passes.append(
             Pass(*(times * fused_s(machine, kernel, model, work) for kernel in (FUSED_FORWARD, FUSED_BACKWARD)))
         )
-    return _total(passes)
+    return total(passes)
 
 
 def _norms(workload: Workload, machine: Machine, part: Shard) -> Pass:
@@ -329,16 +343,16 @@ def _mean_feed_forward(workload: Workload, machine: Machine, split: ScalarMappin
     model = workload.model
     share, h = layer_shares(model), model.hidden
     if not model.experts:
-        return _scaled(_feed_forward(workload, machine, h, part.rows, model.ffn // split.tp), share.plain)
+        return scaled(_feed_forward(workload, machine, h, part.rows, model.ffn // split.tp), share.plain)
     kernels = [_experts(workload, machine, part), _router(workload, machine, part)]
     if model.shared_ffn:
         kernels.append(_feed_forward(workload, machine, h, part.rows, model.shared_ffn // split.tp))
-    latent = _products(machine.engine(workload.options.software.latent_bits), _latent_shapes(model, part))
-    layer = _scaled(_total([*kernels, latent]), share.experts)
+    latent = products(machine.engine(workload.options.software.latent_bits), latent_shapes(model, part))
+    layer = scaled(total([*kernels, latent]), share.experts)
     if not model.dense_layers:
         return layer
     dense = _feed_forward(workload, machine, h, part.rows, model.dense_ffn // split.tp)
-    return _total([layer, _scaled(dense, share.plain)])
+    return total([layer, scaled(dense, share.plain)])
 
 
 def _activation_bytes(workload: Workload, elements: float) -> tuple[float, float]:
@@ -350,21 +364,10 @@ def _activation_bytes(workload: Workload, elements: float) -> tuple[float, float
 
 def _feed_forward(workload: Workload, machine: Machine, h: int, rows: float, width: float, batch: int = 1) -> Pass:
     """Products up and down and the activation between them, on rows of width h; `width` is that of one GPU."""
-    shapes = _feed_forward_shapes(workload.model, h, rows, width, batch)
+    shapes = feed_forward_shapes(workload.model, h, rows, width, batch)
     forward, backward = _activation_bytes(workload, batch * rows * width)
     moved = Pass(moved_s(machine.layers, forward), moved_s(machine.layers, backward))
-    return _total([_products(machine.layers, shapes), moved])
-
-
-def _feed_forward_shapes(model: Transformer, h: int, rows: float, width: float, batch: int = 1) -> list[MatrixProduct]:
-    up = MatrixProduct(rows, (2 if model.gated else 1) * width, h, batch)
-    return [up, MatrixProduct(rows, h, width, batch)]
-
-
-def _latent_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
-    """Projections of tokens to the width of their experts and back; none where that is their own."""
-    rows, h, narrow = part.rows / part.norm_parts, model.hidden, model.expert_latent
-    return [MatrixProduct(rows, narrow, h), MatrixProduct(rows, h, narrow)] if narrow else []
+    return total([products(machine.layers, shapes), moved])
 
 
 def _experts(workload: Workload, machine: Machine, part: Shard) -> Pass:
@@ -378,7 +381,7 @@ def _experts(workload: Workload, machine: Machine, part: Shard) -> Pass:
         moved_s(engine, PERMUTE_FORWARD * moved) + forward * engine.kernel_s,
         moved_s(engine, PERMUTE_BACKWARD * moved) + backward * engine.kernel_s,
     )
-    return _total([feed_forward, around])
+    return total([feed_forward, around])
 
 
 def expert_kernels(workload: Workload, machine: Machine, part: Shard) -> tuple[float, float]:
@@ -392,8 +395,4 @@ def expert_kernels(workload: Workload, machine: Machine, part: Shard) -> tuple[f
 
 
 def _router(workload: Workload, machine: Machine, part: Shard) -> Pass:
-    return _products(machine.wide, [_router_shape(workload.model, part)])
-
-
-def _router_shape(model: Transformer, part: Shard) -> MatrixProduct:
-    return MatrixProduct(part.rows / part.norm_parts, model.experts, model.hidden)
+    return products(machine.wide, [router_shape(workload.model, part)])

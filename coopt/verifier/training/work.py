@@ -15,7 +15,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
 from coopt.verifier.training.kernels import machine_of, moved_s, predicting
-from coopt.verifier.training.layer import Pass, core_s, layer_and_waits, layer_s, logits_s, weights_s
+from coopt.verifier.training.layer import LayerTimes, logits_s
 from coopt.verifier.training.mappings import ScalarMapping, Style, layer_mappings, shapes, styled
 from coopt.verifier.training.placing import HeldParameters, held_parameters, sharded_parameters, stage_copies
 from coopt.verifier.training.schedules import LayerPasses, PassRow, SplitShape, SplitStage, longest_row
@@ -213,11 +213,11 @@ class Clock:
     def __init__(self, workload: Workload, gpu: Gpu) -> None:
         self.workload = workload
         self.machine = machine_of(workload, gpu)
-        self._predicting = predicting(workload)
-        self._predicting_machine = machine_of(self._predicting, gpu)
+        self.layers = self._predicting_layers = LayerTimes(workload, self.machine)
+        further_workload = predicting(workload)
+        if further_workload is not workload:
+            self._predicting_layers = LayerTimes(further_workload, machine_of(further_workload, gpu))
         self.links = link_shares(workload, gpu)
-        self._layers: dict[tuple[object, ...], tuple[Pass, Pass]] = {}
-        self._predictions: dict[tuple[object, ...], float] = {}
         self._logits: dict[tuple[object, ...], float] = {}
         self._stages: dict[tuple[int, ...], tuple[HeldParameters, int, int, int]] = {}
 
@@ -225,7 +225,7 @@ class Clock:
         """The work of a mapping that divides evenly."""
         model, options = self.workload.model, self.workload.options
         parameters, layers, last_lacks, first_lacks = self._stage(split)
-        passes, waits = self._passes(split)
+        passes, waits = self.layers.of(split)
         whole_s, further = sum(passes), model.extra_predictions
         added = 0.0
         if not options.software.fused_accumulation:
@@ -239,17 +239,17 @@ class Clock:
             missing_first=first_lacks,
             layer_s=whole_s,
             forward_s=passes.forward_s,
-            core_s=core_s(self.workload, self.machine, split) if split.cp > 1 else 0.0,
+            core_s=sum(self.layers.core_pass(split)) if split.cp > 1 else 0.0,
             idle_s=sum(waits) if split.cp > 1 else 0.0,
             stage_s=layers * whole_s + added,
-            logits_s=(1 + further) * self._logits_s(split) + further * self._predicting_s(split),
+            logits_s=(1 + further) * self._logits_s(split) + further * sum(self._predicting_layers.of(split)[0]),
             optimizer_s=moved_s(self.machine.layers, OPTIMIZER_BYTES * self._updated(parameters, split)),
             parameters=parameters,
             traffic=traffic_of(self.workload, split),
             links=self.links,
             mode=options.dp_mode,
             schedule=options.schedule,
-            weights_s=0.0 if options.schedule == "1f1b" else weights_s(self.workload, self.machine, split),
+            weights_s=0.0 if options.schedule == "1f1b" else self.layers.weights_s(split),
             further_weights_s=self._further_weights_s(split),
             factor=options.slowdown * options.software.overhead,
         )
@@ -339,28 +339,14 @@ class Clock:
         return self._stages[key]
 
     def _layer_s(self, split: ScalarMapping) -> float:
-        return sum(self._passes(split)[0])
-
-    def _passes(self, split: ScalarMapping) -> tuple[Pass, Pass]:
-        key = split.of_layer
-        if key not in self._layers:
-            self._layers[key] = layer_and_waits(self.workload, self.machine, split)
-        return self._layers[key]
-
-    def _predicting_s(self, split: ScalarMapping) -> float:
-        """A layer that predicts a further token."""
-        if self._predicting is self.workload:
-            return self._layer_s(split)
-        if split.of_layer not in self._predictions:
-            self._predictions[split.of_layer] = layer_s(self._predicting, self._predicting_machine, split)
-        return self._predictions[split.of_layer]
+        return sum(self.layers.of(split)[0])
 
     def _further_weights_s(self, split: ScalarMapping) -> float:
         """Gradients of weights of all layers that predict further tokens."""
         further = self.workload.model.extra_predictions
         if not further or self.workload.options.schedule == "1f1b":
             return 0.0
-        return further * weights_s(self._predicting, self._predicting_machine, split)
+        return further * self._predicting_layers.weights_s(split)
 
     def _logits_s(self, split: ScalarMapping) -> float:
         key = (split.tp, split.cp, split.micro_batch)
