@@ -112,7 +112,7 @@ def _ranked(
     fit = choices.take(memory_bytes(workload, choices) <= gpu.usable_bytes)
     pool = in_orders(place(workload, gpu, family.hb, context.site, fit), context.discipline)
     times = pool.mean_s(context, uplinks)
-    runs: list[WorkloadPlan] = []
+    fastest: list[int] = []
     seen: set[tuple[int, ...]] = set()
     keys = [field.name for field in fields(Mappings) if field.name != "outermost"]
     # rows of one mapping differ in placement and order alone: its fastest comes first, the others are passed over
@@ -120,15 +120,17 @@ def _ranked(
         key = tuple(int(getattr(pool.mappings, name)[row]) for name in keys)
         if key not in seen:
             seen.add(key)
-            runs.append(run_on(question, family, uplinks, workload, pool, int(row)))
-        if len(runs) == most:
+            fastest.append(int(row))
+        if len(fastest) == most:
             break
+    # each is written out beside no more than the others
+    told = pool.take(np.array(fastest, dtype=np.int64))
     return RankedMappings(
         name=workload.name,
         bound_s=allowed_s(question, family, uplinks, workload),
         listed=len(choices),
         fitting=len(fit),
-        mappings=tuple(runs),
+        mappings=tuple(run_on(question, family, uplinks, workload, told, row) for row in range(len(told))),
     )
 
 
