@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import networkx as nx
 import pytest
@@ -47,20 +49,49 @@ FREE_FOR_ALL = {"_version", "_rooms"}
 DOORS = {"__main__": "cli"}  # a file outside the rooms that belongs to one
 
 
+class Source(NamedTuple):
+    """What a file of code says of itself."""
+
+    imports: list[tuple[int, str]]
+    """Line and dotted name of everything imported, in functions and under TYPE_CHECKING as well."""
+    names: list[str]
+    """Dotted name of whatever is taken out of a module, which may be one too."""
+    classes: list[str]
+    outer: list[str]
+    """Functions and classes that stand in no other."""
+
+
+@cache
+def sources(root: Path) -> dict[Path, Source]:
+    """Every file of code below `root`, by its path there."""
+    files = sorted([*root.glob("coopt/**/*.py"), *root.glob("formulations/**/*.py")])
+    return {(path := file.relative_to(root)): _read(file, path.parent.parts) for file in files}
+
+
+def _read(file: Path, package: tuple[str, ...]) -> Source:
+    tree = ast.parse(file.read_text("utf-8"))
+    source = Source([], [], [], [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)])
+    for node in ast.walk(tree):
+        source.imports.extend(_imports(node, package))
+        if isinstance(node, ast.ClassDef):
+            source.classes.append(node.name)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            source.names.extend(f"{node.module}.{alias.name}" for alias in node.names)
+    return source
+
+
 def complaints(root: Path) -> list[str]:
     """Every import below `root` that goes where its room may not go."""
     found = []
-    for file in sorted([*root.glob("coopt/**/*.py"), *root.glob("formulations/**/*.py")]):
-        path = file.relative_to(root)
-        module = path.with_suffix("").parts
-        room = _room(".".join(module))
+    for path, source in sources(root).items():
+        room = _room(".".join(path.with_suffix("").parts))
         room = DOORS.get(room, room)
         if room in FREE_FOR_ALL:
             continue
         if room not in MAY_IMPORT:
             found.append(f"{path}: room {room!r} is not on the list")
             continue
-        for line, target in _imports(ast.parse(file.read_text("utf-8")), module[:-1]):
+        for line, target in source.imports:
             why = _refusal(room, target, root)
             if why:
                 found.append(f"{path}:{line}: {why}")
@@ -98,22 +129,21 @@ def _is_room(target: str, root: Path) -> bool:
     return len(parts) > 2 or place.is_dir() or place.with_suffix(".py").is_file()
 
 
-def _imports(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of everything imported, in functions and under TYPE_CHECKING as well."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = list(package[: len(package) - node.level + 1]) if node.level else []
-            origin = ".".join([*base, node.module] if node.module else base)
-            if origin == "coopt":
-                yield from ((node.lineno, f"coopt.{alias.name}") for alias in node.names)
-            else:
-                yield node.lineno, origin
-        elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
-            name = node.args[0] if node.args else None
-            if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                yield node.lineno, name.value
+def _imports(node: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of what a statement or call imports."""
+    if isinstance(node, ast.Import):
+        yield from ((node.lineno, alias.name) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = list(package[: len(package) - node.level + 1]) if node.level else []
+        origin = ".".join([*base, node.module] if node.module else base)
+        if origin == "coopt":
+            yield from ((node.lineno, f"coopt.{alias.name}") for alias in node.names)
+        else:
+            yield node.lineno, origin
+    elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
+        name = node.args[0] if node.args else None
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            yield node.lineno, name.value
 
 
 def _called(node: ast.Call) -> str:
@@ -122,18 +152,11 @@ def _called(node: ast.Call) -> str:
 
 def circles(root: Path) -> list[list[str]]:
     """Modules that import each other in a loop, in functions and under TYPE_CHECKING as well."""
-    files = {
-        ".".join(file.relative_to(root).with_suffix("").parts): file
-        for file in sorted([*root.glob("coopt/**/*.py"), *root.glob("formulations/**/*.py")])
-    }
+    files = {".".join(path.with_suffix("").parts): source for path, source in sources(root).items()}
     arrows = nx.DiGraph()
-    for module, file in files.items():
-        tree = ast.parse(file.read_text("utf-8"))
-        taken = {target for _, target in _imports(tree, tuple(module.split(".")[:-1]))}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                taken |= {f"{node.module}.{alias.name}" for alias in node.names}
-        arrows.add_edges_from((module, target) for target in taken & set(files))
+    for module, source in files.items():
+        taken = {target for _, target in source.imports} | {*source.names}
+        arrows.add_edges_from((module, target) for target in taken & {*files})
     return [sorted(found) for found in nx.strongly_connected_components(arrows) if len(found) > 1]
 
 
@@ -165,10 +188,11 @@ def test_the_stairs_go_one_way() -> None:
 def test_folders_of_the_verifier_go_one_way() -> None:
     stairs = ("training", "checks", "parts", "couplings", "simulation", "bounds", "proofs", "verifier")
     upwards = [
-        f"{file.relative_to(ROOT)}: {target}"
-        for file in sorted(ROOT.glob("coopt/verifier/**/*.py"))
-        for _, target in _imports(ast.parse(file.read_text("utf-8")), ())
-        if target.startswith("coopt.verifier.") and stairs.index(target.split(".")[-2]) > stairs.index(file.parent.name)
+        f"{path}: {target}"
+        for path, source in sources(ROOT).items()
+        if path.is_relative_to("coopt/verifier")
+        for _, target in source.imports
+        if target.startswith("coopt.verifier.") and stairs.index(target.split(".")[-2]) > stairs.index(path.parent.name)
     ]
     assert upwards == []
 
@@ -226,20 +250,15 @@ def test_imports_downstairs_pass(tmp_path: Path) -> None:
 
 
 def test_no_module_shares_its_name_with_a_function_or_class_in_it() -> None:
-    shared = [
-        str(file.relative_to(ROOT))
-        for file in sorted([*ROOT.glob("coopt/**/*.py"), *ROOT.glob("formulations/**/*.py")])
-        for node in ast.parse(file.read_text("utf-8")).body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == file.stem
-    ]
+    shared = [str(path) for path, source in sources(ROOT).items() for name in source.outer if name == path.stem]
     assert shared == ["coopt/cli/main.py"]  # the entry point of a click program goes by this name
 
 
 def test_a_class_has_a_name_of_its_own() -> None:
     """One meaning for a word; those of a module alone begin with an underscore."""
     homes: dict[str, list[str]] = {}
-    for file in sorted([*ROOT.glob("coopt/**/*.py"), *ROOT.glob("formulations/**/*.py")]):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
+    for path, source in sources(ROOT).items():
+        for name in source.classes:
+            if not name.startswith("_"):
+                homes.setdefault(name, []).append(str(path))
     assert not {name: files for name, files in homes.items() if len(files) > 1}
