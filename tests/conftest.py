@@ -39,6 +39,12 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(COLLECTED_AT, 20, 20)
 
 
+def pytest_unconfigure() -> None:
+    """What tests leave is looked through for cycles once, and neither five times more by pytest nor as Python ends."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems() -> None:
     """Hypothesis draws some numbers from the code of modules that happen to be loaded, so that fixed questions would be
