@@ -8,6 +8,7 @@ import json
 import math
 import os
 import sys
+import tomllib
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
@@ -86,6 +87,15 @@ def shipped_plan(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], P
         return plan
 
     return solved
+
+
+def on_fewer_gpus(file: Path, gpus: int) -> Instance:
+    """A shipped instance on so many GPUs, with as many sequences for each as it has."""
+    table = tomllib.loads(file.read_text("utf-8"))
+    for workload in table["workload"]:
+        workload["global_batch"] = workload["global_batch"] * gpus // table["cluster"]["gpus"]
+    table["cluster"]["gpus"] = gpus
+    return coopt.load(table)
 
 
 @cache

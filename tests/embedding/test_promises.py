@@ -21,7 +21,7 @@ from pydantic import BaseModel
 import coopt
 from coopt.plan.json_schema import schema_json
 from coopt.plan.store import read_plan
-from tests.conftest import ONE_NETWORK, SHIPPED, ask, validator
+from tests.conftest import ONE_NETWORK, SHIPPED, ask, on_fewer_gpus, validator
 from tests.kinds import QUESTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -39,16 +39,13 @@ def answers(instance: coopt.Instance, plan: coopt.Plan) -> list[BaseModel]:
 
 QUICK = [file for file in ONE_NETWORK if file.stem != "shared-131k-w8"]
 SOLVED = [file for file in SHIPPED if file.stem not in ("fleet-131k-w16", "fleet-131k-w64")]
-SMALLER = {  # routes of so many GPUs are tens of MB in full
-    "planes-131k": {"cluster.gpus": 4096, "workload.0.global_batch": 512},
-    "rail-only-gpt-1t": {"cluster.gpus": 4096, "workload.0.global_batch": 512},
-    "llama3-405b-16k": {"cluster.gpus": 2048, "workload.0.global_batch": 256},
-}
+FEWER_GPUS = {"planes-131k": 1024, "rail-only-gpt-1t": 1024, "llama3-405b-16k": 2048}
+"""Routes of all of them are tens of MB in full."""
 
 
 @pytest.mark.parametrize("file", QUICK, ids=lambda file: file.stem)
 def test_every_document_goes_through_json_and_pickle_and_back(file: Path) -> None:
-    instance = coopt.load(file, SMALLER.get(file.stem, {}))
+    instance = on_fewer_gpus(file, FEWER_GPUS[file.stem]) if file.stem in FEWER_GPUS else coopt.load(file)
     plan = coopt.solve(instance, top=3)
     _assert_printed_schemas_fit(instance, plan)
     for document in answers(instance, plan):
