@@ -156,12 +156,13 @@ class LowCuts(NamedTuple):
 
     def soft(self, gains: Floats) -> tuple[Floats, Floats]:
         """A pace below all cuts, with more on each of them (cuts, n), that rises with any of the low ones (n,), and
-        their shares in that (cuts, n)."""
+        how much each counts there (cuts, n)."""
         # A soft minimum: unlike the lowest cut alone, it rewards a move that lifts several low ones.
         paces = self.paces[:, None] + gains
         min_paces = paces.min(axis=0)
-        shares = self.weight[:, None] * np.exp(-(paces - min_paces) / self.scale)
-        return min_paces - self.scale * np.log(shares.sum(axis=0)), shares / shares.sum(axis=0)
+        counts = np.exp((min_paces - paces) / self.scale)
+        counts *= self.weight[:, None]
+        return min_paces - self.scale * np.log(counts.sum(axis=0)), counts
 
 
 def own_links(data: DirectData, sends: Floats, slowest: Floats) -> Ints:
@@ -183,6 +184,9 @@ class LinkExchange:
 
     def __init__(self, data: DirectData, group: Ints, full_group: Ints) -> None:
         self._data, self._images = data, Images(data, group, full_group)
+        # Behind all orbits stands one of no links, for moves that only take a link or only give one.
+        self._size = np.append(data.pairs, 0)
+        self._ends = np.append(data.ends, np.zeros((len(data.ends), 1), dtype=np.int64), axis=1)
         self._flows = [PhaseFlows(data, k) for k in range(data.phases)]
         self._cuts = [Cuts(rows=np.zeros((0, len(data.pairs))), weight=np.zeros(0), usual=1.0) for _ in self._flows]
         self.interrupted = False
@@ -248,8 +252,8 @@ class LinkExchange:
         """Take a link from one orbit or none, and give one to another or none, whatever lets phases be soonest."""
         low_cuts = [cuts.lowest(links) for cuts in self._cuts]
         losers, getters = self._promising(links, low_cuts)
-        size, spare = np.append(self._data.pairs, 0), max_links - self._count(links)
-        a, b = (orbits.ravel() for orbits in np.meshgrid(np.append(losers, -1), np.append(getters, -1), indexing="ij"))
+        size, spare = self._size, max_links - self._count(links)
+        a, b = np.repeat(np.append(losers, -1), len(getters) + 1), np.tile(np.append(getters, -1), len(losers) + 1)
         fits = (a != b) & (size[b] - size[a] <= spare) & self._keep_ports(links, a, b)
         a, b = a[fits], b[fits]
         # Where no move is left, those that wait are let go; above the limit, the link that matters least goes for good.
@@ -261,7 +265,7 @@ class LinkExchange:
         soft = []
         for cuts, lows in zip(self._cuts, low_cuts, strict=True):
             wide = np.append(lows.rows, np.zeros((len(lows.rows), 1)), axis=1)
-            soft.append(lows.soft(wide[:, b] - wide[:, a])[0])
+            soft.append(lows.soft(wide.take(b, axis=1) - wide.take(a, axis=1))[0])
             cuts.weigh(links)
         times = (self._data.weight @ (1.0 / np.maximum(soft, SLOW))).max(axis=0)
         self._do(links, *(int(orbits[times.argmin()]) for orbits in (a, b)))
@@ -275,13 +279,13 @@ class LinkExchange:
 
     def _promising(self, links: Ints, low_cuts: list[LowCuts]) -> tuple[Ints, Ints]:
         """The orbits whose links matter least, of those that may lose one, and most, of those that may get one."""
-        soft, shares = zip(*(cuts.soft(np.zeros((1, 1))) for cuts in low_cuts), strict=True)
+        soft, counts = zip(*(cuts.soft(np.zeros((1, 1))) for cuts in low_cuts), strict=True)
         paces = np.maximum(np.concatenate(soft), SLOW)
         # Time is the sum of w / pace, so a link is worth w / pace² times what it adds to the low cuts of a phase.
         busiest = self._data.weight[(self._data.weight / paces).sum(axis=1).argmax()]
         gains = sum(
-            w / pace**2 * (share[:, 0] @ cuts.rows)
-            for w, pace, share, cuts in zip(busiest.tolist(), paces.tolist(), shares, low_cuts, strict=True)
+            w / pace**2 * ((count / count.sum(axis=0))[:, 0] @ cuts.rows)
+            for w, pace, count, cuts in zip(busiest.tolist(), paces.tolist(), counts, low_cuts, strict=True)
         )
         # Orbits that are worth the same are told apart by chance, or moves would go round among the first of them.
         gains = gains / self._data.pairs * (1 + EXACT * self._random.random(len(links)))
@@ -294,7 +298,6 @@ class LinkExchange:
 
     def _keep_ports(self, links: Ints, losers: Ints, getters: Ints) -> Bools:
         """Whether moves miss no ports; where all do, whether they miss as few as any."""
-        ends = np.append(self._data.ends, np.zeros((len(self._data.ends), 1), dtype=np.int64), axis=1)
-        after = (self._data.ends @ links)[:, None] - ends[:, losers] + ends[:, getters]
+        after = (self._data.ends @ links)[:, None] - self._ends.take(losers, axis=1) + self._ends.take(getters, axis=1)
         ports_missing = np.maximum(after - self._data.ports[:, None], 0).sum(axis=0)
         return np.asarray(ports_missing == ports_missing.min(initial=self._over(links)))
