@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,13 @@ from coopt.perf.mapping import (
 )
 
 ENTRIES = 1 << 17  # groups on networks that are looked at once, so that tables stay small
+
+
+class LeastUplinks(NamedTuple):
+    """The least uplinks of a leaf with which any row is in time, 0 where leaves have none, and the fastest row then."""
+
+    row: int
+    uplinks: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +167,12 @@ class Pool:
         return {}
 
     @cached_property
+    def least_uplinks(self) -> dict[Context, LeastUplinks | None]:
+        """The least uplinks of networks with which any row is in time, None where no row ever is, as far as they were
+        asked for."""
+        return {}
+
+    @cached_property
     def _undisturbed_s(self) -> dict[float, Floats]:
         return {}
 
@@ -203,7 +217,8 @@ def pool(
         gated["dominated"] += dominated
         answer = survivors, gated
         source.keep(key, answer)
-    return replace(answer[0], workload=source.workload), answer[1].copy()
+    is_same = answer[0].workload == source.workload  # the pool itself knows what was worked out on it
+    return answer[0] if is_same else replace(answer[0], workload=source.workload), answer[1].copy()
 
 
 def undominated_rows(rows: Pool, discipline: Discipline) -> tuple[Pool, int]:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.fittings import Fitting, fitting
 from coopt.columns.layouts import NicLayout
 from coopt.columns.loads import Crossings
-from coopt.columns.pools import ENTRIES, Pool, pool
+from coopt.columns.pools import ENTRIES, LeastUplinks, Pool, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, next_even
 from coopt.perf.mapping import Floats, Ints
@@ -204,18 +204,14 @@ def best_rows(
     return best_columns
 
 
-class LeastUplinks(NamedTuple):
-    """The least uplinks of a leaf with which any row is in time, 0 where leaves have none, and the fastest row then."""
-
-    row: int
-    uplinks: int
-
-
 def borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
-    """The least uplinks of each context; None where no row is ever in time."""
-    batch_size = max(1, ENTRIES // len(candidates))
-    chunks = (contexts[start : start + batch_size] for start in range(0, len(contexts), batch_size))
-    return [pair for batch in chunks for pair in _borne(candidates, batch)]
+    """The least uplinks of each context; None where no row is ever in time. The pool keeps what was found."""
+    known, batch_size = candidates.least_uplinks, max(1, ENTRIES // len(candidates))
+    unknown = [context for context in contexts if context not in known]
+    for start in range(0, len(unknown), batch_size):
+        batch = unknown[start : start + batch_size]
+        known.update(zip(batch, _borne(candidates, batch), strict=True))
+    return [known[context] for context in contexts]
 
 
 def _borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
