@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,11 @@ from coopt.availability.uptime import (
     promise,
     waiting_variance_s,
 )
-from coopt.columns.context import context_of
+from coopt.columns.context import Context, context_of
 from coopt.columns.pace import of_family, table_times_s, uplinks_asked
 from coopt.columns.pools import Pool, timely_pool
 from coopt.columns.table import Columns
+from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -40,6 +42,7 @@ from coopt.perf.mapping import Floats
 from coopt.plan.parts import Uptime, WorkloadPlan
 from coopt.solving.arrays import fastest_row, pace_of, workload_plan
 
+KEPT = 256  # islands with what trains on them that are kept for the next plan of a process
 ROUNDED = 1.0 + 1e-12  # so much more has to run, so that products in another order still are in time
 
 
@@ -133,20 +136,36 @@ def run_on(instance: Instance, family: Family, uplinks: int, workload: Workload,
     """One row of a pool, written out for a network with what interrupts it there."""
     context = context_of(family)
     run = workload_plan(pool, instance.cluster.gpu, context, uplinks, row)
-    uptime = uptime_of(instance, family, uplinks, workload, pace_of(pool, context, uplinks, row))
-    if uptime is None:
-        return run
-    bound_s = run.bound_s * uptime.promised if workload.calendar else run.bound_s
-    return run.model_copy(update={"uptime": uptime, "bound_s": bound_s})
+    return _with_uptime(instance, family, uplinks, workload, run, pace_of(pool, context, uplinks, row))
 
 
 def fastest_on(instance: Instance, family: Family, uplinks: int, workload: Workload) -> WorkloadPlan:
     """The fastest mapping of a workload on its island, recomputed from what was decided."""
-    context = context_of(family)
-    pool = timely_pool(workload, instance.cluster.gpu, family.hb, context)
+    run, pace = _fastest_run(workload, instance.cluster.gpu, family.hb, context_of(family), uplinks)
+    return _with_uptime(instance, family, uplinks, workload, run, pace)
+
+
+@lru_cache(maxsize=KEPT)
+def _fastest_run(
+    workload: Workload, gpu: Gpu, hb: HbDomain, context: Context, uplinks: int
+) -> tuple[WorkloadPlan, float]:
+    """The fastest mapping of a workload on networks of a context, and its pace; kept for the next plan with that
+    island."""
+    pool = timely_pool(workload, gpu, hb, context)
     row, time_s = fastest_row(pool, context, uplinks)
     assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
-    return run_on(instance, family, uplinks, workload, pool, row)
+    return workload_plan(pool, gpu, context, uplinks, row), pace_of(pool, context, uplinks, row)
+
+
+def _with_uptime(
+    instance: Instance, family: Family, uplinks: int, workload: Workload, run: WorkloadPlan, pace: float
+) -> WorkloadPlan:
+    """A run with what interrupts it on a network, where failures count."""
+    uptime = uptime_of(instance, family, uplinks, workload, pace)
+    if uptime is None:
+        return run
+    bound_s = run.bound_s * uptime.promised if workload.calendar else run.bound_s
+    return run.model_copy(update={"uptime": uptime, "bound_s": bound_s})
 
 
 @dataclass(frozen=True, kw_only=True)
