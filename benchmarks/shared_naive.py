@@ -175,9 +175,9 @@ def _bears(table: Columns, workload: int, context: Context) -> Floats:
     """The largest ratio of ports down and up that each row of a pool bears on networks of a context; shape (rows,)."""
     pool, down = table.pools[workload, context.site], max(context.layout.down, 1)
     bound_s, largest = pool.workload.bound_s, np.full(len(pool), np.inf)
-    once, twice = (pool.reciprocals(context, down / ratio) for ratio in (1, 2))
-    for piece in pool.pieces:  # affine in the ratio
-        at_one, at_two = (np.broadcast_to(piece.at(r), (len(pool),)) for r in (once, twice))
+    # pieces are affine in the ratio
+    once, twice = (pool.pieces.each_at(pool.reciprocals(context, down / ratio)) for ratio in (1, 2))
+    for at_one, at_two in zip(once, twice, strict=True):
         slope = at_two - at_one
         with np.errstate(divide="ignore", invalid="ignore"):
             flat = np.where(at_one <= bound_s, np.inf, -np.inf)

@@ -272,9 +272,10 @@ class Patience:
     def _longest_s(self, context: Context, uplinks: Ints) -> Floats:
         r = self.undelayed.charged(self.undelayed.reciprocals(context, uplinks[:, None]))
         bound_s = self.undelayed.workload.bound_s
+        pieces, delayed_pieces = self.undelayed.pieces, self.delayed.pieces
         waits_s = np.full((len(uplinks), len(self.undelayed)), np.inf)
-        for piece, delayed_piece in zip(self.undelayed.pieces, self.delayed.pieces, strict=True):
-            at_once, slope = piece.at(r), delayed_piece.fixed - piece.fixed  # a second longer, whatever the network
+        # a second longer, whatever the network
+        for at_once, slope in zip(pieces.each_at(r), delayed_pieces.fixed - pieces.fixed, strict=True):
             with np.errstate(divide="ignore", invalid="ignore"):
                 bears = np.where(slope > 0, (bound_s - at_once) / slope, np.inf)
             waits_s = np.minimum(waits_s, np.where(at_once <= bound_s, bears, -np.inf))

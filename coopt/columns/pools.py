@@ -21,7 +21,7 @@ from coopt.columns.loads import Crossings, crossings
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds, Reciprocals, kinds_of
+from coopt.perf.affine import AffineSeconds, Pieces, Reciprocals
 from coopt.perf.iteration_parts import Iteration
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import (
@@ -59,7 +59,7 @@ class Pool:
         return len(self.mappings)
 
     @cached_property
-    def pieces(self) -> tuple[AffineSeconds, ...]:
+    def pieces(self) -> Pieces:
         """Affine functions of the network's bandwidth whose maximum is the iteration time."""
         return self.iteration.pieces()
 
@@ -90,15 +90,13 @@ class Pool:
     def _slower_s(self, context: Context, uplinks: int | Ints, slower: float) -> Floats:
         r = self.charged(self.reciprocals(context, uplinks, slower))
         shape = np.broadcast_shapes(np.shape(uplinks), (len(self),))
-        times = [np.broadcast_to(piece.at(r), shape) for piece in self.pieces]
-        return np.asarray(np.maximum.reduce(times), dtype=np.float64)
+        return np.broadcast_to(self.pieces.at(r), shape)
 
     def undisturbed_s(self, byte_s: float) -> Floats:
         """Iteration time of every row (n,) where all traffic between domains has that rate; kept for each rate."""
         if byte_s not in self._undisturbed_s:
             r = self.charged(Reciprocals.everywhere(np.full(len(self), 1.0 / byte_s)))
-            times = [np.broadcast_to(piece.at(r), (len(self),)) for piece in self.pieces]
-            self._undisturbed_s[byte_s] = np.asarray(np.maximum.reduce(times), dtype=np.float64)
+            self._undisturbed_s[byte_s] = self.pieces.at(r)
         return self._undisturbed_s[byte_s]
 
     def take(self, rows: Ints) -> Pool:
@@ -113,14 +111,13 @@ class Pool:
 
     def coefficients(self) -> Floats:
         """The affine pieces of every row, without what is 0 in all, and what ways cost; shape (n, columns)."""
-        columns = [part for piece in self.pieces for part in piece.parts if not (np.isscalar(part) and part == 0.0)]
-        columns += self.iteration.ways.costs
-        return np.stack([np.broadcast_to(column, (len(self),)) for column in columns], axis=1)
+        columns = np.concatenate(self.pieces.coefficients)
+        return np.ascontiguousarray(np.vstack([columns[columns.any(axis=1)], *self.iteration.ways.costs]).T)
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of traffic that some row has."""
-        return kinds_of(self.pieces)
+        return self.pieces.kinds
 
     @cached_property
     def groups(self) -> Groups:

@@ -249,9 +249,7 @@ def _searched(candidates: Pool, position: Ints, loads: Crossings, byte_s: Floats
         """Iteration times of rows at the uplinks of each network; shape (networks, rows)."""
         network_s_byte = loads.reciprocals(np.repeat(byte_s, m), np.repeat(uplinks, m))
         r = timed_rows.charged(network_s_byte.mapped(lambda s_byte: s_byte.reshape(k, m)[:, row_groups]))
-        return np.asarray(
-            np.maximum.reduce([np.broadcast_to(piece.at(r), (k, len(timed_rows))) for piece in timed_rows.pieces])
-        )
+        return np.broadcast_to(timed_rows.pieces.at(r), (k, len(timed_rows)))
 
     bound_s, high = candidates.workload.bound_s, loads.enough_uplinks().reshape(k, m).max(axis=1)
     in_time = times_s(candidates, position, high) <= bound_s

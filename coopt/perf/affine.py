@@ -162,6 +162,9 @@ def open_ways(ways: Iterable[Way]) -> tuple[Way, ...]:
     return choices if len(choices) > 1 else ()
 
 
+TOGETHER = 1 << 14  # seconds of pieces that are summed at once: a cache holds them
+
+
 @dataclass(frozen=True, slots=True)
 class AffineSeconds:
     """fixed + sum of the bytes of each kind times its seconds per byte; each an array or 0."""
@@ -210,10 +213,61 @@ class AffineSeconds:
         return self if other.is_zero else AffineSeconds(np.maximum(self.at(r), other.at(r)))
 
 
-def kinds_of(pieces: Sequence[AffineSeconds]) -> tuple[str, ...]:
-    """The kinds of traffic that some piece has bytes of in some row, in the order of `KINDS`."""
-    bytes_of = zip(*(piece.parts[1:] for piece in pieces), strict=True)
-    return tuple(kind for kind, kind_bytes in zip(KINDS, bytes_of, strict=True) if any(map(np.any, kind_bytes)))
+@dataclass(frozen=True)
+class Pieces:
+    """Affine functions of which the largest counts, row by row.
+
+    `coefficients` (pieces, 1 + kinds, n) are seconds, then the bytes of each of `kinds`, in the order of `KINDS`.
+    """
+
+    kinds: tuple[str, ...]
+    coefficients: Floats
+
+    @classmethod
+    def of(cls, kinds: Sequence[str], coefficients: Floats) -> Pieces:
+        """Pieces without the kinds of traffic of which no row has any."""
+        sent = coefficients[:, 1:].any(axis=(0, 2))
+        if sent.all():
+            return cls(tuple(kinds), coefficients)
+        columns = [0, *(np.flatnonzero(sent) + 1)]
+        return cls(tuple(np.array(kinds)[sent].tolist()), coefficients[:, columns])
+
+    @property
+    def fixed(self) -> Floats:
+        """Seconds of each piece that no network changes; shape (pieces, n)."""
+        return self.coefficients[:, 0]
+
+    def each_at(self, r: Reciprocals) -> Floats:
+        """Seconds of each piece at given reciprocal bandwidths; shape (pieces, ..., n)."""
+        return self._at([np.asarray(getattr(r, kind)) for kind in self.kinds], slice(None))
+
+    def at(self, r: Reciprocals) -> Floats:
+        """The largest of the pieces at given reciprocal bandwidths; shape (..., n)."""
+        s_byte = [np.asarray(getattr(r, kind)) for kind in self.kinds]
+        count, _, n = self.coefficients.shape
+        together = max(1, TOGETHER // max([n, 1, *(of_kind.size for of_kind in s_byte)]))
+        batches = (self._at(s_byte, slice(start, start + together)) for start in range(0, count, together))
+        return reduce(np.maximum, map(np.maximum.reduce, batches))
+
+    def _at(self, s_byte: Sequence[Floats], pieces: slice) -> Floats:
+        """Seconds of some of the pieces where the kinds that they send see so many seconds per byte."""
+        table = self.coefficients[pieces]
+        networks = [1] * (max((of_kind.ndim for of_kind in s_byte), default=1) - 1)
+        table = table.reshape(*table.shape[:2], *networks, table.shape[2])
+        seconds = table[:, 0]
+        for k, of_kind in enumerate(s_byte, 1):
+            seconds = seconds + table[:, k] * of_kind
+        return seconds
+
+
+def kinds_of(functions: Iterable[AffineSeconds]) -> tuple[str, ...]:
+    """The kinds of traffic that some function has bytes of in some row, in the order of `KINDS`."""
+    bytes_of = zip(*(function.parts[1:] for function in functions), strict=True)
+    return tuple(kind for kind, parts in zip(KINDS, bytes_of, strict=True) if any(map(_is_sent, parts)))
+
+
+def _is_sent(part: Any) -> bool:
+    return not _is_zero(part) and bool(np.any(part))
 
 
 def _is_zero(part: Any) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from coopt.perf.affine import AffineSeconds, Reciprocals, Ways
+from coopt.perf.affine import AffineSeconds, Pieces, Reciprocals, Ways, kinds_of
 from coopt.perf.mapping import Floats, Ints
 from coopt.perf.pipelines import EndWait, PassChain, PipelineWaits
 
@@ -117,20 +118,46 @@ class Iteration:
         """What follows pipeline and data-parallel traffic."""
         return self.embedding + self.optimizer
 
-    def pieces(self) -> tuple[AffineSeconds, ...]:
+    def pieces(self) -> Pieces:
         """Affine functions whose maximum is the iteration time: by what hides traffic, by the stage that binds."""
-        rings = (self.cp,) if self.cp_left.is_zero else (self.cp, self.cp_left)
-        exchanges = (self.ep,) if self.ep_left.is_zero else (self.ep, self.ep_left)
-        iterations = (replace(self, cp=ring, ep=exchange) for ring in rings for exchange in exchanges)
-        pipelines = tuple(pipeline for iteration in iterations for pipeline in iteration.pipelines())
+        functions = self._functions
+        kinds = kinds_of(functions.values())
+        # tables of coefficients in place of functions, which the same sums add up at once
+        tables: dict[str, Any] = {name: self._table(function, kinds) for name, function in functions.items()}
+        tables["chains"] = tuple(chain._replace(fixed_s=self._table(chain.fixed_s, kinds)) for chain in self.chains)
+        rings = ("cp",) if self.cp_left.is_zero else ("cp", "cp_left")
+        exchanges = ("ep",) if self.ep_left.is_zero else ("ep", "ep_left")
+        hidden = ({"cp": tables[ring], "ep": tables[exchange]} for ring in rings for exchange in exchanges)
+        iterations: Iterable[Any] = (replace(self, **tables | choice) for choice in hidden)
+        totals = [pipeline for iteration in iterations for pipeline in iteration.pipelines()]
         if self.stale:
-            totals: tuple[AffineSeconds, ...] = tuple(part + self.met_hops for part in (*pipelines, self.dp))
+            totals, ends = [*totals, tables["dp"]], [self._table(self.met_hops, kinds)]
         elif np.all(self.dp_share == 1.0):
             # under `sync` nothing hides, and both parts of `left_of_dp` are the gradients themselves
-            totals = tuple(pipeline + self.dp for pipeline in pipelines)
+            ends = [tables["dp"]]
         else:
-            totals = tuple(pipeline + gradients for pipeline in pipelines for gradients in self.left_of_dp)
-        return tuple((piece + self.epilogue) * self.factor for piece in totals)
+            ends = [self._table(function, kinds) for function in self.left_of_dp]
+        epilogue = tables["embedding"] + tables["optimizer"]
+        coefficients = np.empty((len(totals) * len(ends), 1 + len(kinds), len(self.layers)))
+        for piece, (total, end) in zip(coefficients, product(totals, ends), strict=True):
+            piece[:] = (total + end + epilogue) * self.factor
+        return Pieces.of(kinds, coefficients)
+
+    @property
+    def _functions(self) -> dict[str, AffineSeconds]:
+        """The parts that are open in the network's bandwidth."""
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: part for name, part in parts.items() if isinstance(part, AffineSeconds)}
+
+    def _table(self, function: AffineSeconds, kinds: tuple[str, ...]) -> Any:
+        """The coefficients of an affine function, of shape (1 + kinds, n); 0 where there are none."""
+        if function.is_zero:
+            return 0.0
+        table = np.empty((1 + len(kinds), len(self.layers)))
+        table[0] = function.fixed
+        for row, kind in enumerate(kinds, 1):
+            table[row] = getattr(function, kind)
+        return table
 
     def pipelines(self) -> tuple[AffineSeconds, ...]:
         """The pipeline with a middle stage that binds, by how it waits for the last one, and with the last; or by the
@@ -182,11 +209,10 @@ class Iteration:
         """Iteration time (s)."""
         r = self.ways.charged(r)
         iteration_at_r = self._with_hidden_at(r)
-        parts = {f.name: getattr(iteration_at_r, f.name) for f in fields(self)}
         seconds: dict[str, Any] = {  # numbers in place of functions, which the same sums add up at once
-            name: 0.0 if part.is_zero else part.at(r)
-            for name, part in parts.items()
-            if isinstance(part, AffineSeconds) and name not in ("dp", "window")
+            name: 0.0 if function.is_zero else function.at(r)
+            for name, function in iteration_at_r._functions.items()
+            if name not in ("dp", "window")
         }
         seconds["chains"] = tuple(chain._replace(fixed_s=chain.fixed_s.fixed) for chain in self.chains)
         # gradients keep their functions: what is left of them is the larger of two

@@ -149,7 +149,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     mapping, placement = pool.mappings.take(index), pool.placements.take(index)
     parts = pool.iteration.breakdown_s(r)
     seen = pool.charged(r)
-    time_s = float(np.maximum.reduce([np.broadcast_to(piece.at(seen), (len(pool),)) for piece in pool.pieces])[row])
+    time_s = float(pool.pieces.at(seen)[row])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     need_bytes = memory_bytes(workload, mapping)
     return WorkloadPlan(

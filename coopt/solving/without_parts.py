@@ -16,7 +16,7 @@ from coopt.instance.schema import Instance
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family
 from coopt.network.part_networks import PartNetwork
-from coopt.perf.affine import KINDS, kinds_of
+from coopt.perf.affine import KINDS
 from coopt.perf.iteration_parts import Iteration
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Bools
@@ -132,7 +132,7 @@ def _running(network: PartNetwork, split: RankGrid, run: WorkloadPlan) -> Runnin
         loads=crossings(context.layout, context.discipline, groups, ways=iteration_model.ways.flows, exact=True),
         uplinks=max(network.uplinks, 1),
         byte_s=context.byte_s,
-        crosses=np.isin(KINDS, kinds_of(iteration_model.pieces())),
+        crosses=np.isin(KINDS, iteration_model.pieces().kinds),
     )
 
 

@@ -180,4 +180,4 @@ def left_s(job: Pool, family: Family, uplinks: int) -> Floats:
     experts, line = [(ep, math.lcm(tp, ep)) for tp, _, ep in rows], [(domains, domains)] * len(rows)
     tp, dp, ep, pp = (np.array([rate(*pair) for pair in pairs]) for pairs in (*blocks, experts, line))
     r = Reciprocals(tp=tp, cp=dp, dp=dp, ep=ep, edp=dp, pp=pp, tied=pp)
-    return np.asarray(np.maximum.reduce([np.broadcast_to(piece.at(r), (len(job),)) for piece in job.pieces]))
+    return job.pieces.at(r)

@@ -22,7 +22,7 @@ from coopt.instance.network import Discipline
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
 from coopt.network.family import next_even
-from coopt.perf.affine import AffineSeconds, Reciprocals, Ways, kinds_of
+from coopt.perf.affine import Reciprocals, Ways
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows, representatives
 
@@ -99,12 +99,11 @@ def rows_of(workload: Workload, gpu: Gpu, network: Network, sites: Sites, candid
     gbyte_s = hb_gbyte_s[sites.hb[site]]
     parts = iteration(workload, gpu, gbyte_s, mappings, placements)
     pieces = parts.pieces()
-    kinds = kinds_of(pieces)
     rows = Rows(
         bound_s=workload.bound_s,
         site=site,
-        kinds=kinds,
-        pieces=np.stack([_dense(piece, kinds, len(site)) for piece in pieces]),
+        kinds=pieces.kinds,
+        pieces=pieces.coefficients,
         ways=parts.ways,
         groups=groups_of(workload, mappings, placements),
         outermost=workload.mapping.outermost,
@@ -150,12 +149,6 @@ def _placements_on(candidates: Mappings, sites: Sites, *, tp_across: bool) -> tu
     tp, cp, pp, dp = np.concatenate(inside)[order].T
     mappings = candidates.take(np.concatenate(rows)[order])
     return mappings, Placements(tp=tp, cp=cp, pp=pp, dp=dp), site[order]
-
-
-def _dense(piece: AffineSeconds, kinds: tuple[str, ...], count: int) -> Floats:
-    """An affine function as an array: its seconds and the bytes of some kinds, for each row."""
-    parts = (piece.fixed, *(getattr(piece, kind) for kind in kinds))
-    return np.stack([np.broadcast_to(np.asarray(part, dtype=np.float64), (count,)) for part in parts])
 
 
 def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Discipline) -> Ints:

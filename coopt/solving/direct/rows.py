@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -23,7 +23,7 @@ from coopt.instance.workload import Workload
 from coopt.network.optics import optic_choices
 from coopt.network.parts import domain_lines, included_lines, keeps_limits, total, weigh
 from coopt.network.space import Space
-from coopt.perf.affine import NO_NETWORK, Reciprocals
+from coopt.perf.affine import Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows
 from coopt.plan.parts import line
 from coopt.plan.schema import Cost
@@ -226,10 +226,10 @@ def _weights(place: DirectPlace, pool: Pool) -> tuple[Bools, Floats]:
     kinds)."""
     bound_s, count = pool.workload.bound_s, len(pool)
     may_be_in_time, weights = np.ones(count, dtype=np.bool_), []
-    for piece in pool.pieces:
-        fixed_s = np.broadcast_to(piece.at(NO_NETWORK), (count,))
-        single_kinds = (replace(NO_NETWORK, **{kind: 1.0}) for kind in KINDS)  # type: ignore[arg-type]
-        moved = np.stack([np.broadcast_to(piece.at(r), (count,)) - fixed_s for r in single_kinds], axis=1)
+    for fixed_s, *bytes_of in pool.pieces.coefficients:
+        moved = np.zeros((count, len(KINDS)))
+        for kind, kind_bytes in zip(pool.pieces.kinds, bytes_of, strict=True):
+            moved[:, KINDS.index(kind)] = kind_bytes
         spare_s = bound_s - fixed_s
         # A mapping without any time to spare is in time if nothing of it crosses domains.
         may_be_in_time &= (spare_s > 0) | ((spare_s == 0) & ~moved.any(axis=1))
