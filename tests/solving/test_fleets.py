@@ -10,8 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
+from coopt.columns.islands.options import ListedIslands
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
+from coopt.solving.answer import solve
+from coopt.solving.fleet import standing
 from tests.conftest import ask, example_count, switch
 from tests.solving.fleet_oracle import TooManyError, enumerated
 from tests.solving.fleets import CORE_ENDS, ENDS, JOINED, SHAPE, SIDES, fleets
@@ -198,6 +201,33 @@ def test_volume_prices_that_only_a_budget_sees_go_with_regret() -> None:
     shared = {"mode": "partition", "discount": [discount]}
     instance = two(objective=power, sharing=shared, robust=doubt, limits={"capex_usd": 900_000.0})
     assert value_of(agrees_with_enumeration(instance)) == 0.0
+
+
+def test_sites_that_an_earlier_search_looked_at_are_kept_for_other_prices_and_not_for_other_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    domain = {"name": "hb4", "size": 4, "gbyte_s": 450, "usd_per_gpu": 100, "w_per_gpu": 30, "racks": 1}
+    common = {"model": SHAPE, "global_batch": 24, "gpus": [8, 16], "mapping": {"recompute": "none", "zero": 0}}
+    slow = {"name": "slow", "max_iteration_time_s": 0.4, **common}
+    changes: list[dict[str, Any]] = [
+        {},
+        {"network__hb_domains": [domain | {"usd_per_gpu": 900}]},
+        {"network__hb_domains": [domain | {"gbyte_s": 1}]},
+        {"workload": [slow]},
+        {"workload": [slow | {"max_iteration_time_s": 0.25}]},
+        {},
+    ]
+    listed, calls, looked_into, values = ListedIslands(), [], [], []
+    serve = standing._IslandSearch._serve
+    monkeypatch.setattr(standing._IslandSearch, "_serve", lambda *given: calls.append(given) or serve(*given))
+    for change in changes:
+        asked, before = two(robust={}, **change), len(calls)
+        again = value_of(solve(asked, listed=listed))
+        looked_into.append(len(calls) > before)
+        assert again == value(asked)
+        values.append(again)
+    assert looked_into == [True, False, True, True, True, False]
+    assert len(set(values)) > 3
 
 
 def test_limits_that_nothing_keeps_are_named_where_regret_is_minimised() -> None:

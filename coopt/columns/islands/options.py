@@ -20,6 +20,8 @@ from coopt.perf.mapping import Bools, Floats, Ints
 
 Answer = TypeVar("Answer")
 GROWTH = 1.15  # sizes up to this factor apart are looked into at once
+SiteKey = tuple[int, int, int]
+"""GPUs of a site, the place of its HB domain in the list, and how many there are."""
 UNKNOWN = -2  # uplinks that are not worked out yet
 NEVER = -1  # the uplinks of networks that no number makes fast enough
 
@@ -55,6 +57,7 @@ class ListedIslands:
     def __init__(self) -> None:
         self._found: dict[Hashable, tuple[Islands, Counter[str]]] = {}
         self._rows: dict[Hashable, Rows | None] = {}
+        self._serving: dict[Hashable, dict[SiteKey, bool]] = {}
 
     def of(
         self, instance: Instance, workload: Workload, listing: Callable[[], tuple[Islands, Counter[str]]]
@@ -66,14 +69,19 @@ class ListedIslands:
 
     def rows(self, workload: Workload, market: Market, sites: Sites, listing: Callable[[], Rows | None]) -> Rows | None:
         """The mappings of a workload in time on sites, listed where they are not known."""
+        site_key = sites.gpus.tobytes(), sites.hb.tobytes(), sites.domains.tobytes()
+        return self._recall(self._rows, (self._timed(workload, market), site_key), listing)
+
+    def serving(self, workload: Workload, market: Market) -> dict[SiteKey, bool]:
+        """Whether a mapping of a workload is in time on a site, of those that were looked at; to be added to."""
+        return self._recall(self._serving, self._timed(workload, market), dict)
+
+    def _timed(self, workload: Workload, market: Market) -> Hashable:
+        """All that the times of mappings on a site depend on, where nobody else is on its network."""
         gpu, network = market.instance.cluster.gpu, market.instance.network
         wires = tuple(hb.gbyte_s for hb in network.hb_domains), fastest_byte_s(network)
-        site_key = sites.gpus.tobytes(), sites.hb.tobytes(), sites.domains.tobytes()
-        workload_key = (
-            workload.model_copy(update={"name": ""}).model_dump_json(),
-            gpu.model_dump_json(exclude={"usd", "w"}),
-        )
-        return self._recall(self._rows, (workload_key, wires, site_key), listing)
+        own = workload.model_copy(update={"name": ""}).model_dump_json(), gpu.model_dump_json(exclude={"usd", "w"})
+        return own, wires
 
     def _recall(self, answers: dict[Hashable, Answer], key: Hashable, listing: Callable[[], Answer]) -> Answer:
         answers[key] = answer = answers.pop(key) if key in answers else listing()

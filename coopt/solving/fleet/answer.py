@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from coopt.columns.islands.options import ListedIslands
 from coopt.instance.couplings import Losses
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
@@ -108,22 +109,22 @@ def fleet_plan(run: Run) -> Plan:
 
 def _listed(run: Run, billed: Instance, beaten_optics: bool = False) -> list[Listed]:
     """Every island by each optic of the core; where any number of optics may be in use, these are the same islands."""
-    asked = list(with_core_optics(billed, beaten=beaten_optics))
+    asked, listed = list(with_core_optics(billed, beaten=beaten_optics)), run.listed or ListedIslands()
     alike = billed.phase and billed.network.link_ends == "same" and billed.network.switch_cages == "told"
     if alike and billed.sharing.most_products.optics is None:
-        placed = _placed(run, asked[0])
+        placed = _placed(run, asked[0], listed)
         return [(one, placed) for one in asked]
-    return [(one, _placed(run, one)) for one in asked]
+    return [(one, _placed(run, one, listed)) for one in asked]
 
 
-def _placed(run: Run, billed: Instance) -> tuple[Placed, ...]:
-    """Every island of every workload at every site."""
+def _placed(run: Run, billed: Instance, listed: ListedIslands) -> tuple[Placed, ...]:
+    """Every island of every workload at every site; what was `listed` before is not listed again."""
     found: list[Placed] = []
     gated: Counter[str] = Counter()
     sites = [None if site is None else s for s, site in enumerate(billed.sites)]
     for number, slot in enumerate(slots_of(billed)):
         run.tell("columns", f"islands of {', '.join(slot.workloads)}")
-        listing = list_islands(billed, slot.workloads, run.instance, run.check_clock)
+        listing = list_islands(billed, slot.workloads, run.instance, run.check_clock, listed)
         run.log.families += listing.families
         gated.update(listing.gated)
         found += [Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites]
@@ -184,7 +185,8 @@ def _asked(instance: Instance) -> str:
 def _has_island(run: Run, slot: Slot, asked: Instance) -> bool:
     """Whether a slot has an island in an instance that differs from the run's in its network alone."""
     billed = next(iter(with_core_optics(at_least_efficiency(asked))))
-    return bool(list_islands(billed, slot.workloads, run.instance, run.check_clock).paths)
+    listed = run.listed or ListedIslands()
+    return bool(list_islands(billed, slot.workloads, run.instance, run.check_clock, listed).paths)
 
 
 def _offer(asked: Instance, placed: tuple[Placed, ...], outlooks: Sequence[tuple[Instance, float]]) -> Offer:

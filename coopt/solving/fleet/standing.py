@@ -24,7 +24,7 @@ from coopt.columns.grid import degrees
 from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.needs import fastest_byte_s, quick_mappings, rows_of
-from coopt.columns.islands.options import windows
+from coopt.columns.islands.options import ListedIslands, SiteKey, windows
 from coopt.columns.islands.shapes import Sites, quick_degrees
 from coopt.columns.pools import place
 from coopt.instance.couplings import Losses
@@ -63,6 +63,7 @@ def list_islands(
     names: Collection[str],
     original: Instance,
     check: Check,
+    listed: ListedIslands,
 ) -> Listing:
     """Every island that may be needed, of those that meet the bounds of some workloads in all phases.
 
@@ -74,6 +75,8 @@ def list_islands(
         As in `coopt.solving.fleet.paths.list_paths`.
     original
         The same question with what prices may turn out to be and what may be lost.
+    listed
+        What was listed before, and this adds to.
     """
     losses, measures = original.losses, measures_of(original)
     asked = asked_in(instance, names)
@@ -86,13 +89,13 @@ def list_islands(
         factors = [{kind: by * one.get(kind, 1.0) for kind, by in of.items()} for of in paid for one in factors or [{}]]
     outlooks = tuple(at_prices(first, one) for one in factors)
     coupling = Coupling(market=Market(instance=first, measures=measures), outlooks=outlooks)
-    search = _IslandSearch(question=first, coupling=coupling, check=check)
+    search = _IslandSearch(question=first, coupling=coupling, check=check, listed=listed)
     search.list_all(losses)
     listing, phases = search.found, len(instance.years)
     listing.paths = [stretched({start: uplinks}, {start: family}, phases) for family, uplinks in search.kept]
     if later:
-        begun = list(_begun(search, instance, asked))
         sizes = {t: sizes_of(question) for t, question in asked.items()}
+        begun = list(_begun(search, instance, asked[max(asked)], sizes))
         trained = {
             t: [
                 starts if t == start else trained_on(stages, sizes[t], last=t == max(asked)) for stages, starts in begun
@@ -107,17 +110,17 @@ def list_islands(
 
 
 def _begun(
-    search: _IslandSearch, instance: Instance, asked: Mapping[int, Instance]
+    search: _IslandSearch, instance: Instance, final: Instance, sizes: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[Stages, tuple[int, ...]]]:
     """Networks of the last phase that began smaller, and the GPUs they may have begun with: no island that stays takes
-    as little of everything."""
-    first, *_, final = asked.values()
-    between = {gpus for question in list(asked.values())[1:-1] for gpus in sizes_of(question)}
-    open_gears = search.open_gears(np.array(sizes_of(first), dtype=np.int64))
+    as little of everything. `sizes` are those of each phase that trains."""
+    first_sizes, *between_sizes, last_sizes = sizes.values()
+    between = {gpus for some in between_sizes for gpus in some}
+    open_gears = search.open_gears(np.array(first_sizes, dtype=np.int64))
     space = Space(instance=final, measures=search.coupling.market.measures, grow=True)
     ratio = instance.network.largest_ratio
-    links = {gpus: links_to_core(instance, gpus) for question in asked.values() for gpus in sizes_of(question)}
-    for gpus in sizes_of(final):
+    links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
+    for gpus in last_sizes:
         for hb, domains in space.sites(gpus):
             for number, starts in open_gears.get((hb.name, -(-gpus // domains)), {}).items():
                 search.check()
@@ -136,6 +139,7 @@ class _IslandSearch:
     question: Instance
     coupling: Coupling
     check: Check
+    listed: ListedIslands
     kept: list[Choice] = field(default_factory=list)
     found: Listing = field(default_factory=Listing)
 
@@ -190,16 +194,33 @@ class _IslandSearch:
         sites = sites.take(order)
         if self.question.sharing.mode == "time":
             return sites
+        keys = list(zip(sites.gpus.tolist(), sites.hb.tolist(), sites.domains.tolist(), strict=True))
+        if fresh := [n for n, key in enumerate(keys) if key not in self._serving]:
+            served = self._serve(sites.take(np.array(fresh)))
+            self._serving.update((keys[n], one) for n, one in zip(fresh, served.tolist(), strict=True))
+        return sites.take(np.array([self._serving[key] for key in keys], dtype=np.bool_))
+
+    @cached_property
+    def _serving(self) -> dict[SiteKey, bool]:
+        (workload,) = self.question.workload
+        return self.listed.serving(workload, self.coupling.market)
+
+    def _serve(self, sites: Sites) -> Bools:
+        """Sites on which a mapping is in time, as `in_time` has it."""
         (workload,), network, gpu = self.question.workload, self.question.network, self.question.cluster.gpu
-        mine = quick_degrees(workload, gpu, self.question.cluster.most_gpus)
-        mine = mine[np.isin(mine.prod(axis=1), sites.gpus)]
         byte_s = fastest_byte_s(network)
+        mine = self._degrees[np.isin(self._degrees.prod(axis=1), sites.gpus)]
         whole = quick_mappings(workload, gpu, network, mine, byte_s)
         quick, even = np.zeros(len(sites), dtype=np.bool_), np.flatnonzero(sites.gpus % sites.domains == 0)
         if len(whole):
             quick[even[rows_of(workload, gpu, network, sites.take(even), whole, byte_s).site]] = True
             quick |= (sites.gpus % sites.domains > 0) & np.isin(sites.gpus, whole.tp * whole.cp * whole.pp * whole.dp)
-        return sites.take(quick)
+        return quick
+
+    @cached_property
+    def _degrees(self) -> Ints:
+        (workload,) = self.question.workload
+        return quick_degrees(workload, self.question.cluster.gpu, self.question.cluster.most_gpus)
 
     def _late(self, gpus: int, hb: HbDomain, domains: int) -> bool:
         """Whether no mapping of a workload of its own is in time on domains that are not filled alike."""
