@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coopt.network.family import common_links
-from coopt.perf.mapping import Floats, distinct_rows
+from coopt.perf.mapping import Floats, Ints, distinct_rows
 
 SURE = 0.95
 """The probability with which flows on random paths take no longer than they are charged for."""
@@ -35,18 +35,21 @@ def whole_flows(count: Floats, links: Any) -> Floats:
 
 def flows_at_random(count: Floats, links: Any, switches: Any) -> Floats:
     """Flows on the busiest link, with probability `SURE` no more, where each takes a path at random."""
-    values, numbers = [], []
-    for part in (count, links, switches):  # few differ, and these before they are spread over all uplinks
-        distinct_values, number = np.unique(part, return_inverse=True)
-        values.append(distinct_values)
-        numbers.append(number.reshape(np.shape(part)))
-    several = np.broadcast_arrays(*numbers)
-    cases, position = distinct_rows(*(number.ravel() for number in several))
-    distinct = zip(
-        *(distinct_values[number].tolist() for distinct_values, number in zip(values, cases, strict=True)), strict=True
-    )
-    crowds = np.array([crowd(round(n), float(u), int(m)) for n, u, m in distinct], dtype=np.float64)
-    return np.asarray(crowds[position].reshape(several[0].shape), dtype=np.float64)
+    rates, rate = _numbered(np.asarray(links, dtype=np.float64))  # few differ before they are spread over all counts
+    columns = np.broadcast_arrays(np.rint(count).astype(np.int64), rate, np.asarray(switches, dtype=np.int64))
+    (counts, links_of, switches_of), position = distinct_rows(*(column.ravel() for column in columns))
+    cases = zip(counts.tolist(), rates[links_of].tolist(), switches_of.tolist(), strict=True)
+    crowds = np.array([crowd(*case) for case in cases], dtype=np.float64)
+    return crowds[position].reshape(columns[0].shape)
+
+
+def _numbered(values: Floats) -> tuple[Floats, Ints]:
+    """Values in rising order, and the number of each of some among them: the value itself where all are whole."""
+    whole = np.rint(values).astype(np.int64)
+    if (whole == values).all():
+        return np.arange(whole.max(initial=0) + 1.0), whole
+    distinct_values, number = np.unique(values, return_inverse=True)
+    return distinct_values, number.reshape(values.shape)
 
 
 @cache

@@ -7,7 +7,7 @@ NIC rates: a domain whose whole traffic of a rail leaves counts 1 (docs/loads.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -29,8 +29,8 @@ def ring(a: Ints, b: Ints, stride: Ints, members: Ints, far: Any = 1) -> Ints:
         """Of a part of a block: all but those whose receiver, ahead or back past the end, lies in it too."""
         return np.asarray(length - np.maximum(length - step, 0) - np.maximum(length - (block - step), 0))
 
-    in_one_block = a // block == (b - 1) // block
-    return np.asarray(np.where(in_one_block, out(b - a), out(-a % block) + out(b % block)))
+    head, tail = _cut_lengths(a, b, block)
+    return out(head) + out(tail)
 
 
 def exchange(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
@@ -46,30 +46,39 @@ def exchange(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
         ) * (members - members_inside - 1)
         return np.asarray(pairs / np.maximum(members - 1, 1))
 
-    in_one_block = a // block == (b - 1) // block
-    return np.asarray(np.where(in_one_block, share(b - a), share(-a % block) + share(b % block)))
+    head, tail = _cut_lengths(a, b, block)
+    return share(head) + share(tail)
+
+
+def _cut_lengths(a: Ints, b: Ints, block: Ints) -> tuple[Ints, Ints]:
+    """How much [a, b) holds of the block that it begins in, and of the one that it ends in, 0 where both are one."""
+    first_block, last_block = a // block, (b - 1) // block
+    in_one_block = first_block == last_block
+    return np.where(in_one_block, b, (first_block + 1) * block) - a, np.where(in_one_block, 0, b - last_block * block)
 
 
 def hops_ahead(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
     """Domains of [a, b) whose next stage lies outside; a pipeline that `closes` goes on from the last to the first."""
-    return _length(_ahead(a, b, domains, stage, closes))
+    return _length(_links(a, b, domains, stage, closes)[0])
 
 
 def hops_behind(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
     """Domains of [a, b) whose previous stage lies outside."""
-    return _length(_behind(a, b, domains, stage, closes))
+    return _length(_links(a, b, domains, stage, closes)[1])
 
 
 def in_blocks(count: Count) -> Count:
     """A count for pipelines that lie on `line` domains each, from one for pipelines on all domains."""
 
     def counted(a: Ints, b: Ints, line: Ints, *columns: Ints) -> Any:
-        start, end = a - a // line * line, b - a // line * line
+        start = a % line
+        end = start + b - a
         if (end <= line).all():
             return count(start, end, line, *columns)
         # whole lines in between send nothing outside, so that the line cut at either end tells all
-        parts = count(start, line, line, *columns) + count(0, b % line, line, *columns)
-        return np.where(end <= line, count(start, np.minimum(end, line), line, *columns), parts)
+        tail = np.where(end <= line, 0, b % line)
+        head = count(start, np.minimum(end, line), line, *columns)
+        return head + count(np.zeros_like(tail), tail, line, *columns)
 
     return counted
 
@@ -77,7 +86,7 @@ def in_blocks(count: Count) -> Count:
 @in_blocks
 def either(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
     """Domains of [a, b) with a neighbouring stage outside."""
-    ahead, behind = _ahead(a, b, domains, stage, closes), _behind(a, b, domains, stage, closes)
+    ahead, behind = _links(a, b, domains, stage, closes)
     return (
         _length(ahead)
         + _length(behind)
@@ -96,21 +105,34 @@ def _length(intervals: Iterable[Interval]) -> Ints:
     return np.asarray(sum(np.maximum(end - start, 0) for start, end in intervals))
 
 
-def _ahead(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> tuple[Interval, Interval]:
-    last_start = domains - stage
-    # the next stage lies one stage ahead; that of the last one lies `last_start` back, at the first
-    return (np.maximum(a, b - stage), np.minimum(b, last_start)), (
-        np.maximum(a, last_start),
-        np.minimum(b, a + last_start) * closes,
-    )
+def _links(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> tuple[list[Interval], list[Interval]]:
+    """The domains of [a, b) whose next stage lies outside, and those whose previous one does."""
+    ahead, behind = [_ahead(a, b, domains, stage)], [_behind(a, b, stage)]
+    if closes.any():
+        ahead.append(_onward(a, b, domains, stage, closes))
+        behind.append(_back(a, b, domains, stage, closes))
+    return ahead, behind
 
 
-def _behind(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> tuple[Interval, Interval]:
+def _ahead(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Interval:
+    """The next stage lies one stage ahead, of all but the last one."""
+    return np.maximum(a, b - stage), np.minimum(b, domains - stage)
+
+
+def _onward(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Interval:
+    """That of the last one is the first, as far back as the last one begins."""
     last_start = domains - stage
-    return (np.maximum(a, stage), np.minimum(b, a + stage)), (
-        np.maximum(a, b - last_start),
-        np.minimum(b, stage) * closes,
-    )
+    return np.maximum(a, last_start), np.minimum(b, a + last_start) * closes
+
+
+def _behind(a: Ints, b: Ints, stage: Ints) -> Interval:
+    """The previous stage lies one stage behind, of all but the first one."""
+    return np.maximum(a, stage), np.minimum(b, a + stage)
+
+
+def _back(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Interval:
+    """That of the first one is the last."""
+    return np.maximum(a, b - (domains - stage)), np.minimum(b, stage) * closes
 
 
 def first_stage(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
@@ -149,7 +171,8 @@ class Ends(NamedTuple):
 
 def hop_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ends:
     """The ends of hops between [a, b) and stages outside, where several stages share a domain."""
-    (ahead, onward), (behind, back) = (way(a, b, domains, stage, closes) for way in (_ahead, _behind))
+    ahead, behind = _ahead(a, b, domains, stage), _behind(a, b, stage)
+    onward, back = (way(a, b, domains, stage, closes) for way in (_onward, _back))
     even_ahead, even_behind = _even(ahead, stage), _even(behind, stage)
     last_rails = even_ahead + _length([behind]) - even_behind
     first_rails = _length([ahead]) - even_ahead + even_behind
@@ -189,15 +212,33 @@ def _even(interval: Interval, stage: Ints) -> Ints:
 
 def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, way: Ints) -> Ints:
     """NICs of a rail of [a, b) that send to stages outside, or, `APART`, those of a rail of either end of a domain."""
-    line = (a, b, domains, stage, closes)
-    senders = np.where(way == RAIL, hop_ends(*line).busiest, hops_ahead(*line) + hops_behind(*line))
-    return np.asarray(np.where(way == BOTH, either(*line), senders))
+
+    def of_rail(*line: Ints) -> Any:
+        return hop_ends(*line).busiest
+
+    def apart(*line: Ints) -> Ints:
+        return hops_ahead(*line) + hops_behind(*line)
+
+    return _by_way(way, {BOTH: either, RAIL: of_rail, APART: apart}, a, b, domains, stage, closes)
 
 
 def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, way: Ints) -> Ints:
     """As `hop`, for first and last stages that add up the gradients of an embedding."""
-    line = (a, b, domains, stage, closes)
-    return np.asarray(np.where(way == RAIL, tied_ends(*line).busiest, both_ends(*line)))
+
+    def of_rail(*line: Ints) -> Any:
+        return tied_ends(*line).busiest
+
+    return _by_way(way, {BOTH: both_ends, RAIL: of_rail, APART: both_ends}, a, b, domains, stage, closes)
+
+
+def _by_way(way: Ints, counts: Mapping[int, Count], *line: Ints) -> Ints:
+    """What each row counts that uses NICs in some way."""
+    leaving = np.zeros(len(way), dtype=np.int64)
+    for number, count in counts.items():
+        at = np.flatnonzero(way == number)
+        if len(at):
+            leaving[at] = count(*(column[at] for column in line))
+    return leaving
 
 
 @in_blocks
@@ -307,7 +348,7 @@ def busiest(count: Count, domains: Ints, span: Ints, block: Ints | None, *column
         middle_interval = total // 2
         steps = np.arange(INTERVALS)[:, None]
         probes = np.where(steps < 2, steps, np.where(steps < 4, middle_interval + steps - 3, total + steps - 6))
-        number = np.clip(probes, 0, total - 1).T.ravel()
+        number = np.minimum(np.maximum(probes, 0), total - 1).T.ravel()
         row, starts = np.repeat(np.arange(len(all_domains)), INTERVALS), np.arange(len(all_domains)) * INTERVALS
     else:
         # one more than differ: the last interval, which may hold fewer domains, takes the place of the one too many

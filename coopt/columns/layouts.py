@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from itertools import pairwise
@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coopt.columns.flows import Groups, both_ends, either, exchange, hop_ends, mirrored, ring, sending, tied_ends
-from coopt.perf.affine import KINDS
 from coopt.perf.mapping import Floats, Ints, distinct_rows
 
 
@@ -62,7 +61,7 @@ def stacked(layouts: Collection[NicLayout]) -> NicLayout:
     return NicLayout(**{f.name: np.array([getattr(layout, f.name) for layout in layouts]) for f in fields(NicLayout)})
 
 
-def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str], leaf: Floats) -> Floats:
+def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats) -> Floats:
     """A bound on the flows that leave any pod of parts; shape (kinds, n).
 
     A pod holds parts of two rails, or an interval of domains of each rail, and what crosses the ends of an interval is
@@ -72,30 +71,33 @@ def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str], 
     strides = {kind: stride for kind, stride, _ in groups.rings} | {"pp": groups.cut}
     strides["tied"] = np.where(groups.two_way, rows.domains, groups.cut)
     strides["ep"] = groups.apart * (groups.experts // 2 + 1)
-    bound = np.zeros_like(leaf)
-    for kind in kinds:
-        bound[KINDS.index(kind)] = rails * 2 * strides[kind]
+    bound = np.array([rails * 2 * strides[kind] for kind in kinds])
     # where leaves were not counted yet, every port of a pod may send
     return np.asarray(np.minimum(bound, np.where(leaf > 0, rows.pod_leaves * leaf, rails * pod_ports)))
 
 
-def mixed_pods(rows: NicLayout, groups: Groups, kinds: Collection[str]) -> Floats:
+def mixed_pods(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
     """Flows out of the busiest pod that holds parts of several rails, or of domains; shape (kinds, n)."""
     parts, row_layouts = pod_parts(rows)
-    flows = np.zeros((len(KINDS), len(row_layouts)))
+    flows: dict[str, Floats] = {}
     for kind, stride, members in groups.rings:
         if kind in kinds:
-            flows[KINDS.index(kind)] = parts.busiest(ring, row_layouts, rows.nics, stride, members)
+            flows[kind] = parts.busiest(ring, row_layouts, rows.nics, stride, members)
     if "ep" in kinds:
-        flows[KINDS.index("ep")] = parts.busiest(exchange, row_layouts, rows.nics, groups.apart, groups.experts)
-    line = groups.line, groups.hop, groups.closes, groups.stages_inside
+        flows["ep"] = parts.busiest(exchange, row_layouts, rows.nics, groups.apart, groups.experts)
+    line = groups.line, groups.hop, groups.closes
+    # stages that share a domain use the rails of its first and its last
+    alone, shared = np.flatnonzero(groups.stages_inside == 1), np.flatnonzero(groups.stages_inside > 1)
     for kind, count, count_ends in (("pp", either, hop_ends), ("tied", both_ends, tied_ends)):
         if kind in kinds:
-            flows[KINDS.index(kind)] = parts.busiest_of_lines(count, count_ends, row_layouts, rows.nics, *line)
+            own, joint = ([column[at] for column in (row_layouts, rows.nics, *line)] for at in (alone, shared))
+            flows[kind] = np.zeros(len(row_layouts))
+            flows[kind][alone] = parts.busiest(count, *own)
+            flows[kind][shared] = parts.busiest_of_ends(count_ends, groups.stages_inside[shared], *joint)
     if "tied" in kinds and groups.two_way.any():
         twins = parts.busiest(mirrored, row_layouts, rows.nics, groups.line, groups.hop)
-        flows[KINDS.index("tied")] = np.where(groups.two_way, twins, flows[KINDS.index("tied")])
-    return flows
+        flows["tied"] = np.where(groups.two_way, twins, flows["tied"])
+    return np.array([flows[kind] for kind in kinds])
 
 
 class RailSegment(NamedTuple):
@@ -136,22 +138,16 @@ class PodParts:
         )
         return self._busiest(row, segment, flows)[position]
 
-    def busiest_of_lines(self, count_line: Any, count_ends: Any, row_layouts: Ints, nics: Ints, *line: Ints) -> Floats:
-        """As `busiest`, for pipelines."""
-        (layout, send, *arguments), position = distinct_rows(row_layouts, nics, *line)
+    def busiest_of_ends(self, count_ends: Any, inside: Ints, row_layouts: Ints, nics: Ints, *line: Ints) -> Floats:
+        """As `busiest`, for pipelines of which so many stages lie in a domain; the busier direction counts."""
+        (layout, send, stages, *arguments), position = distinct_rows(row_layouts, nics, inside, *line)
         row, segment = self._spread(layout)
-        domains, stage, closes, inner = (column[row] for column in arguments)
-        segment_lines, nic = (self.a[segment], self.b[segment], domains, stage, closes), send[row]
-        all_rails = self._rails(segment, 0, nic) * count_line(*segment_lines)
-        stage_ends = count_ends(*segment_lines)
-        single = nic // inner
+        nic, single = send[row], (send // stages)[row]
+        ends = count_ends(self.a[segment], self.b[segment], *(column[row] for column in arguments))
         first_rails, last_rails = self._rails(segment, 0, single), self._rails(segment, nic - single, nic)
-        ways = (
-            first_rails * stage_ends.first_out + last_rails * stage_ends.last_out,
-            first_rails * stage_ends.first_in + last_rails * stage_ends.last_in,
-        )
-        out = [self._busiest(row, segment, np.where(inner == 1, all_rails, way)) for way in ways]
-        return np.maximum(*out)[position]
+        out = first_rails * ends.first_out + last_rails * ends.last_out
+        into = first_rails * ends.first_in + last_rails * ends.last_in
+        return np.maximum(self._busiest(row, segment, out), self._busiest(row, segment, into))[position]
 
     def _spread(self, layout: Ints) -> tuple[Ints, Ints]:
         """Every row paired with each segment of its layout: the numbers of rows, and of segments."""

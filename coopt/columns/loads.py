@@ -8,7 +8,7 @@ uplinks each. Sprayed over all paths, of whose rate flows reach the share e, the
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -28,12 +28,13 @@ MOST_UPLINKS = 1 << 12  # no switch has more ports
 
 @dataclass(frozen=True, kw_only=True)
 class Crossings:
-    """Flows that leave the busiest leaf and the busiest pod, by kinds; arrays of shape (kinds, n).
+    """Flows that leave the busiest leaf and the busiest pod, of some `kinds`; arrays of shape (kinds, n).
 
     `peers` are those that a member of an all-to-all divides its bytes among; shape (n,). `ways` are the flows of
     messages that do not go round a ring; None where the charge does not tell them apart.
     """
 
+    kinds: Sequence[str]
     leaf: Floats
     pod: Floats
     peers: Ints
@@ -44,6 +45,7 @@ class Crossings:
     def take(self, rows: Any) -> Crossings:
         """The chosen ones of arrays."""
         return Crossings(
+            kinds=self.kinds,
             leaf=self.leaf[:, rows],
             pod=self.pod[:, rows],
             peers=self.peers[rows],
@@ -159,56 +161,61 @@ class Crossings:
     @property
     def _paths(self) -> Ints:
         """Flows that a NIC rate is divided among, each with a path of its own; shape (kinds, n)."""
-        return np.where(np.array(KINDS)[:, None] == "ep", np.maximum(self.peers, 1), 1)
+        return np.where(np.array(self.kinds)[:, None] == "ep", np.maximum(self.peers, 1), 1)
 
     def reciprocals(self, byte_s: Any, uplinks: Any, share_left: float = 1.0) -> Reciprocals:
-        """Seconds per byte that each kind sees at u uplinks of a leaf; `share_left` as in `slowdowns`."""
+        """Seconds per byte that each kind sees at u uplinks of a leaf; `share_left` as in `slowdowns`.
+
+        Kinds that were not counted have all of the rate.
+        """
         slow = self.slowdowns(uplinks, share_left) / byte_s
+        s_byte = dict.fromkeys(KINDS, np.broadcast_to(1.0 / byte_s, slow.shape[1:]))
         ways: dict[tuple[str, str], Any] | None = None
         if self.ways is not None:
             way_slowdowns = self.ways.means(np.maximum(1.0, self.carried_by_ways(uplinks, share_left)))
             ways = {way: factor / byte_s for way, factor in way_slowdowns.items()}
-        return Reciprocals(**dict(zip(KINDS, slow, strict=True)), ways=ways)
+        return Reciprocals(**s_byte | dict(zip(self.kinds, slow, strict=True)), ways=ways)
 
 
 def crossings(
     layout: NicLayout,
     discipline: Discipline,
     groups: Groups,
-    kinds: Collection[str] = KINDS,
+    kinds: Sequence[str] = KINDS,
     ways: tuple[tuple[str, Flows], ...] = (),
     *,
     exact: bool = False,
 ) -> Crossings:
-    """What the kinds of traffic of groups put on the links of layouts, of as many rows or of one for all.
+    """What some kinds of traffic of groups put on the links of layouts, of as many rows or of one for all.
 
-    Other kinds than those named are left at 0, and so are pods of parts where leaves are fuller, but if `exact`.
+    Pods of parts are left at 0 where leaves are fuller, but if `exact`.
     """
     n = len(groups.tp)
     rows = NicLayout(**{f.name: np.broadcast_to(getattr(layout, f.name), (n,)) for f in fields(NicLayout)})
     rows = replace(rows, nics=rows.nics * groups.filled)
-    leaf, pod, way_loads = np.zeros((len(KINDS), n)), np.zeros((len(KINDS), n)), None
+    leaf, pod, way_loads = np.zeros((len(kinds), n)), np.zeros((len(kinds), n)), None
     if discipline.charge == "ratio":
-        _by_ratio(rows, groups, leaf)
+        _by_ratio(rows, groups, kinds, leaf)
     else:
         _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
         way_loads = loads_by_ways(rows, groups, ways) if ways else None
-    return Crossings(leaf=leaf, pod=pod, peers=groups.experts - 1, layout=layout, discipline=discipline, ways=way_loads)
+    peers = groups.experts - 1
+    return Crossings(kinds=kinds, leaf=leaf, pod=pod, peers=peers, layout=layout, discipline=discipline, ways=way_loads)
 
 
-def _by_flows(
-    rows: NicLayout, groups: Groups, kinds: Collection[str], leaf: Floats, pod: Floats, *, exact: bool
-) -> None:
+def _by_flows(rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats, pod: Floats, *, exact: bool) -> None:
     """Fill in the flows that leave leaves and pods."""
     after_loss = rows.room >= 0
     all_domains = rows.domains + after_loss  # a job that fills all that its leaf holds does not fit there any more
     leaves = (rows.span > 0) & (rows.span < all_domains)
     podded = (rows.pods > 1) & (rows.pod_span < all_domains)
     for table, span, applies in ((leaf, rows.span, leaves), (pod, rows.pod_span, podded & (rows.pod_span > 0))):
-        steady = applies & ~after_loss
-        _fill(table, steady, lambda at, span=span: _of_spans(rows.take(at), groups.take(at), span[at], kinds))
-        _fill(table, applies & after_loss, lambda at, span=span: _of_windows(rows.take(at), groups.take(at), span[at]))
-    _fill(leaf, rows.span == 0, lambda at: _of_parts(rows.take(at), groups.take(at)))
+        for count, counted in ((_of_spans, applies & ~after_loss), (_of_windows, applies & after_loss)):
+            if counted.any():
+                at = slice(None) if counted.all() else np.flatnonzero(counted)
+                table[:, at] = count(rows.take(at), groups.take(at), span[at], kinds)
+    if len(cut := np.flatnonzero(rows.span == 0)):
+        leaf[:, cut] = _of_parts(rows.take(cut), groups.take(cut), kinds)
     mixed = podded & (rows.pod_span == 0)
     unlike = mixed & after_loss
     pod[:, unlike] = leaf[:, unlike] * rows.pod_leaves[unlike]  # no more leaves a pod than leaves its leaves
@@ -219,54 +226,50 @@ def _by_flows(
         mixed_rows = mixed_rows[(bound > rows.pod_up[mixed_rows] * leaf[:, mixed_rows]).any(axis=0)]
     if len(mixed_rows):
         pod[:, mixed_rows] = mixed_pods(rows.take(mixed_rows), groups.take(mixed_rows), kinds)
-    for k, kind in enumerate(KINDS):
-        if kind not in kinds:
-            leaf[k], pod[k] = 0.0, 0.0
 
 
-def _fill(table: Floats, applies: Bools, count: Any) -> None:
-    at = np.flatnonzero(applies)
-    if len(at):
-        for kind, flows in count(at).items():
-            table[KINDS.index(kind), at] = flows
-
-
-def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Collection[str]) -> dict[str, Any]:
+def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str]) -> Floats:
     """Flows out of the busiest of the intervals of `span` domains."""
     holds_domains = rows.ends > 1
     rails = np.where(holds_domains, rows.nics, 1)
-    flows = {
-        kind: rails * busiest(ring, rows.domains, span, stride * members, stride, members)
-        for kind, stride, members in groups.rings
-        if kind in kinds
-    }
+    flows = _of_rings(rows, groups, span, rails, kinds)
     if "ep" in kinds:
         block = groups.apart * groups.experts
         flows["ep"] = rails * busiest(exchange, rows.domains, span, block, groups.apart, groups.experts)
     way = np.where(groups.stages_inside == 1, BOTH, np.where(holds_domains, APART, RAIL))
     way_rails = np.where(way == APART, rails // groups.stages_inside, rails)
-    line = (groups.line, groups.hop, groups.closes, way)
-    side_by_side = groups.step > 1
     for kind, count in (("pp", hop), ("tied", tied)):
         if kind in kinds:
-            flows[kind] = np.zeros(len(span))
-            for at, repeats in ((np.flatnonzero(~side_by_side), False), (np.flatnonzero(side_by_side), True)):
-                lines = tuple(column[at] for column in line)
-                leaving = busiest(count, rows.domains[at], span[at], lines[0] if repeats else None, *lines)
-                flows[kind][at] = way_rails[at] * leaving
-    if "tied" in kinds:
-        for at, repeats in ((groups.two_way & ~side_by_side, False), (groups.two_way & side_by_side, True)):
-            flows["tied"] = np.where(at, rails * _twins(rows, groups, span, repeats=repeats), flows["tied"])
-    return flows
+            flows[kind] = way_rails * _of_lines(count, rows, groups, span, groups.closes, way)
+    if "tied" in kinds and groups.two_way.any():
+        # NICs that send to the other GPU of a pipeline with the same stages
+        flows["tied"] = np.where(groups.two_way, rails * _of_lines(mirrored, rows, groups, span), flows["tied"])
+    return np.array([flows[kind] for kind in kinds])
 
 
-def _twins(rows: NicLayout, groups: Groups, span: Ints, *, repeats: bool) -> Ints:
-    """NICs of a rail that send to the other GPU of a pipeline with the same stages, out of the busiest interval."""
-    line = groups.line
-    return np.asarray(busiest(mirrored, rows.domains, span, line if repeats else None, line, groups.hop))
+def _of_lines(count: Any, rows: NicLayout, groups: Groups, span: Ints, *columns: Ints) -> Floats:
+    """NICs of a rail of pipelines out of the busiest interval: those side by side repeat after a line."""
+    leaving, side_by_side = np.zeros(len(span)), groups.step > 1
+    for at, repeats in ((np.flatnonzero(~side_by_side), False), (np.flatnonzero(side_by_side), True)):
+        if len(at):
+            lines = [column[at] for column in (groups.line, groups.hop, *columns)]
+            leaving[at] = busiest(count, rows.domains[at], span[at], lines[0] if repeats else None, *lines)
+    return leaving
 
 
-def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
+def _of_rings(rows: NicLayout, groups: Groups, span: Ints, rails: Ints, kinds: Sequence[str]) -> dict[str, Any]:
+    """The flows of the kinds that go round rings, which are counted together."""
+    rings = [ring_of_kind for ring_of_kind in groups.rings if ring_of_kind[0] in kinds]
+    if not rings:
+        return {}
+    names, *columns = zip(*rings, strict=True)
+    stride, members = map(np.concatenate, columns)
+    domains, spans = (np.tile(column, len(names)) for column in (rows.domains, span))
+    leaving = busiest(ring, domains, spans, stride * members, stride, members)
+    return dict(zip(names, rails * leaving.reshape(len(names), -1), strict=True))
+
+
+def _of_windows(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str]) -> Floats:
     """After the loss of a domain, flows out of any `span` domains that follow each other, wherever blocks begin.
 
     Groups keep to intervals that their block divides if there is room to shift all by a block that holds theirs whole.
@@ -297,10 +300,10 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints) -> dict[str, Any]:
     flows["pp"] = np.where(still, 0, np.where(has_own_rails, 2 * stage_nics * np.minimum(span, stage), rails * edges))
     flows["tied"] = np.where(still, 0, np.where(has_own_rails, stage_nics, rails) * np.minimum(span, 2 * groups.hop))
     flows["tied"] = np.where(groups.two_way & ~still, rails * span, flows["tied"])
-    return flows
+    return np.array([flows[kind] for kind in kinds])
 
 
-def _of_parts(rows: NicLayout, groups: Groups) -> dict[str, Any]:
+def _of_parts(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
     """Flows out of a leaf that holds a part of a domain: of all its end points that send."""
     n, zero = rows.nics, np.zeros_like(rows.nics)
     single = n // groups.stages_inside
@@ -316,10 +319,10 @@ def _of_parts(rows: NicLayout, groups: Groups) -> dict[str, Any]:
     flows["tied"] = np.where(
         crosses, np.where((groups.stages_inside == 1) | (groups.two_way == 1), all_senders, pair), 0
     )
-    return flows
+    return np.array([flows[kind] for kind in kinds])
 
 
-def _by_ratio(rows: NicLayout, groups: Groups, leaf: Floats) -> None:
+def _by_ratio(rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats) -> None:
     """Fill in the ports of a leaf below for groups that leave it, and what their ratio grows to beyond a pod."""
     blocks = {"tp": groups.tp, "ep": groups.apart * groups.experts}
     blocks |= dict.fromkeys(("cp", "dp", "edp"), groups.stage) | dict.fromkeys(("pp", "tied"), rows.domains)
@@ -330,7 +333,7 @@ def _by_ratio(rows: NicLayout, groups: Groups, leaf: Floats) -> None:
         fits = (span > rows.domains) | ((shifts[kind] <= rows.room) & holds)
         return np.asarray(np.where(rows.room < 0, holds, fits))
 
-    for k, kind in enumerate(KINDS):
+    for k, kind in enumerate(kinds):
         inside = (rows.pods == 0) | stays(rows.pod_span, kind)
         load = np.where(inside, rows.down, rows.down * rows.ratio)
         leaf[k] = np.where(stays(rows.span, kind), 0.0, load)
