@@ -52,7 +52,8 @@ def cases(name: str) -> tuple[tuple[RankGrid, Any], ...]:
     table: dict[str, Any] = {"name": "w", "model": small_model(), "global_batch": 32, "max_iteration_time_s": 1.0}
     limits: dict[str, Any] = {"cp": [1, 2], "micro_batch": [1, 2], "zero": [0, 1, 2, 3], "recompute": rows.RECOMPUTE}
     limits |= {"offload_percent": [0, 60]}
-    return tuple(every_split(Workload.model_validate(table | {"mapping": limits} | WORKLOADS[name]), 32, 8, every=17))
+    workload = Workload.model_validate(table | {"mapping": limits} | WORKLOADS[name])
+    return tuple(every_split(workload, 32, 8, every=101 if settings().derandomize else 17))
 
 
 def words_of(split: RankGrid, one: Any) -> list[str]:

@@ -59,6 +59,12 @@ def solved() -> tuple[Instance, Plan]:
     return question, solve(question, top=3)
 
 
+@pytest.fixture(scope="module")
+def page(solved: tuple[Instance, Plan]) -> str:
+    """The page of that plan."""
+    return page_html(case_of(*solved))
+
+
 def case_of(question: Instance, plan: Plan) -> PageCase:
     origin = Origin(
         command="coopt report a b -o c", instance_file="a", plan_file="b", written=datetime(2030, 1, 2, tzinfo=UTC)
@@ -72,10 +78,9 @@ def text_of(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
-def test_every_word_and_figure_of_the_terminal_stands_on_the_page(solved):
-    question, plan = solved
-    shown = text_of(page_html(case_of(question, plan)))
-    lines = tables.rendered(plan_report(question, plan)).splitlines()
+def test_every_word_and_figure_of_the_terminal_stands_on_the_page(solved, page):
+    shown = text_of(page)
+    lines = tables.rendered(plan_report(*solved)).splitlines()
     cells = {cell for line in lines for cell in re.split(r"\s{2,}", line.strip()) if re.search(r"[a-z0-9]", cell)}
     wrapped = {"No any-to-any network of full bandwidth joins so many end points with the domains, NICs and switches"}
     assert len(cells) > 80
@@ -104,9 +109,9 @@ class Balance(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_every_tag_is_closed_and_every_id_is_given_once(solved):
+def test_every_tag_is_closed_and_every_id_is_given_once(page):
     parser = Balance()
-    parser.feed(page_html(case_of(*solved)))
+    parser.feed(page)
     assert parser.open == []
     assert len(parser.ids) > 15
     assert len(set(parser.ids)) == len(parser.ids)
@@ -122,20 +127,19 @@ def test_the_two_sentences_suit_a_terminal_and_a_pipe(solved, monkeypatch, width
     assert " ".join(shown.split()).endswith("checks, all of them hold; the gap is 0.0%.")
 
 
-def test_the_same_question_writes_the_same_page(solved):
-    assert page_html(case_of(*solved)) == page_html(case_of(*solved))
+def test_the_same_question_writes_the_same_page(solved, page):
+    assert page_html(case_of(*solved)) == page
 
 
-def test_a_page_without_a_chart_is_small_and_needs_nothing_else(solved):
-    page = page_html(case_of(*solved))
+def test_a_page_without_a_chart_is_small_and_needs_nothing_else(page):
     assert len(page.encode("utf-8")) < 500_000
     assert re.findall(r'(?:src|href|url)\s*[=(]\s*"?(?!#|data:|https://)[^">\s)]+', page) == []
     assert "default-src 'none'" in page
 
 
-def test_provenance_stands_on_the_page(solved):
+def test_provenance_stands_on_the_page(solved, page):
     question, plan = solved
-    shown = text_of(page_html(case_of(question, plan)))
+    shown = text_of(page)
     for words in (question.sha256, "coopt report a b -o c", "2030-01-02 00:00:00 UTC", plan.solver.version, "uplinks"):
         assert words in shown
 

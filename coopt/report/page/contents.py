@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -354,6 +355,7 @@ def page_report(case: PageCase) -> Iterator[RenderableType]:
     yield from (check.why for check in case.verdict.failures[:MOST_REASONS])
 
 
+@cache
 def environment() -> Environment:
     """Templates that escape every text; a name that is missing is an error."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
