@@ -26,6 +26,8 @@ from coopt.cli.main import main
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 
+gc.set_threshold(COLLECTED_AT, 20, 20)  # look for cycles rarely, as `coopt` does
+
 # no profile times or counts what is drawn; campaigns run with pytest --hypothesis-profile random
 DRAWS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much, HealthCheck.large_base_example)
 settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=DRAWS)
@@ -34,10 +36,9 @@ settings.load_profile("fixed")
 
 
 def pytest_collection_finish() -> None:
-    """Look for cycles among what tests make alone, and rarely, as `coopt` does."""
+    """Look for cycles among what tests make alone."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(COLLECTED_AT, 20, 20)
 
 
 def pytest_unconfigure() -> None:
