@@ -19,7 +19,6 @@ from coopt.instance.catalog import KINDS, entries
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_text
-from coopt.network.growth import factor_paid
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Item
 from coopt.report import words
@@ -144,6 +143,8 @@ def price_origins(instance: Instance, items: Iterable[Item]) -> tuple[PriceOrigi
 
 
 def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
+    from coopt.network.growth import factor_paid  # needs numpy, which entries are shown without
+
     kind, name = item.product
     if kind in ("labour", "rack", "wan"):
         return PriceOrigin(item=item.item, usd=OWN, w=OWN if item.unit_w else NONE)

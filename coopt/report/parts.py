@@ -10,7 +10,6 @@ from rich.console import RenderableType
 from coopt.instance.errors import spoken
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.perf.parameters import model_parameters
 from coopt.plan.parts import DirectLinks, NicChoice, Uptime, beside_ordinary
 from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, WorkloadPlan
 from coopt.report import words
@@ -313,6 +312,8 @@ def training_text(workload: Workload) -> str:
 
     Of a mixture of experts the parameters that a token meets are told as well.
     """
+    from coopt.perf.parameters import model_parameters  # needs numpy, which a verdict is shown without
+
     parameters, active_parameters = model_parameters(workload.model)
     size = f"{spoken(parameters)} parameters" + (
         f", {spoken(active_parameters)} active" if active_parameters < parameters else ""

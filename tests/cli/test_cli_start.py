@@ -36,6 +36,20 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.count("Usage: coopt") == len(asked) - 1
 
 
+def test_verdicts_and_catalog_are_shown_without_arrays_and_solvers(planned):
+    question, plan = map(str, planned)
+    asked = [["verify", question, plan], ["certify", question, plan], ["diff", plan, plan], ["catalog", "show", "h200"]]
+    code = (
+        "import sys\nfrom coopt.cli.main import main\n"
+        f"for words in {asked!r}:\n"
+        "    assert not main(words, prog_name='coopt', standalone_mode=False)\n"
+        "    assert not {'numpy', 'pyomo', 'highspy'} & set(sys.modules), words\n"
+    )
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+    assert "Accepted" in done.stdout
+
+
 def test_solving_loads_nothing_that_only_graphs_and_other_solvers_need(written):
     code = (
         "import sys\nfrom coopt.cli.main import main\n"
