@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from coopt.suite.driver import Driver, Summary
 from coopt.suite.folder import run_folder
 from coopt.suite.form import Case, cases_of, read_study
 from coopt.suite.work import outcome_json
+from tests.suite.processes import GRID, rows_without_times
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 HEAD = f"""\
@@ -79,9 +81,24 @@ def ran(tmp_path: Path, here: Here) -> Ran:
     """Run a suite file in this process."""
 
     def run(file: Path, folder: str = "out", *, resume: bool = False) -> Summary:
-        study = read_study(file)
-        cases = cases_of(study.suite, file.parent)
-        with run_folder(tmp_path / folder, study, resume=resume) as place:
-            return Driver(study.suite.name, cases, place, lambda step: None).run(lambda: here)
+        return ran_here(file, tmp_path / folder, here, resume=resume)
 
     return run
+
+
+def ran_here(file: Path, folder: Path, here: Here, *, resume: bool = False) -> Summary:
+    """What becomes of a suite file in this process."""
+    study = read_study(file)
+    cases = cases_of(study.suite, file.parent)
+    with run_folder(folder, study, resume=resume) as place:
+        return Driver(study.suite.name, cases, place, lambda step: None).run(lambda: here)
+
+
+@pytest.fixture(scope="session")
+def rows_of_grid(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The rows of a run of GRID that nothing disturbs."""
+    folder = tmp_path_factory.mktemp("grid")
+    file = folder / "suite.toml"
+    file.write_text(HEAD + GRID, "utf-8")
+    ran_here(file, folder / "whole", Here())
+    return rows_without_times(folder / "whole")
