@@ -6,7 +6,7 @@ number lets one evaluation serve every network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal
@@ -165,21 +165,29 @@ def open_ways(ways: Iterable[Way]) -> tuple[Way, ...]:
 TOGETHER = 1 << 14  # seconds of pieces that are summed at once: a cache holds them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class AffineSeconds:
-    """fixed + sum of the bytes of each kind times its seconds per byte; each an array or 0."""
+    """fixed + sum of the bytes of each kind times its seconds per byte.
 
-    fixed: Any = 0.0
-    tp: Any = 0.0
-    cp: Any = 0.0
-    dp: Any = 0.0
-    ep: Any = 0.0
-    edp: Any = 0.0
-    pp: Any = 0.0
-    tied: Any = 0.0
+    `terms` are `fixed` and bytes by kind, arrays or numbers, without those that are the number 0.
+    """
+
+    terms: Mapping[str, Any]
+
+    def __init__(self, fixed: Any = 0.0, **sent: Any) -> None:
+        terms = {"fixed": fixed, **sent}
+        object.__setattr__(self, "terms", {name: term for name, term in terms.items() if not _is_zero(term)})
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "fixed" and name not in KINDS:
+            raise AttributeError(name)
+        return self.terms.get(name, 0.0)
 
     def __add__(self, other: AffineSeconds) -> AffineSeconds:
-        return AffineSeconds(*map(_sum, self.parts, other.parts))
+        terms = dict(self.terms)
+        for name, term in other.terms.items():
+            terms[name] = terms[name] + term if name in terms else term
+        return AffineSeconds(**terms)
 
     def __sub__(self, other: AffineSeconds) -> AffineSeconds:
         return self + other * -1.0
@@ -188,24 +196,24 @@ class AffineSeconds:
         # shares are often one of these for all rows, which then cost no pass over arrays
         if type(factor) is float and factor in (0.0, 1.0):
             return self if factor else AffineSeconds()
-        return AffineSeconds(*[part if _is_zero(part) else part * factor for part in self.parts])
+        return AffineSeconds(**{name: term * factor for name, term in self.terms.items()})
 
     @property
     def is_zero(self) -> bool:
-        """Whether every part is the number 0, so that nothing has to be computed."""
-        return all(_is_zero(part) for part in self.parts)
+        """Whether there is no term, so that nothing has to be computed."""
+        return not self.terms
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The seconds, then the bytes of each kind in the order of `KINDS`."""
-        return self.fixed, self.tp, self.cp, self.dp, self.ep, self.edp, self.pp, self.tied
+        """The seconds, then the bytes of each kind in the order of `KINDS`; numbers 0 among them."""
+        return tuple(self.terms.get(name, 0.0) for name in ("fixed", *KINDS))
 
     def at(self, r: Reciprocals) -> Floats:
         """The number of seconds at given reciprocal bandwidths."""
-        # kinds that nobody sends are the number 0, and most are
-        seconds = self.fixed
-        for part, kind in zip(self.parts[1:], KINDS, strict=True):
-            seconds = seconds if _is_zero(part) else seconds + part * getattr(r, kind)
+        seconds = self.terms.get("fixed", 0.0)
+        for kind in KINDS:  # in one order, so that sums do not depend on how a function came about
+            if kind in self.terms:
+                seconds = seconds + self.terms[kind] * getattr(r, kind)
         return np.asarray(seconds, dtype=np.float64)
 
     def at_least(self, other: AffineSeconds, r: Reciprocals) -> AffineSeconds:
@@ -260,22 +268,13 @@ class Pieces:
         return seconds
 
 
-def kinds_of(functions: Iterable[AffineSeconds]) -> tuple[str, ...]:
+def kinds_of(functions: Collection[AffineSeconds]) -> tuple[str, ...]:
     """The kinds of traffic that some function has bytes of in some row, in the order of `KINDS`."""
-    bytes_of = zip(*(function.parts[1:] for function in functions), strict=True)
-    return tuple(kind for kind, parts in zip(KINDS, bytes_of, strict=True) if any(map(_is_sent, parts)))
-
-
-def _is_sent(part: Any) -> bool:
-    return not _is_zero(part) and bool(np.any(part))
+    return tuple(
+        kind for kind in KINDS if any(kind in function.terms and np.any(function.terms[kind]) for function in functions)
+    )
 
 
 def _is_zero(part: Any) -> bool:
     """Whether a part is the number 0, which costs no pass over the rows, and not an array of zeros."""
     return type(part) is float and part == 0.0
-
-
-def _sum(a: Any, b: Any) -> Any:
-    if _is_zero(a):
-        return b
-    return a if _is_zero(b) else a + b

@@ -301,7 +301,7 @@ def _stack(arrays: Iterable[Any]) -> Floats:
 def _rows(part: Any, rows: Ints) -> Any:
     """The chosen rows of an array or of the arrays of an affine function; a number stands for every row."""
     if isinstance(part, AffineSeconds):
-        return AffineSeconds(*(_rows(item, rows) for item in part.parts))
+        return AffineSeconds(**{name: _rows(term, rows) for name, term in part.terms.items()})
     if isinstance(part, Ways):
         return part.take(rows)
     if isinstance(part, PassChain | PipelineWaits):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -177,10 +179,20 @@ class Passes:
 
 def product(device: Device, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Passes:
     """A matrix product with its data gradient (m, k, n) and its weight gradient (k, n, m), all three side by side."""
-    sizes = np.empty((3, *np.broadcast(m, n, k, batch).shape))
-    sizes[0], sizes[1], sizes[2] = m, n, k
-    seconds = device.product_s(sizes[[0, 0, 2]], sizes[[1, 2, 1]], sizes[[2, 1, 0]], batch, rate)
-    return Passes(seconds[0], seconds[1] + seconds[2], seconds[2] if device.splits_backward else 0.0)
+    return products(device, m, ((n, k),), batch, rate)
+
+
+def products(
+    device: Device, m: Any, widths: Sequence[tuple[Any, Any]], batch: Any = 1, rate: Rate | None = None
+) -> Passes:
+    """Matrix products (m, n, k) with their gradients, the sum over some n and k."""
+    sizes = np.empty((3, len(widths), *np.broadcast(m, batch, *chain.from_iterable(widths)).shape))
+    sizes[0] = m
+    for product_sizes, (n, k) in zip(sizes.swapaxes(0, 1), widths, strict=True):
+        product_sizes[1], product_sizes[2] = n, k
+    forward, inputs, weights = device.product_s(sizes[[0, 0, 2]], sizes[[1, 2, 1]], sizes[[2, 1, 0]], batch, rate)
+    backward = reduce(np.add, inputs + weights)
+    return Passes(reduce(np.add, forward), backward, reduce(np.add, weights) if device.splits_backward else 0.0)
 
 
 def pointwise(device: Device, forward_bytes: Any, backward_bytes: Any) -> Passes:

@@ -10,7 +10,7 @@ import numpy as np
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.kernels import BLOCK, BYTES, Blocks, Device, Passes, fused_attention, pointwise, product
+from coopt.perf.kernels import BLOCK, BYTES, Blocks, Device, Passes, fused_attention, pointwise, product, products
 from coopt.perf.mapping import FULL, NORM_ACT, NORM_FFN, SELECTIVE, Floats, Mappings, distinct_rows
 from coopt.perf.memory import offloaded_bytes
 from coopt.perf.parameters import (
@@ -76,22 +76,17 @@ def attention_s(model: Transformer, device: Device, t: Any, rows: Any, norm_spli
         software.norm_backward_bytes * norm_elements + QUERY_BACKWARD * query_elements,
     )
     pauses = Passes(KERNELS_FORWARD * device.pause_s, KERNELS_BACKWARD * device.pause_s) * block_share(model)
-    output = product(device, rows, model.hidden, value_width(model) / t, 1, device.rate_of(device.attention_bits))
-    return (_inputs(model, device, t, rows) + output) * share + stream + pauses
+    widths = *_input_widths(model, t), (model.hidden, value_width(model) / t)
+    return products(device, rows, widths, 1, device.rate_of(device.attention_bits)) * share + stream + pauses
 
 
-def _inputs(model: Transformer, device: Device, t: Any, rows: Any) -> Passes:
-    """Seconds of the projections to queries, keys and values."""
-    h, query, rate = model.hidden, query_width(model), device.rate_of(device.attention_bits)
+def _input_widths(model: Transformer, t: Any) -> tuple[tuple[Any, Any], ...]:
+    """Columns and depth of each projection to queries, keys and values."""
+    h, query = model.hidden, query_width(model)
     if not model.kv_rank:
-        return product(device, rows, query / t + kv_width(model, t), h, 1, rate)
-    if model.q_rank:
-        queries = product(device, rows, model.q_rank, h, 1, rate)
-        queries = queries + product(device, rows, query / t, model.q_rank, 1, rate)
-    else:
-        queries = product(device, rows, query / t, h, 1, rate)
-    down = product(device, rows, model.kv_rank + model.rope_dim, h, 1, rate)
-    return queries + down + product(device, rows, latent_width(model) / t, model.kv_rank, 1, rate)
+        return ((query / t + kv_width(model, t), h),)
+    queries = ((model.q_rank, h), (query / t, model.q_rank)) if model.q_rank else ((query / t, h),)
+    return *queries, (model.kv_rank + model.rope_dim, h), (latent_width(model) / t, model.kv_rank)
 
 
 def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, turned_over: Any) -> Passes:
@@ -169,9 +164,8 @@ def dense_s(
     """A feed-forward layer of `width` columns on this rank, `batch` of them side by side, on rows as wide as `hidden`,
     that of the model where left out."""
     narrow = hidden or model.hidden
-    up = product(device, rows, (2 if model.gated else 1) * width, narrow, batch)
-    down = product(device, rows, narrow, width, batch)
-    return up + down + nonlinearity_s(model, device, batch * rows * width)
+    up_and_down = products(device, rows, (((2 if model.gated else 1) * width, narrow), (narrow, width)), batch)
+    return up_and_down + nonlinearity_s(model, device, batch * rows * width)
 
 
 def experts_s(
