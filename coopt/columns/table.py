@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from coopt.columns.loads import Crossings
 from coopt.columns.pools import ENTRIES, LeastUplinks, Pool, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, next_even
+from coopt.perf.affine import Pieces, Ways
 from coopt.perf.mapping import Floats, Ints
 
 FEW = 4  # contexts that are looked at first where most will be too dear
@@ -242,29 +243,64 @@ def _numbered(keys: Iterable[bytes]) -> list[int]:
 
 
 def _searched(candidates: Pool, position: Ints, loads: Crossings, byte_s: Floats) -> list[LeastUplinks | None]:
-    """The least uplinks on each of k networks, whose loads are listed for one group after the other."""
-    k, m = len(byte_s), len(loads.peers) // len(byte_s)
+    """The least uplinks on each of k networks, whose loads are listed for one group after the other.
 
-    def times_s(timed_rows: Pool, row_groups: Ints, uplinks: Ints) -> Floats:
-        """Iteration times of rows at the uplinks of each network; shape (networks, rows)."""
-        network_s_byte = loads.reciprocals(np.repeat(byte_s, m), np.repeat(uplinks, m))
-        r = timed_rows.charged(network_s_byte.mapped(lambda s_byte: s_byte.reshape(k, m)[:, row_groups]))
-        return np.broadcast_to(timed_rows.pieces.at(r), (k, len(timed_rows)))
-
-    bound_s, high = candidates.workload.bound_s, loads.enough_uplinks().reshape(k, m).max(axis=1)
-    in_time = times_s(candidates, position, high) <= bound_s
+    What the fastest row of each needs is found first: few of the others are in time with less.
+    """
+    k, bound_s = len(byte_s), candidates.workload.bound_s
+    every = _Trials(candidates.pieces, candidates.iteration.ways, position, loads, byte_s)
+    high = loads.enough_uplinks().reshape(k, -1).max(axis=1)
+    times_s = every.times_s(high)
+    in_time = times_s <= bound_s
     serves, rows = np.asarray(in_time.any(axis=1)), np.flatnonzero(in_time.any(axis=0))
     # what is late with more uplinks than help is late with any, and is tried no further
     if not len(rows):
         return [None] * k
-    timed_rows, row_groups, low = candidates.take(rows), position[rows], np.ones_like(high)
-    while (low < high).any():
-        probe = (low + high) // 2
-        enough = (times_s(timed_rows, row_groups, probe) <= bound_s).any(axis=1)
-        # time never rises with uplinks, so that all networks are bisected at once
-        high, low = np.where(enough, probe, high), np.where(enough, low, np.minimum(probe + 1, high))
-    quickest_rows = rows[times_s(timed_rows, row_groups, high).argmin(axis=1)]
+    fastest_rows = every.take(np.unique(times_s[serves].argmin(axis=1)))
+    uplinks = fastest_rows.bisected(np.ones_like(high), high, bound_s)
+    timed_rows, fewer = every.take(rows), np.maximum(uplinks - 1, 1)
+    early = timed_rows.times_s(fewer) <= bound_s
+    if (early := early & (fewer < uplinks)[:, None]).any():
+        high = np.where(early.any(axis=1), fewer, uplinks)
+        low = np.where(early.any(axis=1), 1, uplinks)
+        uplinks = timed_rows.take(np.flatnonzero(early.any(axis=0))).bisected(low, high, bound_s)
+    quickest_rows = rows[timed_rows.times_s(uplinks).argmin(axis=1)]
     return [
-        LeastUplinks(int(row), int(u)) if is_served else None
-        for row, u, is_served in zip(quickest_rows, high, serves.tolist(), strict=True)
+        LeastUplinks(row, u) if is_served else None
+        for row, u, is_served in zip(quickest_rows.tolist(), uplinks.tolist(), serves.tolist(), strict=True)
     ]
+
+
+class _Trials(NamedTuple):
+    """Rows tried on k networks: their pieces and ways, and which of the groups they have whose loads are listed for one
+    network after the other.
+    """
+
+    pieces: Pieces
+    ways: Ways
+    row_groups: Ints
+    loads: Crossings
+    byte_s: Floats
+
+    def take(self, rows: Ints) -> _Trials:
+        """The chosen rows, and the loads of their groups."""
+        groups, row_groups = np.unique(self.row_groups[rows], return_inverse=True)
+        k, count = len(self.byte_s), len(self.loads.peers) // len(self.byte_s)
+        loads = self.loads.take((np.arange(k)[:, None] * count + groups).ravel())
+        return _Trials(self.pieces.take(rows), self.ways.take(rows), row_groups.reshape(-1), loads, self.byte_s)
+
+    def times_s(self, uplinks: Ints) -> Floats:
+        """Iteration times of rows at the uplinks of each network; shape (networks, rows)."""
+        k, count = len(self.byte_s), len(self.loads.peers) // len(self.byte_s)
+        network_s_byte = self.loads.reciprocals(np.repeat(self.byte_s, count), np.repeat(uplinks, count))
+        r = self.ways.charged(network_s_byte.mapped(lambda s_byte: s_byte.reshape(k, count)[:, self.row_groups]))
+        return np.broadcast_to(self.pieces.at(r), (k, len(self.row_groups)))
+
+    def bisected(self, low: Ints, high: Ints, bound_s: float) -> Ints:
+        """The least uplinks of each network with which some row is in time; the high ones where none is with fewer."""
+        while (low < high).any():
+            probe = (low + high) // 2
+            enough = (self.times_s(probe) <= bound_s).any(axis=1)
+            # time never rises with uplinks, so that all networks are bisected at once
+            high, low = np.where(enough, probe, high), np.where(enough, low, np.minimum(probe + 1, high))
+        return high

@@ -45,7 +45,10 @@ class Reciprocals:
     def mapped(self, change: Callable[[Any], Any]) -> Reciprocals:
         """These seconds per byte with a change made to every array."""
         ways = None if self.ways is None else {name: change(s_byte) for name, s_byte in self.ways.items()}
-        return Reciprocals(**{kind: change(getattr(self, kind)) for kind in KINDS}, ways=ways)
+        kinds = {kind: getattr(self, kind) for kind in KINDS}
+        # kinds that see the same share an array
+        changed = {key: change(s_byte) for key, s_byte in {id(s_byte): s_byte for s_byte in kinds.values()}.items()}
+        return Reciprocals(**{kind: changed[id(s_byte)] for kind, s_byte in kinds.items()}, ways=ways)
 
     def slowed(self, factors: Mapping[str, float]) -> Reciprocals:
         """The same with some kinds slower by a factor, whichever way they go."""
@@ -244,6 +247,10 @@ class Pieces:
     def fixed(self) -> Floats:
         """Seconds of each piece that no network changes; shape (pieces, n)."""
         return self.coefficients[:, 0]
+
+    def take(self, rows: Ints) -> Pieces:
+        """The chosen rows."""
+        return Pieces(self.kinds, self.coefficients[:, :, rows])
 
     def each_at(self, r: Reciprocals) -> Floats:
         """Seconds of each piece at given reciprocal bandwidths; shape (pieces, ..., n)."""
