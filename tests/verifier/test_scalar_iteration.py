@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from coopt.verifier.training.communication import GpuTraffic, LinkShares, Speeds, pipeline_waits
 from coopt.verifier.training.iteration import breakdown, communication_times, iteration_s, met_hops_s
 from coopt.verifier.training.placing import HeldParameters, Placement
-from coopt.verifier.training.work import Work
+from coopt.verifier.training.work import Work, end_visits
 from tests.verifier.cases import split
 
 PLAIN = LinkShares(hb=1, rail=1, send=1, latency_s=0, step_s=0, send_s=0)
@@ -71,8 +71,17 @@ def work(traffic: GpuTraffic = SENT, **changes: object) -> Work:
         links=PLAIN,
         mode="sync",
         factor=1.0,
+        ends=(),
     )
-    return plain._replace(**changes)  # type: ignore[arg-type]
+    return with_ends(plain._replace(**changes))  # type: ignore[arg-type]
+
+
+def with_ends(here: Work) -> Work:
+    """The work with the visits of the last stage that belong to it."""
+    lacks, chunk = (here.missing_last, here.missing_first), here.layers // here.split.interleave
+    met_logits = here.traffic.waits.met_logits
+    ends = end_visits(here.split, here.micro_batches, lacks, chunk, here.forward_s, met_logits)
+    return here._replace(ends=ends)
 
 
 def test_iteration_by_hand() -> None:
@@ -111,7 +120,7 @@ def test_the_last_stage_lacks_layers_and_some_hops() -> None:
     assert iteration_s(short, APART, SPEED) == pytest.approx(8 * last + 3 / 2 * 9 + 30 * 1.5 + 160 + 8 + 0.25)
     parts = breakdown(short, APART, SPEED)
     assert parts[:6] == pytest.approx((8 * 0.75, 8 * 3, 8 * (6 + 1), 0, 0, 26 * 1.5))
-    two = short._replace(traffic=SENT._replace(waits=pipeline_waits(2, 2, 8)))
+    two = with_ends(short._replace(traffic=SENT._replace(waits=pipeline_waits(2, 2, 8))))
     assert breakdown(two, APART, SPEED).pp == pytest.approx(8 * 3.5 * 1.5)
 
 

@@ -17,8 +17,8 @@ from coopt.verifier.parts.outages import ALL_PORTS, OutageShares, mean_iteration
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, speeds_of
 from coopt.verifier.training.communication import Speeds
-from coopt.verifier.training.gathers import gather_s, gathers_s, summed_by_replicas, summed_by_tp
-from coopt.verifier.training.iteration import exchanges, iteration_s, replica_groups, tp_group
+from coopt.verifier.training.gathers import Group, gather_s, gathers_s, summed_by_replicas, summed_by_tp
+from coopt.verifier.training.iteration import exchanges, iteration_s, tp_group, ways_of_replicas
 from coopt.verifier.training.mappings import ScalarMapping, divisors, simpler
 from coopt.verifier.training.memory import MemoryNeeds
 from coopt.verifier.training.placing import Placement, expert_copies, placements
@@ -105,6 +105,7 @@ class Timings:
         self._margins: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
         self._ranked: dict[tuple[TimingKey, int, float, float], RankedWorks] = {}
         self._least_s: dict[tuple[TimingKey, Reach, int, float, OutageShares], tuple[float, float]] = {}
+        self._placed_times: dict[tuple[int, Speeds, int, bool], PlacedTimes] = {}
 
     def bound_s(self, index: int, margin: float) -> float:
         """The bound of one workload, taken short by a share (s)."""
@@ -201,25 +202,25 @@ class Timings:
         key, speed, bound_s = (index, _group(family), wait_s), _undisturbed(family), self.bound_s(index, LENIENT)
         if key not in self._after_waits:
             waiting_works = (
-                PlacedWork(placed_work.work._replace(wait_s=wait_s), placed_work.place)
-                for _, placed_work in self.near_works(family, index, LENIENT)
+                PlacedWork(work._replace(wait_s=wait_s), place)
+                for _, (work, place) in self.near_works(family, index, LENIENT)
             )
-            timed = (
-                (iteration_s(placed_work.work, placed_work.place, speed), placed_work) for placed_work in waiting_works
-            )
-            self._after_waits[key] = NearWorks(
-                (time_s, placed_work) for time_s, placed_work in timed if time_s <= bound_s
-            )
+            timed_works = ((iteration_s(*placed_work, speed), placed_work) for placed_work in waiting_works)
+            self._after_waits[key] = NearWorks(timed for timed in timed_works if timed[0] <= bound_s)
         return self._after_waits[key]
 
     def _timed(self, family: DesignFamily, index: int, bound_s: float) -> Iterator[tuple[float, PlacedWork]]:
         workload, speed = self.clocks[index].workload, _undisturbed(family)
-        times, turned = PlacedTimes(workload, family, speed), family.charges_loads
+        # the same for every number of domains
+        key, turned = (index, speed, family.active, family.rooms is None), family.charges_loads
+        times = self._placed_times.setdefault(key, PlacedTimes(workload, family, speed))
         for compute_s, work in self._quick(family.gpus, index, bound_s):
             # the quickest compute comes first, so that all that follow take longer
             if compute_s > bound_s:
                 break
-            if work.floor_s(times.least_gather_s(work), times.least_data_s(work)) > bound_s:
+            gather_s = times.least_gather_s(work)
+            # TP alone takes most of them too long
+            if work.floor_s(gather_s) > bound_s or work.floor_s(gather_s, times.least_data_s(work)) > bound_s:
                 continue
             for place in placements(workload, work.split, family.active, family.rooms, turned=turned):
                 floor_s = work.floor_s(times.gather_s(work, place), times.data_s(work, place))
@@ -316,7 +317,7 @@ class PlacedTimes:
     """
 
     def __init__(self, workload: Workload, family: DesignFamily, speed: Speeds) -> None:
-        self._workload, self._family, self._speed = workload, family, speed
+        self._workload, self._speed, self._active, self._even = workload, speed, family.active, family.rooms is None
         self._known: dict[tuple[object, ...], float] = {}
 
     def least_gather_s(self, work: Work) -> float:
@@ -361,7 +362,7 @@ class PlacedTimes:
     def _replicas(self, work: Work) -> Iterator[tuple[str, int, float]]:
         """Ranks that hold the same parameters, and those that hold the same experts, with how many parameters."""
         split, parameters = work.split, work.parameters
-        if work.traffic.reductions and not self._family.rooms:
+        if work.traffic.reductions and self._even:
             if parameters.common:
                 yield "dp", split.dp * split.cp, parameters.common
             if parameters.experts:
@@ -371,15 +372,15 @@ class PlacedTimes:
         traffic, summed = work.traffic, summed_by_replicas(work.split)
         key = (kind, inside, across, number, traffic.reductions, traffic.refreshes, summed)
         if key not in self._known:
-            speed, place = self._speed, Placement(1, 1, 1, 1, inside, across, copies_in=inside, copies_across=across)
-            rates = {"dp": speed.dp_s_byte, "edp": speed.edp_s_byte}
-            group = replica_groups(work, place, speed.inside_byte_s, rates, speed.other_ways)[kind]
+            speed, s_byte = self._speed, getattr(self._speed, f"{kind}_s_byte")
+            ways = ways_of_replicas(work, kind, across, speed.other_ways)
+            group = Group(inside, across, speed.inside_byte_s, s_byte, ways, fewest=inside)
             self._known[key] = gathers_s(exchanges(work, number), group, work.links, summed)
         return self._known[key]
 
     def _ends(self, degree: int) -> list[tuple[int, int]]:
         """Ranks of a group inside a domain and across."""
-        inside = divisors(degree if self._family.rooms else math.gcd(degree, self._family.active))
+        inside = divisors(math.gcd(degree, self._active) if self._even else degree)
         return [(x, degree // x) for x in inside]
 
 

@@ -176,9 +176,14 @@ def replica_groups(
     }
     groups = {}
     for kind, (inside, across) in ends.items():
-        kind_ways = _other_ways(other_ways, kind, across) if work.links.overlap else None
+        kind_ways = ways_of_replicas(work, kind, across, other_ways)
         groups[kind] = Group(inside, across, byte_s, s_byte[kind], kind_ways, place.fewest(inside))
     return groups
+
+
+def ways_of_replicas(work: Work, kind: str, across: int, other_ways: Callable[[str], OtherWays]) -> OtherWays | None:
+    """The other ways of ranks in so many domains that hold the same; None where nothing is chosen."""
+    return _other_ways(other_ways, kind, across) if work.links.overlap else None
 
 
 def exchanges(work: Work, number: float) -> list[Repeated]:
@@ -209,7 +214,7 @@ def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
     filled_s = (split.pp - 1) / split.interleave * stage_s - work.missing_first * whole_s
     # no chain of passes is longer than the pipeline takes, and the longest is as long: through middle stages with some
     # visits of the last one, or through the last one alone
-    chains = [(ends, waits.middle, waits.middle_filling) for ends in work.end_visits()]
+    chains = [(ends, waits.middle, waits.middle_filling) for ends in work.ends]
     chains.append((EndVisits(m), waits.last, waits.last_filling))
     pipelines = (
         PipelineTimes(steady_s, filled_s, ends.added_s(excess_s, whole_s), ends, hops, filling, step.hop_s)
@@ -265,9 +270,18 @@ def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T: seconds of one iteration."""
     step = communication_times(work, place, speed)
     pipeline_s = pipeline_times(work, step).whole_s
-    inside_s = inside_window_s(work, place, step, speed.inside_byte_s)
-    data_s = work.exposed_s(pipeline_s, step.data_s + work.wait_s, met_hops_s(work, place, speed), inside_s)
+    data_s = _exposed_s(work, place, speed, step, pipeline_s, step.data_s + work.wait_s)
     return work.factor * (pipeline_s + data_s + step.embedding_s + work.optimizer_s)
+
+
+def _exposed_s(
+    work: Work, place: Placement, speed: Speeds, step: CommunicationTimes, pipeline_s: float, data_s: float
+) -> float:
+    """What gradients that take `data_s` add to the time of the pipeline."""
+    if work.mode == "sync":
+        return data_s  # they hide behind nothing and meet no hops
+    inside_s = inside_window_s(work, place, step, speed.inside_byte_s)
+    return work.exposed_s(pipeline_s, data_s, met_hops_s(work, place, speed), inside_s)
 
 
 def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
@@ -277,9 +291,8 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
     ends, fewer = pipeline.ends.visits, pipeline.ends.visits * work.missing_last + pipeline.ends.layers
     layers = m * work.layers - fewer
     pipeline_s = pipeline.whole_s
-    besides = (met_hops_s(work, place, speed), inside_window_s(work, place, step, speed.inside_byte_s))
     # gradients of the site first, and what those of other sites add is theirs
-    own_s = work.exposed_s(pipeline_s, step.data_s, *besides)
+    own_s = _exposed_s(work, place, speed, step, pipeline_s, step.data_s)
     filled_s = pipeline.filled_s + pipeline.filling * step.hop_s
     parts = TimeBreakdown(
         compute=m * work.stage_s - fewer * work.layer_s - pipeline.ends.forward_s,
@@ -291,7 +304,7 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
         # filling may save more than it takes where the first stage lacks layers: hops count that much less then
         bubble=max(filled_s, 0.0),
         dp=own_s,
-        wan=work.exposed_s(pipeline_s, step.data_s + work.wait_s, *besides) - own_s,
+        wan=_exposed_s(work, place, speed, step, pipeline_s, step.data_s + work.wait_s) - own_s,
         embedding=step.embedding_s,
         optimizer=work.optimizer_s,
         straggler=0.0,

@@ -89,6 +89,9 @@ def recomputes(workload: Workload) -> tuple[str, ...]:
 Style = tuple[Any, ...]
 """EP, recomputation, sequence parallelism, ZeRO stage, and what is beside the ordinary of a mapping."""
 
+ZERO = 3
+"""Where a style has its ZeRO stage, which the layers alone do not depend on."""
+
 
 def splits(workload: Workload, gpus: int) -> Iterator[ScalarMapping]:
     """All mappings of docs/network.md on `gpus` GPUs."""

@@ -179,9 +179,9 @@ def stage_parameters(
 ) -> HeldParameters:
     """The parameters of a stage, where the fullest GPU holds so many."""
     table = -(-workload.model.vocab // split.tp) * workload.model.hidden
-    return fullest._replace(
-        common=load.layers * fullest.layer + load.tables * table, experts=load.layers * fullest.expert_layer
-    )
+    layer, expert_layer, *_ = fullest
+    common, experts = load.layers * layer + load.tables * table, load.layers * expert_layer
+    return HeldParameters(layer, expert_layer, common, experts)
 
 
 def gathered_bytes(workload: Workload, fullest: HeldParameters, split: ScalarMapping) -> float:
@@ -201,16 +201,15 @@ def logits_bytes(workload: Workload, part: Shard) -> float:
 
 def states_bytes(workload: Workload, parameters: HeldParameters, split: ScalarMapping) -> float:
     """Parameters, gradients and optimizer states."""
-    software = workload.options.software
+    software, stage_size = workload.options.software, parameters.common + parameters.experts
     copies = 2 if workload.options.dp_mode == "stale-1" else 1
-    sizes = (WEIGHT_BYTES, copies * software.gradient_bytes, software.state_bytes)
-    shared_from = (3, 2, 1)
-    stage_size = parameters.common + parameters.experts
-    shard_size = sharded_parameters(workload, parameters, split) if split.zero else 0.0
-    shard_size /= stage_copies(workload, split)
-    return sum(
-        size * (shard_size if split.zero >= stage else stage_size)
-        for size, stage in zip(sizes, shared_from, strict=True)
+    gradient_bytes = copies * software.gradient_bytes
+    if not split.zero:
+        return WEIGHT_BYTES * stage_size + gradient_bytes * stage_size + software.state_bytes * stage_size
+    shard_size = sharded_parameters(workload, parameters, split) / stage_copies(workload, split)
+    weights = WEIGHT_BYTES * (shard_size if split.zero >= 3 else stage_size)
+    return (
+        weights + gradient_bytes * (shard_size if split.zero >= 2 else stage_size) + software.state_bytes * shard_size
     )
 
 

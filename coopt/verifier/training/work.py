@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from heapq import heappop, heappush
 from itertools import count, islice
 from operator import itemgetter
@@ -16,7 +16,7 @@ from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
 from coopt.verifier.training.kernels import machine_of, moved_s, predicting
 from coopt.verifier.training.layer import LayerTimes, logits_s
-from coopt.verifier.training.mappings import ScalarMapping, Style, layer_mappings, shapes, styled
+from coopt.verifier.training.mappings import ZERO, ScalarMapping, Style, layer_mappings, shapes, styled
 from coopt.verifier.training.placing import HeldParameters, held_parameters, sharded_parameters, stage_copies
 from coopt.verifier.training.schedules import LayerPasses, PassRow, SplitShape, SplitStage, longest_row
 
@@ -26,6 +26,20 @@ ACCUMULATE_BYTES = 6
 Group = TypeVar("Group")
 Member = TypeVar("Member")
 Item = TypeVar("Item")
+
+
+class EndVisits(NamedTuple):
+    """Visits of a chain of passes to the last stage, and the layers and seconds forward that it is shorter for having
+    no more of them."""
+
+    visits: float
+    layers: float = 0.0
+    forward_s: float = 0.0
+
+    def added_s(self, excess_s: float, layer_s: float) -> float:
+        """What the chain takes longer than through middle stages alone where the last one takes `excess_s` longer for
+        a micro-batch."""
+        return self.visits * excess_s - self.layers * layer_s - self.forward_s
 
 
 class Work(NamedTuple):
@@ -57,6 +71,8 @@ class Work(NamedTuple):
     """sync, overlap or stale-1"""
     factor: float
     """what stragglers and software multiply the time with"""
+    ends: tuple[EndVisits, ...]
+    """how chains of passes may visit the last stage where a middle one sets the pace"""
     wait_s: float = 0.0
     """what gradients of other sites take, beside those of this one"""
     schedule: str = "1f1b"
@@ -117,7 +133,7 @@ class Work(NamedTuple):
             return self.factor * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s) * (1 - 1e-12)
         # as `pipeline_times`, without hops and the traffic of keys, values and experts, which only add to it
         full_s = m * stage_s + (split.pp - 1) * stage_s / split.interleave - self.missing_first * layer_s
-        busy_s = full_s + max(m * excess_s, *(visits.added_s(excess_s, layer_s) for visits in self.end_visits()))
+        busy_s = full_s + max(m * excess_s, *[visits.added_s(excess_s, layer_s) for visits in self.ends])
         inside_s = self.hiding_layers * (layer_s - self.layer_s)  # experts' is part of every layer that it may hide
         return self.factor * (busy_s + self.exposed_s(busy_s, data_s, 0.0, inside_s) + self.optimizer_s) * (1 - 1e-12)
 
@@ -130,50 +146,35 @@ class Work(NamedTuple):
         shape = SplitShape(self.split.pp, self.micro_batches, self.layers, self.missing_first)
         return longest_row(self.schedule, shape, passes, stage, hop_s)
 
-    def end_visits(self) -> tuple[EndVisits, ...]:
-        """How the longest chain of passes may visit the last stage where a middle one sets the pace: no such chain is
-        longer than the pipeline takes, and one is as long.
 
-        It goes from a middle stage to the last one and back as often as `met_logits`, or less often if the last one is
-        lighter: twice, at the beginning and at the end, of which one saves a pass forward of a middle stage, or never.
-        Two stages that interleave go in step, so that all but two of every second micro-batch's steps are as long as
-        the heavier of both takes.
-        """
-        split, met_logits = self.split, self.traffic.waits.met_logits
-        if not self.missing_last and not self.missing_first:
-            return (EndVisits(met_logits),)
-        chunk = self.layers // split.interleave
-        shape = (split.pp, split.interleave, self.micro_batches, self.missing_first, chunk)
-        ends = _lighter_visits(*shape, chunk * self.forward_s)
-        return (EndVisits(met_logits), *ends) if met_logits else ends
-
-
-class EndVisits(NamedTuple):
-    """Visits of a chain of passes to the last stage, and the layers and seconds forward that it is shorter for having
-    no more of them."""
-
-    visits: float
-    layers: float = 0.0
-    forward_s: float = 0.0
-
-    def added_s(self, excess_s: float, layer_s: float) -> float:
-        """What the chain takes longer than through middle stages alone where the last one takes `excess_s` longer for
-        a micro-batch."""
-        return self.visits * excess_s - self.layers * layer_s - self.forward_s
-
-
-@lru_cache(maxsize=1 << 14)
-def _lighter_visits(
-    pp: int, interleave: int, m: int, fewer: int, chunk: int, forward_s: float
+def end_visits(
+    split: ScalarMapping, m: int, lacks: Sequence[int], chunk: int, forward_s: float, met_logits: int
 ) -> tuple[EndVisits, ...]:
-    """How chains may visit a last stage that is lighter than a middle one, kept for the other placements of a
-    mapping."""
+    """How the longest chain of passes may visit the last stage where a middle one sets the pace: no such chain is
+    longer than the pipeline takes, and one is as long.
+
+    It goes from a middle stage to the last one and back as often as `met_logits`, or less often if the last one is
+    lighter: twice, at the beginning and at the end, of which one saves a pass forward of a middle stage, or never.
+    Two stages that interleave go in step, so that all but two of every second micro-batch's steps are as long as
+    the heavier of both takes.
+
+    Parameters
+    ----------
+    lacks
+        Layers that the last stage and the first one have fewer.
+    chunk
+        Layers of a chunk, each of which takes `forward_s` forward.
+    """
+    if not any(lacks):
+        return (EndVisits(met_logits),)
     # E' and K of docs/model.md: visits of the last stage where it is lighter, and how often the first one counts more
-    twice = 1 if interleave > 1 and m == pp else min(m, 2)
-    seldom = m / 2 - 1 if pp == 2 and interleave > 1 and m > pp else 0.0
-    chains = [EndVisits(twice), EndVisits(1, 0.0, forward_s), EndVisits(0, chunk)]
-    lighter = [chain._replace(layers=chain.layers + seldom * fewer) for chain in chains]
-    return (*lighter, *(chain._replace(visits=chain.visits + seldom) for chain in chains if seldom))
+    twice = 1 if split.interleave > 1 and m == split.pp else min(m, 2)
+    seldom = m / 2 - 1 if split.pp == 2 and split.interleave > 1 and m > split.pp else 0.0
+    chains = [EndVisits(twice), EndVisits(1, 0.0, chunk * forward_s), EndVisits(0, chunk)]
+    fewer = seldom * lacks[1]
+    lighter = [chain._replace(layers=chain.layers + fewer) for chain in chains]
+    ends = (*lighter, *(chain._replace(visits=chain.visits + seldom) for chain in chains if seldom))
+    return (EndVisits(met_logits), *ends) if met_logits else ends
 
 
 def ascending(
@@ -224,19 +225,20 @@ class Clock:
     def work(self, split: ScalarMapping) -> Work:
         """The work of a mapping that divides evenly."""
         model, options = self.workload.model, self.workload.options
-        parameters, layers, last_lacks, first_lacks = self._stage(split)
+        parameters, layers, *lacks = self._stage(split)
         passes, waits = self.layers.of(split)
         whole_s, further = sum(passes), model.extra_predictions
+        traffic, m = traffic_of(self.workload, split), split.micro_batches(self.workload.global_batch)
         added = 0.0
         if not options.software.fused_accumulation:
             layer_size = parameters.layer + parameters.expert_layer
             added = moved_s(self.machine.layers, ACCUMULATE_BYTES * layers * layer_size)
         return Work(
             split=split,
-            micro_batches=split.micro_batches(self.workload.global_batch),
+            micro_batches=m,
             layers=layers,
-            missing_last=last_lacks,
-            missing_first=first_lacks,
+            missing_last=lacks[0],
+            missing_first=lacks[1],
             layer_s=whole_s,
             forward_s=passes.forward_s,
             core_s=sum(self.layers.core_pass(split)) if split.cp > 1 else 0.0,
@@ -245,13 +247,14 @@ class Clock:
             logits_s=(1 + further) * self._logits_s(split) + further * sum(self._predicting_layers.of(split)[0]),
             optimizer_s=moved_s(self.machine.layers, OPTIMIZER_BYTES * self._updated(parameters, split)),
             parameters=parameters,
-            traffic=traffic_of(self.workload, split),
+            traffic=traffic,
             links=self.links,
             mode=options.dp_mode,
             schedule=options.schedule,
             weights_s=0.0 if options.schedule == "1f1b" else self.layers.weights_s(split),
             further_weights_s=self._further_weights_s(split),
             factor=options.slowdown * options.software.overhead,
+            ends=end_visits(split, m, lacks, layers // split.interleave, passes.forward_s, traffic.waits.met_logits),
         )
 
     def quick(self, gpus: int, bound_s: float) -> Iterator[tuple[float, ScalarMapping]]:
@@ -270,11 +273,13 @@ class Clock:
         self, bound_s: float, shape_and_styles: tuple[ScalarMapping, list[Style]]
     ) -> Iterator[tuple[float, ScalarMapping]]:
         shape, styles = shape_and_styles
-        passes = self._passes_of(shape)
-        for split in (styled(shape, style) for style in styles):
-            layers_s = passes * self._layer_s(split)
-            if layers_s <= bound_s:
-                yield layers_s, split
+        passes, known_s = self._passes_of(shape), dict[Style, float]()
+        for style in styles:
+            of_layer = style[:ZERO] + style[ZERO + 1 :]
+            if of_layer not in known_s:
+                known_s[of_layer] = passes * self._layer_s(styled(shape, style))
+            if known_s[of_layer] <= bound_s:
+                yield known_s[of_layer], styled(shape, style)
 
     def _least_s(self, shape: ScalarMapping) -> float:
         """Seconds of the layers of a shape in the quickest style; infinite where there is no style."""
