@@ -52,25 +52,18 @@ EVERY_SECTION = (*TOP, *Couplings.model_fields)
 
 def check_numbers(ledger: Ledger, plan: Plan) -> bool:
     """Whether all numbers can be computed with."""
-    wild = tuple(
-        path
-        for path, number in _numbers(plan.model_dump(exclude={"solver", "timing_s"}), "plan")
-        if not abs(number) <= LARGEST_NUMBER
-    )
+    wild = tuple(f"plan{path}" for path in _wild_paths(plan.model_dump(exclude={"solver", "timing_s"})))
     fault = f"Numbers beyond {LARGEST_NUMBER:.0e} cannot be computed with: {', '.join(wild[:5])}."
     return ledger.holds("numbers", not wild, wild[:5], f"all up to {LARGEST_NUMBER:.0e}", fault)
 
 
-def _numbers(value: object, path: str) -> Iterator[tuple[str, float]]:
-    """All numbers below a value, with the path that leads to each."""
-    if isinstance(value, int | float):
-        yield path, value
-    elif isinstance(value, dict):
-        for key, child in value.items():
-            yield from _numbers(child, f"{path}.{key}")
-    elif isinstance(value, list | tuple):
-        for i, child in enumerate(value):
-            yield from _numbers(child, f"{path}[{i}]")
+def _wild_paths(value: object) -> list[str]:
+    """The paths that lead from a value to numbers beyond those one can compute with."""
+    if isinstance(value, dict):
+        return [f".{key}{path}" for key, child in value.items() for path in _wild_paths(child)]
+    if isinstance(value, list | tuple):
+        return [f"[{i}]{path}" for i, child in enumerate(value) for path in _wild_paths(child)]
+    return [""] if isinstance(value, int | float) and not abs(value) <= LARGEST_NUMBER else []
 
 
 def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:

@@ -144,7 +144,7 @@ class Router:
         return int(self._graph[a][b]["links"])
 
     def _uplinks(self, node: Node) -> list[Node]:
-        return [neighbour for neighbour in self._graph[node] if neighbour[0] > node[0]]
+        return [neighbour for neighbour in self._graph.neighbors(node) if neighbour[0] > node[0]]
 
     def _paths(self, pair: LeafPair) -> Iterator[tuple[list[tuple[Node, Node]], int]]:
         """The hops upward of every path between two leaves, and by how many parallel links it may go."""
@@ -214,7 +214,7 @@ class RoutedNetwork:
 
     def __init__(self, wiring: WiredGraph, family: DesignFamily, place: Placement) -> None:
         self._router, self._family, self._place = Router(wiring.graph), family, place
-        self._leaf = {node: next(iter(wiring.graph[node])) for node in wiring.graph if node[0] == 0}
+        self._leaf = {node: next(iter(edges)) for node, edges in wiring.graph.adjacency() if node[0] == 0}
 
     def busiest(self, flows: Iterable[DomainFlow], *, one_by_one: bool = False) -> float:
         """The load of the busiest link under flows of the rate of a NIC each, or `one_by_one` those of a NIC."""
@@ -234,10 +234,8 @@ class RoutedNetwork:
 def is_even(wiring: WiredGraph) -> bool:
     """Whether every switch of a level has the same number of links to each of the same number of switches above."""
     shapes: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
-    for node in wiring.graph:
-        links = tuple(
-            sorted(edge["links"] for neighbour, edge in wiring.graph[node].items() if neighbour[0] > node[0] > 0)
-        )
+    for node, edges in wiring.graph.adjacency():
+        links = sorted(edge["links"] for neighbour, edge in edges.items() if neighbour[0] > node[0] > 0)
         if links:
-            shapes[node[0]].add(links)
+            shapes[node[0]].add(tuple(links))
     return all(len(level_shapes) == 1 and len(set(next(iter(level_shapes)))) == 1 for level_shapes in shapes.values())

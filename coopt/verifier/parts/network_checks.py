@@ -85,7 +85,7 @@ class GpuPlaces:
         """The leaf a NIC is attached to, read off the graph."""
         if not self._wiring.has_ends:
             return 1, plane, self._order.leaf(domain, rail)
-        node: Node = next(iter(self._wiring.graph[0, plane, domain, rail]))
+        node: Node = next(self._wiring.graph.neighbors((0, plane, domain, rail)))
         return node
 
     def leaves(self, plane: int, rail: int) -> list[Node]:
@@ -100,7 +100,7 @@ class GpuPlaces:
 
     def pod(self, leaf: Node) -> int:
         """The pod whose aggregation switches a leaf is joined to."""
-        return next(int(node[2]) for node in self._wiring.graph[leaf] if node[0] == 2)
+        return next(int(node[2]) for node in self._wiring.graph.neighbors(leaf) if node[0] == 2)
 
     def parted(self, ring: RankRing, key: Callable[[Node], object], place: Placement) -> int:
         """How many neighbours in the groups of a ring have leaves that differ in `key`."""

@@ -8,7 +8,7 @@ attribute `shared` counts the links of a leaf into it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -201,17 +201,17 @@ class LevelCount(NamedTuple):
 
 def count_levels(wiring: WiredGraph, family: DesignFamily, ports: Ports) -> tuple[LevelCount, ...]:
     """What the graph holds, level by level from the leaves; all networks that the ports of a NIC lead to are alike."""
-    counts = []
+    counts, ports_in_use = [], _ports_in_use(wiring)
     for level in range(1, ports.tiers + 1):
-        switches = [node for node in wiring.graph if node[0] == level]
-        down_ports = {node: _down_ports(wiring, node) for node in switches}
-        up_ports = max(_up_ports(wiring, node) for node in switches)
+        switches = [switch for node, switch in ports_in_use.items() if node[0] == level]
+        down_ports = Counter(switch.down for switch in switches)
         # leaves are drawn once for all slices, what stands above them for one
         copies = wiring.copies * family.copies * (wiring.slices if level > 1 else 1)
-        links = sum(down_ports.values()) * copies
-        upper_ends = Counter({links: count * copies for links, count in Counter(down_ports.values()).items()})
-        ends = _device_links(_ends_below(wiring, family, level)), _device_links(upper_ends)
-        counts.append(LevelCount(len(switches) * copies, links, max(down_ports.values()), up_ports, *ends))
+        links = sum(switch.down for switch in switches) * copies
+        upper_ends = Counter({links: count * copies for links, count in down_ports.items()})
+        ends = _device_links(_ends_below(wiring, family, level, ports_in_use)), _device_links(upper_ends)
+        up_ports = max(switch.up for switch in switches)
+        counts.append(LevelCount(len(switches) * copies, links, max(down_ports), up_ports, *ends))
     if ports.tiers == 1:
         return (_one_tier(wiring, family, counts[0]),)
     return tuple(counts)
@@ -222,14 +222,16 @@ def _device_links(ends: Counter[int]) -> tuple[tuple[int, int], ...]:
     return tuple((count, links) for links, count in sorted(ends.items()) if links)
 
 
-def _ends_below(wiring: WiredGraph, family: DesignFamily, level: int) -> Counter[int]:
+def _ends_below(
+    wiring: WiredGraph, family: DesignFamily, level: int, ports_in_use: Mapping[Node, PortsInUse]
+) -> Counter[int]:
     """The lower ends of the links of a level: how many devices have so many; a cage of a NIC is one."""
     if level == 1:
         assert family.gear is not None
         cages = family.gear.nic.cages
         return Counter({family.copies // cages: family.domains * family.rails * cages})
     copies = wiring.copies * family.copies * (wiring.slices if level > 2 else 1)
-    lower_ends = Counter(_up_ports(wiring, node) for node in wiring.graph if node[0] == level - 1)
+    lower_ends = Counter(switch.up for node, switch in ports_in_use.items() if node[0] == level - 1)
     return Counter({links: count * copies for links, count in lower_ends.items()})
 
 
@@ -244,33 +246,37 @@ def _one_tier(wiring: WiredGraph, family: DesignFamily, level_count: LevelCount)
     full_switches, last_ports = divmod(one_plane * family.planes, fullest)
     upper_ends = Counter({fullest: full_switches * family.copies})
     upper_ends += Counter({last_ports: family.copies if last_ports else 0})
-    ends = _device_links(_ends_below(wiring, family, 1)), _device_links(upper_ends)
+    ends = _device_links(_ends_below(wiring, family, 1, {})), _device_links(upper_ends)
     return LevelCount(switches, links, one_plane, 0, *ends)
 
 
-def _down_ports(wiring: WiredGraph, node: Node) -> int:
-    """Links of a switch to the level below."""
-    data = wiring.graph.nodes[node]
-    if "ends" in data:
-        return int(data["ends"])
-    return sum(edge["links"] for neighbour, edge in wiring.graph[node].items() if neighbour[0] < node[0])
+class PortsInUse(NamedTuple):
+    """Links of a switch to the level below and to the level above."""
+
+    down: int
+    up: int
 
 
-def _up_ports(wiring: WiredGraph, node: Node) -> int:
-    """Links of a switch to the level above; a leaf has one in every slice."""
-    drawn_links = sum(edge["links"] for neighbour, edge in wiring.graph[node].items() if neighbour[0] > node[0])
-    return int(drawn_links) * (wiring.slices if node[0] == 1 else 1)
+def _ports_in_use(wiring: WiredGraph) -> dict[Node, PortsInUse]:
+    """The ports of every switch that have links; a leaf has those above it in every slice."""
+    ends = {} if wiring.has_ends else dict(wiring.graph.nodes(data="ends"))
+    ports: dict[Node, PortsInUse] = {}
+    for node, edges in wiring.graph.adjacency():
+        if level := node[0]:
+            below = [edge["links"] for neighbour, edge in edges.items() if neighbour[0] < level]
+            above = sum([edge["links"] for edge in edges.values()]) - sum(below)
+            down = ends.get(node)
+            ports[node] = PortsInUse(sum(below) if down is None else down, above * (wiring.slices if level == 1 else 1))
+    return ports
 
 
 def fullest_switches(wiring: WiredGraph) -> dict[int, int]:
     """Ports in use of the switch of each tier that uses most, with links of leaves into a core shared with others."""
-    ports_in_use: dict[int, int] = {}
-    for node in wiring.graph:
-        if node[0]:
-            core_links = int(wiring.graph.nodes[node].get("shared", 0))
-            ports = _down_ports(wiring, node) + _up_ports(wiring, node) + core_links
-            ports_in_use[node[0]] = max(ports, ports_in_use.get(node[0], 0))
-    return ports_in_use
+    fullest: dict[int, int] = {}
+    core_links = dict(wiring.graph.nodes(data="shared", default=0))
+    for node, switch in _ports_in_use(wiring).items():
+        fullest[node[0]] = max(switch.down + switch.up + core_links[node], fullest.get(node[0], 0))
+    return fullest
 
 
 def uneven_switches(wiring: WiredGraph) -> int:
@@ -278,9 +284,9 @@ def uneven_switches(wiring: WiredGraph) -> int:
     top = max(node[0] for node in wiring.graph)
     switches_below = Counter(_group(node, top) for node in wiring.graph if node[0] == top - 1)
     uneven = 0
-    for node in wiring.graph:
+    for node, edges in wiring.graph.adjacency():
         if node[0] == top:
-            bundles = [edge["links"] for edge in wiring.graph[node].values()]
+            bundles = [edge["links"] for edge in edges.values()]
             uneven += len(bundles) != switches_below[_group(node, top)] or len(set(bundles)) > 1
     return uneven
 
@@ -295,11 +301,11 @@ def attached_ends(wiring: WiredGraph) -> int:
     """End points that have their one link to a leaf, over all planes that are drawn."""
     if not wiring.has_ends:
         return sum(ends for _, ends in wiring.graph.nodes(data="ends") if ends)
+    one_link = [(1, 1)]
     return sum(
-        1
-        for node in wiring.graph
+        [(neighbour[0], edge["links"]) for neighbour, edge in edges.items()] == one_link
+        for node, edges in wiring.graph.adjacency()
         if node[0] == 0
-        and [(neighbour[0], edge["links"]) for neighbour, edge in wiring.graph[node].items()] == [(1, 1)]
     )
 
 

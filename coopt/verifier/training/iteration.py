@@ -148,14 +148,13 @@ def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     twins_s = twins_at_s(work, place, speed.inside_byte_s, speed.tied_s_byte)
     if not traffic.reductions:
         return twins_s
-    dp, edp = speed.dp_s_byte, speed.edp_s_byte
-    groups = replica_groups(work, place, speed.inside_byte_s, {"dp": dp, "edp": edp}, speed.other_ways)
     numbers = {"dp": parameters.common, "edp": parameters.experts}
+    rates = {"dp": speed.dp_s_byte, "edp": speed.edp_s_byte}
+    s_byte = {kind: rates[kind] for kind, number in numbers.items() if number}
+    groups = replica_groups(work, place, speed.inside_byte_s, s_byte, speed.other_ways)
     summed = summed_by_replicas(work.split)
     return twins_s + sum(
-        gathers_s(exchanges(work, numbers[kind]), group, work.links, summed)
-        for kind, group in groups.items()
-        if numbers[kind]
+        gathers_s(exchanges(work, numbers[kind]), group, work.links, summed) for kind, group in groups.items()
     )
 
 
@@ -169,15 +168,16 @@ def twins_at_s(work: Work, place: Placement, inside_byte_s: float, twin_s_byte: 
 def replica_groups(
     work: Work, place: Placement, byte_s: float, s_byte: Mapping[str, float], other_ways: Callable[[str], OtherWays]
 ) -> dict[str, Group]:
-    """The ranks that hold the same parameters, and those that hold the same experts."""
+    """The ranks that hold the same parameters, and those that hold the same experts, as far as rates are given."""
     ends = {
         "dp": (place.dp_in * place.cp_in, place.dp_across * place.cp_across),
         "edp": (place.copies_in, place.copies_across),
     }
     groups = {}
-    for kind, (inside, across) in ends.items():
+    for kind, kind_s_byte in s_byte.items():
+        inside, across = ends[kind]
         kind_ways = ways_of_replicas(work, kind, across, other_ways)
-        groups[kind] = Group(inside, across, byte_s, s_byte[kind], kind_ways, place.fewest(inside))
+        groups[kind] = Group(inside, across, byte_s, kind_s_byte, kind_ways, place.fewest(inside))
     return groups
 
 
