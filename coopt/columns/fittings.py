@@ -58,9 +58,10 @@ class Fitting:
 
 
 def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
-    """Enumerate a workload's mappings and keep those that fit into memory; kept for questions with other bounds."""
+    """Enumerate a workload's mappings and keep those that fit into memory; kept for questions with other bounds, or
+    with other prices."""
     unbound = dict.fromkeys((*BOUNDS, "train_tokens")) | {"name": ""}
-    return replace(_fitting(workload.model_copy(update=unbound), gpu, gpus), workload=workload)
+    return replace(_fitting(workload.model_copy(update=unbound), gpu.unpriced, gpus), workload=workload)
 
 
 @lru_cache(maxsize=KEPT)

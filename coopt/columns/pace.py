@@ -66,7 +66,7 @@ def fastest_rows(source: Fitting, gpu: Gpu, hb: HbDomain, choices: Mapping[Conte
     """The rows of which one is the fastest for every number of uplinks in contexts of a site, and how many were dropped
     by cause; kept for the next question with this bound, such as that of why a point of a front is what it is.
     """
-    key = "fastest", source.workload.bound_s, gpu, hb, tuple((c, u.tobytes()) for c, u in choices.items())
+    key = "fastest", source.workload.bound_s, hb.gbyte_s, tuple((c, u.tobytes()) for c, u in choices.items())
     if (answer := source.pools.get(key)) is None:
         answer = _fastest_rows(source, gpu, hb, choices)
         source.keep(key, answer)
@@ -224,7 +224,7 @@ def patient(
     patience, gated
         How long the rows left can wait, and how many were dropped by cause.
     """
-    key = "patient", source.workload.bound_s, gpu, hb.gbyte_s, site, best_case.byte_s, best_case.discipline
+    key = "patient", source.workload.bound_s, hb.gbyte_s, site, best_case.byte_s, best_case.discipline
     if (answer := source.pools.get(key)) is None:
         pool, gated = _patient_pool(source, gpu, hb, site, best_case)
         answer = Patience(undelayed=pool, delayed=waiting(pool, 1.0)), gated

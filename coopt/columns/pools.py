@@ -207,7 +207,7 @@ def pool(
     pool, gated
         The rows left, and how many were dropped by cause.
     """
-    key = source.workload.bound_s, gpu, site, hb.gbyte_s, best_case.byte_s, best_case.discipline
+    key = source.workload.bound_s, site, hb.gbyte_s, best_case.byte_s, best_case.discipline
     if (answer := source.pools.get(key)) is None:
         timely_rows, gated = known or in_time(source, gpu, hb, site, best_case)
         survivors, dominated = undominated_rows(timely_rows, best_case.discipline)

@@ -61,6 +61,11 @@ class Gpu(Entry):
         """Bytes of memory that a plan may fill."""
         return self.hbm_gb * 1e9 * (1.0 - self._memory_margin)
 
+    @property
+    def unpriced(self) -> Gpu:
+        """What times and memory depend on, by which both are kept for questions at other prices."""
+        return self.model_copy(update={"usd": 0.0, "w": 0.0})
+
     def whole_gb(self, used_bytes: float) -> float:
         """The memory (10^9 bytes) of which these bytes are what a plan may fill."""
         return used_bytes / 1e9 / (1.0 - self._memory_margin)

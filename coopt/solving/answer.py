@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from coopt.instance.errors import InstanceError, alternatives
 from coopt.instance.files import instance_of
@@ -271,26 +271,30 @@ def agree(plan: Plan, second: Plan) -> bool:
     return second.objective.bound is not None and not refuted
 
 
+class AnswerOfChoice(NamedTuple):
+    """A choice with its plan, and what an objective of it is times before choices are compared."""
+
+    choice: Chosen
+    plan: Plan
+    weight: float
+
+
 def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
     """The best plan of all choices, with a bound below them all."""
     choices = list(choices_of(run.instance))
     answers, stopped = _answered(run, answer, choices)
-    kind = run.instance.objective.minimize
+    values = [math.inf if plan.objective.value is None else plan.objective.value for _, plan, _ in answers]
     # an iteration of a larger batch is worth more of the training: seconds are compared by what they come to in all
-    weights = [seconds_weight(at_choice(run.instance, plan), kind) for plan, _ in answers]
-    values = [math.inf if plan.objective.value is None else plan.objective.value for _, plan in answers]
-    winner = min(range(len(answers)), key=lambda k: values[k] * weights[k], default=0)
-    choice, best_plan = answers[winner] if answers else (Chosen(), None)
+    winner = min(range(len(answers)), key=lambda k: values[k] * answers[k].weight, default=0)
+    choice, best_plan, own_weight = answers[winner] if answers else (Chosen(), None, 1.0)
     # a choice that was not searched may hold any plan, so that nothing is proven of all of them
     lowest = -math.inf
     if len(answers) == len(choices):
-        lowest = min(
-            _lowest(plan) * (weight / weights[winner]) for (_, plan), weight in zip(answers, weights, strict=True)
-        )
+        lowest = min(_lowest(plan) * (weight / own_weight) for _, plan, weight in answers)
     if best_plan is None or best_plan.objective.value is None:
         if stopped:
             return unknown(run, stopped, lowest)
-        reasons = [f"{choice.text}: {sentence}" for choice, plan in answers[:TOLD] for sentence in plan.explanation]
+        reasons = [f"{choice.text}: {sentence}" for choice, plan, _ in answers[:TOLD] for sentence in plan.explanation]
         remainder = [f"and {len(answers) - TOLD} choices more"] if len(answers) > TOLD else []
         return infeasible(run, lambda: (*reasons, *remainder))
     claim = claim_of(best_plan.objective.kind, best_plan.objective.value, lowest)
@@ -307,22 +311,22 @@ def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
     )
 
 
-def _answered(
-    run: Run, answer: Callable[[Run], Plan], choices: Sequence[Chosen]
-) -> tuple[list[tuple[Chosen, Plan]], str]:
+def _answered(run: Run, answer: Callable[[Run], Plan], choices: Sequence[Chosen]) -> tuple[list[AnswerOfChoice], str]:
     """The plans of choices in turn, and why the search ended before all of them had one; nothing where they have."""
-    answers: list[tuple[Chosen, Plan]] = []
+    answers, kind = list[AnswerOfChoice](), run.instance.objective.minimize
     for done, choice in enumerate(choices):
         run.tell("choice", f"{done} of {len(choices)} choices searched, now {choice.text}", done=(done, len(choices)))
         try:
-            answers.append((choice, answer(replace(run, instance=at_choice(run.instance, choice)))))
+            question = at_choice(run.instance, choice)
+            plan = answer(replace(run, instance=question))
         except KeyboardInterrupt:
             run.on_progress = None
             return answers, "interrupted"
         except StoppedError as stop:
             return answers, str(stop)
-        if answers[-1][1].stop_reason in ("time limit", "interrupted"):
-            return answers, answers[-1][1].stop_reason
+        answers.append(AnswerOfChoice(choice, plan, seconds_weight(question, kind)))
+        if plan.stop_reason in ("time limit", "interrupted"):
+            return answers, plan.stop_reason
     return answers, ""
 
 

@@ -141,7 +141,7 @@ def run_on(instance: Instance, family: Family, uplinks: int, workload: Workload,
 
 def fastest_on(instance: Instance, family: Family, uplinks: int, workload: Workload) -> WorkloadPlan:
     """The fastest mapping of a workload on its island, recomputed from what was decided."""
-    run, pace = _fastest_run(workload, instance.cluster.gpu, family.hb, context_of(family), uplinks)
+    run, pace = _fastest_run(workload, instance.cluster.gpu.unpriced, family.hb, context_of(family), uplinks)
     return _with_uptime(instance, family, uplinks, workload, run, pace)
 
 

@@ -166,3 +166,11 @@ def test_times_that_are_kept_are_those_worked_out_anew() -> None:
     for one, seconds in zip(questions, kept, strict=False):
         _fitting.cache_clear()
         assert _seconds(one, tuple(families(one)))[0].tolist() == seconds
+
+
+def test_mappings_are_listed_once_for_all_prices_and_anew_where_memory_is_kept_free() -> None:
+    (workload,), gpu = ask().workload, ask().cluster.gpu
+    dearer = gpu.model_copy(update={"usd": 2.0 * gpu.usd, "w": 2.0 * gpu.w})
+    fit = fitting(workload, gpu, 64).fit
+    assert fitting(workload, dearer, 64).fit is fit
+    assert len(fitting(workload, dearer.with_memory_margin(0.95), 64).fit) < len(fit)
