@@ -24,11 +24,21 @@ CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
         "direct-32",
         {"cluster.gpus": 512, "workload.0.global_batch": 128, "workload.0.mapping.dp": [8]},
     ),
-    "nextgen-100b-s6": ("nextgen-100b", {"cluster.shares": 6}),
+    "nextgen-100b-s4": (
+        "nextgen-100b",
+        {
+            "cluster.gpus": 165_888,
+            "cluster.shares": 4,
+            "workload.0.global_batch": 9216,
+            "workload.1.global_batch": 9216,
+        },
+    ),
     "rail-only-gpt-1t-regret": (
         "rail-only-gpt-1t",
         {
             "workload.0.max_iteration_time_s": 3.8,
+            "network.hb_domains": ["h100-hb32", "h100-hb64", "gh200-256"],
+            "network.switches": ["64x400g", "128x400g"],
             "robust": {"aim": "regret", "prices": {"hb": [0.1, 3.0], "optics": [0.3, 3.0]}},
         },
     ),
@@ -36,8 +46,18 @@ CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """By name the instance and what is changed in it."""
 
-LARGE = frozenset({"direct-64", "fleet-131k-w16", "fleet-131k-w64", "nextgen-100b", "shared-131k-w8"})
-"""Those that take more than 10 s of processor time; the benchmark alone solves them again."""
+LARGE = frozenset(
+    {
+        "direct-64",
+        "fleet-131k-w16",
+        "fleet-131k-w64",
+        "llama3-405b-16k",
+        "nextgen-100b",
+        "phased-131k-p4",
+        "shared-131k-w8",
+    }
+)
+"""Those that take seconds, of formulations that smaller ones have too; the benchmark alone solves them again."""
 
 
 def names() -> list[str]:
