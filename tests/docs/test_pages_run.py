@@ -38,10 +38,14 @@ def test_a_page_runs_as_it_stands(page: Path) -> None:
 
 @pytest.mark.usefixtures("checkout")
 def test_the_demo_runs() -> None:
+    """On a small question in place of its own, which README.md solves and tests/cli/test_cli_verify.py verifies."""
+    shutil.copy("instances/tiny-64.toml", "instances/rail-only-gpt-1t.toml")
     commands = commands_of("demo")
     assert [command.split()[1] for command in commands] == ["solve", "verify", "report"]
     for command in commands:
+        assert command.split()[2] == "instances/rail-only-gpt-1t.toml"
         Reader().follow(f"```console\n$ {command}\n...\n```\n")
+    assert "<html" in Path("out/report.html").read_text("utf-8")
 
 
 def test_a_command_stands_in_a_block_that_is_run() -> None:
