@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from coopt.cli.main import main
-from tests.pages.planner import settled, until
+from tests.pages.planner import HANGING, NUMBER, prefer, settled, until
 from tests.serve.conftest import Client, served
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -21,6 +21,8 @@ NEEDED = (
     "needs Chromium and its driver (Debian: `apt-get install chromium chromium-driver`); "
     "COOPT_NO_BROWSER=1 leaves out the tests of pages in a browser"
 )
+STILL = "--force-prefers-reduced-motion"  # what turns while an answer is sought is drawn anew all the time
+FORGET = "sessionStorage.clear(); localStorage.clear()"
 ALERT = "<script>alert(1)</script>"
 SMALL_CLOS = f"""\
 schema = 1
@@ -90,7 +92,14 @@ def browser() -> Iterator[Any]:
 
     options = webdriver.ChromeOptions()
     options.binary_location = program
-    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars"):
+    for word in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        STILL,
+    ):
         options.add_argument(word)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     chromium = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
@@ -105,8 +114,7 @@ def opened(browser: Any, pages: dict[str, Path]) -> Callable[..., Any]:
     def look(name: str, width: int = 1280, medium: str = "screen", scheme: str = "light") -> Any:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        scheme_of = [{"name": "prefers-color-scheme", "value": scheme}]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium, "features": scheme_of})
+        prefer(browser, scheme, medium)
         for log in ("browser", "performance"):
             browser.get_log(log)
         browser.get(pages[name].as_uri())
@@ -123,9 +131,9 @@ def _run(output: Path, *words: object) -> Path:
     return output
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client() -> Iterator[Client]:
-    """A server with tiny-64."""
+    """A server with tiny-64, which keeps nothing of those who ask."""
     with served(workers=3) as one:
         yield one
 
@@ -135,17 +143,33 @@ def planner(browser: Any, client: Client) -> Callable[..., Any]:
     """`planner(390, "dark")`: a browser that has not seen the page before, with its whole answer."""
 
     def look(width: int = 1280, scheme: str = "light", fragment: str = "") -> Any:
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        scheme_of = [{"name": "prefers-color-scheme", "value": scheme}]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": scheme_of})
-        browser.get("about:blank")  # from the same page, a fragment alone would load nothing
-        for log in ("browser", "performance"):
-            browser.get_log(log)
-        forget = {"source": "sessionStorage.clear(); localStorage.clear()"}
-        first = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", forget)
-        browser.get(f"http://127.0.0.1:{client.port}/{fragment}")
-        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", first)
+        _open(browser, f"http://127.0.0.1:{client.port}/{fragment}", width, scheme, FORGET)
         return settled(browser)
 
     return look
+
+
+@pytest.fixture
+def form(browser: Any, client: Client) -> Callable[..., Any]:
+    """`form(390)`: such a browser with the question alone, whose answer is sought for as long as the page is open."""
+
+    def look(width: int = 1280, fragment: str = "") -> Any:
+        hanging = f"((...arguments) => {{ {HANGING} }})('/plan')"
+        _open(browser, f"http://127.0.0.1:{client.port}/{fragment}", width, "light", f"{FORGET}; {hanging}")
+        until(browser, f"return document.querySelector({NUMBER!r}) !== null")
+        return browser
+
+    return look
+
+
+def _open(browser: Any, address: str, width: int, scheme: str, before: str) -> None:
+    """Open a page after a script has run in it."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    prefer(browser, scheme)
+    browser.get("about:blank")  # from the same page, a fragment alone would load nothing
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    first = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": before})
+    browser.get(address)
+    browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 WAIT_S, LOOK_AGAIN_S = 60, 0.05
@@ -9,6 +10,12 @@ SETTLED = """
 const answer = document.getElementById('answer');
 return answer.ariaBusy === 'false' && document.querySelector('.decision') && !answer.classList.contains('stale')
   && !document.querySelector('#front.stale, #why.stale, #reasons.stale');
+"""
+HANGING = """
+const [place] = arguments, ask = window.fetch;
+window.ask = ask;
+window.fetch = (path, given) => path !== place ? ask(path, given) : new Promise((_, end) =>
+  given.signal.addEventListener('abort', () => end(new DOMException('', 'AbortError'))));
 """
 NUMBER, SLIDER = "#bound-workload-0-max_iteration_time_s-number", "#bound-workload-0-max_iteration_time_s-slider"
 
@@ -24,6 +31,12 @@ def until(browser: Any, script: str) -> None:
     from selenium.webdriver.support.wait import WebDriverWait
 
     WebDriverWait(browser, WAIT_S, LOOK_AGAIN_S).until(lambda here: here.execute_script(script))
+
+
+def prefer(browser: Any, scheme: str, medium: str = "screen") -> None:
+    """Let the system prefer light or dark colours."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium, "features": features})
 
 
 def text_of(browser: Any, place: str) -> str:
@@ -48,6 +61,16 @@ def put_text(browser: Any, text: str) -> None:
         "area.dispatchEvent(new Event('input', {bubbles: true}))",
         text,
     )
+
+
+def until_asked(browser: Any, words: str) -> None:
+    """Wait until the question says so."""
+    until(browser, f"return sessionStorage.getItem('coopt-question').includes({json.dumps(words)})")
+
+
+def until_bound(browser: Any, value: str) -> None:
+    """Wait until the slider of time stands there."""
+    until(browser, f"return document.querySelector('{NUMBER}')?.value === '{value}'")
 
 
 def question(browser: Any) -> str:

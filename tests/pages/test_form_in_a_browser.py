@@ -58,14 +58,14 @@ given[2]([...place.querySelectorAll('.ways li')].map((one) => one.textContent.sp
 """
 
 
-def test_what_is_typed_is_read_as_a_person_means_it(planner):
-    browser = planner()
+def test_what_is_typed_is_read_as_a_person_means_it(form):
+    browser = form()
     for key, typed, value, shown in TYPED:
         assert browser.execute_async_script(SCRIPT, key, typed) == [value, shown], (key, typed)
 
 
-def test_a_workload_that_is_called_after_its_model_is_called_after_the_next_one_too(planner):
-    browser = planner()
+def test_a_workload_that_is_called_after_its_model_is_called_after_the_next_one_too(form):
+    browser = form()
     _ask(browser, TINY.replace('name = "training"', 'name = "gpt-22b"'))
     put(browser, "#at-workload-0-model", '"llama3-8b"')
     until(browser, "return sessionStorage.getItem('coopt-question').includes('model = \"llama3-8b\"')")
@@ -73,8 +73,8 @@ def test_a_workload_that_is_called_after_its_model_is_called_after_the_next_one_
 
 
 @pytest.mark.parametrize("more", ["", '[[phase]]\nyear = 2027\ngpus = 64\nworkloads = ["gpt-22b"]\n'])
-def test_a_name_that_is_no_model_or_is_used_elsewhere_stays(planner, more):
-    browser = planner()
+def test_a_name_that_is_no_model_or_is_used_elsewhere_stays(form, more):
+    browser = form()
     name = "gpt-22b" if more else "training"
     _ask(browser, TINY.replace('name = "training"', f'name = "{name}"') + "\n" + more)
     put(browser, "#at-workload-0-model", '"llama3-8b"')
@@ -82,9 +82,9 @@ def test_a_name_that_is_no_model_or_is_used_elsewhere_stays(planner, more):
     assert _asked(browser)["workload"][0]["name"] == name
 
 
-def test_new_rows_begin_with_what_is_known(planner):
+def test_new_rows_begin_with_what_is_known(form):
     """A year later than the phase before, the workload that trains in a phase, the sites that a channel joins."""
-    browser = planner()
+    browser = form()
     sites = '[[site]]\nname = "north"\npower_mw = 1\n[[site]]\nname = "south"\npower_mw = 1\n'
     _ask(browser, f"{TINY}\n{sites}[[phase]]\nyear = 2027\ngpus = 64\n")
     for title in ("Add phase", "Add workloads", "Add wan"):
@@ -98,11 +98,11 @@ def test_new_rows_begin_with_what_is_known(planner):
     assert question(browser).index("\n\n[[wan]]") > 0
 
 
-def test_a_way_out_names_the_row_that_it_changes_where_there_are_several(planner):
+def test_a_way_out_names_the_row_that_it_changes_where_there_are_several(form):
     sites = {"site": [{"name": "north"}, {"name": "south"}], "workload": [{"name": "training"}]}
     limits = ["site[1].power_mw", "workload[0].train_days", "limits.capex_usd"]
     script = f"const given = [...arguments]; (async () => {{ {NAMED} }})()"
-    named = planner().execute_async_script(script, limits, sites)
+    named = form().execute_async_script(script, limits, sites)
     assert named == ["site['south'].power_mw", "workload[0].train_days", "limits.capex_usd"]
 
 
@@ -113,17 +113,17 @@ def test_a_way_out_names_the_row_that_it_changes_where_there_are_several(planner
         ("network-hb_domains", '{ extends = "hgx-h100-8", usd_per_gpu = 1_000 }'),
     ],
 )
-def test_a_list_of_names_says_how_ones_own_price_is_written(planner, field, hint):
+def test_a_list_of_names_says_how_ones_own_price_is_written(form, field, hint):
     """And what it says is a question that can be asked."""
-    browser = planner()
+    browser = form()
     script = "return document.getElementById(arguments[0] + '-0').closest('fieldset').querySelector('code').textContent"
     assert browser.execute_script(script, f"at-{field}") == hint
     name = hint.split('"')[1]
     assert Instance.model_validate(tomllib.loads(TINY.replace(f'"{name}"', hint)))
 
 
-def test_help_in_the_form_points_at_no_file(planner):
-    assert "docs/" not in text_of(planner(), "#form")
+def test_help_in_the_form_points_at_no_file(form):
+    assert "docs/" not in text_of(form(), "#form")
 
 
 def _ask(browser: Any, text: str) -> None:

@@ -8,7 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.planner import NUMBER, SLIDER, WAIT_S, put, put_text, question, settled, text_of, until
+from tests.pages.planner import (
+    NUMBER,
+    SLIDER,
+    WAIT_S,
+    prefer,
+    put,
+    put_text,
+    question,
+    settled,
+    text_of,
+    until,
+    until_asked,
+    until_bound,
+)
 from tests.pages.test_pages_in_a_browser import CONTRASTS, LEAST_CONTRAST, NAMELESS, RATIO
 from tests.serve.conftest import INSTANCES, TINY, served
 
@@ -43,8 +56,7 @@ return [...document.querySelectorAll('.menu-list button')].filter((one) => {
 """
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_it_fits_reads_well_and_asks_only_its_own_server(planner, client, width, scheme):
     browser = planner(width, scheme)
     assert browser.get_log("browser") == []
@@ -57,11 +69,13 @@ def test_it_fits_reads_well_and_asks_only_its_own_server(planner, client, width,
         browser.execute_script("document.querySelector(arguments[0]).click()", part)
         browser.execute_script("document.querySelectorAll('main details').forEach((one) => { one.open = true })")
         assert browser.execute_script("return document.documentElement.scrollWidth") == width
-        found = browser.execute_script(CONTRASTS)
-        assert len(found) > 20
-        assert [(text, ratio) for text, ratio in found if ratio < LEAST_CONTRAST] == []
-        edges = browser.execute_script(EDGES)
-        assert [(place, ratio) for place, ratio in edges if ratio < LEAST_OF_EDGES] == []
+        for one in ("light", "dark"):
+            prefer(browser, one)
+            found = browser.execute_script(CONTRASTS)
+            assert len(found) > 20
+            assert [(text, ratio) for text, ratio in found if ratio < LEAST_CONTRAST] == []
+            edges = browser.execute_script(EDGES)
+            assert [(place, ratio) for place, ratio in edges if ratio < LEAST_OF_EDGES] == []
     browser.execute_script("document.getElementById('files').open = true")
     assert browser.execute_script(COVERED, width) == []
 
@@ -131,44 +145,41 @@ def test_what_nothing_meets_says_what_gives_and_trying_it_helps(planner):
     assert "Build" in text_of(browser, ".decision")
 
 
-def test_a_reload_keeps_the_question_and_another_tab_has_its_own(planner):
-    browser = planner()
+def test_a_reload_keeps_the_question_and_another_tab_has_its_own(form):
+    browser = form()
     put(browser, NUMBER, "1.3")
-    settled(browser)
+    until_asked(browser, "= 1.3")
     browser.refresh()
-    settled(browser)
-    assert browser.execute_script("return document.querySelector(arguments[0]).value", NUMBER) == "1.3"
+    until_bound(browser, "1.3")
     first, address = browser.current_window_handle, browser.current_url
     browser.switch_to.new_window("tab")
     try:
         browser.get(address)
-        settled(browser)
-        assert browser.execute_script("return document.querySelector(arguments[0]).value", NUMBER) != "1.3"
+        until_bound(browser, "1")
         put(browser, NUMBER, "1.5")
-        settled(browser)
+        until_asked(browser, "= 1.5")
     finally:
         browser.close()
         browser.switch_to.window(first)
     assert browser.execute_script("return document.querySelector(arguments[0]).value", NUMBER) == "1.3"
 
 
-def test_a_link_holds_the_question_and_one_that_was_cut_says_so(planner):
+def test_a_link_holds_the_question_and_one_that_was_cut_says_so(form):
     from selenium.webdriver.support import expected_conditions
     from selenium.webdriver.support.wait import WebDriverWait
 
-    browser = planner()
+    browser = form()
     put(browser, NUMBER, "1.21")
-    settled(browser)
+    until_asked(browser, "= 1.21")
     text = question(browser)
     browser.find_element("id", "share").click()
     until(browser, "return document.getElementById('link-text').value.includes('#q=')")
     fragment = browser.execute_script("return new URL(document.getElementById('link-text').value).hash")
     assert len(fragment) < len(text)
-    assert question(planner(fragment=fragment)) == text
+    assert question(form(fragment=fragment)) == text
     assert browser.execute_script("return location.hash") == ""
-    settled(browser)
     put(browser, NUMBER, "1.5")
-    settled(browser)
+    until_asked(browser, "= 1.5")
     follow = "setTimeout(() => { location.hash = arguments[0] })"
     for link, said in ((fragment, "Its changes are not saved"), (fragment[:-8], "lost a part of its question")):
         browser.execute_script(follow, link)
@@ -178,13 +189,13 @@ def test_a_link_holds_the_question_and_one_that_was_cut_says_so(planner):
         until(browser, f"return sessionStorage.getItem('coopt-question') === {json.dumps(text)}")
 
 
-def test_a_server_that_was_started_with_another_question_shows_that(planner):
-    browser = planner()
+def test_a_server_that_was_started_with_another_question_shows_that(form):
+    browser = form()
     put(browser, NUMBER, "1.3")
-    settled(browser)
+    until_asked(browser, "= 1.3")
     browser.execute_script("sessionStorage.setItem('coopt-served', 'another')")
     browser.refresh()
-    settled(browser)
+    until_bound(browser, "1")
     assert question(browser) == TINY
 
 
@@ -283,8 +294,8 @@ def test_a_table_sorts_by_a_column(planner):
     assert len(usd) > 2
 
 
-def test_the_switch_of_colours_stays(planner):
-    browser = planner()
+def test_the_switch_of_colours_stays(form):
+    browser = form()
     ground = "return getComputedStyle(document.body).backgroundColor"
     light = browser.execute_script(ground)
     button = browser.find_element("id", "theme")
@@ -294,7 +305,7 @@ def test_the_switch_of_colours_stays(planner):
     dark = browser.execute_script(ground)
     assert dark != light
     browser.refresh()
-    settled(browser)
+    until_bound(browser, "1")
     assert browser.execute_script(ground) == dark
 
 

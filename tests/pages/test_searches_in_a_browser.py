@@ -6,17 +6,11 @@ import pytest
 
 import coopt
 from coopt.report.csv_files import bill_csv
-from tests.pages.planner import NUMBER, WAIT_S, put, question, settled, text_of, until
+from tests.pages.planner import HANGING, NUMBER, WAIT_S, put, question, settled, text_of, until
 from tests.serve.conftest import INSTANCES, TINY, served
 
 OTHER = TINY.replace('name = "tiny-64"', 'name = "other-32"').replace("gpus = 64", "gpus = 32")
 SHOWN = ".decision, .ways, .reasons, #front *, #evidence *"
-HANGING = """
-const [place] = arguments, ask = window.fetch;
-window.ask = ask;
-window.fetch = (path, given) => path !== place ? ask(path, given) : new Promise((_, end) =>
-  given.signal.addEventListener('abort', () => end(new DOMException('', 'AbortError'))));
-"""
 SLOW = """
 const ask = window.fetch;
 window.fetch = async (path, given) => path !== '/plan' ? ask(path, given)
