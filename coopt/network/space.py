@@ -86,7 +86,7 @@ class Parts(EquippedDomains):
         radix, *upper_radices = (switch.radix for switch in self.switches)
         for wiring in wirings(self._ends, radix, network, cages, (upper_radices[0], upper_radices[1])):
             last_switch = self.switches[max(wiring.tiers, 1) - 1]
-            if any(switch != last_switch for switch in self.switches[wiring.tiers :]):
+            if self.upper and any(switch != last_switch for switch in self.switches[wiring.tiers :]):
                 continue
             bundled = wiring.pods is not None and wiring.pods.each > 1
             yield from _apart(wiring) if bundled else (wiring,)
@@ -103,7 +103,7 @@ class Parts(EquippedDomains):
     def family(self, network: Network, wiring: Wiring, optics: tuple[LinkEnds, ...]) -> Family:
         """The family of one wiring, with an optic for each of its tiers; those of further tiers are left out."""
         fields = {name: value for name, value in vars(self).items() if name not in ("links", "upper")}
-        upper_switches = self.switches[1 : wiring.tiers]
+        upper_switches = self.upper[: max(wiring.tiers - 1, 0)]
         return Family(
             **fields,
             upper=() if all(switch == self.switch for switch in upper_switches) else upper_switches,
@@ -230,15 +230,15 @@ class Space:
                 parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=outages, **fields)
                 levels = _by_module(self.optics(gear, upper_switches), gear, parts.switches)
                 if self.own_ends:
-                    yield from self._fitted(parts, levels)
+                    yield from self._fitted(parts, levels, values)
                 elif network.switch_cages == "kept":
                     yield from _in_cages(network, parts, levels)
                 else:
                     yield from _same_ends(network, parts, levels)
 
-    def _fitted(self, parts: Parts, levels: EndsByModule) -> Iterator[Family]:
+    def _fitted(self, parts: Parts, levels: EndsByModule, values: OpticValues) -> Iterator[Family]:
         """The families of some parts with the ends of links that no others beat, whatever the mappings."""
-        network, values = self.instance.network, self.values or values_of(self.instance, self.measures)
+        network = self.instance.network
         ways = _ways_in_cages if network.switch_cages == "kept" else _ways
         for unfitted, options in ways(network, parts, levels):
             choices = [ends for ends in options if _leaves_room(unfitted, ends)]
