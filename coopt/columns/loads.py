@@ -169,7 +169,7 @@ class Crossings:
         Kinds that were not counted have all of the rate.
         """
         slow = self.slowdowns(uplinks, share_left) / byte_s
-        s_byte = dict.fromkeys(KINDS, np.broadcast_to(1.0 / byte_s, slow.shape[1:]))
+        s_byte = dict.fromkeys(KINDS, np.broadcast_to(1.0 / byte_s, slow.shape[-1:]))
         ways: dict[tuple[str, str], Any] | None = None
         if self.ways is not None:
             way_slowdowns = self.ways.means(np.maximum(1.0, self.carried_by_ways(uplinks, share_left)))

@@ -131,21 +131,24 @@ class Pool:
         return Groups(*columns), position
 
     def crossings(self, context: Context) -> Crossings:
-        """What every row puts on the links of a network."""
-        if context not in self._crossings:
+        """What the groups that differ put on the links of a network."""
+        if (context.layout, context.discipline) not in self._crossings:
             self.load([context])
-        return self._crossings[context]
+        return self._crossings[context.layout, context.discipline]
 
     def load(self, contexts: Sequence[Context]) -> None:
-        """Work out what every row puts on the links of networks, some at a time; they share a discipline."""
-        groups, position = self.distinct_groups
-        batch_size = max(1, ENTRIES // max(len(groups.tp), 1))
-        unloaded = [context for context in contexts if context not in self._crossings]
+        """Work out what rows put on the links of networks, some at a time; they share a discipline."""
+        if not contexts:
+            return
+        count, discipline = len(self.distinct_groups[0].tp), contexts[0].discipline
+        layouts = dict.fromkeys(context.layout for context in contexts)
+        unloaded = [layout for layout in layouts if (layout, discipline) not in self._crossings]
+        batch_size = max(1, ENTRIES // max(count, 1))
         for start in range(0, len(unloaded), batch_size):
             batch = unloaded[start : start + batch_size]
-            loads = self.stacked([context.layout for context in batch], batch[0].discipline)
-            for n, context in enumerate(batch):
-                self._crossings[context] = loads.take(n * len(groups.tp) + position)
+            loads = self.stacked(batch, discipline)
+            for n, layout in enumerate(batch):
+                self._crossings[layout, discipline] = loads.take(slice(n * count, (n + 1) * count))
 
     def stacked(self, layouts: Sequence[NicLayout], discipline: Discipline) -> Crossings:
         """What the groups that differ put on the links of layouts, for one layout after the other."""
@@ -155,7 +158,7 @@ class Pool:
         return crossings(rows, discipline, groups.take(np.tile(np.arange(m), k)), self.kinds, self.iteration.ways.flows)
 
     @cached_property
-    def _crossings(self) -> dict[Context, Crossings]:
+    def _crossings(self) -> dict[tuple[NicLayout, Discipline], Crossings]:
         return {}
 
     @cached_property
@@ -182,7 +185,9 @@ class Pool:
         byte_s = context.byte_s / slower
         if context.layout.is_flat:
             return Reciprocals.everywhere(np.full(len(self), 1.0 / byte_s))
-        return self.crossings(context).reciprocals(byte_s, uplinks)
+        _, position = self.distinct_groups
+        s_byte_of_groups = self.crossings(context).reciprocals(byte_s, uplinks)
+        return s_byte_of_groups.mapped(lambda s_byte: s_byte[..., position])
 
 
 def pool(
