@@ -21,7 +21,7 @@ from coopt.perf.mapping import (
     Mappings,
     Placements,
     micro_batches,
-    representatives,
+    rows_to_time,
     stage_layers,
 )
 from coopt.perf.parameters import further_exchanges, layer_expert_parameters, layer_parameters, prediction_of
@@ -53,7 +53,7 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     traffic = StageTraffic(workload=workload, links=links, mappings=mappings, placements=placements)
     replicas = replicas_of(workload, links, mappings, placements)
     m = micro_batches(mappings, workload.global_batch)
-    rows, position = representatives(mappings.pp, mappings.interleave, m)
+    rows, position = rows_to_time(mappings.pp, mappings.interleave, m)
     pipelines = mappings.take(rows)
     waits = PipelineWaits(*(count[position] for count in pipeline_waits(pipelines.pp, pipelines.interleave, m[rows])))
     layers, last_missing = (count[position] for count in stage_layers(model, pipelines))

@@ -11,7 +11,7 @@ from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.kernels import BLOCK, BYTES, Blocks, Device, Passes, fused_attention, pointwise, product, products
-from coopt.perf.mapping import FULL, NORM_ACT, NORM_FFN, SELECTIVE, Floats, Mappings, distinct_rows
+from coopt.perf.mapping import FULL, NORM_ACT, NORM_FFN, SELECTIVE, Floats, Mappings, rows_to_time
 from coopt.perf.memory import offloaded_bytes
 from coopt.perf.parameters import (
     attention_share,
@@ -241,18 +241,13 @@ def without_starts(kernels: Passes, start_s: Floats) -> Passes:
 def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
     """Seconds of the kernels of the mean layer: forward, and backward with recomputation; shape (n,), or weights 0.
 
-    Evaluated once for every distinct (tp, cp, ep, micro_batch, recompute, sequence_parallel) and spread over the rows.
+    Of many rows those alike in (tp, cp, ep, micro_batch, recompute, sequence_parallel) are evaluated once.
     Neither pass is shorter than its activations are on their way to the host or back, behind its kernels.
     """
-    (t, c, x, b, recompute, sp), position = distinct_rows(
-        mappings.tp,
-        mappings.cp,
-        mappings.ep,
-        mappings.micro_batch,
-        mappings.recompute,
-        mappings.sequence_parallel.astype(np.int64),
-    )
-    split, share_16_bit = (t, c, x, b, recompute, sp), wide_share(workload)
+    m, sequence = mappings, mappings.sequence_parallel.astype(np.int64)
+    columns = (m.tp, m.cp, m.ep, m.micro_batch, m.recompute, sequence)
+    rows, position = rows_to_time(*columns)
+    split, share_16_bit = tuple(column[rows] for column in columns), wide_share(workload)
     passes = _mean_layer_s(workload, device, split)
     if share_16_bit:
         passes = passes * (1 - share_16_bit) + _mean_layer_s(workload, device.of_bits(16), split) * share_16_bit
@@ -293,7 +288,9 @@ def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) ->
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
     """Seconds of the attention core of a layer in those passes that need keys and values; shape (n,). No hybrid splits
     sequences."""
-    (t, c, b, recompute), position = distinct_rows(mappings.tp, mappings.cp, mappings.micro_batch, mappings.recompute)
+    columns = (mappings.tp, mappings.cp, mappings.micro_batch, mappings.recompute)
+    rows, position = rows_to_time(*columns)
+    t, c, b, recompute = (column[rows] for column in columns)
     core = core_s(workload.model, device, t, c, b, flash=workload.options.attention == "flash")
     passes = core.forward * np.where(recompute == FULL, 2.0, 1.0) + core.backward
     return np.asarray(passes[position], dtype=np.float64)
@@ -331,8 +328,9 @@ def _cheap_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
 def logits_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
     """Seconds of the logits and the loss of one micro-batch on the last stage; shape (n,)."""
     model = workload.model
-    (t, c, b), position = distinct_rows(mappings.tp, mappings.cp, mappings.micro_batch)
-    rows, columns = b * float(model.seq) / c, vocab_share(model, t)
-    passes = product(device, rows, columns, model.hidden, 1, device.bf16_rate)
-    loss = device.stream_s(workload.options.software.loss_bytes * rows * columns)
+    rows, position = rows_to_time(mappings.tp, mappings.cp, mappings.micro_batch)
+    tokens = mappings.micro_batch[rows] * float(model.seq) / mappings.cp[rows]
+    columns = vocab_share(model, mappings.tp[rows])
+    passes = product(device, tokens, columns, model.hidden, 1, device.bf16_rate)
+    loss = device.stream_s(workload.options.software.loss_bytes * tokens * columns)
     return np.asarray((passes.forward + passes.backward + loss)[position], dtype=np.float64)

@@ -23,6 +23,7 @@ STAGES_APART, STAGES_TOGETHER = range(2)
 """Which dimension lies outermost across domains: stages far apart, or the stages of a pipeline side by side."""
 NAMED = {"recompute": RECOMPUTE, "outermost": OUTERMOST}
 FEW_ROWS = 1 << 11
+FEW_TO_TIME = 64  # rows: finding those alike takes as long as timing the kernels of some 80
 """Rows up to which to sort them costs less than to number their columns one by one."""
 SMALL_TABLE, TABLE_PER_ROW = 1 << 15, 1 << 7
 """Entries of a table, at all and for each row, up to which to fill it costs less than to sort the rows."""
@@ -236,3 +237,11 @@ def representatives(*columns: Ints) -> tuple[Ints, Ints]:
     rows = np.empty(len(combinations[0]), dtype=np.int64)
     rows[position] = np.arange(len(position))
     return rows, position
+
+
+def rows_to_time(*columns: Ints) -> tuple[Ints, Ints]:
+    """`representatives`, or every row where they are so few that each is timed sooner than the same ones are found."""
+    count = len(columns[0])
+    if count > FEW_TO_TIME:
+        return representatives(*columns)
+    return np.arange(count), np.arange(count)

@@ -22,7 +22,7 @@ from coopt.perf.mapping import (
     chunk_layers,
     distinct_rows,
     micro_batches,
-    representatives,
+    rows_to_time,
     stage_layers,
 )
 from coopt.perf.parameters import (
@@ -53,7 +53,7 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes on the fullest GPU: of the first, second or last stage; shape (n,)."""
     m, model = mappings, workload.model
     sequence = m.sequence_parallel.astype(np.int64)
-    rows, position = representatives(m.tp, m.cp, m.micro_batch, m.recompute, sequence)
+    rows, position = rows_to_time(m.tp, m.cp, m.micro_batch, m.recompute, sequence)
     distinct_mappings = m.take(rows)
     kept_of_layer = layer_activation_bytes(workload, distinct_mappings)[position]
     predictions = 1 + model.extra_predictions
@@ -168,7 +168,7 @@ def _two_way(workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...
 def _every_stage(workload: Workload, mappings: Mappings) -> Iterator[StageLoad]:
     """`stages` of all mappings, worked out once for those alike in pipeline, chunks and micro-batches."""
     m = mappings
-    rows, position = representatives(m.pp, m.interleave, micro_batches(m, workload.global_batch))
+    rows, position = rows_to_time(m.pp, m.interleave, micro_batches(m, workload.global_batch))
     for load in stages(workload, m.take(rows)):
         layers, tables, activation_layers, put_off_layers = (
             column[position] if np.ndim(column) else column for column in load
@@ -240,7 +240,7 @@ def layer_activation_bytes(workload: Workload, mappings: Mappings) -> Floats:
 def offloaded_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes that a layer sends to the host's memory in its pass forward, and has back for backward; shape (n,)."""
     m, sequence = mappings, mappings.sequence_parallel.astype(np.int64)
-    rows, position = representatives(m.tp, m.cp, m.micro_batch, m.recompute, sequence, m.offload_percent)
+    rows, position = rows_to_time(m.tp, m.cp, m.micro_batch, m.recompute, sequence, m.offload_percent)
     distinct_mappings = m.take(rows)
     return np.asarray(
         (layer_activation_bytes(workload, distinct_mappings) * (distinct_mappings.offload_percent / 100.0))[position]

@@ -9,7 +9,7 @@ import numpy as np
 from coopt.instance.hardware import Gpu, Precision
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import FULL, NORM_FFN, SELECTIVE, Floats, Ints, Mappings, representatives, stage_layers
+from coopt.perf.mapping import FULL, NORM_FFN, SELECTIVE, Floats, Ints, Mappings, rows_to_time, stage_layers
 
 BITS: dict[Precision, int] = {"fp4": 4, "fp8": 8, "bf16": 16, "fp16": 16}
 SCAN_FLOP = 7.0  # of an element of Mamba-2's width and of its state, forward
@@ -179,7 +179,7 @@ def further_layers(model: Transformer, mappings: Mappings) -> Ints:
 
 def held_parameters(model: Transformer, mappings: Mappings) -> Floats:
     """P: parameters of the fullest GPU without its experts, an embedding among them; shape (n,)."""
-    rows, position = representatives(mappings.tp, mappings.pp, mappings.interleave)
+    rows, position = rows_to_time(mappings.tp, mappings.pp, mappings.interleave)
     distinct_mappings = mappings.take(rows)
     holds_both_tables = (distinct_mappings.pp == 1) & (not model.tied_embeddings)
     embedding = vocab_share(model, distinct_mappings.tp) * model.hidden * np.where(holds_both_tables, 2, 1)
