@@ -132,9 +132,13 @@ def entries(kind: str) -> dict[str, Entry]:
 
 def box_of(name: str) -> Switch | None:
     """The box that a switch of the catalog is at one of its rates alone; None where it is no such name."""
-    box = next((row["box"] for row in _tables("switch")["at_one_rate"] if row["name"] == name), "")
-    entry = entries("switch").get(box)
-    return entry if isinstance(entry, Switch) else None
+    return _boxes().get(name)
+
+
+@cache
+def _boxes() -> dict[str, Switch]:
+    boxes = ((row["name"], entries("switch")[row["box"]]) for row in _tables("switch")["at_one_rate"])
+    return {name: box for name, box in boxes if isinstance(box, Switch)}
 
 
 def ports_of_modules(switch: Switch, links: int) -> int:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise, product
 
 from coopt.instance.catalog import ports_of_modules
@@ -172,7 +173,8 @@ def cages_of(per_module: PerModule) -> tuple[int, int]:
     return leaf, pod
 
 
-def in_cages(switches: Sequence[Switch], per_module: PerModule, of_core: int) -> tuple[Switch, ...]:
+@lru_cache(maxsize=1 << 12)
+def in_cages(switches: tuple[Switch, ...], per_module: tuple[tuple[int, int], ...], of_core: int) -> tuple[Switch, ...]:
     """Switches of each tier with ports for no more modules than they have cages: for those that carry fewest links, of
     its two levels and, of leaves, of those into a core, `of_core` (0 without any). Tiers without links stay as they
     are.

@@ -17,7 +17,6 @@ from coopt.network.family import EquippedDomains, Family, Gear, LinkEnds, Wiring
 from coopt.network.optics import (
     EndsByLevel,
     OpticValues,
-    PerModule,
     cages_of,
     fits,
     in_cages,
@@ -91,7 +90,7 @@ class Parts(EquippedDomains):
             bundled = wiring.pods is not None and wiring.pods.each > 1
             yield from _apart(wiring) if bundled else (wiring,)
 
-    def in_cages(self, per_module: PerModule) -> Parts:
+    def in_cages(self, per_module: tuple[tuple[int, int], ...]) -> Parts:
         """These parts with switches that have ports for no more of these modules than they have cages."""
         chain, tiers = self.switches, max(len(per_module), 1)
         caged = in_cages(chain[:tiers], per_module, self.core_links_of_module * (self.links > 0))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +45,18 @@ class EndPoints:
         return self.domains if self.fabric == "rail-only" else self.domains * self.rails
 
 
+class WiringRules(NamedTuple):
+    """All that wirings of a network depend on beside its end points and switches."""
+
+    max_tiers: int
+    leaf_fill: str
+    ratios: tuple[float, ...] | None
+    largest_ratio: float
+    bundles: str
+    pod_uplinks: str
+    pod_bundles: tuple[int, ...]
+
+
 def wirings(
     ends: EndPoints,
     radix: int,
@@ -61,7 +75,22 @@ def wirings(
     above
         Ports of switches of the second tier and of the third; those of a leaf where left out.
     """
-    leaf = cages[0]
+    rules = WiringRules(*(getattr(network, name) for name in WiringRules._fields))
+    return iter(_listed(ends, (radix, *(above or (radix, radix))), rules, cages))
+
+
+@lru_cache(maxsize=1 << 13)
+def _listed(
+    ends: EndPoints, radices: tuple[int, int, int], rules: WiringRules, cages: tuple[int, int]
+) -> tuple[Wiring, ...]:
+    """The wirings of `wirings`, kept for gears and questions that differ in products, rates or prices alone."""
+    return tuple(_wirings(ends, radices, rules, cages))
+
+
+def _wirings(
+    ends: EndPoints, radices: tuple[int, int, int], rules: WiringRules, cages: tuple[int, int]
+) -> Iterator[Wiring]:
+    radix, leaf = radices[0], cages[0]
     if ends.domains == 1:
         yield Wiring(tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1)
     elif planes_per_switch := _planes_together(ends, radix):
@@ -76,14 +105,14 @@ def wirings(
             core_ports=-(-ends.links // chassis),
             planes_together=planes_per_switch,
         )
-    elif network.max_tiers >= 2 and radix >= 2 * leaf:  # a single cage faces one way
-        ratios = _integer_ratios(radix, network)
+    elif rules.max_tiers >= 2 and radix >= 2 * leaf:  # a single cage faces one way
+        ratios = _integer_ratios(radix, rules)
         full_downs = (_filled(ends, _taper(radix, o, leaf)) for o in ratios)
         reduced_downs = (_down(ends, radix, o, leaf) for o in ratios)
-        spread_downs = _evenly_filled(ends, radix, network, leaf) if network.leaf_fill == "any" else ()
+        spread_downs = _evenly_filled(ends, radix, rules, leaf) if rules.leaf_fill == "any" else ()
         for down in dict.fromkeys((*full_downs, *reduced_downs, *spread_downs)):
             if down:
-                yield from _tiered(ends, (radix, *(above or (radix, radix))), down, network, cages)
+                yield from _tiered(ends, radices, down, rules, cages)
 
 
 def _planes_together(ends: EndPoints, radix: int) -> int:
@@ -111,12 +140,12 @@ def _down(ends: EndPoints, radix: int, ratio: int, cage_ports: int) -> int:
     return 0
 
 
-def _evenly_filled(ends: EndPoints, radix: int, network: Network, cage_ports: int) -> list[int]:
+def _evenly_filled(ends: EndPoints, radix: int, rules: WiringRules, cage_ports: int) -> list[int]:
     """The fewest down-ports of a leaf with which so many leaves are enough, for every number of leaves from that of
     switches split in half down to that of the largest ratio."""
     fewest: dict[int, int] = {}
     for nominal in range(1, radix):
-        uplinks = _multiple(math.ceil(nominal / network.largest_ratio), cage_ports)
+        uplinks = _multiple(math.ceil(nominal / rules.largest_ratio), cage_ports)
         down = _filled(ends, nominal) if _multiple(nominal, cage_ports) + uplinks <= radix else 0
         if down:
             # Down-ports rise, so that the first for a number of leaves are the fewest, which leave most to uplinks.
@@ -125,23 +154,23 @@ def _evenly_filled(ends: EndPoints, radix: int, network: Network, cage_ports: in
     return [down for leaves, down in fewest.items() if leaves <= max_leaves]
 
 
-def _integer_ratios(radix: int, network: Network) -> range:
+def _integer_ratios(radix: int, rules: WiringRules) -> range:
     """The menu of down-to-up splits of a switch: integers up to the largest ratio; beyond the radix none differs."""
-    return range(1, min(math.floor(network.largest_ratio), radix) + 1)
+    return range(1, min(math.floor(rules.largest_ratio), radix) + 1)
 
 
-def _pod_splits(radix: int, network: Network, cage_ports: int) -> dict[tuple[int, int], None]:
+def _pod_splits(radix: int, rules: WiringRules, cage_ports: int) -> dict[tuple[int, int], None]:
     """Down-ports and up-ports that an aggregation switch may have, in cages of `cage_ports`: all numbers of
     up-ports within the ratio of a split, as fewer of them may go round fewer cores evenly."""
-    ratios: Iterable[int] = _integer_ratios(radix, network)
-    if network.ratios is not None:
-        ratios = sorted({1} | {int(ratio) for ratio in network.ratios if ratio.is_integer()})
+    ratios: Iterable[int] = _integer_ratios(radix, rules)
+    if rules.ratios is not None:
+        ratios = sorted({1} | {int(ratio) for ratio in rules.ratios if ratio.is_integer()})
     splits = []
     for ratio in ratios:
         down = _taper(radix, ratio, cage_ports)
         if not down:
             continue  # a single cage
-        max_up, within = min(down, radix - down), network.largest_ratio if network.pod_uplinks == "any" else ratio
+        max_up, within = min(down, radix - down), rules.largest_ratio if rules.pod_uplinks == "any" else ratio
         splits += [(down, up) for up in range(max_up, math.ceil(down / within) - 1, -1) if up % cage_ports == 0]
     return dict.fromkeys(splits)
 
@@ -168,15 +197,15 @@ def _leaves(ends: EndPoints, down: int) -> int:
     return -(-ends.of_a_plane // down)
 
 
-def _uplink_choices(radix: int, down: int, network: Network, cage_ports: int) -> Iterator[tuple[int, ...]]:
+def _uplink_choices(radix: int, down: int, rules: WiringRules, cage_ports: int) -> Iterator[tuple[int, ...]]:
     """Runs of uplinks a leaf may have: one run up to a largest ratio, single numbers for a list of ratios."""
     filled = _multiple(down, cage_ports)
     max_uplinks = min(filled, radix - filled)
-    if network.ratios is None:
-        min_uplinks = _multiple(math.ceil(down / network.largest_ratio), cage_ports)
+    if rules.ratios is None:
+        min_uplinks = _multiple(math.ceil(down / rules.largest_ratio), cage_ports)
         runs = {tuple(range(min_uplinks, max_uplinks + 1, cage_ports))}
     else:
-        counts = (_multiple(math.ceil(down / ratio), cage_ports) for ratio in network.ratios)
+        counts = (_multiple(math.ceil(down / ratio), cage_ports) for ratio in rules.ratios)
         runs = {(u,) for u in counts if u <= max_uplinks}
     yield from sorted(run for run in runs if run)
 
@@ -199,15 +228,15 @@ def _even_choices(run: tuple[int, ...], max_bundle: int) -> Iterator[tuple[tuple
 
 
 def _tiered(
-    ends: EndPoints, radices: tuple[int, int, int], down: int, network: Network, cage_ports: tuple[int, int]
+    ends: EndPoints, radices: tuple[int, int, int], down: int, rules: WiringRules, cage_ports: tuple[int, int]
 ) -> Iterator[Wiring]:
     """Wirings of two tiers or three; modules carry so many links together in a leaf, and in an aggregation switch."""
     (radix, middle_radix, top_radix), (in_leaf, in_pod) = radices, cage_ports
     leaves, span = _leaves(ends, down), _leaf_span(ends, down)
     chassis = ends.planes * leaves
     to_core = -(-ends.links // chassis)
-    even = network.bundles == "even"
-    for run in _uplink_choices(radix - _multiple(to_core, ends.of_module), down, network, in_leaf):
+    even = rules.bundles == "even"
+    for run in _uplink_choices(radix - _multiple(to_core, ends.of_module), down, rules, in_leaf):
         base = Wiring(
             tiers=2,
             leaves=leaves,
@@ -220,9 +249,9 @@ def _tiered(
         if leaves <= middle_radix:
             for choices, bundle in _even_choices(run, middle_radix // leaves) if even else [(run, 0)]:
                 yield replace(base, uplink_choices=choices, bundle=bundle)
-        elif network.max_tiers >= 3:
-            for l, w in _pod_splits(middle_radix, network, in_pod):  # noqa: E741
-                for bundle_links in (n for n in dict.fromkeys(network.pod_bundles) if _bundles(l, w, n)):
+        elif rules.max_tiers >= 3:
+            for l, w in _pod_splits(middle_radix, rules, in_pod):  # noqa: E741
+                for bundle_links in (n for n in dict.fromkeys(rules.pod_bundles) if _bundles(l, w, n)):
                     count, choices = -(-leaves * bundle_links // l), tuple(u for u in run if u % bundle_links == 0)
                     if count <= top_radix and choices:
                         even_bundle = most_even(w, top_radix // count) if even else 0
