@@ -21,12 +21,12 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
 
 import coopt
-from coopt.cli.entry import COLLECTED_AT
+from coopt._garbage import collect_rarely
 from coopt.cli.main import main
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 
-gc.set_threshold(COLLECTED_AT, 20, 20)  # look for cycles rarely, as `coopt` does
+collect_rarely()  # as `coopt` does
 
 # no profile times or counts what is drawn; campaigns run with pytest --hypothesis-profile random
 DRAWS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much, HealthCheck.large_base_example)

@@ -45,7 +45,7 @@ ONLY_IN_ROOMS = {
     "tomlkit": {"serve"},
     "uvicorn": {"serve"},
 }
-FREE_FOR_ALL = {"_version", "_rooms"}
+FREE_FOR_ALL = {"_garbage", "_rooms", "_version"}
 DOORS = {"__main__": "cli"}  # a file outside the rooms that belongs to one
 
 

@@ -11,8 +11,6 @@ import signal
 import sys
 from types import FrameType
 
-COLLECTED_AT = 100_000
-"""Objects after which Python looks for cycles: 700 by itself, which takes a tenth of the time of `coopt verify`."""
 AGAIN_S = 0.01
 """After how long an interrupt that had to wait is tried again."""
 STOPPED = 4
@@ -22,9 +20,10 @@ def run() -> None:
     """Run `coopt`; an interrupt at any moment ends it with a word and the code of what was stopped."""
     try:
         hear_interrupts()
-        gc.set_threshold(COLLECTED_AT, 20, 20)
+        from coopt._garbage import collect_rarely
         from coopt.cli.main import main
 
+        collect_rarely()
         main(prog_name="coopt")
     except KeyboardInterrupt:
         sys.stderr.write("coopt: interrupted\n")

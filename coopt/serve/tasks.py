@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any
 
+from coopt._garbage import collect_rarely
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.errors import InstanceError, names_in
 from coopt.instance.kinds import has_front
@@ -204,6 +205,7 @@ class Interrupts:
 def serve_tasks(pipe: Connection, catalog: OwnCatalog) -> None:
     """Do tasks one after the other, until the other end of the pipe closes."""
     interrupts = Interrupts()
+    collect_rarely()
     pipe.send(READY)
     while True:
         try:

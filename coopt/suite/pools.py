@@ -17,6 +17,7 @@ from multiprocessing import util
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
+from coopt._garbage import collect_rarely
 from coopt._version import __version__
 from coopt.instance.errors import InstanceError
 from coopt.suite.form import Case
@@ -109,7 +110,7 @@ class LocalPool:
 
 
 def begin_worker(lifeline: Connection) -> None:
-    """Prepare a worker: one thread, and gone when its starter is.
+    """Prepare a worker: one thread, rarely a look for cycles, and gone when its starter is.
 
     It is deaf to SIGTERM, which a broken pool sends to all its workers: each ends in order, by its lifeline.
 
@@ -119,6 +120,7 @@ def begin_worker(lifeline: Connection) -> None:
         One end of a pipe; when the other end closes, by will or by death, the worker ends at once.
     """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    collect_rarely()
     for name in ONE_THREAD:
         os.environ.setdefault(name, "1")
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coopt._garbage import OBJECTS
 from coopt._version import __version__
 from coopt.suite.driver import work_through
 from coopt.suite.folder import Outcome
@@ -182,9 +184,10 @@ def test_a_worker_that_is_killed_costs_no_answer(written: Written) -> None:
     assert {o.status for o in heard} == {"optimal"}
 
 
-def test_workers_end_with_their_starter_or_when_abandoned() -> None:
+def test_workers_seldom_look_for_cycles_and_end_with_their_starter_or_when_abandoned() -> None:
     pool = LocalPool(1)
     worker = pool._first.result()
+    assert pool._executor.submit(gc.get_threshold).result() == (OBJECTS, 20, 20)
     pool.abandon()
     deadline = time.monotonic() + 30
     while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
