@@ -5,8 +5,9 @@ Equations are in docs/model.md. `iteration_parts` adds them up, `pipelines` coun
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +16,11 @@ from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import links_of
 from coopt.perf.iteration_parts import Iteration
-from coopt.perf.kernels import Device, device_of
+from coopt.perf.kernels import Device, Passes, device_of
 from coopt.perf.layer import core_passes_s, kernels_s, logits_s, predicting_s, started_s, without_starts
 from coopt.perf.mapping import (
+    Floats,
+    Ints,
     Mappings,
     Placements,
     micro_batches,
@@ -26,13 +29,14 @@ from coopt.perf.mapping import (
 )
 from coopt.perf.parameters import further_exchanges, layer_expert_parameters, layer_parameters, prediction_of
 from coopt.perf.pipelines import (
+    PassChain,
     PipelineWaits,
     StageLayers,
     met_hops,
     pipeline_waits,
     schedule_chains,
 )
-from coopt.perf.traffic import OVERLAP_COST, StageTraffic, layers_behind, replicas_of, share_left, window_of
+from coopt.perf.traffic import OVERLAP_COST, Replicas, StageTraffic, layers_behind, replicas_of, share_left, window_of
 from coopt.perf.ways import ways_of
 
 ACCUMULATE_BYTES = 6  # moved for each parameter and micro-batch where gradients are added up by kernels of their own
@@ -48,76 +52,178 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     mappings, placements
         n rows each.
     """
-    model, options = workload.model, workload.options
-    device, links = device_of(workload, gpu), links_of(workload, gpu, hb_gbyte_s)
-    traffic = StageTraffic(workload=workload, links=links, mappings=mappings, placements=placements)
+    options, links = workload.options, links_of(workload, gpu, hb_gbyte_s)
     replicas = replicas_of(workload, links, mappings, placements)
-    m = micro_batches(mappings, workload.global_batch)
-    rows, position = rows_to_time(mappings.pp, mappings.interleave, m)
-    pipelines = mappings.take(rows)
-    waits = PipelineWaits(*(count[position] for count in pipeline_waits(pipelines.pp, pipelines.interleave, m[rows])))
-    layers, last_missing = (count[position] for count in stage_layers(model, pipelines))
-    first_missing = mappings.pp * layers - model.layers - last_missing
-    kernels, further = kernels_s(workload, device, mappings), model.extra_predictions
-    kernel_s = kernels.total
-    start_s = started_s(workload, mappings)
-    layer = np.maximum(kernel_s, start_s)
-    accumulation, in_turn = _accumulation(workload, device, mappings), options.schedule == "1f1b"
-    split = kernels if in_turn else without_starts(kernels, start_s)
-    prediction, predicting = prediction_of(workload), predicting_s(workload, device, mappings, kernels)
-    counts = StageLayers(layers, first_missing, last_missing, further * predicting.weights)
-    ring = traffic.ring
-    core = 0.0 if ring.is_zero else core_passes_s(workload, device, mappings) * (mappings.cp > 1)
-    tp = traffic.tp
-    predicted_tp = tp if prediction is workload else replace(traffic, workload=prediction).tp
-    ep, ep_left = traffic.hidden_exchanges(layer - core, m)
-    logits = (1 + further) * logits_s(workload, device, mappings) + further * predicting.total
-    behind = layers_behind(workload, mappings, (layers, last_missing), m)
-    stage_s = np.where(mappings.zero >= 2, layers - last_missing, layers) * (layer - core)
-    free_share = share_left(replicas.inside_s(), behind * (layer - core)) * in_turn
-    # they take the place of passes forward: half of the traffic in a fourth of the compute, so that they count twice
-    free_share *= share_left(2 * (logits + (accumulation * layers).fixed), stage_s)
-    waits_for_experts = 1.0 * (ep_left.is_zero | (m == 1))  # else exchanges hide themselves
+    traffic = StageTraffic(workload=workload, links=links, mappings=mappings, placements=placements)
+    work = _Work(workload=workload, device=device_of(workload, gpu), mappings=mappings, traffic=traffic)
+    counts, ring = work.counts, traffic.ring
+    ep, ep_left = traffic.hidden_exchanges(work.apart_s, work.micro_batches)
     return Iteration(
-        layer=AffineSeconds(layer),
-        forward=AffineSeconds(kernels.forward * (layer / kernel_s)),
-        accumulation=accumulation * layers,
-        tp=tp,
+        layer=AffineSeconds(work.layer_s),
+        forward=AffineSeconds(work.kernels.forward * (work.layer_s / work.kernels.total)),
+        accumulation=work.accumulation * counts.layers,
+        tp=work.tp,
         cp=ring * OVERLAP_COST,
-        cp_left=AffineSeconds() if ring.is_zero else ring - AffineSeconds(core + (layer - kernel_s)),
+        cp_left=AffineSeconds() if ring.is_zero else ring - AffineSeconds(work.core_s + work.waiting_s),
         ep=ep,
         ep_left=ep_left,
         hop=traffic.hop,
-        logits=AffineSeconds(logits),
-        tp_logits=traffic.tp_sum * (2 * (1 + further)) + predicted_tp * further,
-        further_predictions=further,
-        further_exchanges=further_exchanges(model),
+        logits=AffineSeconds(work.logits_s),
+        tp_logits=work.tp_logits,
+        further_predictions=workload.model.extra_predictions,
+        further_exchanges=further_exchanges(workload.model),
         dp=replicas.data_parallel(),
-        window=window_of(behind, layer - core, free_share, (tp, ep * waits_for_experts)),
-        behind=behind,
-        met=met_hops(options.dp_mode, mappings.zero, m, waits.hops, waits.bubble_hops),
+        window=work.window(replicas, ep, ep_left),
+        behind=work.behind,
+        met=met_hops(options.dp_mode, mappings.zero, work.micro_batches, counts.waits.hops, counts.waits.bubble_hops),
         dp_share=np.full(len(mappings), OVERLAP_COST if options.dp_mode == "overlap" else 1.0),
         embedding=replicas.embedding(),
-        optimizer=replicas.optimizer(device),
-        layers=layers,
-        chunk_layers=layers // mappings.interleave,
-        first_missing=first_missing,
-        missing_layers=last_missing,
-        waits=waits,
-        micro_batches=m,
-        bubbles=((pipelines.pp - 1) / pipelines.interleave)[position],
+        optimizer=replicas.optimizer(work.device),
+        layers=counts.layers,
+        chunk_layers=counts.layers // mappings.interleave,
+        first_missing=counts.first_missing,
+        missing_layers=counts.last_missing,
+        waits=counts.waits,
+        micro_batches=work.micro_batches,
+        bubbles=counts.bubbles,
         factor=options.slowdown * options.software.overhead,
         stale=options.dp_mode == "stale-1",
         ways=ways_of(workload, traffic, replicas),
-        chains=() if in_turn else schedule_chains(options.schedule, mappings.pp, m, split, accumulation.fixed, counts),
-        forward_shares=() if in_turn else traffic.forward_shares,
+        chains=work.chains,
+        forward_shares=traffic.forward_shares if work.chains else (),
     )
 
 
-def _accumulation(workload: Workload, device: Device, mappings: Mappings) -> AffineSeconds:
-    """Adding up the gradients of a layer where the product does not."""
-    if workload.options.software.fused_accumulation:
-        return AffineSeconds()
-    model, t = workload.model, mappings.tp
-    experts = layer_expert_parameters(model, t, mappings.ep, expert_tp=workload.options.expert_tp)
-    return AffineSeconds(device.stream_s(ACCUMULATE_BYTES * (layer_parameters(model, t) + experts)))
+class _Counts(NamedTuple):
+    """Layers of the fullest stage, those that the first and the last one lack, what stages wait for, and the passes of
+    a stage that filling and draining take; each (n,)."""
+
+    layers: Ints
+    first_missing: Ints
+    last_missing: Ints
+    waits: PipelineWaits
+    bubbles: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """Compute of the stages of mappings, one row each, and what hides behind it; seconds of a layer where not said."""
+
+    workload: Workload
+    device: Device
+    mappings: Mappings
+    traffic: StageTraffic
+
+    @cached_property
+    def micro_batches(self) -> Ints:
+        """m: micro-batches of an iteration."""
+        return micro_batches(self.mappings, self.workload.global_batch)
+
+    @cached_property
+    def counts(self) -> _Counts:
+        """What rows alike in pipeline, chunks and micro-batches share."""
+        mappings, m = self.mappings, self.micro_batches
+        rows, position = rows_to_time(mappings.pp, mappings.interleave, m)
+        pipelines = mappings.take(rows)
+        waits = PipelineWaits(
+            *(count[position] for count in pipeline_waits(pipelines.pp, pipelines.interleave, m[rows]))
+        )
+        layers, last_missing = (count[position] for count in stage_layers(self.workload.model, pipelines))
+        first_missing = mappings.pp * layers - self.workload.model.layers - last_missing
+        bubbles = ((pipelines.pp - 1) / pipelines.interleave)[position]
+        return _Counts(layers, first_missing, last_missing, waits, bubbles)
+
+    @cached_property
+    def kernels(self) -> Passes:
+        """The kernels of the mean layer."""
+        return kernels_s(self.workload, self.device, self.mappings)
+
+    @cached_property
+    def start_s(self) -> Floats:
+        """What the host takes to start them."""
+        return started_s(self.workload, self.mappings)
+
+    @cached_property
+    def layer_s(self) -> Floats:
+        """The longer of both."""
+        return np.asarray(np.maximum(self.kernels.total, self.start_s), dtype=np.float64)
+
+    @property
+    def waiting_s(self) -> Floats:
+        """What the GPU waits for the host."""
+        return np.asarray(self.layer_s - self.kernels.total, dtype=np.float64)
+
+    @cached_property
+    def core_s(self) -> Any:
+        """The attention core where ranks exchange keys and values behind it; 0 for the others."""
+        if not (self.mappings.cp > 1).any():
+            return 0.0
+        return core_passes_s(self.workload, self.device, self.mappings) * (self.mappings.cp > 1)
+
+    @cached_property
+    def apart_s(self) -> Floats:
+        """A layer without the core that a context ring has to itself."""
+        return np.asarray(self.layer_s - self.core_s, dtype=np.float64)
+
+    @cached_property
+    def accumulation(self) -> AffineSeconds:
+        """Adding up the gradients where products do not."""
+        if self.workload.options.software.fused_accumulation:
+            return AffineSeconds()
+        model, t = self.workload.model, self.mappings.tp
+        experts = layer_expert_parameters(model, t, self.mappings.ep, expert_tp=self.workload.options.expert_tp)
+        return AffineSeconds(self.device.stream_s(ACCUMULATE_BYTES * (layer_parameters(model, t) + experts)))
+
+    @cached_property
+    def predicting(self) -> Passes:
+        """A layer that predicts a further token."""
+        return predicting_s(self.workload, self.device, self.mappings, self.kernels)
+
+    @cached_property
+    def logits_s(self) -> Floats:
+        """Logits and further predictions of a micro-batch."""
+        further = self.workload.model.extra_predictions
+        of_all = (1 + further) * logits_s(self.workload, self.device, self.mappings)
+        return np.asarray(of_all + further * self.predicting.total)
+
+    @cached_property
+    def tp(self) -> AffineSeconds:
+        """TP collectives."""
+        return self.traffic.tp
+
+    @property
+    def tp_logits(self) -> AffineSeconds:
+        """TP collectives of logits and further predictions of a micro-batch."""
+        further, prediction = self.workload.model.extra_predictions, prediction_of(self.workload)
+        predicted_tp = self.tp if prediction is self.workload else replace(self.traffic, workload=prediction).tp
+        return self.traffic.tp_sum * (2 * (1 + further)) + predicted_tp * further
+
+    @cached_property
+    def behind(self) -> Floats:
+        """Layers that data-parallel traffic hides behind."""
+        full_layers = self.counts.layers, self.counts.last_missing
+        return layers_behind(self.workload, self.mappings, full_layers, self.micro_batches)
+
+    def window(self, replicas: Replicas, ep: AffineSeconds, ep_left: AffineSeconds) -> AffineSeconds:
+        """What data-parallel traffic of an iteration hides behind; nothing unless it is asked to."""
+        options, counts = self.workload.options, self.counts
+        if options.dp_mode != "overlap":
+            return AffineSeconds()
+        own_layers = np.where(self.mappings.zero >= 2, counts.layers - counts.last_missing, counts.layers)
+        free_share = share_left(replicas.inside_s(), self.behind * self.apart_s) * (options.schedule == "1f1b")
+        # they take the place of passes forward: half of the traffic in a fourth of the compute, and so count twice
+        in_place_s = self.logits_s + (self.accumulation * counts.layers).fixed
+        free_share *= share_left(2 * in_place_s, own_layers * self.apart_s)
+        waits_for_experts = 1.0 * (ep_left.is_zero | (self.micro_batches == 1))  # else exchanges hide themselves
+        return window_of(self.behind, self.apart_s, free_share, (self.tp, ep * waits_for_experts))
+
+    @property
+    def chains(self) -> tuple[PassChain, ...]:
+        """The chains of passes of a schedule other than 1F1B."""
+        schedule, counts = self.workload.options.schedule, self.counts
+        if schedule == "1f1b":
+            return ()
+        further_s = self.workload.model.extra_predictions * self.predicting.weights
+        layers = StageLayers(counts.layers, counts.first_missing, counts.last_missing, further_s)
+        layer, added_s = without_starts(self.kernels, self.start_s), self.accumulation.fixed
+        return schedule_chains(schedule, self.mappings.pp, self.micro_batches, layer, added_s, layers)
