@@ -78,26 +78,32 @@ def highest_pace(demand: Any, links: dict[tuple[int, int], int]) -> float:
     degree = [sum(n for pair, n in links.items() if v in pair) for v in range(count)]
     if any(degree[v] == 0 for v in range(count) if demand[v].any() or demand[:, v].any()):
         return 0.0
-    h = highspy.Highs()
-    h.setOptionValue("output_flag", False)
-    h.setOptionValue("presolve", "off")
-    h.setOptionValue("threads", 1)  # HiGHS refuses another number than the first one of a process
-    pace = h.addVariable(lb=0.0, ub=1e6, obj=-1.0)
-    on: dict[tuple[int, int], list[Any]] = {arc: [] for arc in arcs}
-    for s, t in zip(*np.nonzero(demand), strict=True):
-        carried = []
-        for path in _paths(count, int(s), int(t)):
-            steps = list(pairwise(path))
-            if all(step in on for step in steps):
-                carried.append(h.addVariable(lb=0.0, ub=1e6))
-                for step in steps:
-                    on[step].append(carried[-1])
-        if not carried:
+    ends = np.argwhere(demand).tolist()
+    # a row for each arc, whose paths are within its links, then one for each pair of ends, whose paths carry the pace
+    row = {arc: n for n, arc in enumerate(arcs)}
+    columns = [[(len(arcs) + k, -float(demand[s, t])) for k, (s, t) in enumerate(ends)]]
+    for k, (s, t) in enumerate(ends):
+        paths = [list(pairwise(path)) for path in _paths(count, s, t)]
+        paths = [steps for steps in paths if all(step in row for step in steps)]
+        if not paths:
             return 0.0
-        h.addConstr(sum(carried) == float(demand[s, t]) * pace)
-    for (i, j), flows in on.items():
-        if flows:
-            h.addConstr(sum(flows) <= links[min(i, j), max(i, j)])
+        columns += [[*((row[step], 1.0) for step in steps), (len(arcs) + k, 1.0)] for steps in paths]
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(columns), len(arcs) + len(ends)
+    lp.col_cost_ = np.array([-1.0, *[0.0] * (len(columns) - 1)])
+    lp.col_lower_, lp.col_upper_ = np.zeros(len(columns)), np.full(len(columns), 1e6)
+    capacity = [float(links[min(arc), max(arc)]) for arc in arcs]
+    lp.row_lower_ = np.array([*[-np.inf] * len(arcs), *[0.0] * len(ends)])
+    lp.row_upper_ = np.array([*capacity, *[0.0] * len(ends)])
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = np.cumsum([0, *map(len, columns)], dtype=np.int32)
+    lp.a_matrix_.index_ = np.array([n for column in columns for n, _ in column], dtype=np.int32)
+    lp.a_matrix_.value_ = np.array([value for column in columns for _, value in column])
+    h = highspy.Highs()
+    # HiGHS refuses another number of threads than the first one of a process
+    for name, setting in (("output_flag", False), ("presolve", "off"), ("threads", 1)):
+        h.setOptionValue(name, setting)
+    h.passModel(lp)
     h.run()
     return float(h.getSolution().col_value[0])
 

@@ -28,7 +28,7 @@ def fewest_links(instance: Instance, active: int) -> int | None:
     pool = pool_of(instance, active)
     ports, gpu_byte_s = hb.size * per_gpu, instance.network.nics[0].gbit_s * 1e9 / 8 / active
     bound_s = instance.workload[0].bound_s * (1 + 1e-7)
-    rows = [(pool.iteration.take(np.array([row])), sent_by_kind(pool, row)) for row in _rows(pool)]
+    rows = list(_alike(pool))
     most = _Paces(dict.fromkeys(pairs, ports), gpu_byte_s)  # all ports of a domain to each other one
     rows = [one for one in rows if most.time_s(lambda demand, _: ports / demand.sum(axis=1).max(), *one) <= bound_s]
     for total in range(count * ports // 2 + 1 if rows else 0):
@@ -57,6 +57,17 @@ def _rows(pool: Pool) -> Iterator[int]:
         far = pool.workload.model.tied_embeddings and m.pp[row] > 2 * inside.pp[row]
         if not far and (m.tp[row] == inside.tp[row] or pool.workload.allow_tp_across):
             yield row
+
+
+def _alike(pool: Pool) -> Iterator[tuple[Iteration, dict[str, Any]]]:
+    """Rows whose domains send the same to each other, which see the same paces, and what these send."""
+    found: dict[Any, tuple[dict[str, Any], list[int]]] = {}
+    for row in _rows(pool):
+        sent = sent_by_kind(pool, row)
+        _, rows = found.setdefault(tuple((kind, demand.tobytes()) for kind, demand in sent.items()), (sent, []))
+        rows.append(row)
+    for sent, rows in found.values():
+        yield pool.iteration.take(np.array(rows)), sent
 
 
 def sent_by_kind(pool: Pool, row: int) -> dict[str, Any]:
@@ -112,7 +123,8 @@ class _Paces:
         self._known: dict[tuple[Any, bytes], float] = {}
 
     def time_s(self, pace_of: Any, parts: Iteration, sent: dict[str, Any]) -> float:
-        """What an iteration takes at paces that are found so; the first way to find them gives no less, quickly."""
+        """The least that an iteration takes at paces that are found so; the first way to find them gives no less,
+        quickly."""
         seen = dict.fromkeys(KINDS, 0.0)
         for kind, demand in sent.items():
             key = (pace_of, demand.tobytes())
@@ -121,4 +133,4 @@ class _Paces:
             if not self._known[key] > 0:
                 return math.inf
             seen[kind] = 1 / (self._known[key] * self._gpu_byte_s)
-        return float(parts.time_s(Reciprocals(**seen))[0])
+        return float(parts.time_s(Reciprocals(**seen)).min())
