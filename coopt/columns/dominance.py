@@ -105,7 +105,8 @@ def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, sl
     if not len(usd):
         return np.zeros(0, dtype=np.int64)
     order = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.most_usd))
-    sets = np.unique(joins[order], axis=0, return_inverse=True)[1].reshape(-1)
+    # a column of zeros stands for sets of nothing at all
+    _, sets = distinct_rows(np.zeros_like(order), *np.packbits(joins[order], axis=1).T)
     # first within rows that use the same limited products, where 2 holds for all and needs no test
     survivors = [_sweep(order[sets == s], usd, uses, quantity, slopes, None) for s in range(sets.max() + 1)]
     rank = np.empty(len(order), dtype=np.int64)

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from coopt.columns.grid import allowed_recompute, mappings, whole_mappings
+from coopt.columns.context import DomainSet
+from coopt.columns.grid import allowed_recompute, counts_on, mappings, whole_mappings
 from coopt.columns.least_times import compute_s, least_time_s, without_steps
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import BOUNDS, Workload
 from coopt.perf.affine import NO_NETWORK
 from coopt.perf.iterations import iteration
-from coopt.perf.mapping import NONE, Bools, Floats, Mappings, Placements
+from coopt.perf.mapping import NONE, Bools, Floats, Ints, Mappings, Placements
 from coopt.perf.memory import memory_bytes
 
 KEPT = 16
@@ -40,6 +41,7 @@ class Fitting:
     needless: Mappings
     least_bytes: float
     _least_s: dict[tuple[float, float], Floats] = field(default_factory=dict, compare=False, repr=False)
+    _counts: dict[DomainSet, tuple[Counter[str], Ints]] = field(default_factory=dict, compare=False, repr=False)
     pools: dict[Hashable, tuple[Any, Counter[str]]] = field(default_factory=dict, compare=False, repr=False)
 
     def least_s(self, gpu: Gpu, hb_gbyte_s: float, byte_s: float) -> Floats:
@@ -48,6 +50,16 @@ class Fitting:
         if wires not in self._least_s:
             self._least_s[wires] = least_time_s(self.workload, gpu, self.fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s)
         return self._least_s[wires]
+
+    def counts_on(self, site: DomainSet) -> tuple[Counter[str], Ints]:
+        """How many placements have those that do not fit, by cause, and each that fits, worked out once for a site."""
+        if site not in self._counts:
+            dropped = {"divisibility": self.uneven, "memory": self.too_large, "dominated": self.needless}
+            self._counts[site] = (
+                Counter({cause: int(counts_on(self.workload, rows, site).sum()) for cause, rows in dropped.items()}),
+                counts_on(self.workload, self.fit, site),
+            )
+        return self._counts[site]
 
     def keep(self, key: Hashable, answer: tuple[Any, Counter[str]]) -> None:
         """Remember a pool for questions that differ in prices and limits alone, in place of the oldest of many."""

@@ -15,7 +15,7 @@ from coopt.columns.context import Context, DomainSet, groups_of
 from coopt.columns.dominance import undominated
 from coopt.columns.fittings import Fitting, timely
 from coopt.columns.flows import Groups
-from coopt.columns.grid import counts_on, degrees, placed_on
+from coopt.columns.grid import degrees, placed_on
 from coopt.columns.layouts import NicLayout, stacked
 from coopt.columns.loads import Crossings, crossings
 from coopt.instance.hardware import Gpu, HbDomain
@@ -233,10 +233,11 @@ def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case:
     """The rows that meet their bound on the best network, and how many were dropped by cause."""
     quick, gated = _quick(source, site)
     may_meet = quick & (source.least_s(gpu, hb.gbyte_s, best_case.byte_s) <= source.workload.bound_s)
-    placed_rows = place(source.workload, gpu, hb, site, source.fit.take(may_meet))
+    placed_rows = place(source.workload, gpu, hb, site, source.fit.take(np.flatnonzero(may_meet)))
     # nothing leaves a leaf of the best case, so that the number of uplinks does not matter
     meets = np.flatnonzero(placed_rows.time_s(best_case, 1) <= source.workload.bound_s)
-    late_placements = int(counts_on(source.workload, source.fit.take(quick & ~may_meet), site).sum())
+    _, placement_counts = source.counts_on(site)
+    late_placements = int(placement_counts[quick & ~may_meet].sum())
     gated["communication"] = late_placements + len(placed_rows) - len(meets)
     return (placed_rows if len(meets) == len(placed_rows) else placed_rows.take(meets)), gated
 
@@ -249,12 +250,10 @@ def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet) -> tuple
 
 def _quick(source: Fitting, site: DomainSet) -> tuple[Bools, Counter[str]]:
     """Which mappings that fit meet their bound by compute alone, and how many placements were dropped by cause."""
-    gated: Counter[str] = Counter()
-    gated["divisibility"] = int(counts_on(source.workload, source.uneven, site).sum())
-    gated["memory"] = int(counts_on(source.workload, source.too_large, site).sum())
-    gated["dominated"] = int(counts_on(source.workload, source.needless, site).sum())
+    dropped, placement_counts = source.counts_on(site)
     quick = source.fastest_s <= source.workload.bound_s
-    gated["compute"] = int(counts_on(source.workload, source.fit.take(~quick), site).sum())
+    gated = dropped.copy()
+    gated["compute"] = int(placement_counts[~quick].sum())
     return quick, gated
 
 
