@@ -22,7 +22,8 @@ def name(page: Path) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What readers have around them, to write into."""
+    """What readers have around them, to write into; one core, as each process of a suite has to start."""
+    monkeypatch.setattr("coopt.suite.driver.available_cores", lambda: 1)
     shutil.copytree(ROOT / "instances", tmp_path / "instances")
     for folder in ("benchmarks", "docs"):
         (tmp_path / folder).symlink_to(ROOT / folder)
