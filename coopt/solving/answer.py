@@ -316,9 +316,11 @@ def _answered(run: Run, answer: Callable[[Run], Plan], choices: Sequence[Chosen]
     answers, kind = list[AnswerOfChoice](), run.instance.objective.minimize
     for done, choice in enumerate(choices):
         run.tell("choice", f"{done} of {len(choices)} choices searched, now {choice.text}", done=(done, len(choices)))
+        # why there is no plan is told of the first choices, and only where none has one
+        is_told = len(answers) < TOLD and all(plan.objective.value is None for _, plan, _ in answers)
         try:
             question = at_choice(run.instance, choice)
-            plan = answer(replace(run, instance=question))
+            plan = answer(replace(run, instance=question, reasons=run.reasons and is_told))
         except KeyboardInterrupt:
             run.on_progress = None
             return answers, "interrupted"

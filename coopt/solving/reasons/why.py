@@ -215,9 +215,9 @@ def _explained(
     try:
         has_design = plan is not None and plan.design is not None
         known = plan if has_design else None
-        question, answer = placed_as(instance, known or solved(instance, reasons=True))
+        question, answer = placed_as(instance, known or solved(instance))
         if answer.design is None:
-            return _infeasible(question, answer)
+            return _infeasible(question)
         return say.with_tp_said(_feasible(question, answer, others, rivals, proven=not has_design), answer)
     except UnprovenError as stop:
         return _unknown(instance, stop)
@@ -230,7 +230,7 @@ def _heading(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _infeasible(instance: Instance, plan: Plan) -> Explanation:
+def _infeasible(instance: Instance) -> Explanation:
     kind = instance.objective.minimize
     conflicts = conflicts_of(instance)
     by_gpus, in_vain = with_other_gpus(instance, conflicts)
@@ -238,7 +238,7 @@ def _infeasible(instance: Instance, plan: Plan) -> Explanation:
     sentences = ["No design meets the bounds.", *say.of_conflicts(conflicts)]
     sentences += (say.of_relaxation(kind, relaxation) for relaxation in relaxations)
     if not relaxations:
-        sentences += plan.explanation
+        sentences += solved(instance, reasons=True).explanation
     sentences += say.of_gpus_in_vain(in_vain)
     sentences += left_out_of_sums(
         instance, (change.limit for relaxation in relaxations for change in relaxation.changes)
