@@ -92,7 +92,7 @@ def test_links_that_no_optic_joins_are_the_reason_in_every_kind_of_question(kind
     enough = lacking(kind, network__optics=[SHORT, TWIN, "400g-dr4"])
     assert solve(enough).status == "optimal"
     assert ("network.link_ends = 'own'" in said) == (kind == "one network")
-    assert solve(lacking(kind, network__link_ends="own")).status == (
+    assert solve(lacking(kind, network__link_ends="own"), reasons=False).status == (
         "optimal" if kind == "one network" else "infeasible"
     )
 

@@ -16,8 +16,9 @@ from coopt.instance.schema import Instance
 from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, rivals_table
 from coopt.report.tables import rendered
-from coopt.solving.sensitivity.explanations import STEP, explained, of_bound
+from coopt.solving.sensitivity.explanations import STEP, bound_on, explained, limits_on_use, of_bound, with_steps
 from coopt.solving.sensitivity.relaxations import ALIKE, TOLERANCE
+from coopt.solving.sensitivity.resolves import Resolver
 from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
@@ -160,10 +161,15 @@ def test_nothing_is_said_of_less_than_none(unit: str, used: float, said: int) ->
 
 
 def test_a_core_stays_at_a_rate_near_none() -> None:
-    found = coopt.explain(changed("partition", "sharing.core", {"switch": "16-port", "gbit_s_per_gpu": 200.0}))
-    (sentence,) = [said for said in found.sentences if said.startswith("sharing.core.gbit_s_per_gpu")]
-    (one,) = [one for one in found.bounds if one.limit == "sharing.core.gbit_s_per_gpu"]
+    instance = changed("partition", "sharing.core", {"switch": "16-port", "gbit_s_per_gpu": 200.0})
+    resolver, (limit,) = Resolver(instance), [one for one in limits_on_use(instance) if "sharing.core" in one.key]
+    plan = resolver.plan(instance)
+    value = plan.objective.value
+    assert value is not None
+    one = with_steps(resolver, instance, value, limit, bound_on(resolver, instance, plan, value, value, limit))
+    sentence, *_ = of_bound("capex", value, one)
     assert one.binds
+    assert sentence.startswith("sharing.core.gbit_s_per_gpu")
     assert "binds; at a rate near 0 the cheapest plan costs $" in sentence
     assert "without it" not in sentence
 

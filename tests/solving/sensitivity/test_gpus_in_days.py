@@ -36,7 +36,7 @@ def test_whether_a_design_trains_in_time_is_seen_without_solving(instance: Insta
 
 
 def serves(instance: Instance, gpus: int) -> bool:
-    return solve(with_gpus(instance, gpus)).status == "optimal"
+    return solve(with_gpus(instance, gpus), reasons=False).status == "optimal"
 
 
 @settings(max_examples=example_count(40, usual=2))
@@ -49,10 +49,9 @@ def test_no_number_of_gpus_is_left_out(instance: Instance) -> None:
     least, most = (None if found is None else found[1].cluster.gpus[0] for found in (more, less))
     assert most is None or serves(instance, most)
     assert least is None or serves(instance, least)
-    asked = {*instance.cluster.gpus}
-    assert not any(serves(instance, count) for count in range((most or 0) + 1, top) if count not in asked)
     last = 2 * top if least is None else min(least, 2 * top)
-    assert not any(serves(instance, count) for count in range(1, last) if count not in asked)
+    left_out = {*range((most or 0) + 1, top), *range(1, last)} - {*instance.cluster.gpus}
+    assert not any(serves(instance, count) for count in left_out)
 
 
 @pytest.mark.parametrize("tries", [1, 2, 3, 5, 100])
