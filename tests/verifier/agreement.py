@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from random import Random
 from typing import Any
 
@@ -12,7 +14,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import OUTERMOST, RECOMPUTE, Mappings, Placements
-from coopt.verifier.training.mappings import ScalarMapping, shapes, styled
+from coopt.verifier.training.mappings import ScalarMapping, Style, shapes, styled
 from coopt.verifier.training.placing import Placement, placements
 from tests.verifier.cases import EFFICIENCY, GPU, ask, switch, workload
 
@@ -65,13 +67,23 @@ def question(seed: int, most: int = 120, *, hybrid: bool = False) -> Question:
     asked = _workload(draw, _hybrid(Random(seed)) if hybrid else {}, _bits(Random(seed)))
     gpus = draw.choice(list(GPUS))
     active = draw.choice(GPUS[gpus])
-    every = [(shape, style) for shape, styles in shapes(asked, gpus) for style in styles]
-    some = [styled(*one) for one in draw.sample(every, min(3 * most, len(every)))]
+    some = _mappings(draw, list(shapes(asked, gpus)), 3 * most)
     instance = _instance(draw, gpus, active)
     turned = instance.network.discipline.charge == "loads"
     found = [(split, placements(asked, split, active, turned=turned)) for split in some]
     rows = [(split, draw.choice(places)) for split, places in found if places][:most]
     return Question(asked, instance, _gpu(draw), gpus, active, tuple(rows))
+
+
+def _mappings(draw: Random, listed: list[tuple[ScalarMapping, list[Style]]], most: int) -> list[ScalarMapping]:
+    """Up to that many of all mappings, of which only these are put together."""
+    ends = list(accumulate((len(styles) for _, styles in listed), initial=0))
+    drawn = []
+    for number in draw.sample(range(ends[-1]), min(most, ends[-1])):
+        at = bisect_right(ends, number) - 1
+        shape, styles = listed[at]
+        drawn.append(styled(shape, styles[number - ends[at]]))
+    return drawn
 
 
 def _workload(draw: Random, hybrid: dict[str, Any], bits: dict[str, Any]) -> Workload:

@@ -25,7 +25,7 @@ from coopt.verifier.training.iteration import (
     utilisation,
 )
 from coopt.verifier.training.mappings import ScalarMapping, splits
-from coopt.verifier.training.memory import GIB, memory_bytes
+from coopt.verifier.training.memory import GIB, MemoryNeeds, memory_bytes
 from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.work import Clock
 
@@ -167,16 +167,20 @@ def fastest(instance: Instance, found: FoundDesign, index: int) -> tuple[ScalarM
 
 @lru_cache(maxsize=256)
 def _fastest(workload: Workload, gpu: Gpu, family: DesignFamily, ports: Ports) -> tuple[ScalarMapping, Placement]:
-    clock, reach = Clock(workload, gpu), reach_of(family, ports)
-    options = [
-        (iteration_s(work, place, speeds_of(family, reach, place, looped=split.interleave > 1)), split, place)
-        for split in splits(workload, family.gpus)
-        if memory_bytes(workload, split) <= gpu.hbm_gb * 1e9
-        for work in [clock.work(split)]
-        for place in placements(workload, split, family.active, family.rooms, turned=family.charges_loads)
-    ]
-    _, split, place = min(options, key=lambda option: option[0])
-    return split, place
+    clock, needs, reach = Clock(workload, gpu), MemoryNeeds(workload), reach_of(family, ports)
+    least_s, found = math.inf, None
+    for split in splits(workload, family.gpus):
+        if needs.of(split) > gpu.hbm_gb * 1e9:
+            continue
+        work = clock.work(split)
+        if work.floor_s() >= least_s:
+            continue  # wherever it lies
+        for place in placements(workload, split, family.active, family.rooms, turned=family.charges_loads):
+            time_s = iteration_s(work, place, speeds_of(family, reach, place, looped=split.interleave > 1))
+            if time_s < least_s:
+                least_s, found = time_s, (split, place)
+    assert found is not None
+    return found
 
 
 def _speeds(found: FoundDesign, split: ScalarMapping, place: Placement) -> Speeds:

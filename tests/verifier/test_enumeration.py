@@ -60,10 +60,11 @@ CHOICES = {
 
 def works_of(clock: Clock, family: DesignFamily, gpu: Gpu) -> list[tuple[Work, Placement]]:
     """Every mapping that fits into memory, in every placement."""
+    needs = MemoryNeeds(clock.workload)
     return [
         (clock.work(split), place)
         for split in splits(clock.workload, family.gpus)
-        if memory_bytes(clock.workload, split) <= gpu.hbm_gb * 1e9
+        if needs.of(split) <= gpu.hbm_gb * 1e9
         for place in placements(clock.workload, split, family.active, turned=family.charges_loads)
     ]
 
@@ -144,11 +145,11 @@ def test_no_bound_on_the_way_drops_a_mapping_that_is_in_time(seed: int) -> None:
     draw = random.Random(seed)
     instance = ask(cluster__gpus=32, **{key: draw.choice(values) for key, values in CHOICES.items()})
     gpu, workload = instance.cluster.gpu, instance.workload[0]
-    timings, clock = Timings(instance.workload, gpu), Clock(workload, gpu)
+    timings, clock, needs = Timings(instance.workload, gpu), Clock(workload, gpu), MemoryNeeds(workload)
     for family in {(one.gpus, one.hb.name, one.gear): one for one in families(instance)}.values():
         speed = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s if family.gear else 0.0)
         every = works_of(clock, family, gpu)
-        room = {work.split: memory_bytes(workload, work.split) <= gpu.usable_bytes for work, _ in every}
+        room = {work.split: needs.of(work.split) <= gpu.usable_bytes for work, _ in every}
         wanted = {
             (work.split, place)
             for work, place in every
@@ -189,12 +190,10 @@ def test_the_least_time_on_any_network_is_that_of_the_full_listing(seed: int) ->
     loose = {"workload__0__max_iteration_time_s": 1.0}
     instance = ask(cluster__gpus=32, **{key: draw.choice(values) for key, values in CHOICES.items()} | loose)
     gpu, workload = instance.cluster.gpu, instance.workload[0]
-    timings, clock = Timings(instance.workload, gpu), Clock(workload, gpu)
+    timings, clock, needs = Timings(instance.workload, gpu), Clock(workload, gpu), MemoryNeeds(workload)
     for family in {(one.gpus, one.hb.name, one.gear): one for one in families(instance)}.values():
         every = [
-            (work, place)
-            for work, place in works_of(clock, family, gpu)
-            if memory_bytes(workload, work.split) <= gpu.usable_bytes
+            (work, place) for work, place in works_of(clock, family, gpu) if needs.of(work.split) <= gpu.usable_bytes
         ]
         reaches = [
             reach_of(family, chain.with_up(up)) for chain in chains(family, instance.network) for up in chain.uplinks

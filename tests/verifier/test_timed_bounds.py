@@ -27,7 +27,7 @@ TRAINED: dict[str, Any] = {
 @pytest.mark.parametrize("failing", [False, True])
 @pytest.mark.parametrize("objective", [{"minimize": "time"}, {"minimize": "usd_per_token"}, CARBON])
 def test_a_bound_leaves_out_no_design_that_is_worth_less(objective: dict[str, Any], failing: bool) -> None:
-    given: dict[str, Any] = {"objective": COSTS | objective, "cluster__gpus": [16, 32], "network__nics_per_gpu": [1, 2]}
+    given: dict[str, Any] = {"objective": COSTS | objective, "cluster__gpus": [16, 32]}
     instance = ask(**given | TRAINED, **({"availability": {"rates": "llama-3"}} if failing else {}))
     kind = instance.objective.minimize
     timings_of.cache_clear()
@@ -35,7 +35,7 @@ def test_a_bound_leaves_out_no_design_that_is_worth_less(objective: dict[str, An
     values = sorted({one.value for one in every})
     assert len(values) > 2
     timings_of.cache_clear()  # bounds rise from here on, so that lists are made longer on the way
-    for bound in (values[0], *values[:: len(values) // 4 + 1], values[-1] * 2):
+    for bound in (*values[:: len(values) // 4 + 1], values[-1] * 2):
         less = [one for one in every if one.value < bound * (1 - TOLERANCE)]
         assert list(timed_designs(instance, kind, bound)) == less
 
