@@ -29,7 +29,7 @@ from coopt.verifier.couplings.stages import (
     moves_leaves,
     same_design,
 )
-from coopt.verifier.parts.bills import CountedItem, bill, bill_total, decimal, exact_sum, within_limits
+from coopt.verifier.parts.bills import CountedItem, bill, bill_total, decimal, exact_sum, level_lines, within_limits
 from coopt.verifier.parts.design_checks import check_gear
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.optics import optics_choices
@@ -321,11 +321,7 @@ class _StageCharge:
     ) -> None:
         self._instance, self._kind, self._stage, self._t, self._charge = instance, kind, stage, t, charge
         fixed_lines = bill(instance, stage.family, (), ())  # what uplinks do not change
-        self._first, self._below_usd, self._below_w = (
-            len(fixed_lines),
-            self._charged(fixed_lines),
-            _power_w(fixed_lines),
-        )
+        self._below_usd, self._below_w = self._charged(fixed_lines), _power_w(fixed_lines)
         self.least_usd = self._with([])
         self._known: dict[int, Fraction] = {}
 
@@ -333,8 +329,8 @@ class _StageCharge:
         """What they add with so many uplinks (USD)."""
         if uplinks not in self._known:
             stage = self._stage
-            lines = bill(self._instance, stage.family, stage.levels(uplinks), stage.optics)
-            self._known[uplinks] = self._with(lines[self._first :])
+            lines = level_lines(self._instance, stage.family, stage.levels(uplinks), stage.optics)
+            self._known[uplinks] = self._with(lines)
         return self._known[uplinks]
 
     def _with(self, lines: list[CountedItem]) -> Fraction:

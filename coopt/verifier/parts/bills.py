@@ -6,7 +6,6 @@ Its ports count to switches, links and modules of each level, over all planes.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -83,9 +82,10 @@ def decimal(number: float) -> Fraction:
 
 def exact_sum(terms: Iterable[tuple[int, Fraction]]) -> Fraction:
     """Amounts at a rate each, summed; those of one denominator as whole numbers, which takes a fraction of the time."""
-    numerators: Counter[int] = Counter()
+    numerators: dict[int, int] = {}
     for amount, rate in terms:
-        numerators[rate.denominator] += amount * rate.numerator
+        numerator, denominator = rate.as_integer_ratio()
+        numerators[denominator] = numerators.get(denominator, 0) + amount * numerator
     common = math.lcm(*numerators)
     return Fraction(sum(total * (common // denominator) for denominator, total in numerators.items()), common)
 
@@ -127,11 +127,12 @@ def owned_share(objective: Objective, kind: ObjectiveKind) -> Fraction:
 
 def bill_total(lines: Iterable[CountedItem], objective: Objective) -> BillTotal:
     """Sums of a bill, exactly alike for all orders and divisions of its lines."""
-    amounts: Counter[CountedItem] = Counter()
-    for line in lines:
-        amounts[line._replace(amount=0)] += line.amount
-    capex_usd = math.fsum(amount * unit.unit_usd for unit, amount in amounts.items())
-    return priced_total(capex_usd, math.fsum(amount * unit.unit_w for unit, amount in amounts.items()), objective)
+    amounts: dict[tuple[object, float, float], int] = {}
+    for kind, name, amount, unit_usd, unit_w, idle in lines:
+        unit = (kind, name, idle), unit_usd, unit_w
+        amounts[unit] = amounts.get(unit, 0) + amount
+    capex_usd = math.fsum(amount * unit_usd for (_, unit_usd, _), amount in amounts.items())
+    return priced_total(capex_usd, math.fsum(amount * unit_w for (_, _, unit_w), amount in amounts.items()), objective)
 
 
 def cheapest_panel(instance: Instance, kind: ObjectiveKind) -> Panel | None:
@@ -149,13 +150,27 @@ def bill(
     domains, gear, lines = family.bought, family.gear, domain_lines(instance, family)
     if gear is not None:
         lines.append(CountedItem("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
+    return [*_counting(instance, lines), *level_lines(instance, family, levels, optics)]
+
+
+def level_lines(
+    instance: Instance, family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[OpticPair]
+) -> list[CountedItem]:
+    """The lines of a bill on switches and on the modules at the ends of their links."""
+    gear, lines = family.gear, list[CountedItem]()
+    if gear is not None:
         for tier, level in enumerate(levels, start=1):
             box = gear.at(tier)
             lines.append(CountedItem("switch", box.name, level.switches, box.usd, box.w))
         for level, ends in zip(levels, optics, strict=True):
             for optic, count in zip(ends, level.modules(gear.carried(ends)), strict=True):
                 lines.append(CountedItem("optics", optic.name, count, optic.usd, optic.w))
-    return [line for line in lines if line.kind in instance.objective.include and line.amount]
+    return _counting(instance, lines)
+
+
+def _counting(instance: Instance, lines: Iterable[CountedItem]) -> list[CountedItem]:
+    include = instance.objective.include
+    return [line for line in lines if line.amount and line.kind in include]
 
 
 def domain_lines(instance: Instance, family: DesignFamily) -> list[CountedItem]:
