@@ -197,7 +197,8 @@ def crossings(
     if discipline.charge == "ratio":
         _by_ratio(rows, groups, kinds, leaf)
     else:
-        _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
+        if kinds:  # none where no placement crosses domains
+            _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
         way_loads = loads_by_ways(rows, groups, ways) if ways else None
     peers = groups.experts - 1
     return Crossings(kinds=kinds, leaf=leaf, pod=pod, peers=peers, layout=layout, discipline=discipline, ways=way_loads)
