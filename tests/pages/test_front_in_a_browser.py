@@ -10,7 +10,7 @@ import pytest
 
 import coopt
 from coopt.report.fronts.files import write_front
-from tests.pages.planner import until
+from tests.pages.planner import prefer, until
 from tests.pages.test_pages_in_a_browser import CONTRASTS, LEAST_CONTRAST
 from tests.report.test_fronts import rail_only_study
 
@@ -30,13 +30,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def opened(browser: Any, page: Path) -> Callable[..., Any]:
-    """`opened(390)`: the browser with the page, that wide, light or dark, once the chart is drawn."""
+    """`opened(390)`: the browser with the page, that wide, once the chart is drawn."""
 
-    def look(width: int = 1280, scheme: str = "light") -> Any:
+    def look(width: int = 1280) -> Any:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        scheme_of = [{"name": "prefers-color-scheme", "value": scheme}]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": scheme_of})
+        prefer(browser, "light")
         for log in ("browser", "performance"):
             browser.get_log(log)
         browser.get(page.as_uri())
@@ -57,13 +56,14 @@ def test_it_complains_of_nothing_loads_nothing_and_fits(opened: Callable[..., An
     assert browser.execute_script("return document.querySelector('.front-plot').getBoundingClientRect().right") <= width
 
 
-@pytest.mark.parametrize(("scheme", "ground"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 24, 30)")])
-def test_text_stands_out_in_the_colours_of_the_system(opened: Callable[..., Any], scheme: str, ground: str) -> None:
-    browser = opened(scheme=scheme)
-    assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") == ground
-    found = browser.execute_script(CONTRASTS)
-    assert len(found) > POINTS
-    assert [(text, ratio) for text, ratio in found if ratio < LEAST_CONTRAST] == []
+def test_text_stands_out_in_the_colours_of_the_system(opened: Callable[..., Any]) -> None:
+    browser = opened()
+    for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 24, 30)")):
+        prefer(browser, scheme)
+        assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") == ground
+        found = browser.execute_script(CONTRASTS)
+        assert len(found) > POINTS
+        assert [(text, ratio) for text, ratio in found if ratio < LEAST_CONTRAST] == []
 
 
 def test_everything_one_can_use_has_a_name(opened: Callable[..., Any]) -> None:
