@@ -6,7 +6,7 @@ import pytest
 
 import coopt
 from coopt.report.csv_files import bill_csv
-from tests.pages.planner import HANGING, NUMBER, WAIT_S, put, question, settled, text_of, until
+from tests.pages.planner import HANGING, NUMBER, WAIT_S, put, question, settled, text_of, until, until_asked
 from tests.serve.conftest import INSTANCES, TINY, served
 
 OTHER = TINY.replace('name = "tiny-64"', 'name = "other-32"').replace("gpus = 64", "gpus = 32")
@@ -133,22 +133,26 @@ def test_a_front_whose_search_died_is_sought_once_more_with_the_next_try(planner
     assert browser.execute_script("return document.getElementById('lost').hidden")
 
 
-@pytest.mark.parametrize("way", ["button", "Escape"])
-def test_a_search_is_stopped_and_begun_again(planner, way):
+def test_a_search_is_stopped_and_begun_again(planner):
     from selenium.webdriver.common.keys import Keys
 
     browser = planner()
     browser.execute_script(HANGING, "/plan")
     put(browser, NUMBER, "0.67")
     until(browser, BUSY.format("true") + " && sessionStorage.getItem('coopt-question').includes('0.67')")
-    until(browser, "return getComputedStyle(document.getElementById('stop')).visibility === 'visible'")
-    if way == "button":
-        browser.find_element("id", "stop").click()
-    else:
-        browser.find_element("tag name", "body").send_keys(Keys.ESCAPE)
-    until(browser, BUSY.format("false"))
-    assert text_of(browser, "#progress") == "The search was stopped; below is the last answer."
+    for stop in (
+        lambda: browser.find_element("id", "stop").click(),
+        lambda: browser.find_element("tag name", "body").send_keys(Keys.ESCAPE),
+    ):
+        until(browser, "return getComputedStyle(document.getElementById('stop')).visibility === 'visible'")
+        stop()
+        until(browser, BUSY.format("false"))
+        assert text_of(browser, "#progress") == "The search was stopped; below is the last answer."
+        browser.find_element("id", "ask-plan").click()
+        until(browser, BUSY.format("true"))
     browser.execute_script("window.fetch = window.ask")
+    browser.find_element("id", "stop").click()
+    until(browser, BUSY.format("false"))
     browser.find_element("id", "ask-plan").click()
     until(browser, "return document.querySelector('.decision').innerText.includes('h100-hb16')")
     settled(browser)
@@ -205,10 +209,10 @@ def test_a_file_and_a_new_question_take_the_place_of_the_old(planner):
 
 
 @pytest.mark.parametrize("left", [True, False])
-def test_a_question_with_changes_is_left_only_on_purpose(planner, left):
-    browser = planner()
+def test_a_question_with_changes_is_left_only_on_purpose(form, left):
+    browser = form()
     put(browser, NUMBER, "0.9")
-    settled(browser)
+    until_asked(browser, "= 0.9")
     browser.execute_script("setTimeout(() => document.getElementById('new').click())")
     from selenium.webdriver.support import expected_conditions
     from selenium.webdriver.support.wait import WebDriverWait
@@ -218,10 +222,10 @@ def test_a_question_with_changes_is_left_only_on_purpose(planner, left):
     until(browser, f"return document.querySelector('h1').innerText === '{'my-cluster' if left else 'tiny-64'}'")
 
 
-def test_keys_and_a_click_elsewhere_walk_through_the_menu_and_close_it(planner):
+def test_keys_and_a_click_elsewhere_walk_through_the_menu_and_close_it(form):
     from selenium.webdriver.common.keys import Keys
 
-    browser = planner()
+    browser = form()
     menu = browser.find_element("css selector", "#files summary")
     is_open, focus = "return document.getElementById('files').open", "return document.activeElement.id"
     menu.send_keys(Keys.ARROW_DOWN)
@@ -235,7 +239,7 @@ def test_keys_and_a_click_elsewhere_walk_through_the_menu_and_close_it(planner):
     assert browser.execute_script("return document.activeElement.tagName") == "SUMMARY"
     menu.click()
     assert browser.execute_script(is_open) is True
-    browser.find_element("css selector", ".decision").click()
+    browser.find_element("id", "title").click()
     assert browser.execute_script(is_open) is False
 
 

@@ -76,7 +76,7 @@ def served(**desk: Any) -> Iterator[Client]:
         listener.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client() -> Iterator[Client]:
     """A server with tiny-64 on its page."""
     with served() as one:
