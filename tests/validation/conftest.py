@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from coopt.validation.comparison import Comparison, comparison_of
 from coopt.validation.published import Measurement, read_measurements
 from coopt.validation.runs import MeasuredRun, run_of
 
@@ -95,6 +96,12 @@ def table(tmp_path: Path) -> Table:
 def published() -> list[Measurement]:
     """The measurements that ship with the project."""
     return read_measurements(PUBLISHED)
+
+
+@pytest.fixture(scope="session")
+def found(published: list[Measurement]) -> Comparison:
+    """What the model says of them."""
+    return comparison_of(published)
 
 
 @pytest.fixture

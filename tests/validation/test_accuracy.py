@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,16 +14,7 @@ from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
 from coopt.perf.memory import memory_bytes
-from coopt.validation.comparison import Comparison, RowResult, comparison_of
-from coopt.validation.published import read_measurements
-
-ROOT = Path(__file__).parents[2]
-PUBLISHED = ROOT / "benchmarks" / "published.csv"
-
-
-@pytest.fixture(scope="module")
-def found() -> Comparison:
-    return comparison_of(read_measurements(PUBLISHED))
+from coopt.validation.comparison import Comparison, RowResult
 
 
 @pytest.fixture(scope="module")

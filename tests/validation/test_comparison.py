@@ -5,12 +5,6 @@ from __future__ import annotations
 import pytest
 
 from coopt.validation.comparison import comparison_of
-from coopt.validation.published import read_measurements
-
-
-@pytest.fixture(scope="module")
-def found(request):
-    return comparison_of(read_measurements(request.path.parents[2] / "benchmarks" / "published.csv"))
 
 
 def test_rows_keep_the_order_of_the_file_and_none_is_lost(found, published):
