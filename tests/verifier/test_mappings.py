@@ -24,32 +24,35 @@ EVERY: dict[str, tuple[Any, ...]] = {
     "recompute": ("none", "selective", "norm+act", "norm+ffn", "full"),
     "sequence_parallel": (False, True),
     "zero": (0, 1, 2, 3, 4),
-    "offload_percent": (0, 100),
 }
 GPUS = example_count(48, usual=24)
 OPEN = {"micro_batch": [1, 2], "interleave": [1, 2, 4], "ep": [1, 4, 16]}
 """Lists that all cases have but where they say other, none longer than what is gone through here."""
 CASES: dict[str, dict[str, Any]] = {
-    "dense": {"model": {"kv_heads": 4}, "mapping": {"recompute": ["none", "selective"]}},
+    "dense": {"model": {"kv_heads": 4}, "mapping": {"recompute": ["none", "selective"]}, "away": (0, 100)},
     "uneven": {"model": {"layers": 7}, "mapping": {"zero": [0, 3], "micro_batch": [1, 3]}},
     "experts": {"model": EXPERTS, "mapping": {"cp": [1, 2, 3], "zero": 2, "pp": [1, 2, 3]}},
     "split experts": {"model": EXPERTS, "mapping": {"cp": [2, 4]}, "options": {"expert_tp": True}},
     "partly synchronised": {"options": {"tp_sync_fraction": 0.5}},
-    "on the host": {"mapping": {"cp": 1, "recompute": "none", "zero": [0, 1], "offload_percent": [0, 100]}},
+    "on the host": {
+        "mapping": {"cp": 1, "recompute": "none", "zero": [0, 1], "offload_percent": [0, 100]},
+        "away": (0, 100),
+    },
     "by module": {"mapping": {"cp": 1}, "software": {"recompute_modules": True}},
 }
 
 
-def judged(here: Workload, gpus: int) -> set[ScalarMapping]:
-    """All mappings without a fault, out of every combination; objects with the fields of a plan's mapping are made
-    faster than that."""
-    numbers, words = list(EVERY.values())[:7], list(EVERY.values())[7:]
-    default = {name: field.default for name, field in MappingChoice.model_fields.items() if name not in EVERY}
+def judged(here: Workload, gpus: int, away: tuple[int, ...] = (0,)) -> set[ScalarMapping]:
+    """All mappings without a fault, out of every combination, with such shares on the host; objects with the fields of
+    a plan's mapping are made faster than that."""
+    every = EVERY | {"offload_percent": away}
+    numbers, words = list(every.values())[:7], list(every.values())[7:]
+    default = {name: field.default for name, field in MappingChoice.model_fields.items() if name not in every}
     found = set()
     for degrees in product(*numbers):
         if degrees[0] * degrees[1] * degrees[2] * degrees[3] == gpus:
             for rest in product(*words):
-                choice = dict(zip(EVERY, (*degrees, *rest), strict=True))
+                choice = dict(zip(every, (*degrees, *rest), strict=True))
                 if not mapping_fault(here, gpus, cast(MappingChoice, SimpleNamespace(**choice, **default))):
                     found.add(ScalarMapping(**choice))
     return found
@@ -57,11 +60,11 @@ def judged(here: Workload, gpus: int) -> set[ScalarMapping]:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_mappings_listed_and_mappings_judged_are_the_same(case: dict[str, Any]) -> None:
-    mapping = OPEN | case.get("mapping", {})
-    here = workload(**case | {"mapping": mapping, "global_batch": 48})
+    away, asked = case.get("away", (0,)), {key: value for key, value in case.items() if key != "away"}
+    here = workload(**asked | {"mapping": OPEN | case.get("mapping", {}), "global_batch": 48})
     listed = list(splits(here, GPUS))
     assert len(set(listed)) == len(listed) > 50
-    assert set(listed) == judged(here, GPUS)
+    assert set(listed) == judged(here, GPUS, away)
 
 
 @pytest.mark.parametrize(
