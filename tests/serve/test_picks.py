@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import coopt
 from coopt.serve.questions import OwnCatalog, edited, question_of
 from coopt.serve.tasks import TASKS
@@ -51,19 +53,24 @@ def events(task: str, **given: object) -> dict[str, dict]:
     return sent
 
 
-def test_the_page_answers_with_the_best_choice_and_offers_all():
-    sent = events("plan")
-    shown = sent["plan"]
-    assert sent["verdict"]["accepted"]
+@pytest.fixture(scope="module")
+def answer() -> dict[str, dict]:
+    """The plan of the question and its verdict."""
+    return events("plan")
+
+
+def test_the_page_answers_with_the_best_choice_and_offers_all(answer):
+    shown = answer["plan"]
+    assert answer["verdict"]["accepted"]
     best = coopt.solve(question_of(OPEN, OwnCatalog()))
     assert len(shown["picks"]) == 8
     assert [one["name"] for one in shown["picks"] if one["chosen"]] == [best.chosen.text]
     assert shown["headline"]
 
 
-def test_a_choice_that_is_picked_is_a_question_of_its_own_no_cheaper_than_the_best():
+def test_a_choice_that_is_picked_is_a_question_of_its_own_no_cheaper_than_the_best(answer):
     values = {}
-    for one in events("plan")["plan"]["picks"]:
+    for one in answer["plan"]["picks"]:
         question = question_of(edited(OPEN, one["changes"]), OwnCatalog())
         assert question.problem == "shared"
         assert len(question.network.hb_domains) == 1
@@ -72,8 +79,8 @@ def test_a_choice_that_is_picked_is_a_question_of_its_own_no_cheaper_than_the_be
     assert values[best.chosen.text] == best.objective.value == min(value for value in values.values() if value)
 
 
-def test_reasons_front_and_report_of_the_page_follow_the_best_choice():
-    plan = events("plan")["plan"]["plan"]
+def test_reasons_front_and_report_of_the_page_follow_the_best_choice(answer):
+    plan = answer["plan"]["plan"]
     assert events("explanation", plan=plan)["explanation"]["status"] == "optimal"
     assert events("front", plan=plan)["front"]["points"]
     assert "<html" in events("report", plan=plan)["report"]
