@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -225,17 +224,19 @@ def whole_mappings(
 def _combined(workload: Workload, quadruples: Iterable[tuple[int, int, int, int]], *, zero: bool = True) -> Mappings:
     """The given (t, c, p, d) with everything else that may be chosen, stages of ZeRO only if asked to."""
     tcpd = list(quadruples)
-    grids_of_choices: dict[tuple[Any, ...], Ints] = {}
-    grids = [np.zeros((len(STYLES), 0), dtype=np.int64)]
-    for quadruple in tcpd:
-        # many degrees leave the same choices, and grids of the same choices are equal
-        choices = _choices(workload, *quadruple, zero=zero)
-        if choices not in grids_of_choices:
-            grid = np.meshgrid(*choices, indexing="ij")
-            grids_of_choices[choices] = np.stack([column.ravel() for column in grid]).astype(np.int64)
-        grids.append(grids_of_choices[choices])
-    degrees_of = np.repeat(np.array(tcpd, dtype=np.int64).reshape(-1, 4), [grid.shape[1] for grid in grids[1:]], axis=0)
-    return Mappings.of_table(np.concatenate([degrees_of.T, np.concatenate(grids, axis=1)]))
+    # many degrees leave the same choices
+    grids = [_grid(_choices(workload, *quadruple, zero=zero)) for quadruple in tcpd]
+    degrees_of = np.repeat(np.array(tcpd, dtype=np.int64).reshape(-1, 4), [grid.shape[1] for grid in grids], axis=0)
+    no_rows = np.zeros((len(STYLES), 0), dtype=np.int64)
+    return Mappings.of_table(np.concatenate([degrees_of.T, np.concatenate([no_rows, *grids], axis=1)]))
+
+
+@lru_cache(maxsize=1 << 10)
+def _grid(choices: tuple[tuple[int, ...], ...]) -> Ints:
+    """Every combination of the values of columns; shape (columns, n)."""
+    counts = [len(values) for values in choices]
+    places = np.indices(counts).reshape(len(counts), -1)
+    return np.array([np.array(values, dtype=np.int64)[place] for values, place in zip(choices, places, strict=True)])
 
 
 def _even(workload: Workload, rows: Mappings) -> Bools:

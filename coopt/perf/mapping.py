@@ -82,7 +82,9 @@ class Mappings:
 
     def take(self, rows: Ints | Bools | slice) -> Mappings:
         """The chosen rows."""
-        return Mappings(**{name: column[rows] for name, column in vars(self).items()})
+        # a mask would be gone through for every column
+        at = rows if isinstance(rows, slice) or rows.dtype != np.bool_ else np.flatnonzero(rows)
+        return Mappings(**{name: column[at] for name, column in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
